@@ -1,0 +1,1 @@
+console.log('placeholder: replaced by the threshold build')
