@@ -1,0 +1,63 @@
+import { hmac } from '@noble/hashes/hmac.js'
+import { sha512 } from '@noble/hashes/sha2.js'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { HDKey } from '@scure/bip32'
+import { ChainError, type Curve, type Network, type Path } from './types.ts'
+
+/** A workspace key's public half. */
+export interface WorkspaceKey { curve: Curve; publicKey: Uint8Array; chainCode: Uint8Array }
+
+/** Paths of a workspace key start with a sub-account; 0 belongs to the workspace's gas tanks. */
+export const TANK_SUB_ACCOUNT = 0
+/** A wallet's first address: the omnibus address of account-based chains. */
+export const OMNIBUS_INDEX = 0
+/** Change of UTXO wallets returns to this one index. */
+export const CHANGE_INDEX = 0x7fffffff
+
+/** `[sub-account, chain, index]`, checked to be non-hardened. */
+export function pathOf(network: Network, subAccount: number, index: number): number[] {
+  const path = [subAccount, network.chain_index, index]
+  assertPath(path)
+  return path
+}
+
+function assertPath(path: Path): void {
+  for (const index of path) {
+    if (!Number.isInteger(index) || index < 0 || index > 0x7fffffff) {
+      throw new ChainError('PATH', `path element ${index} is not a non-hardened index`)
+    }
+  }
+}
+
+/**
+ * Public key below a workspace key.
+ * secp256k1: BIP32 public derivation. Ed25519: the additive tweak HMAC-SHA512(chain code, public key ‖ index).
+ *
+ * @param path non-hardened indices
+ * @returns 33 bytes (secp256k1, compressed) or 32 bytes (Ed25519)
+ * @throws ChainError `PATH`
+ */
+export function derivePublicKey(curve: Curve, publicKey: Uint8Array, chainCode: Uint8Array, path: Path): Uint8Array {
+  assertPath(path)
+  if (curve === 'secp256k1') {
+    let node = new HDKey({ publicKey, chainCode })
+    for (const index of path) node = node.deriveChild(index)
+    return node.publicKey as Uint8Array
+  }
+  let key = publicKey
+  let code = chainCode
+  for (const index of path) {
+    const data = new Uint8Array(36)
+    data.set(key)
+    new DataView(data.buffer).setUint32(32, index, false)
+    const digest = hmac(sha512, code, data)
+    let tweak = 0n
+    for (const byte of digest.subarray(0, 32)) tweak = (tweak << 8n) | BigInt(byte)
+    const order = ed25519.Point.Fn.ORDER
+    tweak %= order
+    const base = tweak === 0n ? ed25519.Point.ZERO : ed25519.Point.BASE.multiply(tweak)
+    key = ed25519.Point.fromBytes(key).add(base).toBytes()
+    code = digest.subarray(32)
+  }
+  return key
+}

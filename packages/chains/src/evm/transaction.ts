@@ -1,0 +1,112 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { bytesToHex, hexToBytes, keccak256, parseTransaction, serializeTransaction, type Hex, type TransactionSerializable } from 'viem'
+import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
+import { address, canonical } from './address.ts'
+
+const GWEI_DECIMALS = 9
+/** transfer(address,uint256) */
+export const TRANSFER_SELECTOR = '0xa9059cbb'
+
+function bytesOf(unsigned: UnsignedTransaction): Hex {
+  if (!/^(?:[0-9a-f]{2}){1,65536}$/.test(unsigned.bytes)) throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
+  return `0x${unsigned.bytes}`
+}
+
+function parse(network: Network, unsigned: UnsignedTransaction): TransactionSerializable & { gas: bigint; nonce: number } {
+  const bytes = bytesOf(unsigned)
+  let transaction: TransactionSerializable
+  try {
+    transaction = parseTransaction(bytes) as TransactionSerializable
+  } catch {
+    throw new ChainError('TRANSACTION', 'is not an unsigned EVM transaction')
+  }
+  if (transaction.type !== 'eip1559' && transaction.type !== 'legacy') throw new ChainError('SHAPE', 'only transactions of type 0 and 2 are allowed')
+  if (transaction.accessList && transaction.accessList.length > 0) throw new ChainError('SHAPE', 'an access list is not allowed')
+  // EIP-155: without a chain id a signature would be valid on every network.
+  if (transaction.chainId !== network.chain_id) throw new ChainError('CHAIN_ID', `chain id ${String(transaction.chainId)} is not ${network.code}'s ${String(network.chain_id)}`)
+  if (transaction.r !== undefined || transaction.s !== undefined) throw new ChainError('TRANSACTION', 'carries a signature already')
+  if (serializeTransaction(transaction) !== bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  return { ...transaction, gas: transaction.gas ?? 0n, nonce: transaction.nonce ?? 0 }
+}
+
+function onlyPath(unsigned: UnsignedTransaction): number[] {
+  const [input, more] = unsigned.inputs
+  if (!input || more || unsigned.change) throw new ChainError('SHAPE', 'an EVM transaction has one input and no change')
+  return input.path
+}
+
+/** See Family.decode. Native: empty data. Token: exactly 68 bytes of transfer(address,uint256) and value 0. */
+export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
+  const transaction = parse(network, unsigned)
+  const from = address(network, publicKeyAt(onlyPath(unsigned)))
+  if (!transaction.to) throw new ChainError('SHAPE', 'contract creation is not allowed')
+  const data = transaction.data ?? '0x'
+  const value = transaction.value ?? 0n
+  const price = transaction.type === 'eip1559' ? transaction.maxFeePerGas : transaction.gasPrice
+  if (price === undefined) throw new ChainError('SHAPE', 'names no fee')
+  if (transaction.type === 'eip1559' && (transaction.maxPriorityFeePerGas ?? 0n) > price) throw new ChainError('SHAPE', 'priority fee is above the maximum fee')
+  let asset: Asset | undefined
+  let payment: { address: string; amount: bigint; tag: null }
+  if (data === '0x') {
+    asset = assets.find((candidate) => candidate.type === 'native')
+    payment = { address: canonical(transaction.to), amount: value, tag: null }
+  } else {
+    const contract = canonical(transaction.to)
+    asset = assets.find((candidate) => candidate.type === 'token' && canonical(candidate.contract_address as string) === contract)
+    if (!asset) throw new ChainError('CONTRACT', `contract ${contract} is not a registered asset of ${network.code}`)
+    if (data.length !== 2 + 68 * 2 || !data.startsWith(TRANSFER_SELECTOR) || !/^0{24}$/.test(data.slice(10, 34))) {
+      throw new ChainError('SHAPE', 'token data must be exactly transfer(address,uint256)')
+    }
+    if (value !== 0n) throw new ChainError('SHAPE', 'a token transfer must carry no native value')
+    payment = { address: canonical(`0x${data.slice(34, 74)}`), amount: BigInt(`0x${data.slice(74)}`), tag: null }
+  }
+  if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
+  return {
+    network: network.code,
+    asset: asset.asset_name,
+    payments: [payment],
+    change: null,
+    from: [from],
+    fee_max: transaction.gas * price,
+    fee_rate: gwei(price),
+    consumes: [`${from}:${transaction.nonce}`],
+    nonce: BigInt(transaction.nonce),
+    gas_limit: transaction.gas,
+    max_fee_per_gas: price,
+    vsize: null,
+  }
+}
+
+function gwei(wei: bigint): string {
+  const text = wei.toString().padStart(GWEI_DECIMALS + 1, '0')
+  const fraction = text.slice(-GWEI_DECIMALS).replace(/0+$/, '')
+  return text.slice(0, -GWEI_DECIMALS) + (fraction === '' ? '' : `.${fraction}`)
+}
+
+/** The Keccak-256 digest of the unsigned envelope (EIP-155 for type 0, EIP-1559 for type 2). */
+export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+  parse(network, unsigned)
+  const path = onlyPath(unsigned)
+  return [{ path, publicKey: publicKeyAt(path), message: keccak256(bytesOf(unsigned), 'bytes') }]
+}
+
+/** Attaches r, s and yParity. Low-S (EIP-2) is demanded here, for some nodes accept high-S. */
+export function assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+  const transaction = parse(network, unsigned)
+  const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
+  const [part, more] = signatures
+  if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
+  if (part.recoveryId !== 0 && part.recoveryId !== 1) throw new ChainError('SIGNATURE', 'recovery id must be 0 or 1')
+  if (!secp256k1.verify(part.signature, item.message, item.publicKey, { prehash: false, lowS: true })) throw new ChainError('SIGNATURE', 'does not verify')
+  const recovered = secp256k1.Signature.fromBytes(part.signature).addRecoveryBit(part.recoveryId).recoverPublicKey(item.message).toBytes(true)
+  if (bytesToHex(recovered) !== bytesToHex(item.publicKey)) throw new ChainError('SIGNATURE', 'recovery id names another key')
+  const r = bytesToHex(part.signature.subarray(0, 32))
+  const s = bytesToHex(part.signature.subarray(32))
+  const raw = serializeTransaction(transaction, { r, s, yParity: part.recoveryId, v: BigInt(27 + part.recoveryId) })
+  return { network: network.code, raw: raw.slice(2), hash: keccak256(hexToBytes(raw)) }
+}
+
+/** Same account and nonce: only one can be mined. */
+export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
+  return earlier.consumes[0] === next.consumes[0]
+}

@@ -1,0 +1,75 @@
+import { derivePublicKey, type WorkspaceKey } from './derivation.ts'
+import { evm } from './evm/index.ts'
+import type { Registry } from './registry.ts'
+import {
+  ChainError, type DecodedTransaction, type Family, type FamilyName, type Network, type Path, type PublicKeyAt,
+  type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation,
+} from './types.ts'
+import { utxo } from './utxo/index.ts'
+
+const families: Partial<Record<FamilyName, Family>> = { utxo, evm }
+
+/** The family's pure functions. Throws ChainError `FAMILY` where the family is not implemented. */
+export function familyOf(network: Network): Family {
+  const family = families[network.family]
+  if (!family) throw new ChainError('FAMILY', `${network.code}: family ${network.family} is not available`)
+  return family
+}
+
+function networkOf(registry: Registry, unsigned: UnsignedTransaction): Network {
+  const network = registry.network(unsigned.network)
+  if (!network) throw new ChainError('NETWORK', `network ${String(unsigned.network)} is not available`)
+  return network
+}
+
+/** See {@link Family.decode}. */
+export function decode(registry: Registry, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): DecodedTransaction {
+  const network = networkOf(registry, unsigned)
+  return familyOf(network).decode(network, unsigned, registry.assetsOf(network.code), publicKeyAt)
+}
+
+/** See {@link Family.signing}. */
+export function signing(registry: Registry, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+  const network = networkOf(registry, unsigned)
+  return familyOf(network).signing(network, unsigned, publicKeyAt)
+}
+
+/** See {@link Family.assemble}. */
+export function assemble(registry: Registry, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+  const network = networkOf(registry, unsigned)
+  return familyOf(network).assemble(network, unsigned, signatures, publicKeyAt)
+}
+
+/** See {@link Family.exclusive}. Transactions of different networks never exclude each other. */
+export function exclusive(registry: Registry, earlier: DecodedTransaction, next: DecodedTransaction): boolean {
+  if (earlier.network !== next.network) return false
+  const network = registry.network(earlier.network)
+  return network !== undefined && familyOf(network).exclusive(earlier, next)
+}
+
+/** Address of a workspace key at a path, in the network's own spelling. */
+export function addressAt(network: Network, key: { publicKey: Uint8Array; chainCode: Uint8Array }, path: Path): string {
+  return familyOf(network).address(network, derivePublicKey(network.curve, key.publicKey, key.chainCode, path))
+}
+
+/** Public keys below one workspace key, remembered: derivation costs about a millisecond. */
+export function publicKeysBelow(key: WorkspaceKey): PublicKeyAt {
+  const known = new Map<string, Uint8Array>()
+  return (path) => {
+    const name = path.join('/')
+    let publicKey = known.get(name)
+    if (!publicKey) {
+      publicKey = derivePublicKey(key.curve, key.publicKey, key.chainCode, path)
+      known.set(name, publicKey)
+    }
+    return publicKey
+  }
+}
+
+/** Checks an address of an asset's network. Throws ChainError `ASSET` for an unknown ticker. */
+export function validateAddress(registry: Registry, assetName: string, address: string, addressTag?: string | null): Validation {
+  const asset = registry.asset(assetName)
+  if (!asset) throw new ChainError('ASSET', `asset ${assetName} is not supported`)
+  const network = registry.networkOf(asset)
+  return familyOf(network).validate(network, address, addressTag)
+}

@@ -1,0 +1,7 @@
+export * from './types.ts'
+export * from './amount.ts'
+export * from './derivation.ts'
+export * from './registry.ts'
+export { familyOf, decode, signing, assemble, exclusive, addressAt, validateAddress, publicKeysBelow } from './families.ts'
+export * as utxo from './utxo/build.ts'
+export * as evm from './evm/build.ts'

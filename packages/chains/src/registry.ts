@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import type { Asset, FamilyName, Network, NetworkMode, UtxoParams } from './types.ts'
+
+interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
+  ready: boolean
+  mainnet?: ModeLine
+  local?: ModeLine
+}
+interface ModeLine { utxo?: UtxoParams; chain_id?: number; genesis?: string; explorer_transaction_url?: string }
+interface AssetLine {
+  asset_name: string; name: string; ticker: string; network: string; decimals: number
+  type: 'native' | 'token'; requires_tag: boolean; min_withdrawal: string; ready?: boolean
+  contract_address?: Partial<Record<NetworkMode, string>>
+}
+
+/** Networks and assets of one mode, looked up by code and ticker. */
+export interface Registry {
+  mode: NetworkMode
+  assets: Asset[]
+  networks: Network[]
+  asset(ticker: string): Asset | undefined
+  network(code: string): Network | undefined
+  /** Assets of one network. */
+  assetsOf(network: string): Asset[]
+  /** The network an asset lives on. */
+  networkOf(asset: Asset): Network
+}
+
+/** Everything the data file names, working or not: for tests and documentation. */
+export function readRegistryFile(): { networks: NetworkLine[]; assets: AssetLine[] } {
+  return JSON.parse(readFileSync(new URL('../data/registry.json', import.meta.url), 'utf8'))
+}
+
+/**
+ * Loads data/registry.json for one mode. Networks whose family is not finished (`ready: false`) or that
+ * have no entry for the mode are left out, and so are their assets.
+ */
+export function loadRegistry(mode: NetworkMode): Registry {
+  const file = readRegistryFile()
+  const networks: Network[] = []
+  for (const { ready, mainnet, local, ...line } of file.networks) {
+    const modeLine = mode === 'mainnet' ? mainnet : local
+    if (ready && modeLine) networks.push({ ...line, ...modeLine, mode })
+  }
+  const byCode = new Map(networks.map((network) => [network.code, network]))
+  const assets: Asset[] = []
+  for (const line of file.assets) {
+    const network = byCode.get(line.network)
+    const contract = line.contract_address?.[mode] ?? null
+    if (!network || line.ready === false || (line.type === 'token' && contract === null)) continue
+    assets.push({
+      asset_name: line.asset_name,
+      name: line.name,
+      ticker: line.ticker,
+      blockchain: network.name,
+      network: network.code,
+      family: network.family satisfies FamilyName,
+      decimals: line.decimals,
+      type: line.type,
+      contract_address: contract,
+      fee_asset: network.native_asset,
+      requires_tag: line.requires_tag,
+      min_withdrawal: line.min_withdrawal,
+    })
+  }
+  const byTicker = new Map(assets.map((asset) => [asset.asset_name, asset]))
+  return {
+    mode,
+    assets,
+    networks,
+    asset: (ticker) => byTicker.get(ticker),
+    network: (code) => byCode.get(code),
+    assetsOf: (network) => assets.filter((asset) => asset.network === network),
+    networkOf: (asset) => byCode.get(asset.network) as Network,
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * The words every chain family shares. Amounts are bigint in the smallest unit (satoshi, wei, …);
+ * byte strings travel as lowercase hex without 0x, except EVM addresses and hashes, which carry it.
+ */
+
+export type NetworkMode = 'local' | 'mainnet'
+export type FamilyName = 'utxo' | 'evm' | 'tron' | 'xrp' | 'stellar' | 'cardano' | 'solana'
+export type Curve = 'secp256k1' | 'ed25519'
+
+/** Non-hardened BIP32 indices below the workspace key: [sub-account, chain, index]. */
+export type Path = readonly number[]
+
+/** One blockchain network in one mode (local or mainnet), from data/registry.json. */
+export interface Network {
+  /** Code used by operators and in `network` fields, e.g. `BTC`. */
+  code: string
+  name: string
+  family: FamilyName
+  curve: Curve
+  mode: NetworkMode
+  /** Second element of every derivation path on this network; never reused for another network. */
+  chain_index: number
+  /** Ticker of the native coin. */
+  native_asset: string
+  fee_rate_unit: string
+  /** Blocks on top of and including the first that make a transaction final; null: the chain's own finality. */
+  confirmations: number | null
+  /** EVM only. */
+  chain_id?: number
+  /** UTXO only. */
+  utxo?: UtxoParams
+  /** The most that all parts beyond the amount may cost, in the smallest native unit (decimal string). */
+  fee_cap: string
+  explorer_transaction_url?: string
+}
+
+export interface UtxoParams {
+  bech32_hrp: string | null
+  p2pkh_version: number
+  p2sh_version: number
+  /** Output types addresses of this network are generated as. */
+  script: 'p2wpkh' | 'p2pkh'
+  dust: number
+  min_fee_rate: number
+  coinbase_maturity: number
+}
+
+export interface Asset {
+  /** Ticker; what every operation takes as `asset`. */
+  asset_name: string
+  name: string
+  ticker: string
+  blockchain: string
+  network: string
+  family: FamilyName
+  decimals: number
+  type: 'native' | 'token'
+  contract_address: string | null
+  fee_asset: string
+  requires_tag: boolean
+  min_withdrawal: string
+}
+
+/** A transaction without signatures, as the platform builds it and each node decodes it again. */
+export interface UnsignedTransaction {
+  network: string
+  /** UTXO: the transaction with empty scripts. EVM: the EIP-2718 envelope without signature. Hex without 0x. */
+  bytes: string
+  /** One per signature, in order. `previous` (UTXO): the full previous transaction in hex. */
+  inputs: { path: number[]; previous?: string }[]
+  /** UTXO: index and path of the output that returns to the sender. */
+  change?: { output: number; path: number[] }
+}
+
+/** What a decoded transaction does; the same words for platform and nodes. */
+export interface DecodedTransaction {
+  network: string
+  /** Ticker that moves. */
+  asset: string
+  /** Payments to others, in output order. Exactly one for an allow-listed shape. */
+  payments: { address: string; amount: bigint; tag: string | null }[]
+  /** Value that returns to the sender on the change path (UTXO), else 0n. */
+  change: { address: string; amount: bigint } | null
+  /** Addresses whose keys must sign, in the order of `inputs`. */
+  from: string[]
+  /** The most that the transaction may cost beyond `payments`, in the smallest native unit. */
+  fee_max: bigint
+  /** Fee rate as the family quotes it, decimal string in `fee_rate_unit` (UTXO: real; EVM: maxFeePerGas). */
+  fee_rate: string
+  /** What makes two transactions exclude each other: `txid:vout` (UTXO) or `address:nonce` (EVM). */
+  consumes: string[]
+  /** EVM and other account-based chains. */
+  nonce: bigint | null
+  gas_limit: bigint | null
+  max_fee_per_gas: bigint | null
+  /** UTXO: virtual size in vbytes when signed, else null. */
+  vsize: number | null
+}
+
+/** What one input wants signed. secp256k1: a 32-byte digest; Ed25519: the whole message. */
+export interface SigningItem { path: number[]; publicKey: Uint8Array; message: Uint8Array }
+
+/** 64 bytes r‖s (low-S) or R‖S; recoveryId 0..3 for secp256k1. */
+export interface SignatureBytes { signature: Uint8Array; recoveryId: number | null }
+
+export interface SignedTransaction { network: string; raw: string; hash: string }
+
+export type Validation = { valid: true; address: string; address_tag: string | null } | { valid: false; reason: string }
+
+/** Public key at a path below the workspace key. */
+export type PublicKeyAt = (path: Path) => Uint8Array
+
+/**
+ * The pure part of a chain family: no network, no clock, no randomness.
+ * Every function throws {@link ChainError} on input it does not allow.
+ */
+export interface Family {
+  name: FamilyName
+  /** Address of a public key (33 bytes compressed secp256k1 or 32 bytes Ed25519). */
+  address(network: Network, publicKey: Uint8Array): string
+  /** Checks an address (and tag) of this network; the answer carries the canonical spelling. */
+  validate(network: Network, address: string, addressTag?: string | null): Validation
+  /** Decodes, refuses every shape that is not allow-listed, and checks that re-encoding gives the same bytes. */
+  decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction
+  /** The digests (or messages) to sign, one per input. */
+  signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[]
+  /** Puts signatures in, verifies each against its public key, and returns the bytes to broadcast with their hash. */
+  assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction
+  /** True when at most one of the two can ever be mined. */
+  exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean
+}
+
+/** A refusal by the chain layer. `code` is stable, the message names what is wrong. */
+export class ChainError extends Error {
+  readonly code: string
+  constructor(code: string, message: string) {
+    super(message)
+    this.name = 'ChainError'
+    this.code = code
+  }
+}

@@ -1,0 +1,114 @@
+import { Transaction } from 'bitcoinjs-lib'
+import { ChainError, type Network, type UnsignedTransaction } from '../types.ts'
+import { paramsOf, scriptOf } from './address.ts'
+import { dustLimit, virtualSize } from './size.ts'
+
+export { scriptOf, addressOf } from './address.ts'
+export { dustLimit, virtualSize } from './size.ts'
+
+/** An unspent output that the wallet may spend. */
+export interface Utxo { txid: string; vout: number; value: bigint; path: number[]; address: string }
+
+export interface Selection { utxos: Utxo[]; fee: bigint; change: bigint; vsize: number }
+
+/** BIP125: below 0xfffffffe, so that the fee can be raised. */
+const SEQUENCE_RBF = 0xfffffffd
+/** More inputs make a transaction that nodes do not relay (100,000 vbytes). */
+const INPUTS_MAX = 400
+
+/**
+ * Chooses coins: an exact match without change where one is found (branch and bound, bounded), else the
+ * largest first. Change below its dust limit goes to the fee.
+ *
+ * @param o.feeRate satoshi per 1000 vbytes
+ * @param o.required outpoints that must be among the inputs (a replacement shares them)
+ * @throws ChainError `INSUFFICIENT` with `missing` satoshi in the message, `DUST`
+ */
+export function selectCoins(network: Network, o: { utxos: readonly Utxo[]; to: string; amount: bigint; changeAddress: string; feeRate: bigint; required?: readonly Utxo[] }): Selection {
+  const params = paramsOf(network)
+  const target = scriptOf(network, o.to)
+  const changeScript = scriptOf(network, o.changeAddress)
+  if (o.amount < dustLimit(params, target)) throw new ChainError('DUST', `is below the dust limit of ${dustLimit(params, target)} satoshi`)
+  const feeAt = (inputs: number, withChange: boolean) => {
+    const vsize = virtualSize(params, inputs, withChange ? [target.length, changeScript.length] : [target.length])
+    return { vsize, fee: (BigInt(vsize) * o.feeRate) / 1000n }
+  }
+  const required = o.required ?? []
+  const taken = new Set(required.map(outpointOf))
+  const free = o.utxos.filter((utxo) => !taken.has(outpointOf(utxo))).sort((a, b) => (a.value === b.value ? (outpointOf(a) < outpointOf(b) ? -1 : 1) : a.value > b.value ? -1 : 1))
+  const dust = dustLimit(params, changeScript)
+  const finish = (chosen: Utxo[]): Selection | null => {
+    const sum = chosen.reduce((total, utxo) => total + utxo.value, 0n)
+    const withChange = feeAt(chosen.length, true)
+    const rest = sum - o.amount - withChange.fee
+    if (rest >= dust) return { utxos: chosen, fee: withChange.fee, change: rest, vsize: withChange.vsize }
+    const plain = feeAt(chosen.length, false)
+    if (sum >= o.amount + plain.fee) return { utxos: chosen, fee: sum - o.amount, change: 0n, vsize: plain.vsize }
+    return null
+  }
+  if (required.length === 0) {
+    const exact = branchAndBound(free, (inputs) => o.amount + feeAt(inputs, false).fee, dust)
+    if (exact) {
+      const selection = finish(exact)
+      if (selection && selection.change === 0n) return selection
+    }
+  }
+  const chosen = [...required]
+  for (let next = 0; ; next++) {
+    const selection = chosen.length > 0 ? finish([...chosen]) : null
+    if (selection) return selection
+    const utxo = free[next]
+    if (!utxo) break
+    if (chosen.length >= INPUTS_MAX) throw new ChainError('TOO_MANY_INPUTS', `needs more than ${INPUTS_MAX} inputs; send a smaller amount first`)
+    chosen.push(utxo)
+  }
+  const sum = chosen.reduce((total, utxo) => total + utxo.value, 0n)
+  const fee = feeAt(Math.max(1, chosen.length), false).fee
+  throw new ChainError('INSUFFICIENT', `amount and network fee exceed the coins by ${o.amount + fee - sum} satoshi`)
+}
+
+/** Depth-first search for a set whose surplus over amount and fee is smaller than a change output is worth. */
+function branchAndBound(sorted: readonly Utxo[], cost: (inputs: number) => bigint, tolerance: bigint): Utxo[] | null {
+  let tries = 20_000
+  const suffix: bigint[] = Array.from({ length: sorted.length + 1 }, () => 0n)
+  for (let at = sorted.length - 1; at >= 0; at--) suffix[at] = (suffix[at + 1] as bigint) + (sorted[at] as Utxo).value
+  const search = (at: number, chosen: Utxo[], sum: bigint): Utxo[] | null => {
+    if (tries-- <= 0) return null
+    if (chosen.length > 0) {
+      const surplus = sum - cost(chosen.length)
+      if (surplus >= 0n) return surplus < tolerance ? chosen : null
+    }
+    if (at >= sorted.length || chosen.length >= 20 || sum + (suffix[at] as bigint) < cost(chosen.length + 1)) return null
+    const utxo = sorted[at] as Utxo
+    return search(at + 1, [...chosen, utxo], sum + utxo.value) ?? search(at + 1, chosen, sum)
+  }
+  return search(0, [], 0n)
+}
+
+/** `txid:vout` */
+export function outpointOf(utxo: { txid: string; vout: number }): string {
+  return `${utxo.txid}:${utxo.vout}`
+}
+
+/**
+ * Builds the unsigned transaction of a selection: version 2, locktime 0, replaceable (BIP125), payment first.
+ * @param o.previous full previous transactions by txid
+ */
+export function buildTransfer(network: Network, o: { selection: Selection; to: string; amount: bigint; changeAddress: string; changePath: number[]; previous: ReadonlyMap<string, string> }): UnsignedTransaction {
+  const transaction = new Transaction()
+  transaction.version = 2
+  const inputs = o.selection.utxos.map((utxo) => {
+    transaction.addInput(Buffer.from(utxo.txid, 'hex').reverse(), utxo.vout, SEQUENCE_RBF)
+    const previous = o.previous.get(utxo.txid)
+    if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction ${utxo.txid} is missing`)
+    return { path: utxo.path, previous }
+  })
+  transaction.addOutput(scriptOf(network, o.to), o.amount)
+  const unsigned: UnsignedTransaction = { network: network.code, bytes: '', inputs }
+  if (o.selection.change > 0n) {
+    transaction.addOutput(scriptOf(network, o.changeAddress), o.selection.change)
+    unsigned.change = { output: 1, path: o.changePath }
+  }
+  unsigned.bytes = transaction.toHex()
+  return unsigned
+}

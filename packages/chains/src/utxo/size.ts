@@ -1,0 +1,33 @@
+import type { UtxoParams } from '../types.ts'
+
+/** Weight units of the parts that do not depend on outputs; a signature counts with its longest low-S form. */
+const P2WPKH_INPUT_WEIGHT = 41 * 4 + 108
+const P2PKH_INPUT_WEIGHT = 148 * 4
+
+function compactSizeBytes(count: number): number {
+  if (count < 0xfd) return 1
+  return count <= 0xffff ? 3 : 5
+}
+
+/**
+ * Virtual size in vbytes of a signed transaction (BIP141), never below the real one.
+ * @param outputScriptBytes length of each output's script
+ */
+export function virtualSize(params: UtxoParams, inputs: number, outputScriptBytes: readonly number[]): number {
+  const segwit = params.script === 'p2wpkh'
+  const outputs = outputScriptBytes.reduce((sum, bytes) => sum + 8 + compactSizeBytes(bytes) + bytes, 0)
+  const base = 8 + compactSizeBytes(inputs) + compactSizeBytes(outputScriptBytes.length) + outputs
+  const weight = base * 4 + (segwit ? 2 + inputs * P2WPKH_INPUT_WEIGHT : inputs * P2PKH_INPUT_WEIGHT)
+  return Math.ceil(weight / 4)
+}
+
+/**
+ * Smallest value (satoshi) that nodes relay for an output script: three times the cost of spending it at
+ * 1 sat/vB, as Bitcoin Core's GetDustThreshold computes it, or the network's own higher floor.
+ */
+export function dustLimit(params: UtxoParams, script: Uint8Array): bigint {
+  const witness = script.length >= 4 && script.length <= 42 && (script[0] === 0 || ((script[0] as number) >= 0x51 && (script[0] as number) <= 0x60)) && script[1] === script.length - 2
+  const output = 8 + compactSizeBytes(script.length) + script.length
+  const limit = 3 * (output + (witness ? 67 : 148))
+  return BigInt(Math.max(limit, params.dust > 1000 ? params.dust : 0))
+}

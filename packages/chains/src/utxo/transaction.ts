@@ -1,0 +1,142 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { payments, script as scripts, Transaction } from 'bitcoinjs-lib'
+import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
+import { address, addressOf, bitcoinNetwork, hash160, paramsOf } from './address.ts'
+import { virtualSize } from './size.ts'
+
+interface Input { path: number[]; publicKey: Uint8Array; script: Uint8Array; value: bigint; address: string }
+
+function parseHex(hex: string, what: string): Transaction {
+  if (!/^(?:[0-9a-f]{2}){10,}$/.test(hex) || hex.length > 8_000_000) throw new ChainError('TRANSACTION', `${what} must be lower-case hex`)
+  try {
+    return Transaction.fromHex(hex)
+  } catch {
+    throw new ChainError('TRANSACTION', `${what} is not a Bitcoin transaction`)
+  }
+}
+
+/**
+ * Without signatures a transaction with one output is ambiguous to segwit-aware parsers only when it has
+ * no inputs, so at least one input is demanded before anything else is read.
+ */
+function parse(unsigned: UnsignedTransaction): Transaction {
+  const transaction = parseHex(unsigned.bytes, 'transaction')
+  if (transaction.ins.length === 0 || transaction.outs.length === 0) throw new ChainError('SHAPE', 'has no inputs or no outputs')
+  if (transaction.hasWitnesses() || transaction.ins.some((input) => input.script.length > 0)) throw new ChainError('TRANSACTION', 'carries signatures already')
+  if (transaction.toHex() !== unsigned.bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  if (transaction.version !== 2) throw new ChainError('SHAPE', 'version must be 2')
+  if (transaction.locktime !== 0) throw new ChainError('SHAPE', 'locktime must be 0')
+  if (transaction.ins.length !== unsigned.inputs.length) throw new ChainError('SHAPE', 'inputs and their paths differ in number')
+  return transaction
+}
+
+function outpoint(hash: Uint8Array, index: number): string {
+  return `${Buffer.from(hash).reverse().toString('hex')}:${index}`
+}
+
+/** Inputs with values taken from full previous transactions whose ids are recomputed: nothing is believed. */
+function inputsOf(network: Network, transaction: Transaction, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): Input[] {
+  const known = new Map<string, Transaction>()
+  return unsigned.inputs.map(({ path, previous }, position) => {
+    const input = transaction.ins[position] as Transaction['ins'][number]
+    if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} lacks its previous transaction`)
+    const before = known.get(previous) ?? parseHex(previous, `previous transaction of input ${position}`)
+    known.set(previous, before)
+    if (Buffer.compare(before.getHash(), input.hash) !== 0) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction of input ${position} has another id`)
+    const output = before.outs[input.index]
+    if (!output) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} spends an output that does not exist`)
+    const publicKey = publicKeyAt(path)
+    const own = address(network, publicKey)
+    if (addressOf(network, output.script) !== own) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} does not belong to the key at its path`)
+    if (input.sequence > 0xfffffffd && input.sequence !== 0xffffffff && input.sequence !== 0xfffffffe) throw new ChainError('SHAPE', 'sequence is not allowed')
+    if (input.sequence < 0xfffffffd) throw new ChainError('SHAPE', 'a relative lock time is not allowed')
+    return { path, publicKey, script: output.script, value: output.value, address: own }
+  })
+}
+
+/** See Family.decode. Exactly one payment, and at most one change output on the change path. */
+export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
+  const params = paramsOf(network)
+  const transaction = parse(unsigned)
+  const inputs = inputsOf(network, transaction, unsigned, publicKeyAt)
+  const outpoints = transaction.ins.map((input) => outpoint(input.hash, input.index))
+  if (new Set(outpoints).size !== outpoints.length) throw new ChainError('SHAPE', 'spends an output twice')
+  const native = assets.find((asset) => asset.type === 'native')
+  if (!native) throw new ChainError('NETWORK', `${network.code} has no native asset`)
+  let change: DecodedTransaction['change'] = null
+  const outputPayments: DecodedTransaction['payments'] = []
+  transaction.outs.forEach((output, position) => {
+    const to = addressOf(network, output.script)
+    if (to === null) throw new ChainError('SHAPE', `output ${position} has a script that no address stands for`)
+    if (unsigned.change?.output === position) {
+      if (to !== address(network, publicKeyAt(unsigned.change.path))) throw new ChainError('CHANGE', `output ${position} is not on the change path`)
+      change = { address: to, amount: output.value }
+    } else {
+      outputPayments.push({ address: to, amount: output.value, tag: null })
+    }
+  })
+  if (unsigned.change && change === null) throw new ChainError('CHANGE', 'the change output does not exist')
+  if (outputPayments.length !== 1) throw new ChainError('SHAPE', 'must have exactly one payment')
+  const spent = inputs.reduce((sum, input) => sum + input.value, 0n)
+  const paid = transaction.outs.reduce((sum, output) => sum + output.value, 0n)
+  if (paid > spent) throw new ChainError('SHAPE', 'pays out more than its inputs hold')
+  const vsize = virtualSize(params, inputs.length, transaction.outs.map((output) => output.script.length))
+  return {
+    network: network.code,
+    asset: native.asset_name,
+    payments: outputPayments,
+    change,
+    from: inputs.map((input) => input.address),
+    fee_max: spent - paid,
+    fee_rate: milli(((spent - paid) * 1000n) / BigInt(vsize)),
+    consumes: outpoints,
+    nonce: null,
+    gas_limit: null,
+    max_fee_per_gas: null,
+    vsize,
+  }
+}
+
+function milli(value: bigint): string {
+  const text = value.toString().padStart(4, '0')
+  const fraction = text.slice(-3).replace(/0+$/, '')
+  return text.slice(0, -3) + (fraction === '' ? '' : `.${fraction}`)
+}
+
+function digest(network: Network, transaction: Transaction, position: number, input: Input): Uint8Array {
+  const scriptCode = payments.p2pkh({ hash: hash160(input.publicKey), network: bitcoinNetwork(network) }).output as Uint8Array
+  return paramsOf(network).script === 'p2wpkh'
+    ? transaction.hashForWitnessV0(position, scriptCode, input.value, Transaction.SIGHASH_ALL)
+    : transaction.hashForSignature(position, input.script, Transaction.SIGHASH_ALL)
+}
+
+/** SIGHASH_ALL digests: BIP143 for P2WPKH, the original algorithm for P2PKH. */
+export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+  const transaction = parse(unsigned)
+  return inputsOf(network, transaction, unsigned, publicKeyAt).map((input, position) => (
+    { path: input.path, publicKey: input.publicKey, message: digest(network, transaction, position, input) }
+  ))
+}
+
+/** Puts DER signatures into scripts or witnesses after verifying each. */
+export function assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+  const transaction = parse(unsigned)
+  const inputs = inputsOf(network, transaction, unsigned, publicKeyAt)
+  if (signatures.length !== inputs.length) throw new ChainError('SIGNATURE', 'signatures and inputs differ in number')
+  inputs.forEach((input, position) => {
+    const { signature } = signatures[position] as SignatureBytes
+    const message = digest(network, transaction, position, input)
+    if (signature.length !== 64 || !secp256k1.verify(signature, message, input.publicKey, { prehash: false, lowS: true })) {
+      throw new ChainError('SIGNATURE', `signature of input ${position} does not verify`)
+    }
+    const der = scripts.signature.encode(signature, Transaction.SIGHASH_ALL)
+    if (paramsOf(network).script === 'p2wpkh') transaction.setWitness(position, [der, input.publicKey])
+    else transaction.setInputScript(position, scripts.compile([der, input.publicKey]))
+  })
+  return { network: network.code, raw: transaction.toHex(), hash: transaction.getId() }
+}
+
+/** They share at least one input. */
+export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
+  return next.consumes.some((outpointText) => earlier.consumes.includes(outpointText))
+}

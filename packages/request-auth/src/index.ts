@@ -1,0 +1,5 @@
+export * from './types.ts'
+export * from './keys.ts'
+export * from './sign.ts'
+export * from './verify.ts'
+export * from './json.ts'

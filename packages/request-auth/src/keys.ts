@@ -1,0 +1,32 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { AuthError } from './types.ts'
+
+const MODULUS_BITS_MIN = 4096
+const MODULUS_BITS_MAX = 16384
+
+/**
+ * Reads a caller's public key: PEM SubjectPublicKeyInfo, RSA of at least 4096 bits, exponent at least 65537.
+ * @throws AuthError with claim `public_key` and a sentence that names what is wrong
+ */
+export function parsePublicKey(pem: string): KeyObject {
+  const text = pem.trim()
+  if (/PRIVATE KEY/.test(text)) throw new AuthError('public_key', 'is a private key: upload the public half only, and treat this one as disclosed')
+  if (!/^-----BEGIN PUBLIC KEY-----[\sA-Za-z0-9+/=]+-----END PUBLIC KEY-----$/.test(text) || text.length > 16_384) {
+    throw new AuthError('public_key', 'must be one PEM block "BEGIN PUBLIC KEY" (SubjectPublicKeyInfo)')
+  }
+  let key: KeyObject
+  try {
+    key = createPublicKey(text)
+  } catch {
+    throw new AuthError('public_key', 'is not a readable PEM public key')
+  }
+  const details = key.asymmetricKeyDetails
+  if (key.asymmetricKeyType !== 'rsa' || !details) throw new AuthError('public_key', 'must be an RSA key')
+  const bits = details.modulusLength ?? 0
+  if (bits < MODULUS_BITS_MIN) throw new AuthError('public_key', `has ${bits} bits; at least ${MODULUS_BITS_MIN} are required`)
+  if (bits > MODULUS_BITS_MAX) throw new AuthError('public_key', `has ${bits} bits; at most ${MODULUS_BITS_MAX} are accepted`)
+  if ((details.publicExponent ?? 0n) < 65_537n || (details.publicExponent ?? 0n) % 2n === 0n) {
+    throw new AuthError('public_key', 'has a public exponent below 65537')
+  }
+  return key
+}

@@ -1,0 +1,32 @@
+/** The caller's request as it is stored with a transfer and shown to the signer nodes: raw token and raw body. */
+export interface SignedRequest {
+  /** The JWT, exactly as received, without the `Bearer` or `Token` prefix. */
+  token: string
+  /** HTTP method, upper case. The JWT does not cover it; each path has one meaning per method. */
+  method: string
+  /** Request target as received: path, with its query when there is one. */
+  uri: string
+  /** Raw body as received, UTF-8 text; empty string when there is none. */
+  body: string
+}
+
+/** Claims of a verified request. */
+export interface Claims {
+  uri: string
+  /** As text; a number nonce is kept as its decimal spelling. */
+  nonce: string
+  iat: number
+  exp: number
+  sub: string
+  bodyHash: string
+}
+
+/** Why a request is not authentic. `claim` names the part that failed. */
+export class AuthError extends Error {
+  readonly claim: string
+  constructor(claim: string, message: string) {
+    super(message)
+    this.name = 'AuthError'
+    this.claim = claim
+  }
+}

@@ -1,0 +1,119 @@
+import { createHash, timingSafeEqual, verify, type KeyObject } from 'node:crypto'
+import { promisify } from 'node:util'
+import { JsonNumber, parseJson } from './json.ts'
+import { bodyHash } from './sign.ts'
+import { AuthError, type Claims, type SignedRequest } from './types.ts'
+
+const verifyAsync = promisify(verify) as (algorithm: string, data: Buffer, key: KeyObject, signature: Buffer) => Promise<boolean>
+
+/** `exp − iat` must be strictly below this. */
+export const WINDOW_S = 30
+/** Tolerated difference between the caller's clock and ours. */
+export const CLOCK_SKEW_S = 5
+const TOKEN_BYTES_MAX = 8192
+const NONCE_LENGTH_MAX = 128
+const SEGMENT = /^[A-Za-z0-9_-]+$/
+
+export interface VerifyOptions {
+  request: SignedRequest
+  /** Value of the `x-api-key` header. */
+  apiKey: string
+  publicKey: KeyObject
+  /** Unix seconds. */
+  now: number
+  /** `live`: the token must be valid now. `none`: everything but its age is checked. */
+  age: 'live' | 'none'
+  /** Accept a missing body hash where there is no body (old clients). */
+  legacy?: boolean
+}
+
+/**
+ * Verifies a signed request in the fixed order: algorithm, signature, claims, window, clock, subject, path, body.
+ * The nonce is the caller's business: it is spent after this returns.
+ *
+ * @throws AuthError whose `claim` names the part that failed
+ */
+export async function verifyRequest({ request, apiKey, publicKey, now, age, legacy = false }: VerifyOptions): Promise<Claims> {
+  if (request.token.length > TOKEN_BYTES_MAX) throw new AuthError('token', `is longer than ${TOKEN_BYTES_MAX} characters`)
+  const segments = request.token.split('.')
+  const [header, payload, signature] = segments as [string, string, string]
+  // A second spelling of the same token must not pass: base64url text is compared with its own re-encoding.
+  if (segments.length !== 3 || !segments.every((segment) => SEGMENT.test(segment) && Buffer.from(segment, 'base64url').toString('base64url') === segment)) {
+    throw new AuthError('token', 'is not a JWT of three base64url segments')
+  }
+  const head = readObject(header, 'header')
+  if (head['alg'] !== 'RS256') throw new AuthError('alg', 'must be RS256')
+  if (head['crit'] !== undefined) throw new AuthError('crit', 'critical header extensions are not supported')
+  const authentic = await verifyAsync('RSA-SHA256', Buffer.from(`${header}.${payload}`), publicKey, Buffer.from(signature, 'base64url'))
+  if (!authentic) throw new AuthError('signature', 'does not match the public key registered for this API key')
+  const claims = readObject(payload, 'payload')
+  const iat = integer(claims, 'iat')
+  const exp = integer(claims, 'exp')
+  if (exp <= iat) throw new AuthError('exp', 'must be later than iat')
+  if (exp - iat >= WINDOW_S) throw new AuthError('exp', `must be strictly less than iat + ${WINDOW_S}`)
+  if (age === 'live') {
+    if (iat > now + CLOCK_SKEW_S) throw new AuthError('iat', `lies in the future: check the clock (server time ${now})`)
+    if (exp <= now - CLOCK_SKEW_S) throw new AuthError('exp', `has passed (server time ${now})`)
+  }
+  const sub = claims['sub']
+  if (typeof sub !== 'string' || !equal(sub, apiKey)) throw new AuthError('sub', 'must equal the x-api-key header')
+  const uri = claims['uri']
+  const path = request.uri.split('?', 1)[0] as string
+  if (typeof uri !== 'string' || (uri !== path && uri !== request.uri)) throw new AuthError('uri', 'must be the path of the request, with or without its query')
+  const hash = claims['bodyHash'] ?? claims['bodyhash']
+  const empty = request.body === ''
+  if (!(hash === undefined && empty && legacy)) {
+    if (typeof hash !== 'string') throw new AuthError('bodyHash', 'is missing: lowercase hex SHA-256 of the raw body, of the empty string where there is none')
+    if (!equal(hash, bodyHash(request.body))) throw new AuthError('bodyHash', 'is not the lowercase hex SHA-256 of the body received')
+  }
+  return { uri, nonce: nonceOf(claims['nonce']), iat, exp, sub, bodyHash: bodyHash(request.body) }
+}
+
+/** The API key that a token claims, unverified: for looking up the key to verify with. */
+export function claimedNonceAndSubject(token: string): { sub: string; nonce: string } {
+  const claims = readObject(token.split('.')[1] ?? '', 'payload')
+  const sub = claims['sub']
+  if (typeof sub !== 'string') throw new AuthError('sub', 'is missing')
+  return { sub, nonce: nonceOf(claims['nonce']) }
+}
+
+/**
+ * Public id of what a request creates: a UUID (version 8, RFC 9562) from SHA-256(sub, nonce), so that
+ * everyone who holds the request can compute it.
+ */
+export function transactionId(sub: string, nonce: string): string {
+  const digest = createHash('sha256').update(JSON.stringify(['custody/transaction/v1', sub, nonce])).digest().subarray(0, 16)
+  digest[6] = ((digest[6] as number) & 0x0f) | 0x80
+  digest[8] = ((digest[8] as number) & 0x3f) | 0x80
+  const hex = digest.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+function readObject(segment: string, what: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = parseJson(Buffer.from(segment, 'base64url').toString('utf8'))
+  } catch {
+    throw new AuthError('token', `has a ${what} that is not strict JSON`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) throw new AuthError('token', `has a ${what} that is not an object`)
+  return value as Record<string, unknown>
+}
+
+function integer(claims: Record<string, unknown>, name: 'iat' | 'exp'): number {
+  const value = claims[name]
+  if (!(value instanceof JsonNumber) || !/^\d{1,12}$/.test(value.text)) throw new AuthError(name, 'must be an integer: seconds since the Unix Epoch')
+  return Number(value.text)
+}
+
+function nonceOf(value: unknown): string {
+  if (typeof value === 'string' && value.length > 0 && value.length <= NONCE_LENGTH_MAX && !value.includes('\0')) return value
+  if (value instanceof JsonNumber && /^-?\d+$/.test(value.text) && value.text.length <= NONCE_LENGTH_MAX) return value.text
+  throw new AuthError('nonce', `must be a non-empty string of at most ${NONCE_LENGTH_MAX} characters, or an integer`)
+}
+
+/** Timing-safe comparison of two texts of any length. */
+function equal(a: string, b: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(a), digest(b))
+}
