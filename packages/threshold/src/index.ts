@@ -1,0 +1,30 @@
+/**
+ * Keys in three parts: generate, sign, refresh. Two of three parties sign; no process ever holds the
+ * key. The README says what the engines are and what was not audited.
+ */
+import { addon } from './native.ts'
+import type { Curve, EngineId } from './types.ts'
+
+export { derivePublicKey } from './derive.ts'
+export { ThresholdError } from './errors.ts'
+export type { ThresholdErrorCode } from './errors.ts'
+export { startKeygen, startRefresh, startSign } from './sessions.ts'
+export type { KeygenOptions, RefreshOptions, SignOptions } from './sessions.ts'
+export type {
+  Curve,
+  EngineId,
+  InMessage,
+  KeyMaterial,
+  OutMessage,
+  Session,
+  ShareMeta,
+  SignResult,
+  Step,
+} from './types.ts'
+export { Vault } from './vault.ts'
+export type { VaultOptions } from './vault.ts'
+
+/** The engine behind each curve, with the exact version of its library. */
+export const engines = Object.fromEntries(
+  addon.engines().map(([curve, id, version]) => [curve, { id, version }]),
+) as Record<Curve, { id: EngineId; version: string }>

@@ -1,0 +1,133 @@
+import { derivePublicKey } from './derive.ts'
+import { fromNative, ThresholdError } from './errors.ts'
+import { addon } from './native.ts'
+import type { NativeSession, NativeStep } from './native.ts'
+import type { Curve, InMessage, KeyMaterial, Session, SignResult, Step } from './types.ts'
+import { nativeVault } from './vault.ts'
+import type { Vault } from './vault.ts'
+import { verifySignature } from './verify.ts'
+
+function checkParties(parties: readonly number[]): void {
+  if (!parties.every((party) => [1, 2, 3].includes(party))) {
+    throw new ThresholdError('BAD_ARGUMENT', 'a party is 1, 2 or 3')
+  }
+}
+
+class NativeBackedSession<R> implements Session<R> {
+  readonly #native: NativeSession
+  readonly #finish: (step: NativeStep) => R | undefined
+
+  constructor(start: () => NativeSession, finish: (step: NativeStep) => R | undefined) {
+    this.#finish = finish
+    try {
+      this.#native = start()
+    } catch (error) {
+      throw fromNative(error)
+    }
+  }
+
+  async step(inbox: InMessage[]): Promise<Step<R>> {
+    try {
+      for (const { from } of inbox) {
+        // The addon reads numbers modulo 2^32.
+        if (![1, 2, 3].includes(from)) throw new ThresholdError('MALFORMED', `party ${from} does not take part`)
+      }
+      const step = await this.#native.step(inbox)
+      const result = this.#finish(step)
+      if (result === undefined) return { kind: 'send', round: step.round, messages: step.messages }
+      return { kind: 'done', result, messages: step.messages }
+    } catch (error) {
+      // Also for what the addon never saw, such as an argument of a wrong type.
+      this.#native.abort()
+      throw fromNative(error)
+    }
+  }
+
+  abort(): void {
+    this.#native.abort()
+  }
+}
+
+export interface KeygenOptions {
+  vault: Vault
+  curve: Curve
+  /** 1 to 256 bytes in UTF-8, the same at all parties. */
+  keyId: string
+  /** 32 bytes, derived from fresh bytes of all three parties, never used before. */
+  sessionId: Uint8Array
+  party: 1 | 2 | 3
+}
+
+/**
+ * Makes a two-of-three key. All three parties take part; epoch 0.
+ * secp256k1: five rounds, two of them echoes. Ed25519: four, two of them echoes.
+ * @throws {ThresholdError} BAD_ARGUMENT
+ */
+export function startKeygen(o: KeygenOptions): Session<KeyMaterial> {
+  checkParties([o.party])
+  const vault = nativeVault(o.vault)
+  return new NativeBackedSession(
+    () => addon.startKeygen(vault, o.curve, o.keyId, o.sessionId, o.party),
+    (step) => step.key as KeyMaterial | undefined,
+  )
+}
+
+export interface SignOptions {
+  vault: Vault
+  key: KeyMaterial
+  /** 32 bytes, derived from fresh bytes of both participants, never used before. */
+  sessionId: Uint8Array
+  /** The two parties that sign, in any order; `key.party` is one of them. */
+  participants: [number, number]
+  /** Indices 0..2^31-1, at most 32; empty for the key itself. */
+  path: number[]
+  /** secp256k1: the 32-byte digest. Ed25519: the whole message, at most 1 MiB. */
+  message: Uint8Array
+}
+
+/**
+ * Signs with two of three. secp256k1: three rounds. Ed25519: two. Both parties get the signature.
+ * It was verified with a second implementation before it is given out.
+ * @throws {ThresholdError} BAD_ARGUMENT
+ */
+export function startSign(o: SignOptions): Session<SignResult> {
+  checkParties(o.participants)
+  const vault = nativeVault(o.vault)
+  const message = Uint8Array.from(o.message)
+  const publicKey = derivePublicKey(o.key.curve, o.key.publicKey, o.key.chainCode, o.path)
+  return new NativeBackedSession(
+    () => addon.startSign(vault, o.key, o.sessionId, o.participants, o.path, message),
+    (step) => {
+      if (!step.signature) return undefined
+      const result: SignResult = {
+        signature: step.signature.signature,
+        recoveryId: step.signature.recoveryId ?? null,
+      }
+      if (!verifySignature(o.key.curve, publicKey, message, result)) {
+        throw new ThresholdError('ABORT', 'the finished signature does not verify')
+      }
+      return result
+    },
+  )
+}
+
+export interface RefreshOptions {
+  vault: Vault
+  key: KeyMaterial
+  /** 32 bytes, derived from fresh bytes of all three parties, never used before. */
+  sessionId: Uint8Array
+}
+
+/**
+ * New shares of the same key: same public key and chain code, epoch + 1. All three take part. Old and
+ * new shares do not work together. The old ones stay valid among themselves: keep them until all
+ * three have certified the new epoch, then delete them.
+ * @throws {ThresholdError} BAD_ARGUMENT
+ */
+export function startRefresh(o: RefreshOptions): Session<KeyMaterial> {
+  const vault = nativeVault(o.vault)
+  return new NativeBackedSession(
+    () => addon.startRefresh(vault, o.key, o.sessionId),
+    (step) => step.key as KeyMaterial | undefined,
+  )
+}

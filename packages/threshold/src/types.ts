@@ -1,0 +1,68 @@
+/** The two signature schemes. */
+export type Curve = 'secp256k1' | 'ed25519'
+
+/** The protocol library behind a key. Written into every share. */
+export type EngineId = 'dkls23-secp256k1' | 'frost-ed25519'
+
+/** `to`: party number 1..3, or 0 = the same payload to every other participant. */
+export interface OutMessage {
+  to: number
+  /** At most 1 MiB. Neither encrypted nor signed: that is the transport's task. */
+  payload: Uint8Array
+}
+
+/** `from`: the party number that the transport has authenticated. */
+export interface InMessage {
+  from: number
+  payload: Uint8Array
+}
+
+export type Step<R> =
+  | { kind: 'send'; round: number; messages: OutMessage[] }
+  | { kind: 'done'; result: R; messages: OutMessage[] }
+
+/**
+ * One party's side of one protocol run. Its state lives in native memory only, is used once and
+ * is never serialised: a crash ends the session, and a new one takes a new session id.
+ *
+ * First call: `step([])`. Each further call takes all messages of one round, exactly one from each
+ * other participant, in any order. The work runs off the event loop.
+ *
+ * Any rejection ends the session; a further `step` is refused with BAD_ARGUMENT.
+ */
+export interface Session<R> {
+  /** @throws {ThresholdError} */
+  step(inbox: InMessage[]): Promise<Step<R>>
+  /** Forgets the secrets of the run. A step under way is rejected with ABORT when it ends. */
+  abort(): void
+}
+
+/** What a sealed share is bound to. Opening it under other values fails. */
+export interface ShareMeta {
+  engine: EngineId
+  curve: Curve
+  /** 1 to 256 bytes in UTF-8. */
+  keyId: string
+  /** 0 after key generation, one more with each refresh. */
+  epoch: number
+  /** 1, 2 or 3. */
+  party: number
+}
+
+/** One party's part of a key. All but `sealedShare` is public. */
+export interface KeyMaterial extends ShareMeta {
+  engineVersion: string
+  /** secp256k1: 33 bytes, compressed. Ed25519: 32 bytes. */
+  publicKey: Uint8Array
+  /** 32 bytes, the same at all parties; nobody chose it alone. */
+  chainCode: Uint8Array
+  /** Opaque; about 105 kB on secp256k1, under 1 kB on Ed25519. */
+  sealedShare: Uint8Array
+}
+
+export interface SignResult {
+  /** 64 bytes. secp256k1: r ‖ s, big-endian, s in the lower half. Ed25519: R ‖ S (RFC 8032). */
+  signature: Uint8Array
+  /** secp256k1: 0..3, found by trial recovery. Ed25519: null. */
+  recoveryId: number | null
+}
