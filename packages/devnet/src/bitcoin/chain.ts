@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatAmount, parseAmount } from '../amount.ts';
+import { RequestError } from '../errors.ts';
+import { Journal } from '../journal.ts';
+import { Producer } from '../producer.ts';
+import { scriptOf } from './address.ts';
+import { makeBlock, parseBlock } from './block.ts';
+import { Ledger, subsidy, type Block } from './ledger.ts';
+import { Mempool, type Outcome } from './mempool.ts';
+import { dustLimit } from './policy.ts';
+import type { Tx } from './transaction.ts';
+import { MinerWallet } from './wallet.ts';
+
+/** Blocks in hex. `after`: height of the last block that stays; a reorganisation is one record. */
+export type ChainRecord = { blocks: string[]; after?: number };
+
+const BUSY_MS = 2000;
+const IDLE_MS = 30_000;
+const QUIET_BLOCKS = 6;
+/** With regtest's halving every 150 blocks, the mature part of these is more than 11,000 BTC. */
+const INITIAL_BLOCKS = 440;
+const INITIAL_SPACING_SECONDS = 60;
+/** Core's own default of blocks checked in full at a start; all others are checked but for their scripts. */
+const SCRIPT_BLOCKS = 6;
+const BLOCK_WEIGHT_MAX = 3_996_000;
+
+export class BitcoinChain {
+  readonly ledger = new Ledger();
+  readonly mempool: Mempool;
+  readonly started = Date.now();
+  readonly #wallet = new MinerWallet();
+  readonly #journal: Journal<ChainRecord>;
+  readonly #producer: Producer;
+  #blocksSinceTransaction = QUIET_BLOCKS;
+
+  private constructor(journal: Journal<ChainRecord>, records: ChainRecord[], fullRbf: boolean) {
+    this.#journal = journal;
+    this.mempool = new Mempool(this.ledger, fullRbf);
+    this.#reload(records);
+    this.#initialBlocks();
+    this.#producer = new Producer({
+      busyMs: BUSY_MS,
+      idleMs: IDLE_MS,
+      isBusy: () => this.mempool.entries.size > 0 || this.#blocksSinceTransaction < QUIET_BLOCKS,
+      produce: async () => void this.#produce(),
+    });
+  }
+
+  static open(home: string, options: { fullRbf?: boolean } = {}): BitcoinChain {
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'));
+    const chain = new BitcoinChain(journal, records, options.fullRbf ?? true);
+    chain.#producer.wake();
+    return chain;
+  }
+
+  get head(): Block {
+    return this.ledger.tip;
+  }
+
+  get genesisHash(): string {
+    return this.ledger.blocks[0]!.hash;
+  }
+
+  close(): void {
+    this.#producer.stop();
+    this.#journal.close();
+  }
+
+  submit(tx: Tx): Outcome {
+    const outcome = this.mempool.accept(tx, now());
+    this.#producer.wake();
+    return outcome;
+  }
+
+  fund(address: unknown, amount: unknown): string {
+    const script = typeof address === 'string' ? scriptOf(address) : { error: 'not a string' };
+    if (!Buffer.isBuffer(script)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of BTC: ${script.error}`);
+    const value = parseAmount(amount, 8);
+    if (value < dustLimit(script)) throw new RequestError(`amount ${formatAmount(value, 8)} is dust: at least ${formatAmount(dustLimit(script), 8)}`);
+    const tx = this.#wallet.pay(this.ledger, (key) => this.mempool.spenders.has(key), { value, script });
+    if ('available' in tx) {
+      throw new RequestError(`amount ${formatAmount(value, 8)} is more than the miner can pay now: ${formatAmount(tx.available, 8)}`);
+    }
+    const outcome = this.mempool.accept(tx, now());
+    if ('rejection' in outcome) throw new Error(`the funding transaction was refused: ${outcome.rejection.reason}`);
+    this.#produce();
+    this.#producer.wake();
+    return tx.txid;
+  }
+
+  mine(count: number): Block {
+    for (let made = 0; made < count; made += 1) this.#produce();
+    this.#producer.wake();
+    return this.head;
+  }
+
+  /** The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again unless dropped. */
+  reorg(depth: number, drop: boolean): Block {
+    const removed: Block[] = [];
+    const waiting = this.mempool.clear();
+    for (let left = depth; left > 0; left -= 1) removed.unshift(this.ledger.disconnect());
+    const after = this.head.height;
+    const made: Block[] = [];
+    try {
+      for (let index = 0; index <= depth; index += 1) made.push(this.ledger.connect(this.#candidate([], now()), false));
+      this.#journal.append([{ after, blocks: made.map(({ raw }) => raw.toString('hex')) }]);
+    } catch (error) {
+      while (this.head.height > after) this.ledger.disconnect();
+      for (const block of removed) this.ledger.connect(block, false);
+      throw error;
+    }
+    const returned = drop ? [] : removed.flatMap(({ txs }) => txs.slice(1));
+    for (const tx of [...returned, ...waiting]) this.mempool.accept(tx, now());
+    this.#blocksSinceTransaction = 0;
+    this.#producer.wake();
+    return this.head;
+  }
+
+  /** Nothing awaits between the block's making and its journalling, so no request can see it before. */
+  #produce(): void {
+    const txs: Tx[] = [];
+    let weight = 4000;
+    for (const { tx } of this.mempool.entries.values()) {
+      if (weight + tx.weight > BLOCK_WEIGHT_MAX) break;
+      weight += tx.weight;
+      txs.push(tx);
+    }
+    const block = this.ledger.connect(this.#candidate(txs, now()), false);
+    try {
+      this.#journal.append([{ blocks: [block.raw.toString('hex')] }]);
+    } catch (error) {
+      this.ledger.disconnect();
+      throw error;
+    }
+    this.mempool.blockConnected(block.txs);
+    if (txs.length > 0) this.#blocksSinceTransaction = 0;
+    else this.#blocksSinceTransaction += 1;
+  }
+
+  #candidate(txs: Tx[], time: number) {
+    const { tip } = this.ledger;
+    const height = tip.height + 1;
+    const fees = txs.reduce((total, { txid }) => total + this.mempool.entries.get(txid)!.fee, 0n);
+    return makeBlock({
+      previous: tip.hash,
+      height,
+      time: Math.max(time, tip.medianTime + 1),
+      reward: subsidy(height) + fees,
+      payTo: this.#wallet.script,
+      // Random, so that a block of another branch is another block.
+      extraNonce: randomBytes(8),
+      txs,
+    });
+  }
+
+  #reload(records: ChainRecord[]): void {
+    let blocks: string[] = [];
+    for (const record of records) {
+      // Height 1 is the first in the journal: the genesis block is known.
+      if (record.after !== undefined) blocks = blocks.slice(0, record.after);
+      for (const block of record.blocks) blocks.push(block);
+    }
+    for (const [index, hex] of blocks.entries()) {
+      this.ledger.connect(parseBlock(Buffer.from(hex, 'hex')), index >= blocks.length - SCRIPT_BLOCKS);
+    }
+  }
+
+  #initialBlocks(): void {
+    if (this.head.height > 0) return;
+    const start = now() - INITIAL_BLOCKS * INITIAL_SPACING_SECONDS;
+    const blocks: string[] = [];
+    for (let index = 1; index <= INITIAL_BLOCKS; index += 1) {
+      blocks.push(this.ledger.connect(this.#candidate([], start + index * INITIAL_SPACING_SECONDS), false).raw.toString('hex'));
+    }
+    this.#journal.append([{ blocks }]);
+  }
+}
+
+function now(): number {
+  return Math.floor(Date.now() / 1000);
+}

@@ -1,0 +1,333 @@
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { encodeDeployData, encodeFunctionData, getAddress, isAddress, parseTransaction, type Hex } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { parseAmount } from '../amount.ts';
+import { RequestError } from '../errors.ts';
+import { Gate } from '../gate.ts';
+import { Journal, syncFolder } from '../journal.ts';
+import { Producer } from '../producer.ts';
+import { Anvil } from './anvil.ts';
+import { artefact, FAUCET_KEY, type EvmNetwork } from './networks.ts';
+
+/** A block as it is journalled: with these the engine makes the same block again, to the hash. */
+export type BlockRecord = { height: number; time: number; hash: Hex; raw: Hex[] };
+/** `after`: height of the last block that stays. A reorganisation is one record, so it is all or nothing. */
+export type ChainRecord = { blocks: BlockRecord[]; after?: number };
+
+type Block = { number: Hex; hash: Hex; parentHash: Hex; timestamp: Hex; transactions: Hex[] };
+
+const BUSY_MS = 1000;
+const IDLE_MS = 15_000;
+const QUIET_BLOCKS = 4;
+/** Pending transactions that cannot be mined (fee below the base fee) must not drive blocks for ever. */
+const STALLED_BLOCKS = 30;
+const SNAPSHOT_EVERY = 256;
+/** A snapshot holds only its newest state, so this many blocks are always replayed on top of one. */
+const REPLAY_MIN = 64;
+
+export class EthereumChain {
+  readonly network: EvmNetwork;
+  readonly gate = new Gate();
+  readonly #home: string;
+  readonly #journal: Journal<ChainRecord>;
+  readonly #account = privateKeyToAccount(FAUCET_KEY);
+  readonly #producer: Producer;
+  /** Broadcast and not yet mined: needed as raw bytes for the journal, and again after a reorganisation. */
+  readonly #pending = new Map<Hex, Hex>();
+  /** Index 0 is the genesis block, which the engine makes itself. */
+  #blocks: BlockRecord[] = [];
+  #anvil!: Anvil;
+  #slot = 0;
+  #stopped = false;
+  #blocksSinceTransaction = QUIET_BLOCKS;
+
+  private constructor(network: EvmNetwork, home: string, journal: Journal<ChainRecord>, records: ChainRecord[]) {
+    this.network = network;
+    this.#home = home;
+    this.#journal = journal;
+    for (const record of records) this.#remember(record);
+    this.#producer = new Producer({
+      busyMs: BUSY_MS,
+      idleMs: IDLE_MS,
+      isBusy: () =>
+        this.#blocksSinceTransaction < QUIET_BLOCKS || (this.#pending.size > 0 && this.#blocksSinceTransaction < STALLED_BLOCKS),
+      produce: async () => void (await this.gate.write(() => this.#produce())),
+    });
+  }
+
+  static async open(network: EvmNetwork, home: string): Promise<EthereumChain> {
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'));
+    const chain = new EthereumChain(network, home, journal, records);
+    chain.#anvil = await chain.#engine(chain.#blocks);
+    chain.#watch();
+    if (chain.#blocks.length === 0) await chain.#genesis();
+    await chain.#checkTokens();
+    chain.#producer.wake();
+    return chain;
+  }
+
+  get head(): BlockRecord {
+    return this.#blocks.at(-1)!;
+  }
+
+  get anvil(): Anvil {
+    return this.#anvil;
+  }
+
+  close(): void {
+    this.#stopped = true;
+    this.#producer.stop();
+    this.#anvil.kill();
+    this.#journal.close();
+  }
+
+  /** After the engine took a transaction. */
+  broadcast(hash: Hex, raw: Hex): void {
+    this.#pending.set(hash, raw);
+    if (this.#blocksSinceTransaction >= QUIET_BLOCKS) this.#blocksSinceTransaction = 0;
+    this.#producer.wake();
+  }
+
+  async fund(asset: string, address: unknown, amount: unknown): Promise<Hex> {
+    if (typeof address !== 'string' || !isAddress(address)) {
+      throw new RequestError(`address ${JSON.stringify(address)} is not an address of ${this.network.code}`);
+    }
+    const to = getAddress(address);
+    const token = this.network.tokens.find((candidate) => candidate.asset === asset);
+    if (!token) {
+      const value = parseAmount(amount, 18);
+      return this.gate.write(() => this.#fund({ to, value }));
+    }
+    const value = parseAmount(amount, token.decimals);
+    const data = encodeFunctionData({ abi: artefact(token.artefact).abi, functionName: 'transfer', args: [to, value] });
+    return this.gate.write(() => this.#fund({ to: token.address, value: 0n, data }));
+  }
+
+  async mine(count: number): Promise<BlockRecord> {
+    await this.gate.write(async () => {
+      for (let made = 0; made < count; made += 1) await this.#produce();
+    });
+    this.#producer.wake();
+    return this.head;
+  }
+
+  /**
+   * The last `depth` blocks give way to `depth + 1` empty ones. A second engine is brought to the
+   * fork point from the journal and takes over, so nothing of the removed branch can linger.
+   */
+  async reorg(depth: number): Promise<BlockRecord> {
+    await this.gate.write(async () => {
+      const deepest = this.head.height - this.network.tokens.length;
+      if (depth > deepest) throw new RequestError(`depth ${depth} would undo the genesis phase: at most ${deepest} blocks can be replaced`);
+      const kept = this.#blocks.slice(0, this.#blocks.length - depth);
+      const removed = this.#blocks[kept.length]!;
+      const anvil = await this.#engine(kept);
+      try {
+        const blocks: BlockRecord[] = [];
+        // One second later than the block it replaces: the same content would have the same hash.
+        for (let index = 0; index <= depth; index += 1) blocks.push(await mineBlock(anvil, removed.time + 1 + index, this.#pending));
+        const record = { after: kept.at(-1)!.height, blocks };
+        this.#dropSnapshots(record.after);
+        this.#journal.append([record]);
+        this.#remember(record);
+      } catch (error) {
+        anvil.kill();
+        throw error;
+      }
+      this.#anvil.kill();
+      this.#anvil = anvil;
+      this.#watch();
+      for (const [hash, raw] of this.#pending) {
+        await anvil.call('eth_sendRawTransaction', raw).catch(() => this.#pending.delete(hash));
+      }
+      this.#blocksSinceTransaction = 0;
+    });
+    this.#producer.wake();
+    return this.head;
+  }
+
+  /** Makes one block and makes it durable. Only under the gate's write side. */
+  async #produce(): Promise<BlockRecord> {
+    const time = Math.max(Math.floor(Date.now() / 1000), this.head.time + 1);
+    const block = await mineBlock(this.#anvil, time, this.#pending);
+    this.#append(block);
+    if (block.raw.length > 0) this.#blocksSinceTransaction = 0;
+    else this.#blocksSinceTransaction += 1;
+    if (this.#pending.size > 0) await this.#forgetDropped();
+    if (block.height % SNAPSHOT_EVERY === 0) await this.#snapshot(block);
+    return block;
+  }
+
+  #append(block: BlockRecord): void {
+    const record = { blocks: [block] };
+    this.#journal.append([record]);
+    this.#remember(record);
+  }
+
+  #remember(record: ChainRecord): void {
+    if (record.after !== undefined) {
+      const kept = this.#blocks.findIndex((block) => block.height === record.after);
+      this.#blocks = this.#blocks.slice(0, kept + 1);
+    }
+    this.#blocks.push(...record.blocks);
+  }
+
+  /** What the engine threw out of its pool (replaced, nonce used) is no longer pending. */
+  async #forgetDropped(): Promise<void> {
+    for (const hash of this.#pending.keys()) {
+      if ((await this.#anvil.call('eth_getTransactionByHash', hash)) === null) this.#pending.delete(hash);
+    }
+  }
+
+  async #fund(call: { to: Hex; value: bigint; data?: Hex }): Promise<Hex> {
+    const hash = await this.#send(call);
+    await this.#produce();
+    const receipt = await this.#anvil.call<{ status: Hex } | null>('eth_getTransactionReceipt', hash);
+    if (receipt?.status !== '0x1') throw new Error('the funding transaction was not executed');
+    this.#producer.wake();
+    return hash;
+  }
+
+  async #send(call: { to?: Hex; value: bigint; data?: Hex }): Promise<Hex> {
+    const nonce = Number(await this.#anvil.call<Hex>('eth_getTransactionCount', this.#account.address, 'pending'));
+    const raw = await this.#account.signTransaction({
+      ...call,
+      type: 'eip1559',
+      chainId: this.network.chainId,
+      nonce,
+      gas: call.to === undefined ? 2_000_000n : 200_000n,
+      maxFeePerGas: 1_000_000_000_000n,
+      maxPriorityFeePerGas: 1_000_000_000n,
+    });
+    const hash = await this.#anvil.call<Hex>('eth_sendRawTransaction', raw);
+    this.#pending.set(hash, raw);
+    return hash;
+  }
+
+  /** The contracts of the asset registry, one deployment per block from the faucet's nonce 0 on. */
+  async #genesis(): Promise<void> {
+    const blocks = [await blockRecord(this.#anvil, new Map())];
+    for (const token of this.network.tokens) {
+      const { abi, bytecode } = artefact(token.artefact);
+      await this.#send({ value: 0n, data: encodeDeployData({ abi, bytecode, args: [token.supply] }) });
+      blocks.push(await mineBlock(this.#anvil, blocks.at(-1)!.time + 12, this.#pending));
+    }
+    this.#journal.append([{ blocks }]);
+    this.#remember({ blocks });
+  }
+
+  async #checkTokens(): Promise<void> {
+    for (const token of this.network.tokens) {
+      const code = await this.#anvil.call<Hex>('eth_getCode', token.address, 'latest');
+      if (code === '0x') throw new Error(`${token.asset} is not at ${token.address}: this home was made by another genesis`);
+    }
+  }
+
+  /** A fresh engine brought to the end of `blocks`, every hash on the way compared with the journal. */
+  async #engine(blocks: BlockRecord[]): Promise<Anvil> {
+    this.#slot = 1 - this.#slot;
+    const anvil = await Anvil.start(this.network, this.#home, `anvil-${this.#slot}`);
+    try {
+      const genesis = blocks[0];
+      if (genesis) {
+        const own = await anvil.call<Block>('eth_getBlockByNumber', '0x0', false);
+        if (own.hash !== genesis.hash) throw new Error(`the genesis block of ${this.network.code} is not the journal's`);
+        let next = (await this.#load(anvil, blocks)) + 1;
+        for (; next < blocks.length; next += 1) await replay(anvil, blocks[next]!);
+      }
+      return anvil;
+    } catch (error) {
+      anvil.kill();
+      throw error;
+    }
+  }
+
+  /** Loads the newest snapshot that is old enough; answers the height it brought the engine to. */
+  async #load(anvil: Anvil, blocks: BlockRecord[]): Promise<number> {
+    for (const height of this.#snapshots()) {
+      const expected = blocks[height];
+      if (!expected || height > blocks.at(-1)!.height - REPLAY_MIN) continue;
+      await anvil.call('anvil_loadState', readFileSync(this.#snapshotPath(height), 'utf8'));
+      const loaded = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false);
+      if (loaded.hash !== expected.hash) throw new Error(`the snapshot at ${height} does not belong to the journal`);
+      return height;
+    }
+    return 0;
+  }
+
+  #snapshotPath(height: number): string {
+    return join(this.#home, `state-${height}.hex`);
+  }
+
+  #snapshots(): number[] {
+    return readdirSync(this.#home)
+      .flatMap((name) => /^state-(\d+)\.hex$/.exec(name)?.[1] ?? [])
+      .map(Number)
+      .sort((a, b) => b - a);
+  }
+
+  async #snapshot(block: BlockRecord): Promise<void> {
+    const state = await this.#anvil.call<Hex>('anvil_dumpState', false);
+    const path = this.#snapshotPath(block.height);
+    const file = openSync(`${path}.part`, 'w', 0o600);
+    writeSync(file, state);
+    fsyncSync(file);
+    closeSync(file);
+    renameSync(`${path}.part`, path);
+    syncFolder(this.#home);
+    for (const height of this.#snapshots().slice(3)) rmSync(this.#snapshotPath(height));
+  }
+
+  #dropSnapshots(above: number): void {
+    for (const height of this.#snapshots()) if (height > above) rmSync(this.#snapshotPath(height));
+  }
+
+  /** The engine may be killed like anything else: the journal brings it back. */
+  #watch(): void {
+    const anvil = this.#anvil;
+    anvil.onExit(() => {
+      if (this.#stopped || anvil !== this.#anvil) return;
+      void this.gate.write(async () => {
+        this.#anvil = await this.#engine(this.#blocks);
+        this.#pending.clear();
+        this.#watch();
+      });
+    });
+  }
+}
+
+async function mineBlock(anvil: Anvil, time: number, pending: Map<Hex, Hex>): Promise<BlockRecord> {
+  await anvil.call('evm_mine', { timestamp: time });
+  return blockRecord(anvil, pending);
+}
+
+async function blockRecord(anvil: Anvil, pending: Map<Hex, Hex>): Promise<BlockRecord> {
+  const block = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false);
+  const raw: Hex[] = [];
+  for (const hash of block.transactions) {
+    raw.push(pending.get(hash) ?? (await anvil.call<Hex>('eth_getRawTransactionByHash', hash)));
+    pending.delete(hash);
+  }
+  return { height: Number(block.number), time: Number(block.timestamp), hash: block.hash, raw };
+}
+
+async function replay(anvil: Anvil, block: BlockRecord): Promise<void> {
+  for (const raw of block.raw) await anvil.call('eth_sendRawTransaction', raw);
+  await anvil.call('evm_mine', { timestamp: block.time });
+  const made = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false);
+  if (made.hash !== block.hash) throw new Error(`block ${block.height} came back as ${made.hash}, the journal has ${block.hash}`);
+}
+
+const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+
+/** The engine takes signatures with a high s; the main network has refused them since 2016 (EIP-2). */
+export function hasHighS(raw: unknown): boolean {
+  try {
+    const { s } = parseTransaction(raw as Hex);
+    return s !== undefined && BigInt(s) > HALF_ORDER;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,91 @@
+import type { Hex } from 'viem';
+import { Faults } from '../faults.ts';
+import type { RpcAnswer } from './anvil.ts';
+import { hasHighS, type EthereumChain } from './chain.ts';
+
+/** What a production node serves. Everything else (the engine's cheats first of all) is not there. */
+const METHODS = new Set([
+  'eth_blobBaseFee',
+  'eth_blockNumber',
+  'eth_call',
+  'eth_chainId',
+  'eth_createAccessList',
+  'eth_estimateGas',
+  'eth_feeHistory',
+  'eth_gasPrice',
+  'eth_getBalance',
+  'eth_getBlockByHash',
+  'eth_getBlockByNumber',
+  'eth_getBlockReceipts',
+  'eth_getBlockTransactionCountByHash',
+  'eth_getBlockTransactionCountByNumber',
+  'eth_getCode',
+  'eth_getLogs',
+  'eth_getProof',
+  'eth_getRawTransactionByHash',
+  'eth_getStorageAt',
+  'eth_getTransactionByBlockHashAndIndex',
+  'eth_getTransactionByBlockNumberAndIndex',
+  'eth_getTransactionByHash',
+  'eth_getTransactionCount',
+  'eth_getTransactionReceipt',
+  'eth_maxPriorityFeePerGas',
+  'eth_sendRawTransaction',
+  'eth_syncing',
+  'net_listening',
+  'net_peerCount',
+  'net_version',
+  'txpool_content',
+  'txpool_inspect',
+  'txpool_status',
+  'web3_clientVersion',
+  'web3_sha3',
+]);
+
+type RpcRequest = { id?: unknown; method?: unknown; params?: unknown };
+
+/** One HTTP body, single or batch → the text of the answer, or undefined when there is to be none. */
+export async function ethereumRpc(chain: EthereumChain, faults: Faults, body: string): Promise<string | undefined> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch {
+    return JSON.stringify(failure(null, -32700, 'parse error'));
+  }
+  const requests = Array.isArray(parsed) ? (parsed as RpcRequest[]) : [parsed as RpcRequest];
+  if (requests.length === 0) return JSON.stringify(failure(null, -32600, 'empty batch'));
+  let broadcast = false;
+  const answers: RpcAnswer[] = [];
+  for (const request of requests) {
+    answers.push(await chain.gate.read(() => answer(chain, faults, request)));
+    if (request?.method === 'eth_sendRawTransaction') broadcast = true;
+  }
+  if (broadcast && faults.mode === 'drop-answer') return undefined;
+  return JSON.stringify(Array.isArray(parsed) ? answers : answers[0]);
+}
+
+async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest): Promise<RpcAnswer> {
+  const id = request?.id ?? null;
+  const method = request?.method;
+  if (typeof method !== 'string') return failure(id, -32600, 'invalid request');
+  if (!METHODS.has(method)) return failure(id, -32601, `the method ${method} does not exist/is not available`);
+  const params = Array.isArray(request.params) ? (request.params as unknown[]) : [];
+  if (method === 'eth_sendRawTransaction') {
+    if (faults.mode === 'reject') return failure(id, -32000, 'txpool is full');
+    if (hasHighS(params[0])) return failure(id, -32000, 'invalid sender');
+  }
+  let response: RpcAnswer;
+  try {
+    response = (await chain.anvil.send({ jsonrpc: '2.0', id: 1, method, params })) as RpcAnswer;
+  } catch {
+    return failure(id, -32603, 'the node is restarting');
+  }
+  if (method === 'eth_sendRawTransaction' && typeof response.result === 'string') {
+    chain.broadcast(response.result as Hex, params[0] as Hex);
+  }
+  return { ...response, id };
+}
+
+function failure(id: unknown, code: number, message: string): RpcAnswer {
+  return { jsonrpc: '2.0', id, error: { code, message } };
+}
