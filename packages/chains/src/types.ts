@@ -32,6 +32,8 @@ export interface Network {
   /** The most that all parts beyond the amount may cost, in the smallest native unit (decimal string). */
   fee_cap: string
   explorer_transaction_url?: string
+  /** Hash of the first block; the endpoint is checked against it. */
+  genesis?: string
 }
 
 export interface UtxoParams {

@@ -1,0 +1,137 @@
+import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { ChainError, type Asset, type Network } from '../types.ts'
+import { canonical } from './address.ts'
+import { NATIVE_GAS, transferData, type EvmFee } from './build.ts'
+
+/** keccak256("Transfer(address,address,uint256)") */
+const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+const BALANCE_OF = '0x70a08231'
+/** Of ten blocks, the reward percentile that each level pays. */
+const PERCENTILES = { low: 25, medium: 50, high: 75 } as const
+const HISTORY_BLOCKS = 10
+/** Head-room over estimateGas for tokens whose cost depends on state that may change. */
+const GAS_HEADROOM_PERCENT = 130n
+const TIP_FLOOR_WEI = 1n
+
+interface RpcBlock { number: string; hash: string; parentHash: string; transactions: { hash: string; from: string; to: string | null; value: string }[] }
+interface RpcReceipt { status: string; gasUsed: string; effectiveGasPrice: string; blockNumber: string; blockHash: string; l1Fee?: string }
+interface RpcLog { address: string; topics: string[]; data: string; logIndex: string; transactionHash: string; blockHash: string; removed?: boolean }
+
+/** maxFeePerGas and tip by level, in wei per gas. */
+export type EvmFeeRates = Record<'low' | 'medium' | 'high', EvmFee>
+
+/** Client of a network that speaks Ethereum's JSON-RPC. */
+export class EvmClient implements ChainClient {
+  readonly network: Network
+  readonly #assets: readonly Asset[]
+  readonly #call: JsonRpc
+
+  constructor(network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch) {
+    this.network = network
+    this.#assets = assets
+    this.#call = jsonRpc(endpoint, fetch)
+  }
+
+  async probe(): Promise<void> {
+    const chainId = Number(await this.#call<string>('eth_chainId', []))
+    if (chainId !== this.network.chain_id) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint serves chain id ${chainId}, not ${String(this.network.chain_id)}`)
+  }
+
+  async tip(): Promise<ChainTip> {
+    const head = await this.#blockBy('latest', false)
+    if (!head) throw new RpcUnavailable(`${this.network.code}: no latest block`)
+    const final = this.network.confirmations === null ? await this.#blockBy('finalized', false) : null
+    return { height: Number(head.number), hash: head.hash, finalHeight: this.network.confirmations === null ? (final ? Number(final.number) : 0) : null }
+  }
+
+  async block(height: number): Promise<ChainBlock | null> {
+    const block = await this.#blockBy(`0x${height.toString(16)}`, true)
+    if (!block) return null
+    if (Number(block.number) !== height) throw new RpcUnavailable(`${this.network.code}: eth_getBlockByNumber answered another height`)
+    const transfers: ChainTransfer[] = block.transactions.flatMap((each) => (each.to !== null && BigInt(each.value) > 0n
+      ? [{ txid: each.hash, position: -1, asset: this.network.native_asset, address: canonical(each.to), amount: BigInt(each.value), sender: canonical(each.from), coinbase: false }]
+      : []))
+    const tokens = new Map(this.#assets.filter((asset) => asset.type === 'token').map((asset) => [canonical(asset.contract_address as string), asset]))
+    if (tokens.size > 0 && block.transactions.length > 0) {
+      // By block hash, not by range: logs by range can be partial at the head with no error (EIP-234).
+      const logs = await this.#call<RpcLog[]>('eth_getLogs', [{ blockHash: block.hash, address: [...tokens.keys()], topics: [TRANSFER_TOPIC] }])
+      for (const log of logs) {
+        const asset = tokens.get(canonical(log.address))
+        if (!asset || log.removed || log.blockHash !== block.hash || log.topics.length !== 3 || log.data.length !== 66) continue
+        const amount = BigInt(log.data)
+        if (amount === 0n) continue
+        const word = (at: number) => canonical(`0x${(log.topics[at] as string).slice(26)}`)
+        transfers.push({ txid: log.transactionHash, position: Number(log.logIndex), asset: asset.asset_name, address: word(2), amount, sender: word(1), coinbase: false })
+      }
+    }
+    return { height, hash: block.hash, parent: block.parentHash, txids: block.transactions.map((each) => each.hash), transfers }
+  }
+
+  async status(hash: string): Promise<TransactionStatus> {
+    const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [hash])
+    if (receipt) {
+      const fee = BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice) + BigInt(receipt.l1Fee ?? '0x0')
+      return { state: 'included', height: Number(receipt.blockNumber), blockHash: receipt.blockHash, succeeded: receipt.status === '0x1', fee }
+    }
+    return { state: (await this.#call<unknown>('eth_getTransactionByHash', [hash])) ? 'mempool' : 'absent' }
+  }
+
+  async broadcast(raw: string): Promise<BroadcastResult> {
+    try {
+      await this.#call('eth_sendRawTransaction', [`0x${raw}`])
+      return { kind: 'accepted' }
+    } catch (error) {
+      if (error instanceof RpcRefused) {
+        if (/already known|already imported|known transaction/i.test(error.message)) return { kind: 'accepted' }
+        return { kind: 'rejected', reason: error.message }
+      }
+      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+    }
+  }
+
+  /** Next nonce counting mined transactions only. */
+  async nonce(address: string): Promise<bigint> {
+    return BigInt(await this.#call<string>('eth_getTransactionCount', [address, 'latest']))
+  }
+
+  /** Balance in the asset's smallest unit at `latest`. */
+  async balance(address: string, asset: Asset): Promise<bigint> {
+    if (asset.type === 'native') return BigInt(await this.#call<string>('eth_getBalance', [address, 'latest']))
+    const data = `${BALANCE_OF}${address.slice(2).toLowerCase().padStart(64, '0')}`
+    return BigInt(await this.#call<string>('eth_call', [{ to: asset.contract_address, data }, 'latest']))
+  }
+
+  /** Gas limit of a transfer, with head-room where it runs code. Throws RpcRefused where it would revert. */
+  async gasLimit(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
+    const token = o.asset.type === 'token'
+    // Without a gas price nothing is charged, so that an address without native coin can be asked for.
+    const request = token
+      ? { from: o.from, to: o.asset.contract_address, data: transferData(o.to, o.amount) }
+      : { from: o.from, to: o.to, value: `0x${o.amount.toString(16)}` }
+    const gas = BigInt(await this.#call<string>('eth_estimateGas', [request]))
+    return gas === NATIVE_GAS ? gas : (gas * GAS_HEADROOM_PERCENT) / 100n
+  }
+
+  /** eth_feeHistory percentiles 25, 50, 75; max = 2 × base fee + tip. Legacy gas price where there is no base fee. */
+  async feeRates(): Promise<EvmFeeRates> {
+    const history = await this.#call<{ baseFeePerGas?: string[]; reward?: string[][] }>('eth_feeHistory', [`0x${HISTORY_BLOCKS.toString(16)}`, 'latest', Object.values(PERCENTILES)])
+    const base = history.baseFeePerGas?.at(-1)
+    if (base === undefined) {
+      const maxFeePerGas = BigInt(await this.#call<string>('eth_gasPrice', []))
+      const fee = { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas, legacy: true }
+      return { low: fee, medium: fee, high: fee }
+    }
+    const suggested = BigInt(await this.#call<string>('eth_maxPriorityFeePerGas', []).catch(() => '0x1'))
+    const level = (column: number): EvmFee => {
+      const rewards = (history.reward ?? []).map((row) => BigInt(row[column] ?? '0x0')).filter((reward) => reward > 0n).sort((a, b) => (a < b ? -1 : 1))
+      const tip = rewards[Math.floor(rewards.length / 2)] ?? suggested
+      const maxPriorityFeePerGas = tip < TIP_FLOOR_WEI ? TIP_FLOOR_WEI : tip
+      return { maxFeePerGas: 2n * BigInt(base) + maxPriorityFeePerGas, maxPriorityFeePerGas }
+    }
+    return { low: level(0), medium: level(1), high: level(2) }
+  }
+
+  async #blockBy(tag: string, full: boolean): Promise<RpcBlock | null> {
+    return this.#call<RpcBlock | null>('eth_getBlockByNumber', [tag, full])
+  }
+}

@@ -1,0 +1,109 @@
+import { ChainError } from './types.ts'
+
+/** Where an RPC endpoint is and how to authenticate to it. */
+export interface RpcEndpoint { url: string; username?: string; password?: string; headers?: Record<string, string> }
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** The endpoint could not be reached, was too slow, or answered with something that is not its protocol. */
+export class RpcUnavailable extends ChainError {
+  constructor(message: string) {
+    super('RPC_UNAVAILABLE', message)
+    this.name = 'RpcUnavailable'
+  }
+}
+
+/** The endpoint answered with an error of its own. */
+export class RpcRefused extends ChainError {
+  readonly rpcCode: number
+  constructor(rpcCode: number, message: string) {
+    super('RPC_REFUSED', message)
+    this.name = 'RpcRefused'
+    this.rpcCode = rpcCode
+  }
+}
+
+export const RPC_TIMEOUT_MS = 8000
+const ANSWER_BYTES_MAX = 256 * 1024 * 1024
+
+/** A JSON-RPC caller. Numbers that need exactness are read by `reviver` from their source text. */
+export type JsonRpc = <T>(method: string, params: unknown[]) => Promise<T>
+
+/**
+ * Makes a JSON-RPC caller over HTTP POST.
+ * @param reviver as JSON.parse's, with the source text of numbers
+ * @throws RpcUnavailable, RpcRefused (by the returned function)
+ */
+export function jsonRpc(endpoint: RpcEndpoint, fetch: Fetch, reviver?: (key: string, value: unknown, source: string | undefined) => unknown): JsonRpc {
+  let id = 0
+  const headers: Record<string, string> = { 'content-type': 'application/json', ...endpoint.headers }
+  if (endpoint.username !== undefined) headers['authorization'] = `Basic ${Buffer.from(`${endpoint.username}:${endpoint.password ?? ''}`).toString('base64')}`
+  return async <T>(method: string, params: unknown[]): Promise<T> => {
+    const where = new URL(endpoint.url).host
+    let text: string
+    try {
+      const response = await fetch(endpoint.url, {
+        method: 'POST', headers, signal: AbortSignal.timeout(RPC_TIMEOUT_MS), redirect: 'error',
+        body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
+      })
+      text = await response.text()
+      if (text.length > ANSWER_BYTES_MAX) throw new RpcUnavailable(`${where}: ${method}: answer is too large`)
+    } catch (error) {
+      if (error instanceof ChainError) throw error
+      // The URL may hold a provider's key: only the host is named.
+      throw new RpcUnavailable(`${where}: ${method}: ${error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${RPC_TIMEOUT_MS} ms` : 'cannot be reached'}`)
+    }
+    let answer: { result?: unknown; error?: { code?: unknown; message?: unknown } | null }
+    try {
+      const parse = JSON.parse as (text: string, reviver?: (key: string, value: unknown, context: { source?: string }) => unknown) => unknown
+      answer = (reviver ? parse(text, (key, value, context) => reviver(key, value, context.source)) : parse(text)) as typeof answer
+    } catch {
+      throw new RpcUnavailable(`${where}: ${method}: answer is not JSON`)
+    }
+    if (typeof answer !== 'object' || answer === null) throw new RpcUnavailable(`${where}: ${method}: answer is not JSON-RPC`)
+    if (answer.error) throw new RpcRefused(Number(answer.error.code ?? 0), String(answer.error.message ?? 'refused').slice(0, 300))
+    if (!('result' in answer)) throw new RpcUnavailable(`${where}: ${method}: answer is not JSON-RPC`)
+    return answer.result as T
+  }
+}
+
+/** A movement of coins to an address, as a block shows it. */
+export interface ChainTransfer {
+  txid: string
+  /** Output index (UTXO), log index (tokens), -1 for an account-based transaction's native value. */
+  position: number
+  asset: string
+  address: string
+  amount: bigint
+  sender: string | null
+  coinbase: boolean
+}
+
+export interface ChainBlock {
+  height: number
+  hash: string
+  parent: string
+  txids: string[]
+  transfers: ChainTransfer[]
+}
+
+export interface ChainTip { height: number; hash: string; /** Highest block that the chain itself calls final; null where it does not. */ finalHeight: number | null }
+
+export type TransactionStatus =
+  | { state: 'absent' }
+  | { state: 'mempool' }
+  | { state: 'included'; height: number; blockHash: string; succeeded: boolean; /** Smallest native unit; null where the chain does not say. */ fee: bigint | null }
+
+/** An error of a broadcast says nothing about the transaction's fate: only `accepted` is knowledge. */
+export type BroadcastResult = { kind: 'accepted' } | { kind: 'rejected'; reason: string } | { kind: 'unknown'; reason: string }
+
+/** What every network's client can do. */
+export interface ChainClient {
+  /** Checks that the endpoint serves the network it should. Throws ChainError `WRONG_NETWORK`. */
+  probe(): Promise<void>
+  tip(): Promise<ChainTip>
+  /** Null where no block has that height (yet). */
+  block(height: number): Promise<ChainBlock | null>
+  status(hash: string): Promise<TransactionStatus>
+  broadcast(raw: string): Promise<BroadcastResult>
+}

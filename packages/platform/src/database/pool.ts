@@ -1,0 +1,67 @@
+import pg from 'pg'
+
+export type Row = Record<string, unknown>
+
+/** What queries run on: the pool, or one connection inside a transaction. */
+export interface Queryable {
+  /** All rows of a statement. Parameters are $1, $2, …; bigint and numeric come back as strings. */
+  query<T = Row>(text: string, values?: readonly unknown[]): Promise<T[]>
+  /** First row, or undefined. */
+  one<T = Row>(text: string, values?: readonly unknown[]): Promise<T | undefined>
+}
+
+export interface Database extends Queryable {
+  /** Runs `work` in one transaction; serialization failures and deadlocks are tried again up to 5 times. */
+  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+function queryable(client: pg.Pool | pg.PoolClient): Queryable {
+  const query = async <T>(text: string, values: readonly unknown[] = []) => (await client.query(text, values as unknown[])).rows as T[]
+  return { query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0] }
+}
+
+const RETRIED = new Set(['40001', '40P01'])
+
+/** True for errors of a connection that was lost or refused: the statement may or may not have been done. */
+export function isConnectionError(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code
+  if (typeof code === 'string' && (/^(08|57P0)/.test(code) || ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT'].includes(code))) return true
+  return error instanceof Error && /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|connection timeout/i.test(error.message)
+}
+
+/** Opens a pool. Connections that the server closes are replaced by the next query. */
+export function openDatabase(url: string, options: { max?: number; onError?: (error: Error) => void } = {}): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.max ?? 24,
+    connectionTimeoutMillis: 10_000,
+    statement_timeout: 30_000,
+    idle_in_transaction_session_timeout: 60_000,
+    application_name: 'custody',
+  })
+  pool.on('error', (error) => options.onError?.(error))
+  return {
+    ...queryable(pool),
+    async transaction(work) {
+      for (let attempt = 1; ; attempt++) {
+        const client = await pool.connect()
+        let broken = false
+        try {
+          await client.query('begin')
+          const result = await work(queryable(client))
+          await client.query('commit')
+          return result
+        } catch (error) {
+          broken = isConnectionError(error)
+          if (!broken) await client.query('rollback').catch(() => (broken = true))
+          if (attempt < 5 && RETRIED.has(String((error as { code?: string }).code))) continue
+          throw error
+        } finally {
+          client.release(broken)
+        }
+      }
+    },
+    close: () => pool.end(),
+  }
+}

@@ -1,0 +1,45 @@
+/** The one registry of errors: code, HTTP status, title. Codes are stable; never reuse or rename one. */
+export const ERRORS = {
+  INVALID_REQUEST: [400, 'The request does not match the specification'],
+  UNKNOWN_FIELD: [400, 'The body has a field that is not known'],
+  INVALID_JSON: [400, 'The body is not strict JSON'],
+  UNSUPPORTED_ASSET: [400, 'The asset is not supported'],
+  INVALID_ADDRESS: [400, 'The address is not valid for the asset'],
+  INVALID_AMOUNT: [400, 'The amount is not valid'],
+  INSUFFICIENT_BALANCE: [400, 'The wallet does not hold enough'],
+  WALLET_EXISTS: [400, 'A wallet for this asset exists already'],
+  WALLET_MISSING: [400, 'There is no wallet for this asset'],
+  WALLET_INACTIVE: [400, 'The wallet is inactive'],
+  UNAUTHORIZED: [401, 'Authentication failed'],
+  FORBIDDEN: [403, 'Not permitted'],
+  READ_ONLY: [403, 'The API key is read-only'],
+  NOT_FOUND: [404, 'Not found'],
+  METHOD_NOT_ALLOWED: [405, 'The path does not take this method'],
+  REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
+  PAYLOAD_TOO_LARGE: [413, 'The body is larger than 1 MiB'],
+  URI_TOO_LONG: [414, 'The path is too long'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'The body must be application/json without Content-Encoding'],
+  RATE_LIMITED: [429, 'Rate limit exceeded'],
+  INTERNAL: [500, 'Unexpected server error'],
+  NETWORK_UNAVAILABLE: [503, 'A blockchain network cannot be reached'],
+  SIGNERS_UNAVAILABLE: [503, 'The signer nodes cannot be reached'],
+  UNAVAILABLE: [503, 'The service is not ready'],
+} as const satisfies Record<string, readonly [number, string]>
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** An error that a caller may see. `message` is a sentence for people; `field` names the failed field. */
+export class ApiError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly field: string | undefined
+  readonly details: Record<string, unknown> | undefined
+  constructor(code: ErrorCode, message: string, options: { field?: string; details?: Record<string, unknown> } = {}) {
+    super(message)
+    this.name = 'ApiError'
+    this.code = code
+    this.status = ERRORS[code][0]
+    this.field = options.field
+    this.details = options.details
+  }
+}

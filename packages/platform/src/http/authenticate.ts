@@ -1,0 +1,59 @@
+import type { IncomingMessage } from 'node:http'
+import { AuthError, verifyRequest, type SignedRequest } from '@custody/request-auth'
+import { ApiError } from '../errors.ts'
+import type { Services } from '../services.ts'
+import type { KnownCaller } from './callers.ts'
+import { windowOf, type RateState } from './rate-limit.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** A header that appears once, or null. Throws where it appears twice: Node would silently keep the first. */
+function onlyHeader(message: IncomingMessage, name: string): string | null {
+  const values: string[] = []
+  for (let at = 0; at < message.rawHeaders.length; at += 2) {
+    if ((message.rawHeaders[at] as string).toLowerCase() === name) values.push(message.rawHeaders[at + 1] as string)
+  }
+  if (values.length > 1) throw new AuthError(name, 'appears more than once')
+  return values[0] ?? null
+}
+
+export interface Authenticated { caller: KnownCaller; signed: SignedRequest; rate: RateState }
+
+/**
+ * Authenticates a request in the fixed order; the nonce is spent last, so that a forgery cannot burn one.
+ * @throws ApiError 401 that names the claim, 429 beyond the allowance
+ */
+export async function authenticate(services: Services, message: IncomingMessage, rawBody: string, route: string): Promise<Authenticated> {
+  try {
+    return await attempt(services, message, rawBody, route)
+  } catch (error) {
+    if (error instanceof AuthError) throw new ApiError('UNAUTHORIZED', `${error.claim}: ${error.message}`, { field: error.claim })
+    throw error
+  }
+}
+
+async function attempt(services: Services, message: IncomingMessage, rawBody: string, route: string): Promise<Authenticated> {
+  const authorization = onlyHeader(message, 'authorization')
+  if (authorization === null) throw new AuthError('Authorization', 'header is missing: send "Bearer <JWT>"')
+  const apiKey = onlyHeader(message, 'x-api-key')
+  if (apiKey === null) throw new AuthError('x-api-key', 'header is missing')
+  const match = /^(?:Bearer|Token) +([^\s]+)$/i.exec(authorization.trim())
+  if (!match) throw new AuthError('Authorization', 'must be "Bearer <JWT>" or "Token <JWT>"')
+  if (!UUID.test(apiKey)) throw new AuthError('x-api-key', 'is not an API key: a lower-case UUID')
+  const caller = await services.callers.find(apiKey)
+  if (!caller) throw new AuthError('x-api-key', 'is unknown or revoked')
+  const signed: SignedRequest = { token: match[1] as string, method: message.method ?? 'GET', uri: message.url ?? '/', body: rawBody }
+  const now = services.environment.now()
+  const claims = await verifyRequest({ request: signed, apiKey, publicKey: caller.publicKey, now: Math.floor(now / 1000), age: 'live', legacy: services.settings.authLegacy })
+  const limit = caller.rateLimit ?? services.settings.rateLimit
+  const window = windowOf(now)
+  const subject = services.settings.rateScope === 'endpoint' ? `${apiKey} ${message.method} ${route}` : apiKey
+  const admitted = await services.database.one<{ nonce_ok: boolean; requests: number }>(
+    'select nonce_ok, requests from admit_request($1, $2, $3, $4, $5)',
+    [apiKey, claims.nonce, subject, new Date(window.start), limit])
+  const requests = admitted?.requests ?? limit + 1
+  const rate = { remaining: Math.max(0, limit - requests), reset: window.end }
+  if (requests > limit) throw new ApiError('RATE_LIMITED', `more than ${limit} requests in this minute; wait until ${new Date(window.end).toISOString()}`, { details: { rate } })
+  if (!admitted?.nonce_ok) throw new ApiError('UNAUTHORIZED', 'nonce: was used before', { field: 'nonce', details: { rate } })
+  return { caller, signed, rate }
+}

@@ -1,0 +1,48 @@
+import type { SignedRequest } from '@custody/request-auth'
+import { z } from 'zod'
+import type { Services } from '../services.ts'
+
+/** Who makes an authenticated request. A key acts in its own sub-account only. */
+export interface Caller {
+  apiKey: string
+  role: 'full' | 'read-only'
+  workspaceId: string
+  workspace: string
+  subAccountId: string
+  subAccount: string
+  /** First element of the sub-account's derivation paths. */
+  subAccountIndex: number
+}
+
+export interface Context<Body, Query, Params> {
+  services: Services
+  /** Present wherever `access` is not public. */
+  caller: Caller
+  body: Body
+  query: Query
+  params: Params
+  /** The signed request, raw, as it goes to the signer nodes. */
+  signed: SignedRequest
+}
+
+export interface Reply { status?: number; headers?: Record<string, string>; body?: unknown; /** JSON text to send as it is. */ text?: string }
+
+/** One endpoint: one file holds its schemas and handler. */
+export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType> {
+  method: 'GET' | 'POST' | 'DELETE'
+  path: string
+  summary: string
+  /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */
+  access: 'public' | 'read' | 'write'
+  body?: B
+  query?: Q
+  params?: P
+  /** Documentation of the 200 body. */
+  response?: z.ZodType
+  handler(context: Context<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
+}
+
+/** Keeps the types of one endpoint's schemas for its handler. */
+export function endpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(definition: Endpoint<B, Q, P>): Endpoint {
+  return definition as unknown as Endpoint
+}

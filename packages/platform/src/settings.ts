@@ -1,0 +1,72 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { NetworkMode } from '@custody/chains'
+
+/** Where a network's RPC endpoint is. */
+export interface Endpoint { url: string; username?: string; password?: string; headers?: Record<string, string> }
+
+export interface Settings {
+  home: string
+  port: number
+  host: string
+  databaseUrl: string | null
+  network: NetworkMode
+  rateLimit: number
+  authLegacy: boolean
+  /** `key`: one allowance over all endpoints; `endpoint`: one for each. */
+  rateScope: 'key' | 'endpoint'
+  /** Endpoints by network code, from custody.config.json (mainnet) or the local chains. */
+  endpoints: Record<string, Endpoint>
+  /** Milliseconds between polls of chains and work. */
+  pollMs: number
+  /** `all`: everything; `api`: HTTP only, workers run elsewhere. */
+  role: 'all' | 'api'
+}
+
+function integer(name: string, fallback: number, min: number, max: number): number {
+  const text = process.env[name]
+  if (text === undefined || text === '') return fallback
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < min || value > max) throw new Error(`${name}=${text}: must be an integer from ${min} to ${max}`)
+  return value
+}
+
+function oneOf<T extends string>(name: string, fallback: T, allowed: readonly T[]): T {
+  const text = process.env[name]
+  if (text === undefined || text === '') return fallback
+  if (!allowed.includes(text as T)) throw new Error(`${name}=${text}: must be one of ${allowed.join(', ')}`)
+  return text as T
+}
+
+/**
+ * Reads the settings from the environment and, for mainnet, custody.config.json in the working directory.
+ * @throws Error with a sentence that names the setting
+ */
+export function readSettings(): Settings {
+  const network = oneOf('CUSTODY_NETWORK', 'local', ['local', 'mainnet'] as const)
+  const home = resolve(process.env['CUSTODY_HOME'] ?? '.custody')
+  const endpoints: Record<string, Endpoint> = {}
+  if (network === 'mainnet') {
+    const file = resolve(process.env['CUSTODY_CONFIG'] ?? 'custody.config.json')
+    if (existsSync(file)) {
+      const config = JSON.parse(readFileSync(file, 'utf8')) as { networks?: Record<string, Endpoint> }
+      for (const [code, endpoint] of Object.entries(config.networks ?? {})) {
+        if (typeof endpoint?.url !== 'string' || !/^https?:\/\//.test(endpoint.url)) throw new Error(`${file}: networks.${code}.url must be an http(s) URL`)
+        endpoints[code] = endpoint
+      }
+    }
+  }
+  return {
+    home,
+    port: integer('PORT', 8080, 0, 65_535),
+    host: process.env['CUSTODY_HOST'] ?? '127.0.0.1',
+    databaseUrl: process.env['DATABASE_URL'] || null,
+    network,
+    rateLimit: integer('CUSTODY_RATE_LIMIT', 1000, 1, 10_000_000),
+    rateScope: oneOf('CUSTODY_RATE_SCOPE', 'key', ['key', 'endpoint'] as const),
+    authLegacy: oneOf('CUSTODY_AUTH_LEGACY', '0', ['0', '1'] as const) === '1',
+    endpoints,
+    pollMs: network === 'local' ? 500 : 5000,
+    role: oneOf('CUSTODY_ROLE', 'all', ['all', 'api'] as const),
+  }
+}
