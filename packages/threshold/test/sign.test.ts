@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomInt } from 'node:crypto'
+import { before, test } from 'node:test'
+
+import { engines, startSign, ThresholdError } from '../src/index.ts'
+import type { Curve } from '../src/index.ts'
+import { complete, keygenSessions, openVaults, PAIRS, signAndCheck, signSessions } from './helpers.ts'
+import type { Keys, Vaults } from './helpers.ts'
+
+let vaults: Vaults
+const keys = {} as Record<Curve, Keys>
+
+function randomPath(): number[] {
+  return Array.from({ length: randomInt(0, 5) }, () => randomInt(0, 2 ** 31))
+}
+
+before(async () => {
+  vaults = await openVaults()
+  for (const curve of ['secp256k1', 'ed25519'] as const) {
+    keys[curve] = await complete(keygenSessions(vaults, curve))
+  }
+})
+
+for (const curve of ['secp256k1', 'ed25519'] as const) {
+  test(`${curve}: the three parties agree on the key`, () => {
+    const [first, ...others] = [...keys[curve].values()]
+    assert.ok(first)
+    assert.equal(first.engine, engines[curve].id)
+    assert.equal(first.engineVersion, engines[curve].version)
+    assert.equal(first.epoch, 0)
+    assert.equal(first.publicKey.length, curve === 'secp256k1' ? 33 : 32)
+    assert.equal(first.chainCode.length, 32)
+    for (const other of others) {
+      assert.deepEqual(other.publicKey, first.publicKey)
+      assert.deepEqual(other.chainCode, first.chainCode)
+      assert.notDeepEqual(other.sealedShare, first.sealedShare)
+    }
+    assert.deepEqual([...keys[curve].values()].map((key) => key.party), [1, 2, 3])
+  })
+
+  test(`${curve}: 250 signatures over all pairs and random paths verify with noble`, async () => {
+    for (let i = 0; i < 250; i += 1) {
+      const pair = PAIRS[i % 3]!
+      // RFC 8032 signs whole messages, the empty one included; ECDSA a digest.
+      const message = randomBytes(curve === 'secp256k1' ? 32 : randomInt(0, 600))
+      await signAndCheck(vaults, keys[curve], pair, randomPath(), new Uint8Array(message))
+    }
+  })
+
+  test(`${curve}: the order of the participants does not matter`, async () => {
+    const message = new Uint8Array(randomBytes(32))
+    await signAndCheck(vaults, keys[curve], [3, 1], [7], message)
+  })
+
+  test(`${curve}: sessions in parallel do not disturb each other`, async () => {
+    await Promise.all(
+      Array.from({ length: 6 }, (_, i) =>
+        signAndCheck(vaults, keys[curve], PAIRS[i % 3]!, [i], new Uint8Array(randomBytes(32))),
+      ),
+    )
+  })
+
+  test(`${curve}: what a caller may not ask for`, () => {
+    const key = keys[curve].get(1)!
+    const good = {
+      vault: vaults.get(1)!,
+      key,
+      sessionId: new Uint8Array(randomBytes(32)),
+      participants: [1, 2] as [number, number],
+      path: [0],
+      message: new Uint8Array(randomBytes(32)),
+    }
+    const refused = [
+      { ...good, sessionId: new Uint8Array(31) },
+      { ...good, participants: [1, 1] as [number, number] },
+      { ...good, participants: [2, 3] as [number, number] },
+      { ...good, participants: [1, 4] as [number, number] },
+      { ...good, participants: [1, 2, 3] as unknown as [number, number] },
+      { ...good, path: [2 ** 31] },
+      { ...good, path: [-1] },
+      { ...good, path: [0.5] },
+      { ...good, path: Array.from({ length: 33 }, () => 0) },
+      { ...good, message: new Uint8Array(curve === 'secp256k1' ? 31 : (1 << 20) + 1) },
+      { ...good, vault: {} as never },
+      { ...good, key: { ...key, engine: 'other' as never } },
+      { ...good, key: { ...key, engineVersion: '0.0.1' } },
+      { ...good, key: { ...key, curve: 'p256' as never } },
+      { ...good, key: { ...key, publicKey: new Uint8Array(5) } },
+    ]
+    for (const options of refused) {
+      assert.throws(() => startSign(options), (error) => error instanceof ThresholdError && error.code === 'BAD_ARGUMENT')
+    }
+  })
+}
+
+test('a session is used once', async () => {
+  const sessions = signSessions(vaults, keys.ed25519, [1, 2], [], new Uint8Array(1))
+  const first = sessions.get(1)!
+  await complete(sessions)
+  await assert.rejects(first.step([]), { code: 'BAD_ARGUMENT' })
+})
+
+test('an aborted session is over, also in the middle of a step', async () => {
+  const [session] = [...signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)).values()]
+  const step = session!.step([])
+  session!.abort()
+  await assert.rejects(step, { code: 'ABORT' })
+  await assert.rejects(session!.step([]), { code: 'BAD_ARGUMENT' })
+})
+
+test('one step at a time', async () => {
+  const [session] = [...signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)).values()]
+  const first = session!.step([])
+  await assert.rejects(session!.step([]), { code: 'BAD_ARGUMENT' })
+  await assert.rejects(first, { code: 'ABORT' })
+})
+
+test('a step does its work off the event loop', async () => {
+  const longest = { ms: 0 }
+  let last = performance.now()
+  const timer = setInterval(() => {
+    const now = performance.now()
+    longest.ms = Math.max(longest.ms, now - last)
+    last = now
+  }, 5)
+  const started = performance.now()
+  await complete(keygenSessions(vaults, 'secp256k1', 'another'))
+  const took = performance.now() - started
+  clearInterval(timer)
+  assert.ok(longest.ms < took / 2, `blocked for ${longest.ms} of ${took} ms`)
+})
