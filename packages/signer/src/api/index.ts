@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { Refusal } from '../errors.ts'
+import { orderSchema } from '../policy/order.ts'
+import { parseBody } from '../transport/body.ts'
+import type { Parts } from '../node.ts'
+import { receipt, receiptBodySchema } from './receipt.ts'
+import { voidBodySchema, voidIntent } from './void.ts'
+
+const keyBodySchema = z.strictObject({ workspace: z.string().min(1).max(128), curve: z.enum(['secp256k1', 'ed25519']) })
+const signBodySchema = orderSchema.extend({ partner: z.int().min(1).max(3) })
+
+function shaped<T>(schema: z.ZodType<T>, text: string): T {
+  const value = parseBody(text)
+  const purpose = (value as { purpose?: { kind?: unknown; for?: unknown } } | null)?.purpose
+  if (purpose?.kind === 'fuel' && purpose.for === undefined) throw new Refusal('FUEL_WITHOUT_INTENT', 'Fuel is for one intent or sweep, and this names none')
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  throw new Refusal('BAD_ORDER', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'has another shape'}`.slice(0, 300))
+}
+
+/** What the platform may ask. */
+export async function platformCall(parts: Parts, method: string, path: string, text: string): Promise<{ status: number; body: unknown }> {
+  const call = `${method} ${path}`
+  if (call === 'GET /status') return { status: 200, body: status(parts) }
+  if (parts.restoring()) throw new Refusal('RESTORING', 'The node was restored and has not yet taken the records of its peers')
+  switch (call) {
+    case 'POST /receipt': return { status: 200, body: await receipt(parts, shaped(receiptBodySchema, text)) }
+    case 'POST /key': {
+      const { workspace, curve } = shaped(keyBodySchema, text)
+      return { status: 200, body: await parts.keyring.key(workspace, curve) }
+    }
+    case 'POST /sign': {
+      const { partner, ...order } = shaped(signBodySchema, text)
+      return { status: 200, body: await parts.coordinator.sign(order, partner) }
+    }
+    case 'POST /void': return { status: 200, body: await voidIntent(parts, shaped(voidBodySchema, text)) }
+    default: throw new Refusal('NOT_FOUND', 'No such endpoint')
+  }
+}
+
+export function status({ config, store, keyring, peers, restoring }: Parts): Record<string, unknown> {
+  return {
+    node: config.node,
+    ready: !restoring(),
+    mode: config.mode,
+    clock: store.seconds(),
+    keys: store.state.keys.size,
+    enrolments: store.state.enrolments.size,
+    pool: keyring.poolSizes(),
+    record: { height: store.record.height, head: store.record.head, generation: store.state.generation },
+    peers: peers.nodes.map((node) => ({ node, reachable: peers.reachable(node) })),
+    bans: [...store.state.bans.keys()],
+  }
+}

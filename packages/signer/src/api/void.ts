@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { canonicalBytes, signBytes } from '../canonical.ts'
+import { Refusal } from '../errors.ts'
+import { payIntent } from '../intent/pay.ts'
+import { prove, signedRequestSchema } from '../intent/request.ts'
+import { voidNameOfRequest } from '../policy/identity.ts'
+import type { Parts } from '../node.ts'
+
+export const voidBodySchema = z.strictObject({ request: signedRequestSchema.optional(), transaction_id: z.string().max(64).optional(), force: z.boolean().optional() })
+  .refine((body) => (body.request === undefined) !== (body.transaction_id === undefined), 'exactly one of request and transaction_id')
+
+export const VOID_KEYS = ['node', 'intent', 'transaction_id', 'height', 'voided_at'] as const
+
+/**
+ * Rule 14: final, from anyone. What was signed stays signed: the answer names it, and without `force` nothing is
+ * voided then. By transaction_id only what this node knows: it could not recognise the intent later.
+ */
+export async function voidIntent({ store, registry, config }: Parts, body: z.infer<typeof voidBodySchema>): Promise<unknown> {
+  const { state } = store
+  let names: string[]
+  let transactionId: string
+  let key: string | undefined
+  if (body.request) {
+    const proven = await prove(state, body.request, store.seconds(), true)
+    names = [voidNameOfRequest(proven.enrolment.api_key, proven.nonce)]
+    transactionId = proven.transaction_id
+    try {
+      key = payIntent(registry, proven).key
+    } catch (error) {
+      // Nothing of it could ever be signed here; the request itself is voided all the same.
+      if (!(error instanceof Refusal)) throw error
+    }
+  } else {
+    transactionId = body.transaction_id!
+    key = state.intentOfTransaction.get(transactionId)
+    if (!key) throw new Refusal('UNKNOWN_INTENT', 'This node has not seen the request of that transaction; send the request itself')
+    names = []
+  }
+  if (key) names.push(key)
+  const entries = key ? [...(state.intents.get(key)?.steps.values() ?? [])].flat() : []
+  const signedHashes = entries.flatMap((entry) => (entry.signed ? [entry.signed.hash] : []))
+  const unfinished = entries.filter((entry) => !entry.signed).length
+  const done = names.every((name) => state.voids.has(name))
+  if (!done && entries.length > 0 && body.force !== true) {
+    throw new Refusal('ALREADY_SIGNED', 'Something of this intent was signed already, or entered signing', { hash: signedHashes.at(-1) ?? null, signed_hashes: signedHashes, unfinished })
+  }
+  if (!done) store.append('void', { keys: names, transaction_id: transactionId, signed_hashes: signedHashes })
+  const first = state.voids.get(names[0]!)!
+  const told = { node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, height: first.height, voided_at: Math.floor(first.at / 1000) }
+  return { voided: true, record: told, signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)), signed_hashes: signedHashes, unfinished }
+}

@@ -1,0 +1,74 @@
+import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+
+/** config.json of a node's home. Certificates and public keys are pinned here; nothing is learnt from the network. */
+const peerSchema = z.strictObject({ node: z.int().min(1).max(3), host: z.string(), port: z.int(), certificate: z.string(), identity: z.string() })
+const configSchema = z.strictObject({
+  version: z.literal(1),
+  node: z.int().min(1).max(3),
+  mode: z.enum(['local', 'mainnet']),
+  host: z.string(),
+  port: z.int().min(1).max(65535),
+  socket: z.string(),
+  /** The operator's recovery public key of this node, hex. Backups are encrypted to it. */
+  recovery_public_key: z.string(),
+  kek: z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('file'), path: z.string() }),
+    z.strictObject({ kind: z.literal('passphrase'), salt: z.string().regex(/^[0-9a-f]{32,}$/) }),
+  ]),
+  peers: z.array(peerSchema),
+  /** Certificate of the only platform this node serves. */
+  platform_certificate: z.string(),
+  pool: z.strictObject({ secp256k1: z.int().min(0).max(100), ed25519: z.int().min(0).max(100) }),
+  /** What fuel and sweeps of one workspace on one network may cost within 24 hours, in multiples of that network's fee cap. */
+  budget_fee_caps: z.int().min(1),
+  timeouts_ms: z.strictObject({ round: z.int().min(100), keygen: z.int().min(1000), sign: z.int().min(1000) }),
+})
+export type ConfigFile = z.infer<typeof configSchema>
+
+export interface Peer { node: number; host: string; port: number; certificate: string; fingerprint: string; identity: KeyObject }
+export interface Config extends Omit<ConfigFile, 'peers'> {
+  home: string
+  tlsKey: string
+  tlsCertificate: string
+  identity: KeyObject
+  identityPublic: KeyObject
+  peerList: Peer[]
+  platformFingerprint: string
+}
+
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ConfigError'
+  }
+}
+
+export const fingerprintOf = (certificate: string): string => new X509Certificate(certificate).fingerprint256
+
+export function loadConfig(home: string): Config {
+  if ((statSync(home).mode & 0o077) !== 0) throw new ConfigError(`The home ${home} must be closed to others: chmod 700`)
+  const parsed = configSchema.safeParse(JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')))
+  if (!parsed.success) throw new ConfigError(`config.json is not valid: ${z.prettifyError(parsed.error)}`)
+  const file = parsed.data
+  const others = [1, 2, 3].filter((n) => n !== file.node)
+  if (file.peers.length !== 2 || !others.every((n) => file.peers.some((p) => p.node === n))) throw new ConfigError(`config.json must name the peers ${others.join(' and ')}`)
+  if (file.mode !== 'local' && file.kek.kind === 'file') throw new ConfigError('A plain-file key-encryption key is for local only; use a passphrase')
+  const identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
+  const peerList = file.peers.map((p) => ({ ...p, fingerprint: fingerprintOf(p.certificate), identity: createPublicKey(p.identity) }))
+  const platformFingerprint = fingerprintOf(file.platform_certificate)
+  const prints = new Set([platformFingerprint, ...peerList.map((p) => p.fingerprint)])
+  if (prints.size !== 3) throw new ConfigError('The certificates of the platform and the peers must all differ')
+  return {
+    ...file,
+    home,
+    tlsKey: readFileSync(join(home, 'tls.key'), 'utf8'),
+    tlsCertificate: readFileSync(join(home, 'tls.crt'), 'utf8'),
+    identity,
+    identityPublic: createPublicKey(identity),
+    peerList,
+    platformFingerprint,
+  }
+}

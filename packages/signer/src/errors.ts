@@ -1,0 +1,93 @@
+/** Every refusal of a node: the stable code, the rule of the design it stands for, and the HTTP status. */
+export const CODES = {
+  // Rule 0: the shape of the call itself.
+  BAD_ORDER: [0, 400],
+  NOT_FOUND: [0, 404],
+  NOT_ALLOWED: [0, 403],
+  TOO_LARGE: [0, 413],
+  TOO_BUSY: [0, 429],
+  PEER_UNAVAILABLE: [0, 503],
+  KEY_NOT_READY: [0, 503],
+  SESSION_ABORTED: [0, 503],
+  STARTING: [0, 503],
+  INTERNAL: [0, 500],
+  // Rule 1: enrolment and certificates.
+  NOT_ENROLLED: [1, 403],
+  ENROLMENT_CONFLICT: [1, 409],
+  KEY_CONFLICT: [1, 409],
+  // Rule 2: the caller's request.
+  NOT_AUTHENTIC: [2, 403],
+  READ_ONLY: [2, 403],
+  ACTION_NOT_ALLOWED: [2, 403],
+  WORKSPACE_MISMATCH: [2, 403],
+  BAD_REQUEST_FIELD: [2, 422],
+  // Rule 3.
+  TOO_OLD: [3, 403],
+  // Rule 4.
+  INTENT_CONFLICT: [4, 409],
+  UNKNOWN_INTENT: [4, 404],
+  // Rule 5.
+  UNKNOWN_ASSET: [5, 422],
+  CHAIN_ID_MISMATCH: [5, 422],
+  CONTRACT_MISMATCH: [5, 422],
+  // Rule 6.
+  NOT_EXCLUSIVE: [6, 409],
+  // Rule 7.
+  NETWORK_MISMATCH: [7, 422],
+  ASSET_MISMATCH: [7, 422],
+  DESTINATION_MISMATCH: [7, 422],
+  AMOUNT_MISMATCH: [7, 422],
+  TAG_MISMATCH: [7, 422],
+  SHAPE: [7, 422],
+  // Rule 8.
+  FOREIGN_PATH: [8, 422],
+  CHANGE_MISMATCH: [8, 422],
+  PREVIOUS_TRANSACTION: [8, 422],
+  // Rule 9.
+  FEE_CAP: [9, 422],
+  FEE_RATE: [9, 422],
+  // Rule 10.
+  NONCE_GAP: [10, 422],
+  // Rule 11 and 12.
+  FUEL_WITHOUT_INTENT: [11, 422],
+  FUEL_TOO_LARGE: [11, 422],
+  BUDGET: [11, 429],
+  SWEEP_MISMATCH: [12, 422],
+  // Rule 14.
+  VOIDED: [14, 409],
+  ALREADY_SIGNED: [14, 409],
+  // Rule 15.
+  ORDER_UNKNOWN: [15, 404],
+  ORDER_EXPIRED: [15, 403],
+  // Threshold rules.
+  BANNED: [107, 409],
+  HEAD_WENT_BACK: [113, 409],
+  RESTORING: [113, 409],
+} as const satisfies Record<string, readonly [number, number]>
+
+export type Code = keyof typeof CODES
+
+export class Refusal extends Error {
+  readonly code: Code
+  readonly rule: number
+  readonly status: number
+  /** Further fields of the answer, public. */
+  readonly detail: Record<string, unknown>
+  constructor(code: Code, message: string, detail: Record<string, unknown> = {}) {
+    super(message)
+    this.name = 'Refusal'
+    this.code = code
+    this.rule = CODES[code][0]
+    this.status = CODES[code][1]
+    this.detail = detail
+  }
+}
+
+export const isCode = (text: unknown): text is Code => typeof text === 'string' && Object.hasOwn(CODES, text)
+
+export function errorAnswer(error: unknown): { status: number; body: Record<string, unknown> } {
+  if (error instanceof Refusal) {
+    return { status: error.status, body: { error: error.code, rule: error.rule, message: error.message, ...error.detail } }
+  }
+  return { status: 500, body: { error: 'INTERNAL', rule: 0, message: 'The node met an unexpected error; see its log' } }
+}

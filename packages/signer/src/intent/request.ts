@@ -1,0 +1,47 @@
+import { AuthError, claimedNonceAndSubject, parsePublicKey, transactionId, verifyRequest, type SignedRequest } from '@custody/request-auth'
+import type { KeyObject } from 'node:crypto'
+import { z } from 'zod'
+import { Refusal } from '../errors.ts'
+import type { Enrolment, State } from '../store/state.ts'
+
+export const signedRequestSchema = z.strictObject({
+  token: z.string().min(1).max(8192),
+  method: z.string().max(16),
+  uri: z.string().max(2048),
+  body: z.string().max(65_536),
+})
+
+/** A caller's request, proven: who, when, and under which nonce. */
+export interface Proven { request: SignedRequest; enrolment: Enrolment; nonce: string; iat: number; exp: number; transaction_id: string }
+
+/** How far a caller's clock may run ahead of the node's. */
+const FUTURE_S_MAX = 60
+
+const parsedKeys = new Map<string, KeyObject>()
+function keyOf(pem: string): KeyObject {
+  let key = parsedKeys.get(pem)
+  if (!key) {
+    key = parsePublicKey(pem)
+    parsedKeys.set(pem, key)
+  }
+  return key
+}
+
+/**
+ * Rule 2: verifies the request as the API does, but for its age. The key comes from this node's enrolments alone.
+ * @param revokedToo a void may be proven by a revoked caller's request
+ */
+export async function prove(state: State, request: SignedRequest, now: number, revokedToo = false): Promise<Proven> {
+  try {
+    const { sub } = claimedNonceAndSubject(request.token)
+    const enrolment = state.enrolments.get(sub)
+    if (!enrolment) throw new Refusal('NOT_ENROLLED', 'The API key is not enrolled at this node')
+    if (enrolment.revoked && !revokedToo) throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
+    const claims = await verifyRequest({ request, apiKey: sub, publicKey: keyOf(enrolment.public_key_pem), now, age: 'none' })
+    if (claims.iat > now + FUTURE_S_MAX) throw new Refusal('NOT_AUTHENTIC', 'iat lies in the future')
+    return { request, enrolment, nonce: claims.nonce, iat: claims.iat, exp: claims.exp, transaction_id: transactionId(sub, claims.nonce) }
+  } catch (error) {
+    if (error instanceof AuthError) throw new Refusal('NOT_AUTHENTIC', `${error.claim} ${error.message}`, { claim: error.claim })
+    throw error
+  }
+}

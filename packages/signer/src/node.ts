@@ -1,0 +1,129 @@
+import { loadRegistry, type Registry } from '@custody/chains'
+import { Vault } from '@custody/threshold'
+import { readFileSync, rmSync } from 'node:fs'
+import type { Server } from 'node:http'
+import { join } from 'node:path'
+import { platformCall } from './api/index.ts'
+import { fromHex } from './canonical.ts'
+import { ConfigError, type Config } from './config.ts'
+import type { Environment } from './environment.ts'
+import { Refusal } from './errors.ts'
+import { Backups } from './keys/backup.ts'
+import { Bans } from './keys/bans.ts'
+import { Ceremonies } from './keys/ceremony.ts'
+import { Keyring } from './keys/keyring.ts'
+import { Refresher } from './keys/refresh.ts'
+import { reason, type Log } from './log.ts'
+import { listenOperator, openOperator } from './operator/server.ts'
+import { freezeRegistry } from './policy/frozen.ts'
+import { Judge } from './policy/judge.ts'
+import { Coordinator } from './signing/coordinator.ts'
+import { Nonces } from './signing/nonces.ts'
+import { Participant } from './signing/participant.ts'
+import { Store } from './store/index.ts'
+import { Peers } from './transport/peers.ts'
+import { openServer } from './transport/server.ts'
+
+/** The rooms of a running node, as its entrances see them. */
+export interface Parts {
+  config: Config
+  environment: Environment
+  log: Log
+  store: Store
+  registry: Registry
+  vault: Vault
+  peers: Peers
+  keyring: Keyring
+  judge: Judge
+  coordinator: Coordinator
+  backups: Backups
+  refresher: Refresher
+  /** A restored node that has not taken its peers' records signs nothing. */
+  restoring(): boolean
+}
+
+async function openVault(config: Config, env: NodeJS.ProcessEnv): Promise<Vault> {
+  if (config.kek.kind === 'file') return Vault.open({ kind: 'file', path: join(config.home, config.kek.path) })
+  const file = env['CUSTODY_SIGNER_PASSPHRASE_FILE']
+  if (!file) throw new ConfigError('This node needs its passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE')
+  const passphrase = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+  return Vault.open({ kind: 'passphrase', passphrase, salt: fromHex(config.kek.salt) })
+}
+
+const TICK_MS = 2000
+
+export async function startNode(config: Config, environment: Environment, log: Log, env: NodeJS.ProcessEnv): Promise<{ parts: Parts; stop: () => Promise<void> }> {
+  const store = new Store(join(config.home, 'record.sqlite'), () => environment.now())
+  const registry = loadRegistry(config.mode)
+  freezeRegistry(registry, store)
+  const vault = await openVault(config, env)
+  const peers = new Peers(config, store, environment, log)
+  const bans = new Bans(store, log)
+  const ceremonies = new Ceremonies({ config, store, peers, environment, log, vault, bans })
+  const keyring = new Keyring({ config, store, peers, environment, log, ceremonies })
+  const judge = new Judge({ registry, store, identities: keyring.identities, budgetFeeCaps: config.budget_fee_caps, keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve) })
+  const nonces = new Nonces({ config, store, peers, log })
+  const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, nonces }
+  const parts: Parts = {
+    config, environment, log, store, registry, vault, peers, keyring, judge,
+    coordinator: new Coordinator(signing),
+    backups: new Backups(),
+    refresher: new Refresher(),
+    restoring: () => false,
+  }
+  new Participant({ ...signing, log })
+
+  const server = openServer(config, {
+    platform: (method, path, text) => platformCall(parts, method, path, text),
+    peer: async (node, path, text) => {
+      if (!path.startsWith('/peer/')) throw new Refusal('NOT_FOUND', 'No such call')
+      return peers.receive(node, path, text)
+    },
+  }, log)
+  const operator: Server = openOperator(parts)
+  await listenOperator(operator, config.socket)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(config.port, config.host, resolve)
+  })
+  let ticking = false
+  const tick = async (): Promise<void> => {
+    if (ticking) return
+    ticking = true
+    try {
+      await peers.ping()
+      store.saveClock()
+      if (peers.nodes.every((node) => peers.reachable(node))) await keyring.fill()
+    } catch (error) {
+      log('warn', 'housekeeping failed', { reason: reason(error) })
+    } finally {
+      ticking = false
+    }
+  }
+  const timer = setInterval(() => { void tick() }, TICK_MS)
+  void tick()
+
+  let stopping: Promise<void> | null = null
+  const stop = (): Promise<void> => {
+    stopping ??= (async () => {
+      clearInterval(timer)
+      keyring.stop()
+      const closed = Promise.all([server, operator].map((each) => new Promise<void>((resolve) => { each.close(() => { resolve() }) })))
+      // Requests under way get a moment, idle connections none.
+      server.closeIdleConnections()
+      operator.closeIdleConnections()
+      const cut = setTimeout(() => {
+        server.closeAllConnections()
+        operator.closeAllConnections()
+      }, 2000)
+      await closed
+      clearTimeout(cut)
+      peers.close()
+      rmSync(config.socket, { force: true })
+      store.saveClock()
+      store.close()
+    })()
+    return stopping
+  }
+  return { parts, stop }
+}

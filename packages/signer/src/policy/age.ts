@@ -1,0 +1,32 @@
+import type { Proven } from '../intent/request.ts'
+import { canonicalBytes, verifyBytes } from '../canonical.ts'
+import type { KeyObject } from 'node:crypto'
+import { Refusal } from '../errors.ts'
+import { State } from '../store/state.ts'
+import type { Receipt } from './order.ts'
+
+/** Rule 3. */
+export const DAY_S = 86_400
+export const WEEK_S = 7 * DAY_S
+/** Seen within this many seconds of `exp`, a request was live when it was seen. */
+export const TIMELY_S = 60
+
+export const RECEIPT_KEYS = ['node', 'api_key', 'nonce', 'intent', 'seen_at'] as const
+export const receiptBytes = (receipt: Receipt['receipt']): Buffer => canonicalBytes('receipt', RECEIPT_KEYS, receipt)
+
+export const isTimely = (exp: number, now: number): boolean => now <= exp + TIMELY_S
+
+/** @param content hash of the request's meaning: a receipt for another meaning proves nothing */
+export function assertAge(state: State, identities: ReadonlyMap<number, KeyObject>, proven: Proven, content: string, receipts: readonly Receipt[], now: number): void {
+  if (proven.iat * 1000 < state.notBefore) throw new Refusal('TOO_OLD', 'The request was issued before this node was restored')
+  if (now <= proven.iat + DAY_S) return
+  if (now > proven.iat + WEEK_S) throw new Refusal('TOO_OLD', 'The request was issued more than 7 days ago')
+  const seen = state.seen.get(State.requestKey(proven.enrolment.api_key, proven.nonce))
+  if (seen?.timely) return
+  for (const { receipt, signature } of receipts) {
+    const identity = identities.get(receipt.node)
+    if (!identity || receipt.api_key !== proven.enrolment.api_key || receipt.nonce !== proven.nonce || receipt.intent !== content) continue
+    if (isTimely(proven.exp, receipt.seen_at) && verifyBytes(identity, receiptBytes(receipt), signature)) return
+  }
+  throw new Refusal('TOO_OLD', 'The request was issued more than 24 hours ago, and nobody saw it while it was live')
+}

@@ -1,0 +1,17 @@
+import { Refusal } from '../errors.ts'
+import { State } from '../store/state.ts'
+
+/** Rule 4: one (sub, nonce) has one meaning for ever; one intent has one meaning from its first step on. */
+export function assertOneMeaning(state: State, apiKey: string, nonce: string, intent: string, content: string): void {
+  const seen = state.seen.get(State.requestKey(apiKey, nonce))
+  if (seen && (seen.intent !== intent || seen.content !== content)) throw new Refusal('INTENT_CONFLICT', 'This API key used the nonce for another request')
+  const known = state.intents.get(intent)
+  if (known?.content && known.content !== content) throw new Refusal('INTENT_CONFLICT', 'The same sequence_id stands for another payment')
+}
+
+/** Rule 14. */
+export const voidNameOfRequest = (apiKey: string, nonce: string): string => JSON.stringify(['request', apiKey, nonce])
+
+export function assertNotVoided(state: State, names: readonly string[]): void {
+  for (const name of names) if (state.voids.has(name)) throw new Refusal('VOIDED', 'The intent was voided')
+}

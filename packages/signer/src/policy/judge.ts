@@ -1,0 +1,207 @@
+import { ChainError, decode, OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type DecodedTransaction, type Network, type Registry } from '@custody/chains'
+import type { KeyObject } from 'node:crypto'
+import { Refusal, type Code } from '../errors.ts'
+import { payIntent, type PayIntent } from '../intent/pay.ts'
+import { prove, type Proven } from '../intent/request.ts'
+import type { Store } from '../store/index.ts'
+import type { StepEntry } from '../store/state.ts'
+import { assertAge, isTimely } from './age.ts'
+import { assertBudget, charge } from './budget.ts'
+import { assertDrains, drainOrder } from './drain.ts'
+import { assertExclusive, decodeDecoded, encodeDecoded } from './exclusivity.ts'
+import { assertFuels, FUELLED } from './fuel.ts'
+import { assertNotVoided, assertOneMeaning, voidNameOfRequest } from './identity.ts'
+import { accountOf, assertNonce } from './nonce.ts'
+import { hashOfUnsigned, type Order, type Pay, type Receipt, type Subject, type Sweep, type Verdict, type WorkspaceKey } from './order.ts'
+import { assertOnlyPath, assertWalletPaths } from './paths.ts'
+import { assertPays } from './pay.ts'
+import { assertSweeps } from './sweep.ts'
+
+const CHAIN_CODES: Record<string, Code> = {
+  CHAIN_ID: 'CHAIN_ID_MISMATCH',
+  CONTRACT: 'CONTRACT_MISMATCH',
+  CHANGE: 'CHANGE_MISMATCH',
+  NETWORK: 'NETWORK_MISMATCH',
+  PREVIOUS_TRANSACTION: 'PREVIOUS_TRANSACTION',
+  PATH: 'FOREIGN_PATH',
+}
+
+export interface JudgeParts {
+  registry: Registry
+  store: Store
+  identities: ReadonlyMap<number, KeyObject>
+  budgetFeeCaps: number
+  /** The workspace's certified key; may ask the peers for a certificate set this node missed. */
+  keyOf(workspace: string, curve: Network['curve']): Promise<WorkspaceKey>
+}
+
+/** Every rule, in one place and order: what does not depend on the record in `judge`, what does in `assertAllowed`. */
+export class Judge {
+  readonly #parts: JudgeParts
+
+  constructor(parts: JudgeParts) { this.#parts = parts }
+
+  async judge(order: Order): Promise<Verdict> {
+    const { purpose } = order
+    switch (purpose.kind) {
+      case 'pay': return this.#pay(order, purpose)
+      case 'fuel': {
+        if (purpose.for.kind === 'sweep') return this.#sweepFuel(order, purpose, purpose.for)
+        const { want, proven, ...base } = await this.#payer(order, purpose.for)
+        const network = this.#networkOf(want.asset)
+        if (!FUELLED.has(network.family)) throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
+        assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
+        const subject = await this.#decoded(order, network)
+        assertFuels(subject, purpose, [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], want.fee_rate)
+        return this.#verdict(subject, { ...base, step: JSON.stringify(['fuel', want.key]), repeatable: false, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+      }
+      case 'sweep': {
+        const network = this.#sweepNetwork(purpose)
+        assertOnlyPath(order, [purpose.sub_account, network.chain_index, purpose.address_index])
+        const subject = await this.#decoded(order, network)
+        assertSweeps(subject, purpose)
+        return this.#verdict(subject, { step: JSON.stringify(['sweep', order.workspace, purpose.sub_account, purpose.asset, purpose.address_index]), repeatable: true, charge: charge(subject, subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+      }
+      case 'drain': {
+        const drain = drainOrder(this.#parts.store.state, order, purpose.order, this.#parts.store.seconds())
+        const network = this.#network(drain.network)
+        assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
+        const subject = await this.#decoded(order, network)
+        assertDrains(subject, this.#parts.registry, drain)
+        return this.#verdict(subject, { step: JSON.stringify(['drain', drain.order]), repeatable: false })
+      }
+    }
+  }
+
+  /** What the record says. Synchronous: nothing happens between this and the write that follows it. */
+  assertAllowed(verdict: Verdict): StepEntry | null {
+    const { state } = this.#parts.store
+    assertNotVoided(state, verdict.voidNames)
+    if (verdict.seen && state.enrolments.get(verdict.seen.api_key)?.revoked !== false) throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
+    if (verdict.seen) assertOneMeaning(state, verdict.seen.api_key, verdict.seen.nonce, verdict.seen.intent, verdict.seen.content)
+    const steps = state.steps.get(verdict.step) ?? []
+    const same = steps.find((entry) => entry.unsigned_hash === verdict.unsignedHash)
+    // The very same transaction counts as signed already: it may be signed again whatever its age.
+    if (same) return same
+    verdict.assertAge()
+    assertExclusive(this.#parts.registry, steps, (entry) => this.#decodedOf(entry), verdict)
+    assertNonce(state, verdict)
+    assertBudget(state, verdict, this.#parts.store.clock())
+    return null
+  }
+
+  /** Writes the step down, durably, before round 1. */
+  admit(verdict: Verdict, session: Record<string, unknown> & { sessions: string[] }): StepEntry {
+    const same = this.assertAllowed(verdict)
+    const { store } = this.#parts
+    if (same) {
+      store.append('session', { step_height: same.height, ...session })
+      return same
+    }
+    const entries: { kind: string; body: Record<string, unknown> }[] = []
+    if (verdict.seen && !store.state.seen.has(JSON.stringify([verdict.seen.api_key, verdict.seen.nonce]))) entries.push({ kind: 'seen', body: verdict.seen })
+    const { unsigned, workspace, purpose } = verdict.order
+    entries.push({
+      kind: 'step',
+      body: {
+        step: verdict.step,
+        purpose: purpose.kind,
+        workspace,
+        key_id: verdict.key.key_id,
+        intent: verdict.intent?.key ?? null,
+        content: verdict.intent?.content ?? null,
+        transaction_id: verdict.intent?.transaction_id ?? null,
+        unsigned_hash: verdict.unsignedHash,
+        unsigned: { network: unsigned.network, bytes: unsigned.bytes, inputs: unsigned.inputs.map(({ path }) => ({ path })), change: unsigned.change },
+        decoded: encodeDecoded(verdict.decoded),
+        consumes: verdict.decoded.consumes,
+        account: accountOf(verdict),
+        nonce: verdict.decoded.nonce?.toString() ?? null,
+        charge: verdict.charge && { budget: verdict.charge.budget, amount: verdict.charge.amount.toString() },
+        ...session,
+      },
+    })
+    const step = store.appendAll(entries).at(-1)!
+    return store.state.stepAt.get(step.height)!
+  }
+
+  /** The caller's request and what it means, for pay, receipt and void alike. */
+  async understand(request: Pay['request'], revokedToo = false): Promise<{ proven: Proven; want: PayIntent }> {
+    const proven = await prove(this.#parts.store.state, request, this.#parts.store.seconds(), revokedToo)
+    return { proven, want: payIntent(this.#parts.registry, proven) }
+  }
+
+  async #payer(order: Order, pay: Pay): Promise<Pick<Verdict, 'intent' | 'seen' | 'assertAge' | 'voidNames'> & { proven: Proven; want: PayIntent }> {
+    const { proven, want } = await this.understand(pay.request)
+    const { enrolment, nonce, iat, exp, transaction_id } = proven
+    if (enrolment.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
+    const receipts: Receipt[] = pay.receipts ?? []
+    return {
+      proven,
+      want,
+      intent: { key: want.key, content: want.content, transaction_id },
+      seen: { api_key: enrolment.api_key, nonce, intent: want.key, content: want.content, transaction_id, iat, exp, timely: isTimely(exp, this.#parts.store.seconds()) },
+      assertAge: () => { assertAge(this.#parts.store.state, this.#parts.identities, proven, want.content, receipts, this.#parts.store.seconds()) },
+      voidNames: [want.key, voidNameOfRequest(enrolment.api_key, nonce)],
+    }
+  }
+
+  async #pay(order: Order, pay: Pay): Promise<Verdict> {
+    const { proven, want, ...base } = await this.#payer(order, pay)
+    const network = this.#networkOf(want.asset)
+    if (order.unsigned.network !== network.code) throw new Refusal('NETWORK_MISMATCH', `The asset lives on ${network.code}`)
+    assertWalletPaths(order, network, proven.enrolment.sub_account)
+    const subject = await this.#decoded(order, network)
+    assertPays(subject, want)
+    return this.#verdict(subject, { ...base, step: JSON.stringify(['pay', want.key]), repeatable: false })
+  }
+
+  async #sweepFuel(order: Order, fuel: Extract<Order['purpose'], { kind: 'fuel' }>, sweep: Sweep): Promise<Verdict> {
+    const network = this.#sweepNetwork(sweep)
+    assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
+    const subject = await this.#decoded(order, network)
+    assertFuels(subject, fuel, [sweep.sub_account, network.chain_index, sweep.address_index], null)
+    // Deposits come again and again to one address, so its fuel does too: the budget is the limit.
+    return this.#verdict(subject, { step: JSON.stringify(['fuel', 'sweep', order.workspace, sweep.sub_account, sweep.asset, sweep.address_index]), repeatable: true, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+  }
+
+  #sweepNetwork(sweep: Sweep): Network {
+    const network = this.#networkOf(sweep.asset)
+    if (network.family === 'utxo') throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
+    if (sweep.sub_account === TANK_SUB_ACCOUNT) throw new Refusal('FOREIGN_PATH', 'The gas tank is not swept')
+    if (sweep.address_index === OMNIBUS_INDEX) throw new Refusal('SWEEP_MISMATCH', 'The omnibus address is not swept')
+    return network
+  }
+
+  #verdict(subject: Subject, part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>): Verdict {
+    return { intent: null, seen: null, assertAge: () => {}, voidNames: [], charge: null, ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part }
+  }
+
+  #network(code: string): Network {
+    const network = this.#parts.registry.network(code)
+    if (!network) throw new Refusal('NETWORK_MISMATCH', `The network ${code} is not in this node's registry`)
+    return network
+  }
+
+  #networkOf(ticker: string): Network {
+    const asset = this.#parts.registry.asset(ticker)
+    if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
+    return this.#network(asset.network)
+  }
+
+  async #decoded(order: Order, network: Network): Promise<Subject> {
+    if (order.unsigned.network !== network.code) throw new Refusal('NETWORK_MISMATCH', `The transaction must be on ${network.code}`)
+    const key = await this.#parts.keyOf(order.workspace, network.curve)
+    try {
+      return { order, network, key, decoded: decode(this.#parts.registry, order.unsigned, key.publicKeyAt) }
+    } catch (error) {
+      if (error instanceof ChainError) throw new Refusal(CHAIN_CODES[error.code] ?? 'SHAPE', error.message, { chain_code: error.code })
+      throw error
+    }
+  }
+
+  #decodedOf(entry: StepEntry): DecodedTransaction {
+    const { body } = this.#parts.store.record.read(entry.height)
+    return decodeDecoded((body['kind'] === 'step' ? body['body'] : body)['decoded'])
+  }
+}

@@ -1,0 +1,71 @@
+import type { DecodedTransaction, Network, PublicKeyAt, UnsignedTransaction } from '@custody/chains'
+import { z } from 'zod'
+import { sha256hex } from '../canonical.ts'
+import { signedRequestSchema } from '../intent/request.ts'
+
+const decimalSchema = z.string().regex(/^(0|[1-9][0-9]{0,77})$/)
+const indexSchema = z.int().min(0).max(0x7fffffff)
+const nameSchema = z.string().min(1).max(128)
+const hexSchema = z.string().regex(/^([0-9a-f]{2})+$/)
+
+export const receiptSchema = z.strictObject({
+  receipt: z.strictObject({ node: z.int().min(1).max(3), api_key: z.string().max(256), nonce: z.string().max(256), intent: z.string().max(64), seen_at: z.int().min(0) }),
+  signature: z.string().max(128),
+})
+export type Receipt = z.infer<typeof receiptSchema>
+
+const paySchema = z.strictObject({ kind: z.literal('pay'), request: signedRequestSchema, receipts: z.array(receiptSchema).max(3).optional() })
+const sweepSchema = z.strictObject({ kind: z.literal('sweep'), sub_account: indexSchema, asset: nameSchema, address_index: indexSchema })
+const fuelSchema = z.strictObject({
+  kind: z.literal('fuel'),
+  for: z.discriminatedUnion('kind', [paySchema, sweepSchema]),
+  gas: decimalSchema,
+  max_fee_per_gas: decimalSchema,
+  l1_fee: decimalSchema.optional(),
+})
+const drainSchema = z.strictObject({ kind: z.literal('drain'), order: nameSchema })
+
+const unsignedSchema = z.strictObject({
+  network: nameSchema,
+  bytes: hexSchema,
+  inputs: z.array(z.strictObject({ path: z.array(indexSchema).max(8), previous: hexSchema.optional() })).min(1).max(400),
+  change: z.strictObject({ output: z.int().min(0), path: z.array(indexSchema).max(8) }).optional(),
+})
+
+/** What the platform asks for. Both nodes of a pair judge the whole of it. */
+export const orderSchema = z.strictObject({
+  workspace: nameSchema,
+  purpose: z.discriminatedUnion('kind', [paySchema, fuelSchema, sweepSchema, drainSchema]),
+  unsigned: unsignedSchema,
+})
+export type Order = z.infer<typeof orderSchema>
+export type Pay = z.infer<typeof paySchema>
+export type Sweep = z.infer<typeof sweepSchema>
+export type Fuel = z.infer<typeof fuelSchema>
+
+/** The same transaction has the same hash, whatever else came along with it. */
+export function hashOfUnsigned(unsigned: UnsignedTransaction): string {
+  return sha256hex(JSON.stringify([unsigned.network, unsigned.bytes, unsigned.inputs.map((input) => input.path), unsigned.change ?? null]))
+}
+
+/** A workspace's public key on one curve, certified by three nodes. */
+export interface WorkspaceKey { key_id: string; curve: 'secp256k1' | 'ed25519'; publicKey: Uint8Array; chainCode: Uint8Array; publicKeyAt: PublicKeyAt }
+
+/** What a rule file knows while it judges: the transaction as this node decoded it. */
+export interface Subject { order: Order; network: Network; key: WorkspaceKey; decoded: DecodedTransaction }
+
+/** An order that every stateless rule allows. What depends on the record is checked again, at once with the write. */
+export interface Verdict extends Subject {
+  unsignedHash: string
+  /** Name of the step; each transaction under one step excludes all earlier ones, unless `repeatable`. */
+  step: string
+  repeatable: boolean
+  intent: { key: string; content: string; transaction_id: string } | null
+  /** The caller's request, to be written as seen. */
+  seen: { api_key: string; nonce: string; intent: string; content: string; transaction_id: string; iat: number; exp: number; timely: boolean } | null
+  /** Throws when the request is too old for a transaction that is not on record yet. */
+  assertAge: () => void
+  /** Names under which a void stops this. */
+  voidNames: string[]
+  charge: { budget: string; amount: bigint; limit: bigint } | null
+}

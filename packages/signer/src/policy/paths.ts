@@ -1,0 +1,21 @@
+import { CHANGE_INDEX, OMNIBUS_INDEX, type Network } from '@custody/chains'
+import { Refusal } from '../errors.ts'
+import type { Order } from './order.ts'
+
+const same = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((element, at) => element === b[at])
+
+/** Rule 8, before anything is decoded: inputs and change lie on the paths of the payer's own wallet. */
+export function assertWalletPaths(order: Order, network: Network, subAccount: number): void {
+  const { inputs, change } = order.unsigned
+  for (const { path } of inputs) {
+    if (path.length !== 3 || path[0] !== subAccount || path[1] !== network.chain_index) throw new Refusal('FOREIGN_PATH', `The path ${path.join('/')} is not in the payer's wallet`)
+    if (network.family !== 'utxo' && path[2] !== OMNIBUS_INDEX) throw new Refusal('FOREIGN_PATH', 'A payment of an account-based chain leaves from the omnibus address only')
+  }
+  if (change && !same(change.path, [subAccount, network.chain_index, CHANGE_INDEX])) throw new Refusal('CHANGE_MISMATCH', "Change goes to the wallet's fixed change path only")
+}
+
+/** The one path an account-based transaction may be signed at. */
+export function assertOnlyPath(order: Order, path: readonly number[]): void {
+  const [input, more] = order.unsigned.inputs
+  if (!input || more || order.unsigned.change || !same(input.path, path)) throw new Refusal('FOREIGN_PATH', `Only the path ${path.join('/')} may be used here`)
+}

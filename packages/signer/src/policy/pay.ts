@@ -1,0 +1,17 @@
+import { Refusal } from '../errors.ts'
+import type { PayIntent } from '../intent/pay.ts'
+import { assertFeeCap, assertFeeRate } from './cap.ts'
+import type { Subject } from './order.ts'
+
+/** Rule 7: exactly what the caller asked for, to whom, how much, with which tag. */
+export function assertPays(subject: Subject, want: PayIntent): void {
+  const { decoded } = subject
+  if (decoded.asset !== want.asset) throw new Refusal('ASSET_MISMATCH', `The transaction moves ${decoded.asset}, the caller asked for ${want.asset}`)
+  const [payment, more] = decoded.payments
+  if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
+  if (payment.address !== want.destination) throw new Refusal('DESTINATION_MISMATCH', 'The transaction pays another address')
+  if (payment.amount !== want.amount) throw new Refusal('AMOUNT_MISMATCH', 'The transaction pays another amount')
+  if (payment.tag !== want.tag) throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
+  assertFeeCap(subject)
+  assertFeeRate(subject, want.fee_rate)
+}

@@ -1,0 +1,141 @@
+import type { Registry, SignatureBytes, SignedTransaction } from '@custody/chains'
+import { ThresholdError, type Vault } from '@custody/threshold'
+import { z } from 'zod'
+import { hex } from '../canonical.ts'
+import type { Config } from '../config.ts'
+import type { Environment } from '../environment.ts'
+import { Refusal } from '../errors.ts'
+import type { Bans } from '../keys/bans.ts'
+import type { Keyring } from '../keys/keyring.ts'
+import type { Judge } from '../policy/judge.ts'
+import { isNonceGap } from '../policy/nonce.ts'
+import type { Order, Verdict } from '../policy/order.ts'
+import type { Store } from '../store/index.ts'
+import type { StepEntry } from '../store/state.ts'
+import type { Peers } from '../transport/peers.ts'
+import { Batch, BATCH_ITEMS_MAX } from './batch.ts'
+import { bindingOf, finish, fromWire, itemsOf, sessionIds, toWire, type WireSignature } from './items.ts'
+import type { Nonces } from './nonces.ts'
+
+const wireSchema = z.array(z.strictObject({ signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable() }))
+export const openedSchema = z.union([
+  z.strictObject({ recorded: wireSchema }),
+  z.strictObject({ fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) }),
+])
+export const roundSchema = z.strictObject({ batch: z.int().min(0), messages: z.array(z.array(z.string()).max(4)).max(BATCH_ITEMS_MAX), done: z.boolean() })
+
+export interface SigningParts {
+  config: Config
+  environment: Environment
+  store: Store
+  registry: Registry
+  vault: Vault
+  judge: Judge
+  keyring: Keyring
+  peers: Peers
+  bans: Bans
+  nonces: Nonces
+}
+
+export interface SignAnswer { signatures: WireSignature[]; signed: SignedTransaction }
+
+/** The node the platform called: judges, asks the partner to judge, writes down, runs the rounds, verifies. */
+export class Coordinator {
+  readonly #parts: SigningParts
+  /** Steps under way here: another transaction of the same step waits for the outcome. */
+  readonly #busy = new Map<string, { hash: string; count: number }>()
+  #running = 0
+  static readonly runningMax = 256
+
+  constructor(parts: SigningParts) { this.#parts = parts }
+
+  async sign(order: Order, partner: number): Promise<SignAnswer> {
+    const { judge, config, bans } = this.#parts
+    if (partner === config.node || !config.peerList.some((peer) => peer.node === partner)) throw new Refusal('BAD_ORDER', 'partner must name another node')
+    bans.assertNot(partner)
+    if (this.#running >= Coordinator.runningMax) throw new Refusal('TOO_BUSY', 'Too many signatures are under way')
+    this.#running++
+    try {
+      const verdict = await judge.judge(order)
+      if (isNonceGap(this.#parts.store.state, verdict)) await this.#parts.nonces.learn(verdict)
+      const known = judge.assertAllowed(verdict)
+      if (known?.signed) return this.#recorded(verdict, known)
+      return await this.#exclusively(verdict, () => this.#run(verdict, partner))
+    } finally {
+      this.#running--
+    }
+  }
+
+  async #exclusively<T>(verdict: Verdict, run: () => Promise<T>): Promise<T> {
+    if (verdict.repeatable) return run()
+    const busy = this.#busy.get(verdict.step)
+    if (busy && busy.hash !== verdict.unsignedHash) throw new Refusal('TOO_BUSY', 'Another transaction of this step is being signed')
+    const mine = busy ?? { hash: verdict.unsignedHash, count: 0 }
+    mine.count++
+    this.#busy.set(verdict.step, mine)
+    try {
+      return await run()
+    } finally {
+      if (--mine.count === 0) this.#busy.delete(verdict.step)
+    }
+  }
+
+  #recorded(verdict: Verdict, step: StepEntry): SignAnswer {
+    const { body } = this.#parts.store.record.read(step.signed!.height)
+    return this.#answer(verdict, fromWire(wireSchema.parse(body['signatures'])))
+  }
+
+  #answer(verdict: Verdict, signatures: SignatureBytes[]): SignAnswer {
+    const items = itemsOf(this.#parts.registry, verdict)
+    return { signatures: toWire(signatures), signed: finish(this.#parts.registry, verdict, items, signatures) }
+  }
+
+  async #run(verdict: Verdict, partner: number): Promise<SignAnswer> {
+    const { config, environment, keyring, peers, judge, store, registry, vault, bans } = this.#parts
+    const items = itemsOf(registry, verdict)
+    const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
+    const fresh = hex(environment.random(32))
+    const timeout = config.timeouts_ms.round
+    const epoch = keyring.epochOf(verdict.key.key_id)
+    const opened = openedSchema.parse(await peers.call(partner, '/peer/sign/open', { order: verdict.order, fresh, epoch }, { timeout: timeout + 1000, binding: bindingOf(verdict, items, '', 0, participants) }))
+    if ('recorded' in opened) {
+      // The partner signed the very same transaction before; the signatures speak for themselves.
+      const step = judge.admit(verdict, { sessions: [], partner, peer_head: peers.headOf(partner) })
+      return this.#keep(verdict, step, fromWire(opened.recorded))
+    }
+    const ids = sessionIds({ key: verdict.key.key_id, epoch: opened.epoch, participants, fresh: [fresh, opened.fresh], unsigned: verdict.unsignedHash }, items.length)
+    const session = hex(ids[0]!)
+    if (ids.some((id) => store.state.sessions.has(hex(id)))) throw new Refusal('SESSION_ABORTED', 'A session id was used before')
+    const key = keyring.material(verdict.key.key_id, opened.epoch)
+    const step = judge.admit(verdict, { sessions: ids.map(hex), partner, peer_head: peers.headOf(partner) })
+    const signatures: SignatureBytes[] = []
+    const deadline = environment.now() + config.timeouts_ms.sign
+    for (let batch = 0; batch * BATCH_ITEMS_MAX < items.length; batch++) {
+      const [from, to] = [batch * BATCH_ITEMS_MAX, (batch + 1) * BATCH_ITEMS_MAX]
+      const run = new Batch({ vault, key, items: items.slice(from, to), sessionIds: ids.slice(from, to), participants, partner })
+      try {
+        let messages = await run.step(null)
+        for (let round = 1; ; round++) {
+          if (run.results && messages.every((list) => list.length === 0)) break
+          if (environment.now() > deadline) throw new Refusal('PEER_UNAVAILABLE', 'The signature took too long', { node: partner })
+          const heard = roundSchema.parse(await peers.call(partner, '/peer/sign/round', { batch, messages, done: run.results !== null }, { timeout, binding: bindingOf(verdict, items, session, round, participants) }))
+          if (run.results) break
+          messages = await run.step(heard.messages)
+        }
+        signatures.push(...run.results!)
+      } catch (error) {
+        run.abort()
+        bans.consider(error)
+        if (error instanceof ThresholdError) throw new Refusal('SESSION_ABORTED', `The session with node ${partner} ended: ${error.code}`, { node: partner })
+        throw error
+      }
+    }
+    return this.#keep(verdict, step, signatures)
+  }
+
+  #keep(verdict: Verdict, step: StepEntry, signatures: SignatureBytes[]): SignAnswer {
+    const answer = this.#answer(verdict, signatures)
+    if (!step.signed) this.#parts.store.append('signed', { step_height: step.height, signatures: answer.signatures, hash: answer.signed.hash })
+    return answer
+  }
+}

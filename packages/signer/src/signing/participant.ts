@@ -1,0 +1,151 @@
+import type { SignatureBytes, SigningItem } from '@custody/chains'
+import { ThresholdError } from '@custody/threshold'
+import { z } from 'zod'
+import { hex } from '../canonical.ts'
+import { Refusal } from '../errors.ts'
+import { reason, type Log } from '../log.ts'
+import { isNonceGap } from '../policy/nonce.ts'
+import { orderSchema, type Verdict } from '../policy/order.ts'
+import type { StepEntry } from '../store/state.ts'
+import type { Header } from '../transport/envelope.ts'
+import { Batch, BATCH_ITEMS_MAX } from './batch.ts'
+import { roundSchema, type SigningParts } from './coordinator.ts'
+import { bindingOf, finish, itemsOf, sessionIds, toWire } from './items.ts'
+
+const openSchema = z.strictObject({ order: orderSchema, fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) })
+
+interface Open {
+  verdict: Verdict
+  items: SigningItem[]
+  ids: Buffer[]
+  participants: [number, number]
+  epoch: number
+  step: StepEntry
+  partner: number
+  batch: number
+  run: Batch | null
+  round: number
+  /** This side's messages of the round to come. */
+  next: Promise<string[][]>
+  signatures: SignatureBytes[]
+  timer: NodeJS.Timeout
+}
+
+/** The other node of a pair. It gets the whole order and judges it as if nobody had before. */
+export class Participant {
+  readonly #parts: SigningParts & { log: Log }
+  readonly #open = new Map<string, Open>()
+  static readonly sessionsMax = 256
+
+  constructor(parts: SigningParts & { log: Log }) {
+    this.#parts = parts
+    parts.peers.handle('/peer/sign/open', (node, body, header) => this.#opened(node, body, header))
+    parts.peers.handle('/peer/sign/round', (node, body, header) => this.#round(node, body, header))
+  }
+
+  async #opened(partner: number, body: unknown, header: Header): Promise<unknown> {
+    const { judge, config, store, registry, keyring, environment, bans, peers, nonces } = this.#parts
+    bans.assertNot(partner)
+    if (this.#open.size >= Participant.sessionsMax) throw new Refusal('TOO_BUSY', 'Too many sessions are open')
+    const parsed = openSchema.safeParse(body)
+    if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has another shape')
+    const { order, fresh: theirs, epoch } = parsed.data
+    const verdict = await judge.judge(order)
+    if (isNonceGap(store.state, verdict)) await nonces.learn(verdict)
+    const items = itemsOf(registry, verdict)
+    const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
+    const expected = bindingOf(verdict, items, '', 0, participants)
+    if (header.key !== expected.key || header.path !== expected.path || header.digest !== expected.digest || header.participants.join() !== participants.join()) throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
+    const known = judge.assertAllowed(verdict)
+    if (known?.signed) return { recorded: store.record.read(known.signed.height).body['signatures'] }
+    const mine = hex(environment.random(32))
+    const agreed = await this.#epoch(verdict.key.key_id, epoch)
+    const ids = sessionIds({ key: verdict.key.key_id, epoch: agreed, participants, fresh: [theirs, mine], unsigned: verdict.unsignedHash }, items.length)
+    if (ids.some((id) => store.state.sessions.has(hex(id)))) throw new Refusal('SESSION_ABORTED', 'A session id was used before')
+    keyring.material(verdict.key.key_id, agreed)
+    const step = judge.admit(verdict, { sessions: ids.map(hex), partner, peer_head: peers.headOf(partner) })
+    const session = hex(ids[0]!)
+    const open: Open = {
+      verdict, items, ids, participants, epoch: agreed, step, partner, batch: -1, run: null, round: 0, next: Promise.resolve([]), signatures: [],
+      timer: setTimeout(() => { this.#close(session) }, config.timeouts_ms.sign),
+    }
+    this.#open.set(session, open)
+    this.#begin(open)
+    return { fresh: mine, epoch: agreed }
+  }
+
+  /** The epoch both can sign with. */
+  async #epoch(keyId: string, theirs: number): Promise<number> {
+    const { keyring, store } = this.#parts
+    const own = keyring.epochOf(keyId)
+    if (theirs === own || store.share(keyId, theirs)) return theirs
+    throw new Refusal('KEY_NOT_READY', `This node is at epoch ${own} of the key`)
+  }
+
+  #begin(open: Open): void {
+    const { vault, keyring } = this.#parts
+    open.batch++
+    open.round = 0
+    const [from, to] = [open.batch * BATCH_ITEMS_MAX, (open.batch + 1) * BATCH_ITEMS_MAX]
+    open.run = new Batch({ vault, key: keyring.material(open.verdict.key.key_id, open.epoch), items: open.items.slice(from, to), sessionIds: open.ids.slice(from, to), participants: open.participants, partner: open.partner })
+    open.next = open.run.step(null)
+    open.next.catch(() => {})
+  }
+
+  async #round(partner: number, body: unknown, header: Header): Promise<unknown> {
+    const open = this.#open.get(header.session)
+    if (!open || open.partner !== partner) throw new Refusal('SESSION_ABORTED', 'No such session is open')
+    try {
+      const { batch, messages } = roundSchema.parse(body)
+      // The partner may be through with a batch while this side still computes its end.
+      if (batch === open.batch + 1) await open.next
+      const expected = bindingOf(open.verdict, open.items, header.session, open.round + 1, open.participants)
+      if (header.round !== expected.round || header.key !== expected.key || header.path !== expected.path || header.digest !== expected.digest || header.participants.join() !== expected.participants.join()) throw new Refusal('SESSION_ABORTED', 'A message of another round or digest')
+      if (batch !== open.batch) throw new Refusal('SESSION_ABORTED', 'A message of another batch')
+      open.round++
+      const run = open.run!
+      const mine = await open.next
+      const done = run.results !== null
+      if (!done) {
+        // Answer at once; work on while the answer travels.
+        open.next = run.step(messages)
+        open.next.then(() => { if (run.results) this.#finished(header.session, open) }, (error: unknown) => { this.#failed(header.session, error) })
+      }
+      return { batch, messages: mine, done }
+    } catch (error) {
+      this.#failed(header.session, error)
+      if (error instanceof ThresholdError) throw new Refusal('SESSION_ABORTED', `The session ended: ${error.code}`)
+      throw error
+    }
+  }
+
+  #finished(session: string, open: Open): void {
+    try {
+      open.signatures.push(...open.run!.results!)
+      if (open.signatures.length < open.items.length) {
+        this.#begin(open)
+        return
+      }
+      const { registry, store } = this.#parts
+      const signed = finish(registry, open.verdict, open.items, open.signatures)
+      if (!open.step.signed) store.append('signed', { step_height: open.step.height, signatures: toWire(open.signatures), hash: signed.hash })
+      this.#close(session)
+    } catch (error) {
+      this.#failed(session, error)
+    }
+  }
+
+  #failed(session: string, error: unknown): void {
+    this.#parts.bans.consider(error)
+    if (this.#open.has(session)) this.#parts.log('warn', 'a session ended', { reason: reason(error) })
+    this.#close(session)
+  }
+
+  #close(session: string): void {
+    const open = this.#open.get(session)
+    if (!open) return
+    clearTimeout(open.timer)
+    open.run?.abort()
+    this.#open.delete(session)
+  }
+}

@@ -1,0 +1,124 @@
+import { DatabaseSync } from 'node:sqlite'
+import { sha256hex } from '../canonical.ts'
+
+/**
+ * The node's memory: append-only, each entry carries the hash of the one before it.
+ * An append is durable (WAL with synchronous=FULL) when it returns. Nothing updates or deletes an entry.
+ */
+export interface Entry { height: number; at: number; kind: string; body: Record<string, any> }
+
+export class RecordError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'RecordError'
+  }
+}
+
+const GENESIS = '0'.repeat(64)
+const hashOf = (height: number, at: number, kind: string, body: string, previous: string): string =>
+  sha256hex(JSON.stringify([height, at, kind, body, previous]))
+
+export class RecordStore {
+  readonly database: DatabaseSync
+  #height = 0
+  #head = GENESIS
+  /** Unix milliseconds; the node's clock never reads less, over restarts too. */
+  #clock = 0
+  readonly #insert
+  readonly #now: () => number
+
+  constructor(path: string, now: () => number) {
+    this.#now = now
+    const database = new DatabaseSync(path)
+    this.database = database
+    // Exclusive: two processes on one home would fork the chain.
+    database.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;')
+    database.exec(`
+      CREATE TABLE IF NOT EXISTS record (height INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
+      CREATE TRIGGER IF NOT EXISTS record_no_update BEFORE UPDATE ON record BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
+      CREATE TRIGGER IF NOT EXISTS record_no_delete BEFORE DELETE ON record BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
+      CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY CHECK (one = 1), at INTEGER NOT NULL) STRICT;
+      CREATE TABLE IF NOT EXISTS share (key_id TEXT NOT NULL, epoch INTEGER NOT NULL, material TEXT NOT NULL, PRIMARY KEY (key_id, epoch)) STRICT;`)
+    this.#insert = database.prepare('INSERT INTO record (height, at, kind, body, hash) VALUES (?, ?, ?, ?, ?)')
+  }
+
+  get height(): number { return this.#height }
+  get head(): string { return this.#head }
+
+  /** Milliseconds, never less than any value it gave before. */
+  clock(): number {
+    const now = this.#now()
+    if (now > this.#clock) this.#clock = now
+    return this.#clock
+  }
+
+  /** Keeps the high-water mark of the clock while nothing else is written. */
+  saveClock(): void {
+    this.database.prepare('INSERT INTO clock (one, at) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET at = max(at, excluded.at)').run(this.clock())
+  }
+
+  /** Walks the whole chain, verifying each hash; hands every entry to `each`. Throws at the first break. */
+  replay(each: (entry: Entry) => void): void {
+    const mark = this.database.prepare('SELECT at FROM clock WHERE one = 1').get() as { at: number } | undefined
+    if (mark) this.#clock = mark.at
+    for (const row of this.database.prepare('SELECT height, at, kind, body, hash FROM record ORDER BY height').iterate()) {
+      const { height, at, kind, body, hash } = row as { height: number; at: number; kind: string; body: string; hash: string }
+      if (height !== this.#height + 1) throw new RecordError(`The record is broken: entry ${this.#height + 1} is missing`)
+      if (hashOf(height, at, kind, body, this.#head) !== hash) throw new RecordError(`The record is broken: entry ${height} does not match its hash`)
+      this.#height = height
+      this.#head = hash
+      if (at > this.#clock) this.#clock = at
+      each({ height, at, kind, body: JSON.parse(body) as Record<string, any> })
+    }
+  }
+
+  append(kind: string, body: Record<string, unknown>): Entry {
+    const height = this.#height + 1
+    const at = this.clock()
+    const text = JSON.stringify(body)
+    const hash = hashOf(height, at, kind, text, this.#head)
+    this.#insert.run(height, at, kind, text, hash)
+    this.#height = height
+    this.#head = hash
+    return { height, at, kind, body: JSON.parse(text) as Record<string, any> }
+  }
+
+  /** Several entries under one disk flush; all or none. */
+  appendAll(entries: readonly { kind: string; body: Record<string, unknown> }[]): Entry[] {
+    const [height, head] = [this.#height, this.#head]
+    this.database.exec('BEGIN IMMEDIATE')
+    try {
+      const appended = entries.map(({ kind, body }) => this.append(kind, body))
+      this.database.exec('COMMIT')
+      return appended
+    } catch (error) {
+      this.#height = height
+      this.#head = head
+      if (this.database.isTransaction) this.database.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  hashAt(height: number): string | null {
+    if (height === 0) return GENESIS
+    const row = this.database.prepare('SELECT hash FROM record WHERE height = ?').get(height) as { hash: string } | undefined
+    return row?.hash ?? null
+  }
+
+  read(height: number): Entry {
+    const row = this.database.prepare('SELECT height, at, kind, body, hash FROM record WHERE height = ?').get(height) as { height: number; at: number; kind: string; body: string; hash: string } | undefined
+    const previous = this.hashAt(height - 1)
+    if (!row || previous === null || hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash) throw new RecordError(`The record is broken at entry ${height}`)
+    return { height, at: row.at, kind: row.kind, body: JSON.parse(row.body) as Record<string, any> }
+  }
+
+  /** A page of raw rows for a peer that rebuilds its memory. */
+  page(from: number, limit: number): { height: number; at: number; kind: string; body: string; hash: string }[] {
+    return this.database.prepare('SELECT height, at, kind, body, hash FROM record WHERE height >= ? ORDER BY height LIMIT ?').all(from, limit) as never
+  }
+
+  static readonly genesis = GENESIS
+  static readonly hashOf = hashOf
+
+  close(): void { this.database.close() }
+}

@@ -1,0 +1,172 @@
+import type { Entry } from './record.ts'
+
+/** What the record says, indexed. Built from the verified record at start and by every append: it is never stored. */
+
+export interface Enrolment { api_key: string; public_key_pem: string; role: 'full' | 'read-only'; workspace: string; sub_account: number; revoked: boolean }
+export interface NodeSignature { node: number; signature: string }
+export interface KeyState { key_id: string; curve: 'secp256k1' | 'ed25519'; public_key: string; chain_code: string; epoch: number; workspace: string | null; height: number }
+export interface Allocation { workspace: string; curve: 'secp256k1' | 'ed25519'; key_id: string; epoch: number; certificates: NodeSignature[] | null }
+/** A caller's request as this node first understood it. */
+export interface Seen { api_key: string; nonce: string; intent: string; content: string; transaction_id: string; iat: number; exp: number; seen_at: number; timely: boolean }
+export interface StepEntry { height: number; unsigned_hash: string; consumes: string[]; signed: { height: number; hash: string } | null }
+export interface Intent { key: string; content: string | null; transaction_id: string; steps: Map<string, StepEntry[]> }
+export interface Drain { order: string; workspace: string; network: string; to_address: string; expires_at: number }
+export interface PeerHead { height: number; hash: string; generation: number }
+
+const pair = (a: string, b: string): string => JSON.stringify([a, b])
+
+export class State {
+  readonly enrolments = new Map<string, Enrolment>()
+  readonly keys = new Map<string, KeyState>()
+  readonly allocations = new Map<string, Allocation>()
+  readonly seen = new Map<string, Seen>()
+  /** Receipts' ids by (API key, nonce): what a peer's first-seen time was accepted as. */
+  readonly intents = new Map<string, Intent>()
+  readonly intentOfTransaction = new Map<string, string>()
+  readonly voids = new Map<string, { height: number; at: number }>()
+  /** Step key → transactions that entered round 1, oldest first. */
+  readonly steps = new Map<string, StepEntry[]>()
+  readonly stepAt = new Map<number, StepEntry>()
+  readonly nonces = new Map<string, bigint>()
+  readonly spending = new Map<string, { at: number; amount: bigint }[]>()
+  readonly sessions = new Set<string>()
+  readonly bans = new Map<number, { at: number; reason: string }>()
+  readonly heads = new Map<number, PeerHead>()
+  readonly drains = new Map<string, Drain>()
+  readonly frozen = new Map<string, string>()
+  generation = 0
+  /** Unix ms; requests issued before are refused (a restored node). */
+  notBefore = 0
+
+  static requestKey(apiKey: string, nonce: string): string { return pair(apiKey, nonce) }
+  static allocationKey(workspace: string, curve: string): string { return pair(workspace, curve) }
+  static accountKey(network: string, address: string): string { return pair(network, address) }
+  static budgetKey(workspace: string, network: string): string { return pair(workspace, network) }
+
+  intent(key: string, transactionId: string): Intent {
+    let intent = this.intents.get(key)
+    if (!intent) {
+      intent = { key, content: null, transaction_id: transactionId, steps: new Map() }
+      this.intents.set(key, intent)
+    }
+    return intent
+  }
+
+  /** Applies one entry; `imported`: it comes from a peer's record, so that what is the peer's own is left out. */
+  apply(entry: Entry, imported = false): void {
+    const { body, at, height } = entry
+    switch (entry.kind) {
+      case 'registry':
+        if (!imported) for (const [name, meaning] of Object.entries(body['frozen'] as Record<string, string>)) this.frozen.set(name, meaning)
+        break
+      case 'enrol':
+        if (!imported) this.enrolments.set(body['api_key'], { api_key: body['api_key'], public_key_pem: body['public_key_pem'], role: body['role'], workspace: body['workspace'], sub_account: body['sub_account'], revoked: this.enrolments.get(body['api_key'])?.revoked ?? false })
+        break
+      case 'revoke': {
+        const enrolment = this.enrolments.get(body['api_key'])
+        if (enrolment) enrolment.revoked = true
+        break
+      }
+      case 'key': {
+        const known = this.keys.get(body['key_id'])
+        if (!imported && (!known || known.epoch < body['epoch'])) {
+          this.keys.set(body['key_id'], { key_id: body['key_id'], curve: body['curve'], public_key: body['public_key'], chain_code: body['chain_code'], epoch: body['epoch'], workspace: known?.workspace ?? this.#workspaceOf(body['key_id']), height })
+        }
+        break
+      }
+      case 'allocate': {
+        const name = State.allocationKey(body['workspace'], body['curve'])
+        if (!this.allocations.has(name)) this.allocations.set(name, { workspace: body['workspace'], curve: body['curve'], key_id: body['key_id'], epoch: body['epoch'], certificates: null })
+        const key = this.keys.get(body['key_id'])
+        if (key) key.workspace = body['workspace']
+        break
+      }
+      case 'certificates': {
+        const allocation = this.allocations.get(State.allocationKey(body['workspace'], body['curve']))
+        if (allocation && allocation.key_id === body['key_id']) allocation.certificates = body['certificates']
+        break
+      }
+      case 'seen': {
+        const name = State.requestKey(body['api_key'], body['nonce'])
+        if (!this.seen.has(name)) this.seen.set(name, { ...(body as Omit<Seen, 'seen_at'>), seen_at: Math.floor(at / 1000), timely: body['timely'] && !imported })
+        this.intent(body['intent'], body['transaction_id'])
+        this.intentOfTransaction.set(body['transaction_id'], body['intent'])
+        break
+      }
+      case 'step': {
+        const step: StepEntry = { height, unsigned_hash: body['unsigned_hash'], consumes: body['consumes'], signed: null }
+        const name: string = body['step']
+        const list = this.steps.get(name) ?? []
+        this.steps.set(name, list)
+        if (imported && list.some((known) => known.unsigned_hash === step.unsigned_hash)) break
+        list.push(step)
+        this.stepAt.set(height, step)
+        if (body['intent']) {
+          const intent = this.intent(body['intent'], body['transaction_id'] ?? '')
+          intent.content ??= body['content'] ?? null
+          intent.steps.set(name, list)
+        }
+        if (body['account']) this.#raiseNonce(body['account'], BigInt(body['nonce']))
+        if (body['charge']) {
+          const spent = this.spending.get(body['charge'].budget) ?? []
+          this.spending.set(body['charge'].budget, spent)
+          spent.push({ at, amount: BigInt(body['charge'].amount) })
+        }
+        for (const id of body['sessions'] ?? []) this.sessions.add(id)
+        break
+      }
+      case 'session':
+        for (const id of body['sessions'] ?? []) this.sessions.add(id)
+        break
+      case 'signed': {
+        const step = this.stepAt.get(body['step_height'])
+        if (step && !imported) step.signed = { height, hash: body['hash'] }
+        break
+      }
+      case 'nonce':
+        this.#raiseNonce(body['account'], BigInt(body['nonce']))
+        break
+      case 'void':
+        for (const name of body['keys'] as string[]) if (!this.voids.has(name)) this.voids.set(name, { height, at })
+        break
+      case 'ban':
+        if (!imported) this.bans.set(body['node'], { at, reason: body['reason'] })
+        break
+      case 'head':
+        if (!imported) this.heads.set(body['node'], { height: body['height'], hash: body['hash'], generation: body['generation'] })
+        break
+      case 'drain':
+        if (!imported) this.drains.set(body['order'], body as Drain)
+        break
+      case 'restored':
+        if (!imported) {
+          this.generation = body['generation']
+          this.notBefore = body['not_before']
+        }
+        break
+      default:
+        break
+    }
+    if (!imported && body['peer_head']) this.heads.set(body['peer_head'].node, { height: body['peer_head'].height, hash: body['peer_head'].hash, generation: body['peer_head'].generation })
+  }
+
+  #workspaceOf(keyId: string): string | null {
+    for (const allocation of this.allocations.values()) if (allocation.key_id === keyId) return allocation.workspace
+    return null
+  }
+
+  #raiseNonce(account: string, nonce: bigint): void {
+    const highest = this.nonces.get(account)
+    if (highest === undefined || nonce > highest) this.nonces.set(account, nonce)
+  }
+
+  /** What was charged to a budget since a time. Drops what is older for good: the sum only looks forward. */
+  spentSince(budget: string, since: number): bigint {
+    const list = this.spending.get(budget)
+    if (!list) return 0n
+    let stale = 0
+    while (stale < list.length && list[stale]!.at < since) stale++
+    if (stale > 0) list.splice(0, stale)
+    return list.reduce((sum, item) => sum + item.amount, 0n)
+  }
+}

@@ -1,0 +1,52 @@
+import { Refusal } from '../errors.ts'
+
+/** Messages of a three-party run, one per sender and round, kept until taken. */
+export class Mailbox {
+  readonly #boxes = new Map<string, Map<string, unknown>>()
+  readonly #waiting = new Map<string, { resolve: (value: unknown) => void }>()
+  readonly #expiry = new Map<string, number>()
+  static readonly boxesMax = 32
+
+  /** Opens a box; messages for boxes that are not open are refused. */
+  open(name: string, expiresAt: number, now: number): void {
+    for (const [other, at] of this.#expiry) if (at < now) this.close(other)
+    if (this.#boxes.size >= Mailbox.boxesMax) throw new Refusal('TOO_BUSY', 'Too many runs are open')
+    this.#boxes.set(name, new Map())
+    this.#expiry.set(name, expiresAt)
+  }
+
+  has(name: string): boolean { return this.#boxes.has(name) }
+
+  put(name: string, round: number, from: number, message: unknown): void {
+    const box = this.#boxes.get(name)
+    if (!box) throw new Refusal('SESSION_ABORTED', 'No such run is open')
+    const slot = `${round}/${from}`
+    // The first message stands; a second one under the same round is not looked at.
+    if (box.has(slot) || box.size > 64) throw new Refusal('SESSION_ABORTED', 'This round was heard already')
+    box.set(slot, message)
+    this.#waiting.get(`${name}/${slot}`)?.resolve(message)
+  }
+
+  async take(name: string, round: number, from: number, timeoutMs: number): Promise<unknown> {
+    const box = this.#boxes.get(name)
+    if (!box) throw new Refusal('SESSION_ABORTED', 'The run is closed')
+    const slot = `${round}/${from}`
+    if (box.has(slot)) return box.get(slot)
+    const wait = `${name}/${slot}`
+    let timer: NodeJS.Timeout | undefined
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#waiting.set(wait, { resolve })
+        timer = setTimeout(() => { reject(new Refusal('PEER_UNAVAILABLE', `node ${from} was silent in round ${round}`, { node: from })) }, timeoutMs)
+      })
+    } finally {
+      clearTimeout(timer)
+      this.#waiting.delete(wait)
+    }
+  }
+
+  close(name: string): void {
+    this.#boxes.delete(name)
+    this.#expiry.delete(name)
+  }
+}

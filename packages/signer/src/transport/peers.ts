@@ -1,0 +1,174 @@
+import { hex } from '../canonical.ts'
+import type { Config } from '../config.ts'
+import type { Environment } from '../environment.ts'
+import { errorAnswer, isCode, Refusal } from '../errors.ts'
+import { reason, type Log } from '../log.ts'
+import type { Store } from '../store/index.ts'
+import { Link, Unreachable } from './client.ts'
+import { EnvelopeError, NO_BINDING, open, PROTOCOL, seal, VERSION, type Binding, type Header } from './envelope.ts'
+
+export type PeerHandler = (node: number, body: unknown, header: Header) => Promise<unknown>
+/** The peer's head that a step was agreed under; kept inside the step's own entry. */
+export interface SeenHead { node: number; height: number; hash: string; generation: number }
+
+/**
+ * Calls between nodes. Each message is signed, carries the sender's head, and a peer whose head goes back,
+ * or whose record is not the one seen before, is refused until its operator has restored it.
+ */
+export class Peers {
+  readonly #config: Config
+  readonly #store: Store
+  readonly #environment: Environment
+  readonly #log: Log
+  readonly #links = new Map<number, Link>()
+  readonly #handlers = new Map<string, PeerHandler>()
+  /** Start of the peer whose record was compared with the one seen before. */
+  readonly #checked = new Map<number, string>()
+  readonly #checking = new Map<number, Promise<void>>()
+  readonly #latest = new Map<number, SeenHead>()
+  readonly #reachable = new Map<number, boolean>()
+  readonly boot: string
+
+  constructor(config: Config, store: Store, environment: Environment, log: Log) {
+    this.#config = config
+    this.#store = store
+    this.#environment = environment
+    this.#log = log
+    this.boot = hex(environment.random(16))
+    for (const peer of config.peerList) this.#links.set(peer.node, new Link(config, peer))
+    this.handle('/peer/ping', async () => ({}))
+    this.handle('/peer/hash', async (_node, body) => ({ hash: this.#store.record.hashAt(Number((body as { height: number }).height)) }))
+  }
+
+  handle(call: string, handler: PeerHandler): void { this.#handlers.set(call, handler) }
+  get nodes(): number[] { return [...this.#links.keys()].sort() }
+  reachable(node: number): boolean { return this.#reachable.get(node) ?? false }
+
+  /** Highest head this peer has shown, to be written down with the next step. */
+  headOf(node: number): SeenHead | null { return this.#latest.get(node) ?? null }
+
+  #header(to: number, call: string, request: string, response: boolean, status: number, binding: Binding): Header {
+    const { record, state } = this.#store
+    return { protocol: PROTOCOL, version: VERSION, call, request, response, status, ...binding, from: this.#config.node, to, height: record.height, head: record.head, generation: state.generation, boot: this.boot }
+  }
+
+  async call<T>(node: number, call: string, body: unknown, options: { timeout: number; binding?: Binding }): Promise<T> {
+    const { body: answered } = await this.#send(node, call, body, options)
+    return answered as T
+  }
+
+  async #send(node: number, call: string, body: unknown, { timeout, binding = NO_BINDING }: { timeout: number; binding?: Binding }): Promise<{ body: unknown; header: Header }> {
+    const link = this.#links.get(node)
+    if (!link) throw new Refusal('BAD_ORDER', `There is no peer ${node}`)
+    const request = hex(this.#environment.random(16))
+    let text: string
+    try {
+      text = await link.post(call, seal(this.#config.identity, this.#header(node, call, request, false, 0, binding), body), timeout)
+    } catch (error) {
+      if (error instanceof Unreachable) {
+        this.#reachable.set(node, false)
+        throw new Refusal('PEER_UNAVAILABLE', error.message, { node })
+      }
+      throw error
+    }
+    let opened: { header: Header; body: unknown }
+    try {
+      opened = open(text, { from: node, to: this.#config.node, call, response: true, request, identity: link.peer.identity })
+    } catch (error) {
+      if (!(error instanceof EnvelopeError)) throw error
+      this.#log('warn', 'an answer was not authentic', { peer: node, call, reason: reason(error) })
+      throw new Refusal('PEER_UNAVAILABLE', `The answer of node ${node} ${error.message}`, { node })
+    }
+    this.#reachable.set(node, true)
+    await this.#checkHead(node, opened.header, call)
+    if (opened.header.status !== 200) {
+      const { error, message, rule: _rule, ...detail } = opened.body as { error: unknown; message: unknown; rule: unknown }
+      throw new Refusal(isCode(error) ? error : 'PEER_UNAVAILABLE', typeof message === 'string' ? message.slice(0, 500) : 'The peer refused', { ...detail, node: (detail as { node?: number }).node ?? node })
+    }
+    return { body: opened.body, header: opened.header }
+  }
+
+  /** The server's entrance for peers. */
+  async receive(node: number, path: string, text: string): Promise<{ status: number; text: string }> {
+    const link = this.#links.get(node)
+    if (!link) throw new Refusal('NOT_ALLOWED', 'Unknown peer')
+    let opened: { header: Header; body: unknown }
+    try {
+      opened = open(text, { from: node, to: this.#config.node, call: path, response: false, identity: link.peer.identity })
+    } catch (error) {
+      if (error instanceof EnvelopeError) throw new Refusal('NOT_ALLOWED', `The envelope ${error.message}`)
+      throw error
+    }
+    const { header } = opened
+    const binding: Binding = { session: header.session, round: header.round, key: header.key, path: header.path, digest: header.digest, participants: header.participants }
+    let status = 200
+    let body: unknown
+    try {
+      const handler = this.#handlers.get(path)
+      if (!handler) throw new Refusal('NOT_FOUND', 'No such call')
+      // A comparison of records asks back; it must not ask about asking.
+      if (path !== '/peer/hash' && path !== '/peer/ping') await this.#checkHead(node, header, path)
+      body = await handler(node, opened.body, header)
+    } catch (error) {
+      const answered = errorAnswer(error)
+      if (answered.status === 500) this.#log('error', 'unexpected error', { call: path, peer: node, reason: reason(error) })
+      status = answered.status
+      body = answered.body
+    }
+    return { status: 200, text: seal(this.#config.identity, this.#header(node, path, header.request, true, status, binding), body) }
+  }
+
+  async #checkHead(node: number, header: Header, call: string): Promise<void> {
+    const recorded = this.#store.state.heads.get(node)
+    const shown: SeenHead = { node, height: header.height, hash: header.head, generation: header.generation }
+    if (call === '/peer/hash' || call === '/peer/ping') return
+    // Within one start of the peer, messages may overtake each other; its memory cannot go back without a restart.
+    if (this.#checked.get(node) !== header.boot || (recorded && header.generation !== recorded.generation)) {
+      if (recorded && header.generation < recorded.generation) throw this.#wentBack(node)
+      if (recorded && header.generation === recorded.generation) {
+        if (header.height < recorded.height) throw this.#wentBack(node)
+        await this.#compare(node, header.boot, recorded)
+      } else if (recorded) {
+        this.#log('alert', 'a peer was restored by its operator', { peer: node, generation: header.generation })
+        this.#store.append('head', { ...shown })
+        this.#latest.delete(node)
+      }
+    }
+    this.#checked.set(node, header.boot)
+    const latest = this.#latest.get(node)
+    if (!latest || latest.generation !== shown.generation || shown.height > latest.height) this.#latest.set(node, shown)
+  }
+
+  #wentBack(node: number): Refusal {
+    this.#log('alert', "a peer's record went back", { peer: node })
+    return new Refusal('HEAD_WENT_BACK', `The record of node ${node} went back: its operator must restore it`, { node })
+  }
+
+  /** Once per start of the peer: its record must hold, at the height seen before, the hash seen before. */
+  async #compare(node: number, boot: string, recorded: { height: number; hash: string }): Promise<void> {
+    const running = this.#checking.get(node)
+    if (running) return running
+    const compare = async (): Promise<void> => {
+      const { body, header } = await this.#send(node, '/peer/hash', { height: recorded.height }, { timeout: this.#config.timeouts_ms.round })
+      if (header.boot !== boot) throw new Refusal('PEER_UNAVAILABLE', `Node ${node} started anew`, { node })
+      if ((body as { hash: unknown }).hash !== recorded.hash) throw this.#wentBack(node)
+      this.#checked.set(node, boot)
+    }
+    const promise = compare().finally(() => { this.#checking.delete(node) })
+    this.#checking.set(node, promise)
+    return promise
+  }
+
+  /** For the status only. */
+  async ping(): Promise<void> {
+    await Promise.all(this.nodes.map(async (node) => {
+      try {
+        await this.#send(node, '/peer/ping', {}, { timeout: 1500 })
+      } catch {
+        this.#reachable.set(node, false)
+      }
+    }))
+  }
+
+  close(): void { for (const link of this.#links.values()) link.close() }
+}

@@ -1,0 +1,82 @@
+import { constants } from 'node:crypto'
+import { createServer, type Server } from 'node:https'
+import type { IncomingMessage } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import type { Config } from '../config.ts'
+import { errorAnswer, Refusal } from '../errors.ts'
+import { reason, type Log } from '../log.ts'
+import { answer, readText } from './body.ts'
+
+/** Who calls, by the pinned certificate of the connection. */
+export type Role = { kind: 'platform' } | { kind: 'peer'; node: number }
+
+export interface Handlers {
+  platform(method: string, path: string, text: string): Promise<{ status: number; body: unknown }>
+  /** Receives and returns envelope text. */
+  peer(node: number, path: string, text: string): Promise<{ status: number; text: string }>
+}
+
+const PLATFORM_BYTES_MAX = 16 * 1024 * 1024
+const PEER_BYTES_MAX = 48 * 1024 * 1024
+
+/**
+ * HTTPS with client certificates. A connection whose certificate is not pinned never reaches a handler:
+ * the handshake ends it (the pinned certificates are the only authorities), and the fingerprint is compared again.
+ */
+export function openServer(config: Config, handlers: Handlers, log: Log): Server {
+  const roles = new WeakMap<object, Role>()
+  const roleOf = (request: IncomingMessage): Role | null => {
+    const socket = request.socket as TLSSocket
+    const known = roles.get(socket)
+    if (known) return known
+    if (!socket.authorized) return null
+    const print = socket.getPeerCertificate().fingerprint256
+    let role: Role | null = null
+    if (print === config.platformFingerprint) role = { kind: 'platform' }
+    const peer = config.peerList.find((candidate) => candidate.fingerprint === print)
+    if (peer) role = { kind: 'peer', node: peer.node }
+    if (role) roles.set(socket, role)
+    return role
+  }
+  const server = createServer({
+    key: config.tlsKey,
+    cert: config.tlsCertificate,
+    ca: [config.platform_certificate, ...config.peerList.map((peer) => peer.certificate)],
+    requestCert: true,
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.3',
+    // No resumption: every connection shows its certificate.
+    secureOptions: constants.SSL_OP_NO_TICKET,
+    keepAliveTimeout: 120_000,
+    requestTimeout: 60_000,
+    headersTimeout: 10_000,
+    maxHeaderSize: 8192,
+  }, (request, response) => {
+    const handle = async (): Promise<void> => {
+      const role = roleOf(request)
+      if (!role) {
+        response.destroy()
+        return
+      }
+      const method = request.method ?? ''
+      const path = request.url ?? ''
+      const isPeerCall = path.startsWith('/peer/')
+      if (isPeerCall !== (role.kind === 'peer')) throw new Refusal('NOT_ALLOWED', 'This certificate may not call this endpoint')
+      if (role.kind === 'peer') {
+        const result = await handlers.peer(role.node, path, await readText(request, PEER_BYTES_MAX))
+        answer(response, result.status, result.text)
+      } else {
+        const result = await handlers.platform(method, path, method === 'GET' ? '' : await readText(request, PLATFORM_BYTES_MAX))
+        answer(response, result.status, JSON.stringify(result.body))
+      }
+    }
+    handle().catch((error: unknown) => {
+      const { status, body } = errorAnswer(error)
+      if (status === 500) log('error', 'unexpected error', { path: (request.url ?? '').slice(0, 100), reason: reason(error) })
+      answer(response, status, JSON.stringify(body))
+    })
+  })
+  server.on('tlsClientError', (error) => log('warn', 'handshake refused', { reason: reason(error) }))
+  server.on('clientError', (_error, socket) => { socket.destroy() })
+  return server
+}

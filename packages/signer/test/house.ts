@@ -1,0 +1,253 @@
+import { derivePublicKey, loadRegistry, addressAt, publicKeysBelow, type Network, type UnsignedTransaction } from '@custody/chains'
+import { signRequest, type SignedRequest } from '@custody/request-auth'
+import { Transaction } from 'bitcoinjs-lib'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createHash, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, request as httpsRequest } from 'node:https'
+import { request as httpRequest } from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { encodeFunctionData, erc20Abi, serializeTransaction } from 'viem'
+import { setup } from '../src/setup.ts'
+
+/** A house of three real nodes on free ports, driven as the platform and the operator drive it. */
+export interface Answer { status: number; body: any }
+export const registry = loadRegistry('local')
+export const BTC = registry.network('BTC') as Network
+export const ETH = registry.network('ETH') as Network
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, () => new Promise<ReturnType<typeof createServer>>((resolve) => {
+    const server = createServer()
+    server.listen(0, '127.0.0.1', () => { resolve(server) })
+  })))
+  const ports = servers.map((server) => (server.address() as { port: number }).port)
+  await Promise.all(servers.map((server) => new Promise((resolve) => { server.close(resolve) })))
+  return ports
+}
+
+export class House {
+  readonly home: string
+  peers!: { nodes: { node: number; port: number; socket: string; home: string; certificate: string; identity: string }[] }
+  readonly processes = new Map<number, ChildProcess>()
+  readonly agents = new Map<string, Agent>()
+  logs = ''
+
+  constructor() { this.home = mkdtempSync(join(tmpdir(), 'signer-')) }
+
+  static async start(edit: (config: any) => void = () => {}): Promise<House> {
+    const house = new House()
+    await setup({ home: house.home, ports: await freePorts(3), mode: 'local' })
+    house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
+    const { writeFileSync } = await import('node:fs')
+    for (const { home } of house.peers.nodes) {
+      const config = JSON.parse(readFileSync(join(home, 'config.json'), 'utf8'))
+      config.pool = { secp256k1: 1, ed25519: 0 }
+      config.timeouts_ms.round = 1500
+      edit(config)
+      writeFileSync(join(home, 'config.json'), JSON.stringify(config))
+    }
+    await Promise.all([1, 2, 3].map((node) => house.run(node)))
+    return house
+  }
+
+  async run(node: number): Promise<void> {
+    const { home } = this.peers.nodes[node - 1]!
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts'), '--home', home], { stdio: ['pipe', 'pipe', 'pipe'] })
+    this.processes.set(node, child)
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      this.logs += text
+      if (process.env['SIGNER_TEST_LOG']) process.stderr.write(text)
+    })
+    await new Promise<void>((resolve, reject) => {
+      let heard = ''
+      child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+        heard += text
+        this.logs += text
+        if (heard.includes(`signer ${node} ready https://127.0.0.1:`)) resolve()
+      })
+      child.once('exit', (code) => { reject(new Error(`node ${node} ended with ${code}: ${this.logs.slice(-500)}`)) })
+    })
+  }
+
+  async kill(node: number, signal: NodeJS.Signals = 'SIGKILL'): Promise<number | null> {
+    const child = this.processes.get(node)
+    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null
+    const ended = new Promise<number | null>((resolve) => { child.once('exit', (code) => { resolve(code) }) })
+    child.kill(signal)
+    const code = await ended
+    this.processes.delete(node)
+    return code
+  }
+
+  async restart(node: number): Promise<void> {
+    await this.kill(node)
+    await this.run(node)
+  }
+
+  async stop(): Promise<void> {
+    for (const [, child] of this.processes) child.kill('SIGCONT')
+    await Promise.all([...this.processes.keys()].map((node) => this.kill(node)))
+    for (const agent of this.agents.values()) agent.destroy()
+    rmSync(this.home, { recursive: true, force: true })
+  }
+
+  agent(node: number, credentials?: { key?: string; cert?: string }): Agent {
+    const name = `${node}/${credentials ? createHash('sha256').update(credentials.cert ?? '').digest('hex') : ''}`
+    let agent = this.agents.get(name)
+    if (!agent) {
+      const platform = join(this.home, 'platform')
+      agent = new Agent({
+        keepAlive: true,
+        ...(credentials ?? { key: readFileSync(join(platform, 'tls.key')), cert: readFileSync(join(platform, 'tls.crt')) }),
+        ca: [this.peers.nodes[node - 1]!.certificate],
+        checkServerIdentity: () => undefined,
+      })
+      this.agents.set(name, agent)
+    }
+    return agent
+  }
+
+  /** One HTTPS request to a node; `text` goes out as it is. */
+  send(node: number, method: string, path: string, text: string | null, credentials?: { key?: string; cert?: string }, timeout = 30_000): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const request = httpsRequest({ agent: this.agent(node, credentials), host: '127.0.0.1', port: this.peers.nodes[node - 1]!.port, method, path, headers: text === null ? {} : { 'content-type': 'application/json' } }, (response) => {
+        let heard = ''
+        response.setEncoding('utf8').on('data', (chunk: string) => { heard += chunk })
+        response.on('end', () => { resolve({ status: response.statusCode!, body: heard === '' ? null : JSON.parse(heard) }) })
+      })
+      request.setTimeout(timeout, () => { request.destroy(new Error('timeout')) })
+      request.on('error', reject)
+      request.end(text ?? undefined)
+    })
+  }
+
+  get(node: number, path: string): Promise<Answer> { return this.send(node, 'GET', path, null) }
+  post(node: number, path: string, body: unknown): Promise<Answer> { return this.send(node, 'POST', path, JSON.stringify(body)) }
+
+  operator(node: number, command: string, body: unknown = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const request = httpRequest({ socketPath: this.peers.nodes[node - 1]!.socket, method: 'POST', path: `/${command}` }, (response) => {
+        let heard = ''
+        response.setEncoding('utf8').on('data', (chunk: string) => { heard += chunk })
+        response.on('end', () => { resolve({ status: response.statusCode!, body: JSON.parse(heard) }) })
+      })
+      request.on('error', reject)
+      request.end(JSON.stringify(body))
+    })
+  }
+
+  async everywhere(command: string, body: unknown): Promise<Answer[]> {
+    return Promise.all([1, 2, 3].map((node) => this.operator(node, command, body)))
+  }
+
+  /** A workspace with its key, ready. */
+  async workspace(name = `w-${randomUUID().slice(0, 8)}`): Promise<Workspace> {
+    const { status, body } = await this.post(1, '/key', { workspace: name, curve: 'secp256k1' })
+    if (status !== 200) throw new Error(JSON.stringify(body))
+    return new Workspace(this, name, body)
+  }
+}
+
+const keyPair = generateKeyPairSync('rsa', { modulusLength: 4096 })
+export const callerKey = keyPair.privateKey
+export const callerPem = keyPair.publicKey.export({ type: 'spki', format: 'pem' }) as string
+
+export interface Caller { api_key: string; sub_account: number }
+export const SINK_ETH = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+export const SINK_BTC = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
+
+export class Workspace {
+  readonly house: House
+  readonly name: string
+  readonly set: any
+  readonly key: { publicKey: Uint8Array; chainCode: Uint8Array }
+
+  constructor(house: House, name: string, set: any) {
+    this.house = house
+    this.name = name
+    this.set = set
+    this.key = { publicKey: new Uint8Array(Buffer.from(set.public_key, 'hex')), chainCode: new Uint8Array(Buffer.from(set.chain_code, 'hex')) }
+  }
+
+  async caller(sub_account = 1, role: 'full' | 'read-only' = 'full', nodes = [1, 2, 3]): Promise<Caller> {
+    const api_key = randomUUID()
+    for (const node of nodes) {
+      const { status, body } = await this.house.operator(node, 'enrol', { api_key, public_key_pem: callerPem, role, workspace: this.name, sub_account })
+      if (status !== 200) throw new Error(JSON.stringify(body))
+    }
+    return { api_key, sub_account }
+  }
+
+  address(network: Network, path: number[]): string { return addressAt(network, this.key, path) }
+
+  /** Signature order with the answers of one node. */
+  sign(purpose: unknown, unsigned: UnsignedTransaction, pair: readonly [number, number] = [1, 2]): Promise<Answer> {
+    return this.house.post(pair[0], '/sign', { workspace: this.name, purpose, unsigned, partner: pair[1] })
+  }
+
+  publicKeyAt = (path: readonly number[]): Uint8Array => publicKeysBelow({ curve: 'secp256k1', ...this.key })(path)
+}
+
+export const now = (): number => Math.floor(Date.now() / 1000)
+
+export function transfer(caller: Caller, body: Record<string, unknown> | string, more: Partial<Parameters<typeof signRequest>[0]> = {}): Promise<SignedRequest> {
+  const text = typeof body === 'string' ? body : JSON.stringify({ destination_type: 'EXTERNAL', source_type: 'INTERNAL', ...body })
+  return signRequest({ apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri: '/dac/v1/transaction', body: text, ...more })
+}
+
+export const pay = (request: SignedRequest, receipts?: unknown[]): unknown => ({ kind: 'pay', request, ...(receipts ? { receipts } : {}) })
+
+export interface EthOptions { to?: string; value?: bigint; nonce?: number; gas?: bigint; maxFeePerGas?: bigint; data?: `0x${string}`; chainId?: number; path?: number[] }
+
+export function eth(path: number[], o: EthOptions = {}): UnsignedTransaction {
+  const maxFeePerGas = o.maxFeePerGas ?? 2_000_000_000n
+  const bytes = serializeTransaction({
+    type: 'eip1559',
+    chainId: o.chainId ?? 31337,
+    nonce: o.nonce ?? 0,
+    gas: o.gas ?? 21_000n,
+    to: (o.to ?? SINK_ETH) as `0x${string}`,
+    value: o.value ?? 0n,
+    maxFeePerGas,
+    maxPriorityFeePerGas: maxFeePerGas / 10n,
+    ...(o.data ? { data: o.data } : {}),
+  })
+  return { network: 'ETH', bytes: bytes.slice(2), inputs: [{ path }] }
+}
+
+export const USDT = registry.asset('USDT_ETH')!
+export function usdt(path: number[], to: string, amount: bigint, o: EthOptions = {}): UnsignedTransaction {
+  return eth(path, { gas: 65_000n, to: USDT.contract_address as string, data: encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to as `0x${string}`, amount] }), ...o })
+}
+
+/** Script of a P2WPKH path. */
+const scriptOf = (publicKey: Uint8Array): Buffer => Buffer.concat([Buffer.from([0x00, 0x14]), createHash('ripemd160').update(createHash('sha256').update(publicKey).digest()).digest()])
+
+/** A transaction of a stranger that pays `values` to paths of the workspace. */
+export function funding(workspace: Workspace, outputs: { path: number[]; value: bigint }[]): Transaction {
+  const transaction = new Transaction()
+  transaction.version = 2
+  transaction.addInput(randomBytes(32), 0, 0xfffffffd)
+  for (const { path, value } of outputs) transaction.addOutput(scriptOf(derivePublicKey('secp256k1', workspace.key.publicKey, workspace.key.chainCode, path)), value)
+  return transaction
+}
+
+export interface BtcOptions { inputs: { funding: Transaction; output: number; path: number[] }[]; payTo?: Buffer; amount: bigint; change?: { path: number[]; value: bigint; script?: Buffer } }
+export const SINK_BTC_SCRIPT = Buffer.from('0014751e76e8199196d454941c45d1b3a323f1433bd6', 'hex')
+
+export function btc(workspace: Workspace, o: BtcOptions): UnsignedTransaction {
+  const transaction = new Transaction()
+  transaction.version = 2
+  for (const { funding: previous, output } of o.inputs) transaction.addInput(previous.getHash(), output, 0xfffffffd)
+  transaction.addOutput(o.payTo ?? SINK_BTC_SCRIPT, o.amount)
+  if (o.change) transaction.addOutput(o.change.script ?? scriptOf(workspace.publicKeyAt(o.change.path)), o.change.value)
+  return {
+    network: 'BTC',
+    bytes: transaction.toHex(),
+    inputs: o.inputs.map(({ funding: previous, path }) => ({ path, previous: previous.toHex() })),
+    ...(o.change ? { change: { output: 1, path: o.change.path } } : {}),
+  }
+}
