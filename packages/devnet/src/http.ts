@@ -14,13 +14,16 @@ export type RpcFace = {
 export type Control = (body: unknown) => Promise<unknown>;
 
 export function createDevnetServer(face: (path: string) => Promise<RpcFace | undefined>, control: Control): Server {
-  return createServer((request, response) => {
+  const server = createServer((request, response) => {
     void serve(request, response, face, control).catch((error: unknown) => {
       console.error(`devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`);
       if (response.headersSent) response.destroy();
       else send(response, 500, 'application/json', JSON.stringify({ error: (error as Error).message }));
     });
   });
+  // Longer than clients keep idle connections: else a request may meet a connection that is just closing.
+  server.keepAliveTimeout = 65_000;
+  return server;
 }
 
 async function serve(

@@ -47,7 +47,8 @@ export function verifyScripts(tx: Tx, spent: readonly Spent[]): string | undefin
         foreign,
         index,
         FLAGS,
-        input.witness,
+        // A copy: the interpreter uses the array it is given as its stack.
+        [...input.witness],
         Number(value),
       );
     } catch (error) {

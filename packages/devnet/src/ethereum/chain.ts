@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { encodeDeployData, encodeFunctionData, getAddress, isAddress, parseTransaction, type Hex } from 'viem';
+import type { Hex } from 'viem';
+import { encodeDeployData, encodeFunctionData, getAddress, isAddress, parseTransaction } from 'viem/utils';
 import { privateKeyToAccount } from 'viem/accounts';
 import { parseAmount } from '../amount.ts';
 import { RequestError } from '../errors.ts';
@@ -40,7 +41,8 @@ export class EthereumChain {
   #anvil!: Anvil;
   #slot = 0;
   #stopped = false;
-  #blocksSinceTransaction = QUIET_BLOCKS;
+  /** From zero also at a start, so that what was mined just before the end becomes final at once. */
+  #blocksSinceTransaction = 0;
 
   private constructor(network: EvmNetwork, home: string, journal: Journal<ChainRecord>, records: ChainRecord[]) {
     this.network = network;
@@ -106,11 +108,10 @@ export class EthereumChain {
   }
 
   async mine(count: number): Promise<BlockRecord> {
-    await this.gate.write(async () => {
-      for (let made = 0; made < count; made += 1) await this.#produce();
-    });
+    let block = this.head;
+    for (let made = 0; made < count; made += 1) block = await this.gate.write(() => this.#produce());
     this.#producer.wake();
-    return this.head;
+    return block;
   }
 
   /**
@@ -136,23 +137,34 @@ export class EthereumChain {
         anvil.kill();
         throw error;
       }
-      this.#anvil.kill();
-      this.#anvil = anvil;
-      this.#watch();
-      for (const [hash, raw] of this.#pending) {
-        await anvil.call('eth_sendRawTransaction', raw).catch(() => this.#pending.delete(hash));
-      }
+      await this.#adopt(anvil);
       this.#blocksSinceTransaction = 0;
     });
     this.#producer.wake();
     return this.head;
   }
 
+  /** Another engine takes over, with what waited in the one before. */
+  async #adopt(anvil: Anvil): Promise<void> {
+    this.#anvil.kill();
+    this.#anvil = anvil;
+    this.#watch();
+    for (const [hash, raw] of this.#pending) {
+      await anvil.call('eth_sendRawTransaction', raw).catch(() => this.#pending.delete(hash));
+    }
+  }
+
   /** Makes one block and makes it durable. Only under the gate's write side. */
   async #produce(): Promise<BlockRecord> {
     const time = Math.max(Math.floor(Date.now() / 1000), this.head.time + 1);
     const block = await mineBlock(this.#anvil, time, this.#pending);
-    this.#append(block);
+    try {
+      this.#append(block);
+    } catch (error) {
+      // A full disk: the engine must not show what the journal does not have.
+      await this.#adopt(await this.#engine(this.#blocks));
+      throw error;
+    }
     if (block.raw.length > 0) this.#blocksSinceTransaction = 0;
     else this.#blocksSinceTransaction += 1;
     if (this.#pending.size > 0) await this.#forgetDropped();
@@ -227,34 +239,36 @@ export class EthereumChain {
 
   /** A fresh engine brought to the end of `blocks`, every hash on the way compared with the journal. */
   async #engine(blocks: BlockRecord[]): Promise<Anvil> {
-    this.#slot = 1 - this.#slot;
-    const anvil = await Anvil.start(this.network, this.#home, `anvil-${this.#slot}`);
-    try {
-      const genesis = blocks[0];
-      if (genesis) {
+    const genesis = blocks[0];
+    for (;;) {
+      this.#slot = 1 - this.#slot;
+      const anvil = await Anvil.start(this.network, this.#home, `anvil-${this.#slot}`);
+      try {
+        if (!genesis) return anvil;
         const own = await anvil.call<Block>('eth_getBlockByNumber', '0x0', false);
         if (own.hash !== genesis.hash) throw new Error(`the genesis block of ${this.network.code} is not the journal's`);
-        let next = (await this.#load(anvil, blocks)) + 1;
-        for (; next < blocks.length; next += 1) await replay(anvil, blocks[next]!);
+        const snapshot = this.#snapshots().find((height) => height <= blocks.length - 1 - REPLAY_MIN);
+        if (snapshot === undefined || (await this.#load(anvil, blocks[snapshot]!))) {
+          for (let next = (snapshot ?? 0) + 1; next < blocks.length; next += 1) await replay(anvil, blocks[next]!);
+          return anvil;
+        }
+        // The journal is the truth, a snapshot only saves time: without this one it goes again.
+        rmSync(this.#snapshotPath(snapshot));
+        anvil.kill();
+      } catch (error) {
+        anvil.kill();
+        throw error;
       }
-      return anvil;
-    } catch (error) {
-      anvil.kill();
-      throw error;
     }
   }
 
-  /** Loads the newest snapshot that is old enough; answers the height it brought the engine to. */
-  async #load(anvil: Anvil, blocks: BlockRecord[]): Promise<number> {
-    for (const height of this.#snapshots()) {
-      const expected = blocks[height];
-      if (!expected || height > blocks.at(-1)!.height - REPLAY_MIN) continue;
-      await anvil.call('anvil_loadState', readFileSync(this.#snapshotPath(height), 'utf8'));
-      const loaded = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false);
-      if (loaded.hash !== expected.hash) throw new Error(`the snapshot at ${height} does not belong to the journal`);
-      return height;
+  async #load(anvil: Anvil, block: BlockRecord): Promise<boolean> {
+    try {
+      await anvil.call('anvil_loadState', readFileSync(this.#snapshotPath(block.height), 'utf8'));
+      return (await anvil.call<Block>('eth_getBlockByNumber', 'latest', false)).hash === block.hash;
+    } catch {
+      return false;
     }
-    return 0;
   }
 
   #snapshotPath(height: number): string {
@@ -290,9 +304,7 @@ export class EthereumChain {
     anvil.onExit(() => {
       if (this.#stopped || anvil !== this.#anvil) return;
       void this.gate.write(async () => {
-        this.#anvil = await this.#engine(this.#blocks);
-        this.#pending.clear();
-        this.#watch();
+        if (!this.#stopped && anvil === this.#anvil) await this.#adopt(await this.#engine(this.#blocks));
       });
     });
   }
