@@ -13,6 +13,14 @@ function checkParties(parties: readonly number[]): void {
   }
 }
 
+/** The addon reads numbers modulo 2^32: what is no party and no epoch is refused before. */
+function checkKey({ party, epoch }: KeyMaterial): void {
+  checkParties([party])
+  if (!Number.isInteger(epoch) || epoch < 0 || epoch > 0xffffffff) {
+    throw new ThresholdError('BAD_ARGUMENT', 'an epoch is a whole number from 0')
+  }
+}
+
 class NativeBackedSession<R> implements Session<R> {
   readonly #native: NativeSession
   readonly #finish: (step: NativeStep) => R | undefined
@@ -29,7 +37,6 @@ class NativeBackedSession<R> implements Session<R> {
   async step(inbox: InMessage[]): Promise<Step<R>> {
     try {
       for (const { from } of inbox) {
-        // The addon reads numbers modulo 2^32.
         if (![1, 2, 3].includes(from)) throw new ThresholdError('MALFORMED', `party ${from} does not take part`)
       }
       const step = await this.#native.step(inbox)
@@ -92,6 +99,7 @@ export interface SignOptions {
  */
 export function startSign(o: SignOptions): Session<SignResult> {
   checkParties(o.participants)
+  checkKey(o.key)
   const vault = nativeVault(o.vault)
   const message = Uint8Array.from(o.message)
   const publicKey = derivePublicKey(o.key.curve, o.key.publicKey, o.key.chainCode, o.path)
@@ -125,6 +133,7 @@ export interface RefreshOptions {
  * @throws {ThresholdError} BAD_ARGUMENT
  */
 export function startRefresh(o: RefreshOptions): Session<KeyMaterial> {
+  checkKey(o.key)
   const vault = nativeVault(o.vault)
   return new NativeBackedSession(
     () => addon.startRefresh(vault, o.key, o.sessionId),

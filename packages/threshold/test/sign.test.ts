@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomInt } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { before, test } from 'node:test'
 
 import { engines, startSign, ThresholdError } from '../src/index.ts'
@@ -84,6 +85,9 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       { ...good, vault: {} as never },
       { ...good, key: { ...key, engine: 'other' as never } },
       { ...good, key: { ...key, engineVersion: '0.0.1' } },
+      { ...good, key: { ...key, epoch: 0.5 } },
+      { ...good, key: { ...key, epoch: 2 ** 32 } },
+      { ...good, key: { ...key, party: 1.5 } },
       { ...good, key: { ...key, curve: 'p256' as never } },
       { ...good, key: { ...key, publicKey: new Uint8Array(5) } },
     ]
@@ -128,4 +132,11 @@ test('a step does its work off the event loop', async () => {
   const took = performance.now() - started
   clearInterval(timer)
   assert.ok(longest.ms < took / 2, `blocked for ${longest.ms} of ${took} ms`)
+})
+
+test('the versions written into shares are the ones the lockfile pins', () => {
+  const lock = readFileSync(new URL('../native/Cargo.lock', import.meta.url), 'utf8')
+  for (const { id, version } of Object.values(engines)) {
+    assert.ok(lock.includes(`name = "${id}"\nversion = "${version}"\n`), `${id} ${version}`)
+  }
 })

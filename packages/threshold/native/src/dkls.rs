@@ -143,6 +143,7 @@ struct SetUp {
     mul: TransmitInitMulPhase3to4<Secp256k1>,
 }
 
+#[allow(clippy::large_enum_variant)] // one per session, and short-lived
 /// What differs between a new key and new shares of an old one.
 enum Kind {
     New { session: Option<DkgSession<Secp256k1>> },

@@ -94,10 +94,10 @@ impl Loaded {
         for party in PARTIES {
             points.insert(party, element(shares.get(&identifier(party)).ok_or_else(over)?)?);
         }
-        // All three points lie on one line through the group key: 2·P1 - P2 = 3·P1 - 2·P3 ... = A.
-        let two = Scalar::from(2u8);
-        let line = points[&1] * two - points[&2];
-        let other = points[&2] * Scalar::from(3u8) - points[&3] * two;
+        // All three points lie on one line that meets the group key at 0: 2·P1 - P2 = 3·P2 - 2·P3 = A.
+        let [p1, p2, p3] = [points[&1], points[&2], points[&3]];
+        let line = p1 + p1 - p2;
+        let other = p2 + p2 + p2 - p3 - p3;
         let good = *self.key.identifier() == me
             && *self.key.min_signers() == u16::from(THRESHOLD)
             && self.public.min_signers() == Some(u16::from(THRESHOLD))
