@@ -67,9 +67,9 @@ export async function startNode(config: Config, environment: Environment, log: L
   const parts: Parts = {
     config, environment, log, store, registry, vault, peers, keyring, judge,
     coordinator: new Coordinator(signing),
-    backups: new Backups(),
-    refresher: new Refresher(),
-    restoring: () => false,
+    backups: new Backups({ config, store, peers, keyring, vault, log }),
+    refresher: new Refresher({ config, environment, store, peers, keyring, vault, log, bans, ceremonies }),
+    restoring: () => store.state.restoring,
   }
   new Participant({ ...signing, log })
 

@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { ConfigFile } from './config.ts'
+import { backupFileSchema, readRecoverySecret } from './keys/backup.ts'
+import { openText } from './keys/sealed.ts'
 
 /**
  * Makes homes. local: three nodes and the platform's client identity under one parent, which is not custody.
@@ -164,6 +166,33 @@ async function setupMainnet(home: string, { node, ports, peers, env = process.en
   write(join(home, 'config.json'), `${JSON.stringify(config, null, 2)}\n`)
 }
 
+/**
+ * A new home for a node whose host is lost: configuration, identity and TLS keys from its backup. Shares and memory
+ * come back by the operator's `restore` once the node runs.
+ */
+export async function restoreHome(o: { home: string; file: string; recoverySecretFile: string; env?: NodeJS.ProcessEnv }): Promise<void> {
+  const home = resolve(o.home)
+  if (existsSync(join(home, 'config.json'))) throw new SetupError(`${home} has a configuration already`)
+  const backup = backupFileSchema.parse(JSON.parse(readFileSync(o.file, 'utf8')))
+  const secret = readRecoverySecret(o.recoverySecretFile)
+  let files: Record<string, string>
+  try {
+    files = JSON.parse(openText(backup.home, secret)) as Record<string, string>
+  } catch {
+    throw new SetupError('The recovery secret does not open this backup')
+  } finally {
+    secret.fill(0)
+  }
+  const config = JSON.parse(files['config.json']!) as ConfigFile
+  if (config.mode !== 'local' && !(o.env ?? process.env)['CUSTODY_SIGNER_PASSPHRASE_FILE']) throw new SetupError('mainnet needs a passphrase: name its file in CUSTODY_SIGNER_PASSPHRASE_FILE')
+  closed(home)
+  const socket = socketOf(home)
+  if (socket !== join(home, 'operator.sock')) closed(join(socket, '..'))
+  if (config.kek.kind === 'file') await Vault.createKeyFile(join(home, 'kek'))
+  for (const name of ['identity.key', 'identity.pub', 'tls.key', 'tls.crt']) write(join(home, name), files[name]!)
+  write(join(home, 'config.json'), `${JSON.stringify({ ...config, socket }, null, 2)}\n`)
+}
+
 export async function setup(options: SetupOptions): Promise<void> {
   const home = resolve(options.home)
   if (options.mode === 'local') {
@@ -173,8 +202,13 @@ export async function setup(options: SetupOptions): Promise<void> {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { home: { type: 'string' }, ports: { type: 'string' }, mode: { type: 'string', default: 'local' }, node: { type: 'string' }, peers: { type: 'string' } } })
+  const { values } = parseArgs({ options: { home: { type: 'string' }, ports: { type: 'string' }, mode: { type: 'string', default: 'local' }, node: { type: 'string' }, peers: { type: 'string' }, restore: { type: 'string' }, 'recovery-secret-file': { type: 'string' } } })
   try {
+    if (values.restore) {
+      if (!values.home || !values['recovery-secret-file']) throw new SetupError('usage: setup.ts --home HOME --restore BACKUP --recovery-secret-file FILE')
+      await restoreHome({ home: values.home, file: values.restore, recoverySecretFile: values['recovery-secret-file'] })
+      process.exit(0)
+    }
     if (!values.home || !values.ports) throw new SetupError('usage: setup.ts --home PARENT --ports p1,p2,p3 [--mode local|mainnet] [--node N] [--peers FILE]')
     const ports = values.ports.split(',').map(Number)
     if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536)) throw new SetupError('--ports must be port numbers')

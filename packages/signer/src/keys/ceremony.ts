@@ -25,7 +25,7 @@ interface Run { opening: Opening; leader: number; fresh: string; session: string
 /** Rounds above every engine's: the certificates. */
 const READY_ROUND = 1000
 
-export interface CeremonyResult { material: KeyMaterial; ready: KeyReady; signatures: NodeSignature[] }
+export interface CeremonyResult { material: KeyMaterial; ready: KeyReady; signatures: NodeSignature[]; session: string }
 
 /**
  * Runs of all three nodes: key generation and refresh. The session id comes from fresh bytes of all three. Rounds go
@@ -176,7 +176,7 @@ export class Ceremonies {
       return { node, signature }
     }))
     const signatures = [{ node: this.#config.node, signature: own }, ...others].sort((a, b) => a.node - b.node)
-    const result = { material, ready, signatures }
+    const result = { material, ready, signatures, session: run.session }
     this.onReady(result, run.opening.kind)
     return result
   }

@@ -7,7 +7,7 @@ export interface KeyCertificate { workspace: string; curve: string; key_id: stri
 export const CERTIFICATE_KEYS = ['workspace', 'curve', 'key_id', 'public_key', 'chain_code', 'mode', 'epoch'] as const
 
 /** What all three sign after key generation and each refresh: the same key, at this epoch. */
-export interface KeyReady { curve: string; key_id: string; public_key: string; chain_code: string; mode: string; epoch: number }
+export interface KeyReady { curve: 'secp256k1' | 'ed25519'; key_id: string; public_key: string; chain_code: string; mode: string; epoch: number }
 export const READY_KEYS = ['curve', 'key_id', 'public_key', 'chain_code', 'mode', 'epoch'] as const
 
 export const certificateBytes = (certificate: KeyCertificate): Buffer => canonicalBytes('keyCertificate', CERTIFICATE_KEYS, { ...certificate })

@@ -49,8 +49,12 @@ export class Keyring {
     this.#log = parts.log
     this.#ceremonies = parts.ceremonies
     this.identities = new Map([[this.#config.node, this.#config.identityPublic], ...this.#config.peerList.map((peer) => [peer.node, peer.identity] as const)])
-    this.#ceremonies.onReady = ({ ready, signatures }, kind) => {
+    this.#ceremonies.onReady = ({ ready, signatures, session }, kind) => {
       if (kind === 'keygen') this.#addKey(ready, signatures)
+      else {
+        this.forget(ready.key_id, ready.epoch)
+        this.#store.append('prepared', { ...ready, signatures, session })
+      }
     }
     this.#peers.handle('/peer/key/allocate', async (_node, body) => {
       const { workspace, curve } = nameSchema.parse(body)
@@ -67,13 +71,13 @@ export class Keyring {
     })
     this.#peers.handle('/peer/key/get', async (_node, body) => {
       const { workspace, curve } = nameSchema.parse(body)
-      const set = this.#setOf(workspace, curve)
+      const set = this.setOf(workspace, curve)
       return { set: set && { workspace, curve, key_id: set.key_id, certificates: set.certificates } }
     })
     this.#peers.handle('/peer/key/ready', async (_node, body) => {
       const { key_id } = z.strictObject({ key_id: z.string().max(64) }).parse(body)
       const key = this.#store.state.keys.get(key_id)
-      return key ? { known: true, ...this.#readyOf(key) } : { known: false }
+      return key ? { known: true, ...this.readyOf(key) } : { known: false }
     })
   }
 
@@ -83,7 +87,7 @@ export class Keyring {
     this.#log('info', 'a key is ready', { key: ready.key_id, curve: ready.curve })
   }
 
-  #readyOf(key: KeyState): { ready: KeyReady; signatures: NodeSignature[] } {
+  readyOf(key: KeyState): { ready: KeyReady; signatures: NodeSignature[] } {
     const { body } = this.#store.record.read(key.height)
     const { signatures, curve, key_id, public_key, chain_code, mode, epoch } = body as KeyReady & { signatures: NodeSignature[] }
     return { ready: { curve, key_id, public_key, chain_code, mode, epoch }, signatures }
@@ -121,7 +125,7 @@ export class Keyring {
 
   /** Makes keys until the pool is full; one at a time, led by one node. A failure is retried by the next call. */
   fill(): Promise<void> {
-    if (this.#config.node !== ALLOCATOR || this.#stopped) return Promise.resolve()
+    if (this.#config.node !== ALLOCATOR || this.#stopped || this.#store.state.restoring) return Promise.resolve()
     if (this.#environment.now() < this.#retryAt && !this.#generating) return Promise.resolve()
     this.#generating ??= (async () => {
       for (;;) {
@@ -145,7 +149,7 @@ export class Keyring {
     return { workspace, curve, key_id: key.key_id, public_key: key.public_key, chain_code: key.chain_code, mode: this.#config.mode, epoch }
   }
 
-  #setOf(workspace: string, curve: Curve): KeySet | null {
+  setOf(workspace: string, curve: Curve): KeySet | null {
     const allocation = this.#store.state.allocations.get(State.allocationKey(workspace, curve))
     const key = allocation && this.#store.state.keys.get(allocation.key_id)
     if (!allocation?.certificates || !key) return null
@@ -166,7 +170,7 @@ export class Keyring {
 
   #adopt(set: z.infer<typeof setSchema>): KeySet {
     const { workspace, curve, key_id, certificates } = set
-    const known = this.#setOf(workspace, curve)
+    const known = this.setOf(workspace, curve)
     if (known) {
       if (known.key_id !== key_id) throw new Refusal('KEY_CONFLICT', 'The workspace has another key')
       return known
@@ -177,16 +181,16 @@ export class Keyring {
     // Signing first also checks that both sides are still free, or are this very pair.
     this.#sign(workspace, curve, key_id)
     this.#store.append('certificates', { workspace, curve, key_id, certificates })
-    return this.#setOf(workspace, curve)!
+    return this.setOf(workspace, curve)!
   }
 
   /** POST /key. */
   async key(workspace: string, curve: Curve): Promise<KeySet> {
-    const known = this.#setOf(workspace, curve)
+    const known = this.setOf(workspace, curve)
     if (known) return known
     if (this.#config.node === ALLOCATOR) return this.allocate(workspace, curve)
     const set = await this.#peers.call<KeySet>(ALLOCATOR, '/peer/key/allocate', { workspace, curve }, { timeout: this.#config.timeouts_ms.keygen })
-    return this.#setOf(workspace, curve) ?? this.#adopt(setSchema.parse({ workspace, curve, key_id: set.key_id, certificates: set.certificates }))
+    return this.setOf(workspace, curve) ?? this.#adopt(setSchema.parse({ workspace, curve, key_id: set.key_id, certificates: set.certificates }))
   }
 
   allocate(workspace: string, curve: Curve): Promise<KeySet> {
@@ -204,7 +208,7 @@ export class Keyring {
   }
 
   async #allocate(workspace: string, curve: Curve): Promise<KeySet> {
-    const done = this.#setOf(workspace, curve)
+    const done = this.setOf(workspace, curve)
     if (done) return done
     let keyId = this.#store.state.allocations.get(State.allocationKey(workspace, curve))?.key_id
     if (!keyId) {
@@ -234,7 +238,7 @@ export class Keyring {
     const name = State.allocationKey(workspace, curve)
     const cached = this.#public.get(name)
     if (cached) return cached
-    let set = this.#setOf(workspace, curve)
+    let set = this.setOf(workspace, curve)
     for (const node of set ? [] : this.#peers.nodes) {
       try {
         const answer = await this.#peers.call<{ set: unknown }>(node, '/peer/key/get', { workspace, curve }, { timeout: this.#config.timeouts_ms.round })

@@ -35,6 +35,10 @@ export class State {
   readonly drains = new Map<string, Drain>()
   readonly frozen = new Map<string, string>()
   generation = 0
+  /** Between the shares' return and the peers' records. */
+  restoring = false
+  /** Refreshes under way: the new epoch's session and the peers it was tested with. */
+  readonly prepared = new Map<string, { epoch: number; session: string; tested: Set<number> }>()
   /** Unix ms; requests issued before are refused (a restored node). */
   notBefore = 0
 
@@ -74,6 +78,22 @@ export class State {
         }
         break
       }
+      case 'prepared':
+        if (!imported) this.prepared.set(body['key_id'], { epoch: body['epoch'], session: body['session'], tested: new Set() })
+        break
+      case 'tested': {
+        const prepared = this.prepared.get(body['key_id'])
+        if (!imported && prepared && prepared.session === body['session']) prepared.tested.add(body['partner'])
+        break
+      }
+      case 'refreshed': {
+        const key = this.keys.get(body['key_id'])
+        if (!imported && key && body['epoch'] > key.epoch) key.epoch = body['epoch']
+        break
+      }
+      case 'restoring':
+        if (!imported) this.restoring = true
+        break
       case 'allocate': {
         const name = State.allocationKey(body['workspace'], body['curve'])
         if (!this.allocations.has(name)) this.allocations.set(name, { workspace: body['workspace'], curve: body['curve'], key_id: body['key_id'], epoch: body['epoch'], certificates: null })
@@ -82,6 +102,8 @@ export class State {
         break
       }
       case 'certificates': {
+        // A peer's word is not enough here: a restored node asks for the set and verifies it.
+        if (imported) break
         const allocation = this.allocations.get(State.allocationKey(body['workspace'], body['curve']))
         if (allocation && allocation.key_id === body['key_id']) allocation.certificates = body['certificates']
         break
@@ -142,6 +164,7 @@ export class State {
         if (!imported) {
           this.generation = body['generation']
           this.notBefore = body['not_before']
+          this.restoring = false
         }
         break
       default:

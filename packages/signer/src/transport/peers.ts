@@ -7,9 +7,14 @@ import type { Store } from '../store/index.ts'
 import { Link, Unreachable } from './client.ts'
 import { EnvelopeError, NO_BINDING, open, PROTOCOL, seal, VERSION, type Binding, type Header } from './envelope.ts'
 
+export const PAGE_ROWS = 200
+
 export type PeerHandler = (node: number, body: unknown, header: Header) => Promise<unknown>
 /** The peer's head that a step was agreed under; kept inside the step's own entry. */
 export interface SeenHead { node: number; height: number; hash: string; generation: number }
+
+/** Calls that a node answers before it has compared heads, or while it is being restored: they give nothing away that binds. */
+const BEFORE_HEADS = new Set(['/peer/ping', '/peer/hash', '/peer/record', '/peer/generation'])
 
 /**
  * Calls between nodes. Each message is signed, carries the sender's head, and a peer whose head goes back,
@@ -37,6 +42,8 @@ export class Peers {
     this.boot = hex(environment.random(16))
     for (const peer of config.peerList) this.#links.set(peer.node, new Link(config, peer))
     this.handle('/peer/ping', async () => ({}))
+    this.handle('/peer/generation', async (node) => ({ generation: this.#store.state.heads.get(node)?.generation ?? 0 }))
+    this.handle('/peer/record', async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
     this.handle('/peer/hash', async (_node, body) => ({ hash: this.#store.record.hashAt(Number((body as { height: number }).height)) }))
   }
 
@@ -107,7 +114,8 @@ export class Peers {
       const handler = this.#handlers.get(path)
       if (!handler) throw new Refusal('NOT_FOUND', 'No such call')
       // A comparison of records asks back; it must not ask about asking.
-      if (path !== '/peer/hash' && path !== '/peer/ping') await this.#checkHead(node, header, path)
+      if (!BEFORE_HEADS.has(path) && this.#store.state.restoring) throw new Refusal('RESTORING', `Node ${this.#config.node} is being restored`, { node: this.#config.node })
+      await this.#checkHead(node, header, path)
       body = await handler(node, opened.body, header)
     } catch (error) {
       const answered = errorAnswer(error)
@@ -121,7 +129,7 @@ export class Peers {
   async #checkHead(node: number, header: Header, call: string): Promise<void> {
     const recorded = this.#store.state.heads.get(node)
     const shown: SeenHead = { node, height: header.height, hash: header.head, generation: header.generation }
-    if (call === '/peer/hash' || call === '/peer/ping') return
+    if (BEFORE_HEADS.has(call)) return
     // Within one start of the peer, messages may overtake each other; its memory cannot go back without a restart.
     if (this.#checked.get(node) !== header.boot || (recorded && header.generation !== recorded.generation)) {
       if (recorded && header.generation < recorded.generation) throw this.#wentBack(node)

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { restoreHome } from '../src/setup.ts'
+import { ETH, eth, House, now, pay, SINK_ETH, transfer, type Caller, type Workspace } from './house.ts'
+
+let house: House
+let workspace: Workspace
+let caller: Caller
+let nonce = 0
+const PAIRS = [[1, 2], [2, 1], [2, 3], [3, 2], [3, 1], [1, 3]] as const
+
+before(async () => {
+  house = await House.start()
+  workspace = await house.workspace()
+  caller = await workspace.caller()
+})
+after(async () => { await house.stop() })
+
+async function signWith(pair: readonly [number, number]): Promise<void> {
+  const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+  const { status, body } = await workspace.sign(pay(request), eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: nonce++ }), pair)
+  assert.equal(status, 200, JSON.stringify(body))
+}
+
+test('refresh: a new epoch, old shares gone, every pair signs, the key is the same', async () => {
+  await signWith([1, 2])
+  const { status, body } = await house.operator(2, 'refresh', { key_ids: [workspace.set.key_id] })
+  assert.equal(status, 200)
+  assert.deepEqual(body, { refreshed: [{ key_id: workspace.set.key_id, epoch: 1 }], failed: [] })
+  for (const pair of PAIRS) await signWith(pair)
+  await house.restart(3)
+  await signWith([3, 1])
+  await signWith([2, 3])
+  const again = await house.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })
+  assert.equal(again.body.refreshed[0].epoch, 2)
+  await signWith([1, 3])
+  assert.deepEqual((await house.post(3, '/key', { workspace: workspace.name, curve: 'secp256k1' })).body, workspace.set)
+})
+
+test('refresh fails while a node is away, and the old shares go on', async () => {
+  await house.kill(3)
+  const { body } = await house.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })
+  assert.equal(body.failed.length, 1)
+  await signWith([1, 2])
+  await house.run(3)
+  await signWith([2, 3])
+})
+
+test('drill: a host is lost; its backup and its peers bring it back, and what it knew still binds', async () => {
+  const old = await transfer(caller, { asset: 'ETH', amount: 2, destination_address: SINK_ETH })
+  const used = await transfer(caller, { asset: 'ETH', amount: 3, destination_address: SINK_ETH })
+  const other = await workspace.caller(1)
+  const backup = await house.operator(3, 'backup', { file: join(house.home, 'backup-3.json') })
+  assert.equal(backup.status, 200, JSON.stringify(backup.body))
+  const text = readFileSync(backup.body.file, 'utf8')
+  assert.ok(!text.includes('PRIVATE KEY'))
+  // After the backup: a signature, and a caller that is revoked.
+  const from = [1, ETH.chain_index, 0]
+  assert.equal((await workspace.sign(pay(used), eth(from, { value: 3n * 10n ** 18n, nonce }), [3, 1])).status, 200)
+  const usedNonce = nonce++
+  await house.everywhere('revoke', { api_key: other.api_key })
+  const home = house.peers.nodes[2]!.home
+  await house.kill(3)
+  rmSync(home, { recursive: true })
+
+  await assert.rejects(restoreHome({ home, file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-1') }), /does not open/)
+  await restoreHome({ home, file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-3') })
+  await house.run(3)
+  // A node without its record is refused by its peers: its head went back.
+  const empty = await workspace.sign(pay(await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })), eth(from, { value: 10n ** 18n, nonce }), [1, 3])
+  assert.equal(empty.body.error, 'HEAD_WENT_BACK', JSON.stringify(empty.body))
+  const wrong = await house.operator(3, 'restore', { file: backup.body.file, recovery_secret_file: join(house.home, 'recovery-2') })
+  assert.equal(wrong.status, 422)
+  const restored = await house.operator(3, 'restore', { file: backup.body.file, recovery_secret_file: join(house.home, 'recovery-3') })
+  assert.equal(restored.status, 200, JSON.stringify(restored.body))
+  assert.equal(restored.body.generation, 1)
+
+  // Issued before: refused. Used before: bound. Issued now: signed, with both peers.
+  const late = await workspace.sign(pay(old), eth(from, { value: 2n * 10n ** 18n, nonce }), [3, 1])
+  assert.equal(late.body.error, 'TOO_OLD', JSON.stringify(late.body))
+  const twice = await workspace.sign(pay(used), eth(from, { value: 3n * 10n ** 18n, nonce: usedNonce + 1 }), [3, 2])
+  assert.ok(['NOT_EXCLUSIVE', 'TOO_OLD'].includes(twice.body.error), JSON.stringify(twice.body))
+  const same = await workspace.sign(pay(used), eth(from, { value: 3n * 10n ** 18n, nonce: usedNonce }), [3, 2])
+  assert.equal(same.status, 200, JSON.stringify(same.body))
+  while (now() * 1000 <= Date.parse(JSON.parse(house.logs.split('\n').find((line) => line.includes('this node was restored'))!).at) + 1000) await new Promise((resolve) => { setTimeout(resolve, 200) })
+  await signWith([3, 1])
+  await signWith([2, 3])
+  const { body } = await house.operator(3, 'status')
+  assert.equal(body.enrolled.find((each: any) => each.api_key === caller.api_key).revoked, false)
+  assert.equal(body.enrolled.find((each: any) => each.api_key === other.api_key).revoked, true)
+  await house.restart(1)
+  await signWith([1, 3])
+})
