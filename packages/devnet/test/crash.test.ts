@@ -68,9 +68,9 @@ test('a kill at any moment of block making loses nothing that was shown', async 
   for (let round = 0; round < 3; round += 1) {
     const running = devnet!;
     const shown: { path: 'btc' | 'eth'; height: number; hash: string }[] = [];
-    let stopped = false;
+    const state = { stopped: false };
     const watch = async () => {
-      while (!stopped) {
+      while (!state.stopped) {
         const eth = await running.call<{ number: Hex; hash: string }>('eth', 'eth_getBlockByNumber', 'latest', false);
         shown.push({ path: 'eth', height: Number(eth.number), hash: eth.hash });
         const hash = await running.call<string>('btc', 'getbestblockhash');
@@ -86,7 +86,7 @@ test('a kill at any moment of block making loses nothing that was shown', async 
     const settled = Promise.allSettled(work);
     await new Promise((resolve) => setTimeout(resolve, 150 + 130 * round));
     await running.killAll();
-    stopped = true;
+    state.stopped = true;
     await settled;
     devnet = await startDevnet(home);
     for (const { path, height, hash } of shown) {

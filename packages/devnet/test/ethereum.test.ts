@@ -103,3 +103,22 @@ test('a signature with a high s is refused, as on the main network', async () =>
   const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', signed);
   assert.equal((await reader.waitForTransactionReceipt({ hash })).status, 'success');
 });
+
+test('a broadcast is refused in the words of a production node', async () => {
+  const nonce = Number(await devnet.call<Hex>('eth', 'eth_getTransactionCount', alice.address, 'pending'));
+  const payment = (tip: bigint, max: bigint, more: object = {}) =>
+    alice.signTransaction({ type: 'eip1559', chainId: 31337, nonce, to: bob.address, value: 1n, gas: 21_000n, maxFeePerGas: max, maxPriorityFeePerGas: tip, ...more });
+  const send = async (raw: Hex) => {
+    const { result, error } = await devnet.rpc('eth', 'eth_sendRawTransaction', raw);
+    return error ? [error.code, error.message] : [typeof result];
+  };
+  assert.deepEqual(await send(await payment(10n, 10n ** 12n)), ['string']);
+  assert.deepEqual(await send(await payment(10n, 10n ** 12n)), [-32000, 'already known']);
+  assert.deepEqual(await send(await payment(11n, (10n ** 12n * 109n) / 100n)), [-32000, 'replacement transaction underpriced']);
+  assert.deepEqual(await send(await payment(10n, (10n ** 12n * 110n) / 100n)), [-32000, 'replacement transaction underpriced']);
+  assert.deepEqual(await send(await payment(11n, (10n ** 12n * 110n) / 100n)), ['string']);
+  assert.deepEqual(await send(await payment(11n, 10n ** 12n, { nonce: nonce + 1, value: 10n ** 30n })), [-32000, 'insufficient funds for gas * price + value']);
+  await devnet.control({ command: 'mine', network: 'ETH', blocks: 1 });
+  assert.deepEqual(await send(await payment(99n, 10n ** 13n)), [-32000, 'nonce too low']);
+  assert.equal((await send('0x1234'))[0], -32000);
+});

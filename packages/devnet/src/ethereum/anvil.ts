@@ -135,10 +135,11 @@ function engineArguments(network: EvmNetwork, port: number, folder: string): str
     '--accounts': '1',
     '--balance': '1000000000',
     '--cache-path': folder,
-    '--max-persisted-states': '2000',
+    // As a full node: states of recent blocks only, and none of them on disk.
+    '--prune-history': '64',
     '--threads': '1',
   };
-  return [...Object.entries(options).flat(), '--no-mining', '--quiet', '--no-cors', '--disable-console-log'];
+  return [...Object.entries(options).flat(), '--no-mining', '--no-request-size-limit', '--enable-tx-gas-limit', '--quiet', '--no-cors', '--disable-console-log'];
 }
 
 function freePort(): Promise<number> {

@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Hex } from 'viem';
-import { encodeDeployData, encodeFunctionData, getAddress, isAddress, parseTransaction } from 'viem/utils';
+import { encodeDeployData, encodeFunctionData, getAddress, isAddress } from 'viem/utils';
 import { privateKeyToAccount } from 'viem/accounts';
 import { parseAmount } from '../amount.ts';
 import { RequestError } from '../errors.ts';
@@ -10,6 +10,7 @@ import { Journal, syncFolder } from '../journal.ts';
 import { Producer } from '../producer.ts';
 import { Anvil } from './anvil.ts';
 import { artefact, FAUCET_KEY, type EvmNetwork } from './networks.ts';
+import type { Pending } from './policy.ts';
 
 /** A block as it is journalled: with these the engine makes the same block again, to the hash. */
 export type BlockRecord = { height: number; time: number; hash: Hex; raw: Hex[] };
@@ -23,9 +24,15 @@ const IDLE_MS = 15_000;
 const QUIET_BLOCKS = 4;
 /** Pending transactions that cannot be mined (fee below the base fee) must not drive blocks for ever. */
 const STALLED_BLOCKS = 30;
-const SNAPSHOT_EVERY = 256;
+/**
+ * The engine hashes its whole state in each block, so replaying costs up to 6 ms a block once the
+ * history contract (EIP-2935) has filled: a start may replay few.
+ */
+const SNAPSHOT_EVERY = 64;
+/** Enough for the deepest reorganisation on demand to start from one. */
+const SNAPSHOTS_KEPT = 4;
 /** A snapshot holds only its newest state, so this many blocks are always replayed on top of one. */
-const REPLAY_MIN = 64;
+const REPLAY_MIN = 32;
 
 export class EthereumChain {
   readonly network: EvmNetwork;
@@ -35,7 +42,7 @@ export class EthereumChain {
   readonly #account = privateKeyToAccount(FAUCET_KEY);
   readonly #producer: Producer;
   /** Broadcast and not yet mined: needed as raw bytes for the journal, and again after a reorganisation. */
-  readonly #pending = new Map<Hex, Hex>();
+  readonly #pending = new Map<Hex, Pending>();
   /** Index 0 is the genesis block, which the engine makes itself. */
   #blocks: BlockRecord[] = [];
   #anvil!: Anvil;
@@ -86,10 +93,14 @@ export class EthereumChain {
   }
 
   /** After the engine took a transaction. */
-  broadcast(hash: Hex, raw: Hex): void {
-    this.#pending.set(hash, raw);
+  broadcast(hash: Hex, transaction: Pending): void {
+    this.#pending.set(hash, transaction);
     if (this.#blocksSinceTransaction >= QUIET_BLOCKS) this.#blocksSinceTransaction = 0;
     this.#producer.wake();
+  }
+
+  get pending(): Iterable<Pending> {
+    return this.#pending.values();
   }
 
   async fund(asset: string, address: unknown, amount: unknown): Promise<Hex> {
@@ -149,7 +160,7 @@ export class EthereumChain {
     this.#anvil.kill();
     this.#anvil = anvil;
     this.#watch();
-    for (const [hash, raw] of this.#pending) {
+    for (const [hash, { raw }] of this.#pending) {
       await anvil.call('eth_sendRawTransaction', raw).catch(() => this.#pending.delete(hash));
     }
   }
@@ -213,9 +224,7 @@ export class EthereumChain {
       maxFeePerGas: 1_000_000_000_000n,
       maxPriorityFeePerGas: 1_000_000_000n,
     });
-    const hash = await this.#anvil.call<Hex>('eth_sendRawTransaction', raw);
-    this.#pending.set(hash, raw);
-    return hash;
+    return this.#anvil.call<Hex>('eth_sendRawTransaction', raw);
   }
 
   /** The contracts of the asset registry, one deployment per block from the faucet's nonce 0 on. */
@@ -253,6 +262,7 @@ export class EthereumChain {
           return anvil;
         }
         // The journal is the truth, a snapshot only saves time: without this one it goes again.
+        console.error(`devnet: the snapshot of ${this.network.code} at ${snapshot} does not lead to the journal's block: dropped`);
         rmSync(this.#snapshotPath(snapshot));
         anvil.kill();
       } catch (error) {
@@ -291,7 +301,7 @@ export class EthereumChain {
     closeSync(file);
     renameSync(`${path}.part`, path);
     syncFolder(this.#home);
-    for (const height of this.#snapshots().slice(3)) rmSync(this.#snapshotPath(height));
+    for (const height of this.#snapshots().slice(SNAPSHOTS_KEPT)) rmSync(this.#snapshotPath(height));
   }
 
   #dropSnapshots(above: number): void {
@@ -310,16 +320,16 @@ export class EthereumChain {
   }
 }
 
-async function mineBlock(anvil: Anvil, time: number, pending: Map<Hex, Hex>): Promise<BlockRecord> {
+async function mineBlock(anvil: Anvil, time: number, pending: Map<Hex, Pending>): Promise<BlockRecord> {
   await anvil.call('evm_mine', { timestamp: time });
   return blockRecord(anvil, pending);
 }
 
-async function blockRecord(anvil: Anvil, pending: Map<Hex, Hex>): Promise<BlockRecord> {
+async function blockRecord(anvil: Anvil, pending: Map<Hex, Pending>): Promise<BlockRecord> {
   const block = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false);
   const raw: Hex[] = [];
   for (const hash of block.transactions) {
-    raw.push(pending.get(hash) ?? (await anvil.call<Hex>('eth_getRawTransactionByHash', hash)));
+    raw.push(pending.get(hash)?.raw ?? (await anvil.call<Hex>('eth_getRawTransactionByHash', hash)));
     pending.delete(hash);
   }
   return { height: Number(block.number), time: Number(block.timestamp), hash: block.hash, raw };
@@ -330,16 +340,4 @@ async function replay(anvil: Anvil, block: BlockRecord): Promise<void> {
   await anvil.call('evm_mine', { timestamp: block.time });
   const made = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false);
   if (made.hash !== block.hash) throw new Error(`block ${block.height} came back as ${made.hash}, the journal has ${block.hash}`);
-}
-
-const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
-
-/** The engine takes signatures with a high s; the main network has refused them since 2016 (EIP-2). */
-export function hasHighS(raw: unknown): boolean {
-  try {
-    const { s } = parseTransaction(raw as Hex);
-    return s !== undefined && BigInt(s) > HALF_ORDER;
-  } catch {
-    return false;
-  }
 }

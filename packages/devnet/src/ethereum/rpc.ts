@@ -1,7 +1,8 @@
 import type { Hex } from 'viem';
-import { Faults } from '../faults.ts';
+import type { Faults } from '../faults.ts';
 import type { RpcAnswer } from './anvil.ts';
-import { hasHighS, type EthereumChain } from './chain.ts';
+import type { EthereumChain } from './chain.ts';
+import { asGeth, isUnderpriced, readTransaction } from './policy.ts';
 
 /** What a production node serves. Everything else (the engine's cheats first of all) is not there. */
 const METHODS = new Set([
@@ -70,20 +71,32 @@ async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest)
   if (typeof method !== 'string') return failure(id, -32600, 'invalid request');
   if (!METHODS.has(method)) return failure(id, -32601, `the method ${method} does not exist/is not available`);
   const params = Array.isArray(request.params) ? (request.params as unknown[]) : [];
-  if (method === 'eth_sendRawTransaction') {
-    if (faults.mode === 'reject') return failure(id, -32000, 'txpool is full');
-    if (hasHighS(params[0])) return failure(id, -32000, 'invalid sender');
-  }
-  let response: RpcAnswer;
+  if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, id, params);
   try {
-    response = (await chain.anvil.send({ jsonrpc: '2.0', id: 1, method, params })) as RpcAnswer;
+    return { ...(await forward(chain, method, params)), id };
   } catch {
     return failure(id, -32603, 'the node is restarting');
   }
-  if (method === 'eth_sendRawTransaction' && typeof response.result === 'string') {
-    chain.broadcast(response.result as Hex, params[0] as Hex);
+}
+
+async function sendRawTransaction(chain: EthereumChain, faults: Faults, id: unknown, params: unknown[]): Promise<RpcAnswer> {
+  if (faults.mode === 'reject') return failure(id, -32000, 'txpool is full');
+  const read = await readTransaction(params[0]);
+  if (read?.highS) return failure(id, -32000, 'invalid sender');
+  if (read && isUnderpriced(read.pending, chain.pending)) return failure(id, -32000, 'replacement transaction underpriced');
+  let response: RpcAnswer;
+  try {
+    response = await forward(chain, 'eth_sendRawTransaction', params);
+  } catch {
+    return failure(id, -32603, 'the node is restarting');
   }
+  if (response.error) return { jsonrpc: '2.0', id, error: asGeth(response.error) };
+  if (read) chain.broadcast(response.result as Hex, read.pending);
   return { ...response, id };
+}
+
+async function forward(chain: EthereumChain, method: string, params: unknown[]): Promise<RpcAnswer> {
+  return (await chain.anvil.send({ jsonrpc: '2.0', id: 1, method, params })) as RpcAnswer;
 }
 
 function failure(id: unknown, code: number, message: string): RpcAnswer {
