@@ -1,0 +1,416 @@
+import { signRequest } from '@custody/request-auth'
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { BTC, btc, ETH, eth, funding, House, now, pay, SINK_BTC, SINK_ETH, transfer, usdt, type Answer, type Caller, type Workspace } from './house.ts'
+
+/** A hostile platform asks; the nodes refuse, with a reason, on both sides of the pair. */
+let house: House
+let workspace: Workspace
+let caller: Caller
+const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
+const ONE = 10n ** 18n
+const from = [1, ETH.chain_index, 0]
+
+before(async () => {
+  house = await House.start((config) => { config.budget_fee_caps = 3 })
+  workspace = await house.workspace()
+  caller = await workspace.caller()
+})
+after(async () => { await house.stop() })
+
+function refused(answer: Answer, code: string, rule: number): void {
+  assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
+  assert.equal(answer.body.rule, rule)
+  assert.ok(answer.status >= 400 && answer.status < 500)
+  assert.equal(typeof answer.body.message, 'string')
+}
+const ethOf = (amount: number | string = 1, more: Record<string, unknown> = {}) => transfer(caller, { asset: 'ETH', amount, destination_address: SINK_ETH, ...more })
+
+/** Nothing signed here moves the nonces: each test takes a sub-account, and so an address, of its own. */
+let next = 100
+async function fresh(): Promise<{ mine: Caller; path: number[] }> {
+  const mine = await workspace.caller(next)
+  return { mine, path: [next++, ETH.chain_index, 0] }
+}
+
+describe('rule 7: another transaction than the caller asked for', () => {
+  test('destination', async () => refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, to: OTHER })), 'DESTINATION_MISMATCH', 7))
+  test('token destination', async () => {
+    const request = await transfer(caller, { asset: 'USDT_ETH', amount: 5, destination_address: SINK_ETH })
+    refused(await workspace.sign(pay(request), usdt(from, OTHER, 5_000_000n)), 'DESTINATION_MISMATCH', 7)
+    refused(await workspace.sign(pay(request), usdt(from, SINK_ETH, 5_000_001n)), 'AMOUNT_MISMATCH', 7)
+    refused(await workspace.sign(pay(request), eth(from, { value: 5n })), 'ASSET_MISMATCH', 7)
+  })
+  test('amount', async () => {
+    refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE + 1n })), 'AMOUNT_MISMATCH', 7)
+    refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE - 1n })), 'AMOUNT_MISMATCH', 7)
+    // A double would round this one.
+    refused(await workspace.sign(pay(await ethOf('0.123456789012345678')), eth(from, { value: 123_456_789_012_345_680n })), 'AMOUNT_MISMATCH', 7)
+  })
+  test('asset', async () => refused(await workspace.sign(pay(await ethOf()), usdt(from, SINK_ETH, 1_000_000n)), 'ASSET_MISMATCH', 7))
+  test('network', async () => refused(await workspace.sign(pay(await ethOf()), { ...eth(from, { value: ONE }), network: 'BTC' }), 'NETWORK_MISMATCH', 7))
+  test('call data, bytes that do not decode, trailing bytes', async () => {
+    refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, data: '0xdeadbeef' })), 'CONTRACT_MISMATCH', 5)
+    refused(await workspace.sign(pay(await ethOf()), { ...eth(from), bytes: '02c0' }), 'SHAPE', 7)
+    const good = eth(from, { value: ONE })
+    refused(await workspace.sign(pay(await ethOf()), { ...good, bytes: `${good.bytes}00` }), 'SHAPE', 7)
+  })
+})
+
+describe('rule 5: contract and chain', () => {
+  test('contract', async () => {
+    const request = await transfer(caller, { asset: 'USDT_ETH', amount: 5, destination_address: SINK_ETH })
+    refused(await workspace.sign(pay(request), usdt(from, SINK_ETH, 5_000_000n, { to: OTHER })), 'CONTRACT_MISMATCH', 5)
+  })
+  test('chain id', async () => refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, chainId: 1 })), 'CHAIN_ID_MISMATCH', 5))
+  test('unknown asset', async () => refused(await workspace.sign(pay(await transfer(caller, { asset: 'NOPE', amount: 1, destination_address: SINK_ETH })), eth(from, { value: ONE })), 'UNKNOWN_ASSET', 5))
+})
+
+describe('rule 8: inputs, change and paths', () => {
+  const path = (sub: number, index: number): number[] => [sub, BTC.chain_index, index]
+  const request = () => transfer(caller, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
+  test('change to another address, or on another path', async () => {
+    const source = funding(workspace, [{ path: path(1, 0), value: 200_000n }])
+    const inputs = [{ funding: source, output: 0, path: path(1, 0) }]
+    const thief = Buffer.from(`0014${'77'.repeat(20)}`, 'hex')
+    refused(await workspace.sign(pay(await request()), btc(workspace, { inputs, amount: 100_000n, change: { path: path(1, 0x7fffffff), value: 90_000n, script: thief } })), 'CHANGE_MISMATCH', 8)
+    refused(await workspace.sign(pay(await request()), btc(workspace, { inputs, amount: 100_000n, change: { path: path(1, 5), value: 90_000n } })), 'CHANGE_MISMATCH', 8)
+    refused(await workspace.sign(pay(await request()), btc(workspace, { inputs, amount: 100_000n, change: { path: path(2, 0x7fffffff), value: 90_000n } })), 'CHANGE_MISMATCH', 8)
+    const undeclared = btc(workspace, { inputs, amount: 100_000n, change: { path: path(1, 0x7fffffff), value: 90_000n, script: thief } })
+    delete undeclared.change
+    refused(await workspace.sign(pay(await request()), undeclared), 'SHAPE', 7)
+  })
+  test('an input of another sub-account', async () => {
+    const source = funding(workspace, [{ path: path(2, 0), value: 110_000n }])
+    refused(await workspace.sign(pay(await request()), btc(workspace, { inputs: [{ funding: source, output: 0, path: path(2, 0) }], amount: 100_000n })), 'FOREIGN_PATH', 8)
+    // The same input under a path of its own wallet does not belong to the key there.
+    refused(await workspace.sign(pay(await request()), btc(workspace, { inputs: [{ funding: source, output: 0, path: path(1, 0) }], amount: 100_000n })), 'PREVIOUS_TRANSACTION', 8)
+  })
+  test('a foreign path: the tank, a deposit address, another chain, no path', async () => {
+    for (const foreign of [[0, 60, 0], [1, 60, 1], [1, 0, 0], [2, 60, 0], [1, 60], []]) refused(await workspace.sign(pay(await ethOf()), eth(foreign, { value: ONE })), 'FOREIGN_PATH', 8)
+  })
+  test('a lying previous transaction', async () => {
+    const source = funding(workspace, [{ path: path(1, 0), value: 200_000n }])
+    const inputs = [{ funding: source, output: 0, path: path(1, 0) }]
+    const honest = btc(workspace, { inputs, amount: 100_000n, change: { path: path(1, 0x7fffffff), value: 90_000n } })
+    // It claims the input to hold less, so that the rest would go to the miner.
+    const lie = source.clone()
+    lie.outs[0]!.value = 195_000n
+    refused(await workspace.sign(pay(await request()), { ...honest, inputs: [{ path: path(1, 0), previous: lie.toHex() }] }), 'PREVIOUS_TRANSACTION', 8)
+    refused(await workspace.sign(pay(await request()), { ...honest, inputs: [{ path: path(1, 0) }] }), 'PREVIOUS_TRANSACTION', 8)
+  })
+})
+
+describe('rule 9: fees', () => {
+  test("above the node's cap", async () => {
+    refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, gas: 1_000_000n, maxFeePerGas: 200_000_000_000n })), 'FEE_CAP', 9)
+    const source = funding(workspace, [{ path: [1, BTC.chain_index, 0], value: 5_000_000n }])
+    const request = await transfer(caller, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
+    refused(await workspace.sign(pay(request), btc(workspace, { inputs: [{ funding: source, output: 0, path: [1, BTC.chain_index, 0] }], amount: 100_000n })), 'FEE_CAP', 9)
+  })
+  test("above the caller's own rate", async () => {
+    refused(await workspace.sign(pay(await ethOf(1, { fee_rate: 1.5 })), eth(from, { value: ONE, maxFeePerGas: 1_500_000_001n })), 'FEE_RATE', 9)
+    const source = funding(workspace, [{ path: [1, BTC.chain_index, 0], value: 200_000n }])
+    const request = await transfer(caller, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC, fee_rate: 10 })
+    refused(await workspace.sign(pay(request), btc(workspace, { inputs: [{ funding: source, output: 0, path: [1, BTC.chain_index, 0] }], amount: 100_000n, change: { path: [1, BTC.chain_index, 0x7fffffff], value: 95_000n } })), 'FEE_RATE', 9)
+    refused(await workspace.sign(pay(request), btc(workspace, { inputs: [{ funding: source, output: 0, path: [1, BTC.chain_index, 0] }], amount: 100_000n })), 'FEE_RATE', 9)
+  })
+})
+
+describe('rules 1 and 2: who asks', () => {
+  const order = () => eth(from, { value: ONE })
+  test('an unenrolled key', async () => {
+    const stranger = { api_key: randomUUID(), sub_account: 1 }
+    refused(await workspace.sign(pay(await transfer(stranger, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })), order()), 'NOT_ENROLLED', 1)
+  })
+  test('a key enrolled at one node only: the partner refuses', async () => {
+    const half = await workspace.caller(1, 'full', [1])
+    const request = await transfer(half, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    refused(await workspace.sign(pay(request), order(), [1, 2]), 'NOT_ENROLLED', 1)
+  })
+  test('an enrolled name with another RSA key', async () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 4096 })
+    const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { privateKey })
+    refused(await workspace.sign(pay(request), order()), 'NOT_AUTHENTIC', 2)
+  })
+  test('read-only and revoked', async () => {
+    const reader = await workspace.caller(1, 'read-only')
+    refused(await workspace.sign(pay(await transfer(reader, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })), order()), 'READ_ONLY', 2)
+    const gone = await workspace.caller(1)
+    await house.everywhere('revoke', { api_key: gone.api_key })
+    refused(await workspace.sign(pay(await transfer(gone, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })), order()), 'NOT_ENROLLED', 1)
+    const [again] = await house.everywhere('enrol', { api_key: gone.api_key, public_key_pem: 'x', role: 'full', workspace: workspace.name, sub_account: 1 })
+    assert.notEqual(again!.status, 200)
+  })
+  test('another workspace', async () => {
+    const second = await house.workspace()
+    refused(await second.sign(pay(await ethOf()), order()), 'WORKSPACE_MISMATCH', 2)
+  })
+  test('changed body, other uri, other method', async () => {
+    const request = await ethOf()
+    refused(await workspace.sign(pay({ ...request, body: request.body.replace('"amount":1', '"amount":2') }), eth(from, { value: 2n * ONE })), 'NOT_AUTHENTIC', 2)
+    refused(await workspace.sign(pay({ ...request, body: `${request.body} ` }), order()), 'NOT_AUTHENTIC', 2)
+    refused(await workspace.sign(pay({ ...request, uri: '/dac/v1/transactions' }), order()), 'NOT_AUTHENTIC', 2)
+    refused(await workspace.sign(pay({ ...request, uri: '/dac/v1/transaction?x=1' }), order()), 'ACTION_NOT_ALLOWED', 2)
+    refused(await workspace.sign(pay({ ...request, method: 'PUT' }), order()), 'ACTION_NOT_ALLOWED', 2)
+    refused(await workspace.sign(pay({ ...request, method: 'post' }), order()), 'ACTION_NOT_ALLOWED', 2)
+    const elsewhere = await signRequest({ apiKey: caller.api_key, privateKey: (await import('./house.ts')).callerKey, method: 'POST', uri: '/dac/v1/estimate-fee', body: request.body })
+    refused(await workspace.sign(pay(elsewhere), order()), 'ACTION_NOT_ALLOWED', 2)
+  })
+  test('a token spelt again: padding, another header, alg none', async () => {
+    const request = await ethOf()
+    const [head, payload, signature] = request.token.split('.') as [string, string, string]
+    refused(await workspace.sign(pay({ ...request, token: `${head}.${payload}.${signature}=` }), order()), 'NOT_AUTHENTIC', 2)
+    const none = Buffer.from('{"alg":"none"}').toString('base64url')
+    refused(await workspace.sign(pay({ ...request, token: `${none}.${payload}.` }), order()), 'NOT_AUTHENTIC', 2)
+  })
+  test('duplicate and unknown fields, wrong types', async () => {
+    const plain = `"asset":"ETH","destination_address":"${SINK_ETH}","destination_type":"EXTERNAL","source_type":"INTERNAL"`
+    const bodies = [
+      `{${plain},"amount":1,"amount":1}`, `{${plain},"amount":1,"adress_tag":"7"}`, `{${plain},"amount":-1}`, `{${plain},"amount":0}`, `{${plain},"amount":true}`, `{${plain},"amount":1e-30}`,
+      `{${plain}}`, '[]', 'null', '', '{', `{${plain.replace('EXTERNAL', 'INTERNAL')},"amount":1}`, `{${plain},"amount":1,"address_tag":"1"}`, `{${plain},"amount":1,"fee_level":"max"}`, `{${plain},"amount":1,"type":"Deposit"}`, `{${plain},"amount":1,"sequence_id":7}`,
+    ]
+    for (const body of bodies) refused(await workspace.sign(pay(await transfer(caller, body)), order()), 'BAD_REQUEST_FIELD', 2)
+  })
+})
+
+describe('rule 3: age', () => {
+  const aged = (seconds: number) => ethOf().then(() => transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { now: now() - seconds }))
+  test('older than 24 hours, older than 7 days, from the future', async () => {
+    refused(await workspace.sign(pay(await aged(86_500)), eth(from, { value: ONE })), 'TOO_OLD', 3)
+    refused(await workspace.sign(pay(await aged(8 * 86_400)), eth(from, { value: ONE })), 'TOO_OLD', 3)
+    refused(await workspace.sign(pay(await aged(-3600)), eth(from, { value: ONE })), 'NOT_AUTHENTIC', 2)
+  })
+  test('a receipt only for what is live, and only for its own meaning', async () => {
+    refused(await house.post(1, '/receipt', { request: await aged(600) }), 'TOO_OLD', 3)
+    const live = await ethOf()
+    const { status, body } = await house.post(1, '/receipt', { request: live })
+    assert.equal(status, 200)
+    assert.equal(body.receipt.api_key, caller.api_key)
+    // Its statement, put under an old request, proves nothing.
+    const old = await aged(86_500)
+    refused(await workspace.sign(pay(old, [body]), eth(from, { value: ONE })), 'TOO_OLD', 3)
+    const forged = { ...body, receipt: { ...body.receipt, seen_at: 1 } }
+    refused(await workspace.sign(pay(old, [forged]), eth(from, { value: ONE })), 'TOO_OLD', 3)
+  })
+})
+
+describe('rules 4 and 6: one request, one payment', () => {
+  test('a second, different transaction for one request; a restart and a rolled-back platform change nothing', async () => {
+    const { mine, path } = await fresh()
+    const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    const first = eth(path, { value: ONE, nonce: 0 })
+    const answer = await workspace.sign(pay(request), first)
+    assert.equal(answer.status, 200, JSON.stringify(answer.body))
+    const second = eth(path, { value: ONE, nonce: 1 })
+    for (const pair of [[1, 2], [2, 1], [1, 3], [3, 2]] as const) refused(await workspace.sign(pay(request), second, pair), 'NOT_EXCLUSIVE', 6)
+    await house.restart(1)
+    await house.restart(2)
+    refused(await workspace.sign(pay(request), second), 'NOT_EXCLUSIVE', 6)
+    // The platform forgot everything and builds anew: same request, other bytes.
+    refused(await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 1, maxFeePerGas: 3_000_000_000n })), 'NOT_EXCLUSIVE', 6)
+    // The same bytes are always given again, by any pair.
+    for (const pair of [[1, 2], [2, 1], [3, 1], [3, 2]] as const) {
+      const same = await workspace.sign(pay(request), first, pair)
+      assert.equal(same.status, 200, JSON.stringify(same.body))
+      assert.deepEqual(same.body, answer.body)
+    }
+    // A bump of the fee at the same nonce excludes the first.
+    assert.equal((await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3_000_000_000n }))).status, 200)
+  })
+  test('BTC: a replacement must share an input with every earlier one', async () => {
+    const mine = await workspace.caller(next)
+    const path = (index: number): number[] => [next, BTC.chain_index, index]
+    const source = funding(workspace, [0, 1, 2].map((index) => ({ path: path(index), value: 105_000n })))
+    const input = (index: number) => ({ funding: source, output: index, path: path(index) })
+    const request = await transfer(mine, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
+    const order = (inputs: number[], change = 0n) => btc(workspace, { inputs: inputs.map(input), amount: 100_000n, ...(change > 0n ? { change: { path: path(0x7fffffff), value: change } } : {}) })
+    assert.equal((await workspace.sign(pay(request), order([0]))).status, 200)
+    refused(await workspace.sign(pay(request), order([1])), 'NOT_EXCLUSIVE', 6)
+    const wide = await workspace.sign(pay(request), order([0, 1], 100_000n))
+    assert.equal(wide.status, 200, JSON.stringify(wide.body))
+    refused(await workspace.sign(pay(request), order([1, 2], 100_000n)), 'NOT_EXCLUSIVE', 6)
+    next++
+  })
+  test('the same sequence_id: an alias of the same payment, never another one', async () => {
+    const { mine, path } = await fresh()
+    const make = (amount: number) => transfer(mine, { asset: 'ETH', amount, destination_address: SINK_ETH, sequence_id: 'order-7' })
+    const unsigned = eth(path, { value: ONE, nonce: 0 })
+    const first = await workspace.sign(pay(await make(1)), unsigned)
+    assert.equal(first.status, 200)
+    const alias = await workspace.sign(pay(await make(1)), unsigned)
+    assert.deepEqual(alias.body, first.body)
+    refused(await workspace.sign(pay(await make(1)), eth(path, { value: ONE, nonce: 1 })), 'NOT_EXCLUSIVE', 6)
+    refused(await workspace.sign(pay(await make(2)), eth(path, { value: 2n * ONE, nonce: 1 })), 'INTENT_CONFLICT', 4)
+    // Another API user of the same sub-account has the same wallet.
+    const twin = await workspace.caller(mine.sub_account)
+    const other = await transfer(twin, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, sequence_id: 'order-7' })
+    refused(await workspace.sign(pay(other), eth(path, { value: ONE, nonce: 1 })), 'NOT_EXCLUSIVE', 6)
+  })
+  test('one nonce, two requests', async () => {
+    const { mine, path } = await fresh()
+    const nonce = randomUUID()
+    const one = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { nonce })
+    const two = await transfer(mine, { asset: 'ETH', amount: 2, destination_address: SINK_ETH }, { nonce })
+    assert.equal((await workspace.sign(pay(one), eth(path, { value: ONE, nonce: 0 }))).status, 200)
+    refused(await workspace.sign(pay(two), eth(path, { value: 2n * ONE, nonce: 1 })), 'INTENT_CONFLICT', 4)
+    const named = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, sequence_id: 'x' }, { nonce })
+    refused(await workspace.sign(pay(named), eth(path, { value: ONE, nonce: 1 })), 'INTENT_CONFLICT', 4)
+    // Also where the first was only shown.
+    const shown = randomUUID()
+    assert.equal((await house.post(2, '/receipt', { request: await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { nonce: shown }) })).status, 200)
+    refused(await workspace.sign(pay(await transfer(mine, { asset: 'ETH', amount: 2, destination_address: SINK_ETH }, { nonce: shown })), eth(path, { value: 2n * ONE, nonce: 1 })), 'INTENT_CONFLICT', 4)
+  })
+  test('two at once: at most one', async () => {
+    const { mine, path } = await fresh()
+    const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    await workspace.sign(pay(await transfer(mine, { asset: 'ETH', amount: 9, destination_address: SINK_ETH })), eth(path, { value: 9n * ONE, nonce: 0 }))
+    const answers = await Promise.all([
+      workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }), [1, 2]),
+      workspace.sign(pay(request), eth(path, { value: ONE, nonce: 1 }), [2, 3]),
+      workspace.sign(pay(request), eth(path, { value: ONE, nonce: 1, maxFeePerGas: 1_000_000_000n }), [3, 1]),
+    ])
+    const nonces = new Set(answers.flatMap((answer, at) => (answer.status === 200 ? [at === 0 ? 0 : 1] : [])))
+    assert.ok(nonces.size <= 1, JSON.stringify(answers.map((answer) => answer.body)))
+  })
+})
+
+describe('rule 10: nonces', () => {
+  test('far ahead', async () => {
+    const { mine, path } = await fresh()
+    const make = () => transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    refused(await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 1 })), 'NONCE_GAP', 10)
+    assert.equal((await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 0 }), [1, 2])).status, 200)
+    // Node 3 took no part and learns it.
+    assert.equal((await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 1 }), [3, 2])).status, 200)
+    refused(await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 3 }), [3, 1]), 'NONCE_GAP', 10)
+  })
+})
+
+describe('rules 11 and 12: fuel and sweeps', () => {
+  const tank = [0, ETH.chain_index, 0]
+  const GAS = { gas: '65000', max_fee_per_gas: '2000000000' }
+  const MOST = (65_000n * 2_000_000_000n * 12n) / 10n
+  let nonce = 0
+  test('without an intent, with a false one', async () => {
+    refused(await workspace.sign({ kind: 'fuel', ...GAS }, eth(tank, { value: 1n, to: SINK_ETH })), 'FUEL_WITHOUT_INTENT', 11)
+    const request = await ethOf()
+    refused(await workspace.sign({ kind: 'fuel', for: pay({ ...request, body: '{}' }), ...GAS }, eth(tank, { value: 1n })), 'NOT_AUTHENTIC', 2)
+    const bitcoin = await transfer(caller, { asset: 'BTC', amount: 1, destination_address: SINK_BTC })
+    refused(await workspace.sign({ kind: 'fuel', for: pay(bitcoin), ...GAS }, eth(tank, { value: 1n })), 'FUEL_WITHOUT_INTENT', 11)
+  })
+  test('to another address, too large, too dear, from another path, twice', async () => {
+    const { mine, path } = await fresh()
+    const to = workspace.address(ETH, path)
+    const request = await transfer(mine, { asset: 'USDT_ETH', amount: 1, destination_address: SINK_ETH })
+    const purpose = { kind: 'fuel', for: pay(request), ...GAS }
+    refused(await workspace.sign(purpose, eth(tank, { value: MOST, to: OTHER, nonce })), 'DESTINATION_MISMATCH', 7)
+    refused(await workspace.sign(purpose, eth(tank, { value: MOST + 1n, to, nonce })), 'FUEL_TOO_LARGE', 11)
+    refused(await workspace.sign({ ...purpose, max_fee_per_gas: '9000000000000' }, eth(tank, { value: MOST, to, nonce })), 'FUEL_TOO_LARGE', 11)
+    refused(await workspace.sign({ ...purpose, l1_fee: '100000000000000001' }, eth(tank, { value: MOST, to, nonce })), 'FUEL_TOO_LARGE', 11)
+    refused(await workspace.sign(purpose, eth(path, { value: MOST, to, nonce: 0 })), 'FOREIGN_PATH', 8)
+    refused(await workspace.sign(purpose, usdt(tank, to, 1n, { nonce })), 'ASSET_MISMATCH', 7)
+    const good = await workspace.sign(purpose, eth(tank, { value: MOST, to, nonce: nonce++ }))
+    assert.equal(good.status, 200, JSON.stringify(good.body))
+    refused(await workspace.sign(purpose, eth(tank, { value: MOST, to, nonce })), 'NOT_EXCLUSIVE', 6)
+    const careful = await transfer(mine, { asset: 'USDT_ETH', amount: 1, destination_address: SINK_ETH, fee_rate: 1 })
+    refused(await workspace.sign({ ...purpose, for: pay(careful) }, eth(tank, { value: MOST, to, nonce })), 'FEE_RATE', 9)
+  })
+  test('a sweep leaves for the omnibus address of its own sub-account only', async () => {
+    const deposit = [7, ETH.chain_index, 3]
+    const omnibus = workspace.address(ETH, [7, ETH.chain_index, 0])
+    const sweep = { kind: 'sweep', sub_account: 7, asset: 'USDT_ETH', address_index: 3 }
+    refused(await workspace.sign(sweep, usdt(deposit, workspace.address(ETH, [8, ETH.chain_index, 0]), 5n)), 'DESTINATION_MISMATCH', 7)
+    refused(await workspace.sign(sweep, usdt([7, ETH.chain_index, 4], omnibus, 5n)), 'FOREIGN_PATH', 8)
+    refused(await workspace.sign({ ...sweep, address_index: 0 }, usdt([7, ETH.chain_index, 0], omnibus, 5n)), 'SWEEP_MISMATCH', 12)
+    refused(await workspace.sign({ ...sweep, sub_account: 0 }, usdt([0, ETH.chain_index, 3], omnibus, 5n)), 'FOREIGN_PATH', 8)
+    refused(await workspace.sign({ ...sweep, asset: 'ETH' }, usdt(deposit, omnibus, 5n)), 'ASSET_MISMATCH', 7)
+    const fuel = await workspace.sign({ kind: 'fuel', for: sweep, ...GAS }, eth(tank, { value: MOST, to: workspace.address(ETH, deposit), nonce: nonce++ }))
+    assert.equal(fuel.status, 200, JSON.stringify(fuel.body))
+    const good = await workspace.sign(sweep, usdt(deposit, omnibus, 5n))
+    assert.equal(good.status, 200, JSON.stringify(good.body))
+  })
+  test("the tank's budget of 24 hours", async () => {
+    const second = await house.workspace()
+    const mine = await second.caller(1)
+    const cap = BigInt(ETH.fee_cap)
+    const to = second.address(ETH, [1, ETH.chain_index, 0])
+    let spent = 0n
+    let last: Answer | null = null
+    for (let step = 0; step < 4; step++) {
+      const request = await transfer(mine, { asset: 'USDT_ETH', amount: 1, destination_address: SINK_ETH })
+      last = await second.sign({ kind: 'fuel', for: pay(request), gas: '1', max_fee_per_gas: cap.toString() }, eth(tank, { value: (cap * 12n) / 10n, to, nonce: step }))
+      if (last.status !== 200) break
+      spent += (cap * 12n) / 10n
+    }
+    // This house's limit is three fee caps.
+    refused(last!, 'BUDGET', 11)
+    assert.ok(spent <= 3n * cap)
+  })
+})
+
+describe('rule 14: voids', () => {
+  test('final, before signing; bound to the intent, not to the token', async () => {
+    const { mine, path } = await fresh()
+    const make = () => transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, sequence_id: 'void-1' })
+    const request = await make()
+    for (const node of [1, 2]) {
+      const { status, body } = await house.post(node, '/void', { request })
+      assert.equal(status, 200, JSON.stringify(body))
+      assert.equal(body.voided, true)
+      assert.deepEqual(body.signed_hashes, [])
+    }
+    for (const pair of [[1, 2], [1, 3], [3, 2]] as const) refused(await workspace.sign(pay(await make()), eth(path, { value: ONE }), pair), 'VOIDED', 14)
+    await house.restart(2)
+    refused(await workspace.sign(pay(request), eth(path, { value: ONE }), [2, 3]), 'VOIDED', 14)
+    refused(await workspace.sign({ kind: 'fuel', for: pay(request), gas: '21000', max_fee_per_gas: '1' }, eth([0, ETH.chain_index, 0], { value: 1n, to: workspace.address(ETH, path), nonce: 0 })), 'VOIDED', 14)
+  })
+  test('after signing: refused, unless forced; then nothing further', async () => {
+    const { mine, path } = await fresh()
+    const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    const { body: signed } = await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }))
+    const answer = await house.post(1, '/void', { request })
+    refused(answer, 'ALREADY_SIGNED', 14)
+    assert.equal(answer.body.hash, signed.signed.hash)
+    const { transactionId } = await import('@custody/request-auth')
+    const { nonce } = JSON.parse(Buffer.from(request.token.split('.')[1]!, 'base64url').toString())
+    const forced = await house.post(1, '/void', { transaction_id: transactionId(mine.api_key, nonce), force: true })
+    assert.equal(forced.status, 200, JSON.stringify(forced.body))
+    assert.deepEqual(forced.body.signed_hashes, [signed.signed.hash])
+    refused(await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3_000_000_000n })), 'VOIDED', 14)
+    refused(await house.post(1, '/void', { transaction_id: randomUUID() }), 'UNKNOWN_INTENT', 4)
+  })
+})
+
+describe("rule 15: the operator's order", () => {
+  test('a drain only as each node was told', async () => {
+    const second = await house.workspace()
+    const tank = [0, ETH.chain_index, 0]
+    refused(await second.sign({ kind: 'drain', order: 'none' }, eth(tank, { value: 5n })), 'ORDER_UNKNOWN', 15)
+    const order = randomUUID()
+    assert.equal((await house.operator(1, 'drain', { workspace: second.name, network: 'ETH', to_address: SINK_ETH, order })).status, 200)
+    refused(await second.sign({ kind: 'drain', order }, eth(tank, { value: 5n })), 'ORDER_UNKNOWN', 15)
+    for (const node of [2, 3]) await house.operator(node, 'drain', { workspace: second.name, network: 'ETH', to_address: SINK_ETH, order })
+    refused(await second.sign({ kind: 'drain', order }, eth(tank, { value: 5n, to: OTHER })), 'DESTINATION_MISMATCH', 7)
+    refused(await second.sign({ kind: 'drain', order }, eth([1, ETH.chain_index, 0], { value: 5n })), 'FOREIGN_PATH', 8)
+    refused(await workspace.sign({ kind: 'drain', order }, eth(tank, { value: 5n })), 'WORKSPACE_MISMATCH', 2)
+    const good = await second.sign({ kind: 'drain', order }, eth(tank, { value: 5n }))
+    assert.equal(good.status, 200, JSON.stringify(good.body))
+    refused(await second.sign({ kind: 'drain', order }, eth(tank, { value: 6n, nonce: 1 })), 'NOT_EXCLUSIVE', 6)
+    refused(await house.operator(1, 'drain', { workspace: second.name, network: 'ETH', to_address: OTHER, order }), 'ENROLMENT_CONFLICT', 1)
+  })
+})
+
+describe('rule 1: enrolment is immutable', () => {
+  test('the same again is fine, another is not, and the tank belongs to no caller', async () => {
+    const { callerPem } = await import('./house.ts')
+    const enrolment = { api_key: randomUUID(), public_key_pem: callerPem, role: 'full', workspace: workspace.name, sub_account: 1 }
+    assert.deepEqual((await house.operator(1, 'enrol', enrolment)).body, { enrolled: true, new: true })
+    assert.deepEqual((await house.operator(1, 'enrol', enrolment)).body, { enrolled: true, new: false })
+    refused(await house.operator(1, 'enrol', { ...enrolment, sub_account: 2 }), 'ENROLMENT_CONFLICT', 1)
+    refused(await house.operator(1, 'enrol', { ...enrolment, workspace: 'other' }), 'ENROLMENT_CONFLICT', 1)
+    assert.equal((await house.operator(1, 'enrol', { ...enrolment, api_key: randomUUID(), sub_account: 0 })).status, 400)
+    assert.equal((await house.operator(1, 'enrol', { ...enrolment, api_key: randomUUID(), public_key_pem: generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ type: 'spki', format: 'pem' }) })).status, 422)
+  })
+})

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict'
+import { createPrivateKey, randomBytes, randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, test } from 'node:test'
+import { seal, NO_BINDING, type Header } from '../src/transport/envelope.ts'
+import { Store } from '../src/store/index.ts'
+import { ETH, eth, House, now, pay, SINK_ETH, transfer, type Caller, type Workspace } from './house.ts'
+
+let house: House
+let workspace: Workspace
+let caller: Caller
+let nonce = 0
+const ONE = 10n ** 18n
+const from = [1, ETH.chain_index, 0]
+const secrets: string[] = []
+
+before(async () => {
+  house = await House.start()
+  workspace = await house.workspace()
+  caller = await workspace.caller()
+})
+after(async () => { await house.stop() })
+
+const make = async () => {
+  const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+  secrets.push(request.token)
+  return { purpose: pay(request), unsigned: eth(from, { value: ONE, nonce: nonce++ }) }
+}
+
+test('status', async () => {
+  await new Promise((resolve) => { setTimeout(resolve, 300) })
+  const { status, body } = await house.get(2, '/status')
+  assert.equal(status, 200)
+  assert.equal(body.node, 2)
+  assert.equal(body.ready, true)
+  assert.ok(Math.abs(body.clock - now()) < 5)
+  assert.deepEqual(body.bans, [])
+  assert.match(body.record.head, /^[0-9a-f]{64}$/)
+  assert.deepEqual(body.peers.map((peer: any) => peer.node), [1, 3])
+})
+
+test('one node killed: the other pair signs, and the pair with it is told so', async () => {
+  await house.kill(2)
+  const { purpose, unsigned } = await make()
+  const away = await workspace.sign(purpose, unsigned, [1, 2])
+  assert.equal(away.status, 503)
+  assert.equal(away.body.error, 'PEER_UNAVAILABLE')
+  const good = await workspace.sign(purpose, unsigned, [1, 3])
+  assert.equal(good.status, 200, JSON.stringify(good.body))
+  await house.run(2)
+  const again = await workspace.sign(purpose, unsigned, [2, 1])
+  assert.deepEqual(again.body, good.body)
+})
+
+test('one node hanging: bounded time, then the other pair signs', async () => {
+  const { purpose, unsigned } = await make()
+  house.processes.get(3)!.kill('SIGSTOP')
+  const begun = Date.now()
+  const hung = await workspace.sign(purpose, unsigned, [1, 3])
+  assert.equal(hung.status, 503, JSON.stringify(hung.body))
+  assert.equal(hung.body.error, 'PEER_UNAVAILABLE')
+  assert.ok(Date.now() - begun < 6000)
+  assert.equal((await workspace.sign(purpose, unsigned, [1, 2])).status, 200)
+  house.processes.get(3)!.kill('SIGCONT')
+  assert.equal((await workspace.sign(purpose, unsigned, [3, 1])).status, 200)
+})
+
+test('no certificate, a foreign certificate: no answer at all', async () => {
+  await assert.rejects(house.send(1, 'GET', '/status', null, {}), /alert|certificate|ECONNRESET|socket|hang up/i)
+  const stranger = await House.prototype.constructor && (await import('../src/setup.ts'))
+  const foreign = new House()
+  await stranger.setup({ home: foreign.home, ports: [1, 2, 3], mode: 'local' })
+  const credentials = { key: readFileSync(join(foreign.home, 'platform', 'tls.key'), 'utf8'), cert: readFileSync(join(foreign.home, 'platform', 'tls.crt'), 'utf8') }
+  await assert.rejects(house.send(1, 'GET', '/status', null, credentials), /alert|certificate|ECONNRESET|socket|hang up/i)
+  await foreign.stop()
+})
+
+test("peer endpoints are closed to the platform's certificate, the platform's to a peer", async () => {
+  for (const path of ['/peer/ping', '/peer/sign/open', '/peer/key/certify', '/peer/record', '/peer/nothing']) {
+    const { status, body } = await house.post(1, path, {})
+    assert.equal(status, 403)
+    assert.equal(body.error, 'NOT_ALLOWED')
+  }
+  const home = house.peers.nodes[1]!.home
+  const credentials = { key: readFileSync(join(home, 'tls.key'), 'utf8'), cert: readFileSync(join(home, 'tls.crt'), 'utf8') }
+  const { status } = await house.send(1, 'POST', '/sign', '{}', credentials)
+  assert.equal(status, 403)
+})
+
+test('malformed calls never end a node', async () => {
+  const bodies = ['', '{', 'null', '[]', '"x"', '{"workspace":1}', '{"__proto__":{"purpose":1}}', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, randomBytes(500).toString('latin1')]
+  for (const path of ['/sign', '/key', '/receipt', '/void', '/unknown', '/sign?x', '/status']) {
+    for (const body of bodies) {
+      const { status } = await house.send(1, 'POST', path, body)
+      assert.ok(status >= 400 && status < 500, `${path} ${status}`)
+    }
+  }
+  assert.equal((await house.send(1, 'GET', '/nothing', null)).status, 404)
+  for (const command of ['enrol', 'revoke', 'drain', 'backup', 'restore', 'nothing', '__proto__']) {
+    const { status } = await house.operator(1, command, { x: 1 })
+    assert.ok(status >= 400 && status < 500, `${command} ${status}`)
+  }
+  const { purpose, unsigned } = await make()
+  for (const inputs of [[], [{ path: [1.5] }], [{ path: [-1, 2, 3] }], [{ path: [2 ** 31, 60, 0] }]]) {
+    assert.equal((await house.post(1, '/sign', { workspace: workspace.name, purpose, unsigned: { ...unsigned, inputs }, partner: 2 })).status, 400)
+  }
+  assert.equal((await house.post(1, '/sign', { workspace: workspace.name, purpose, unsigned, partner: 1 })).status, 400)
+  assert.equal((await house.post(1, '/sign', { workspace: 'none', purpose, unsigned, partner: 2 })).body.error, 'WORKSPACE_MISMATCH')
+  // Raw bytes that are not TLS.
+  const socket = connect(house.peers.nodes[0]!.port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write('GET / HTTP/1.1\r\n\r\n')
+  await new Promise((resolve) => { socket.on('close', resolve) })
+  assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
+})
+
+test('a hostile node cannot make another sign, nor speak for a third, nor go back in time', async () => {
+  await house.kill(1)
+  const home = house.peers.nodes[0]!.home
+  const credentials = { key: readFileSync(join(home, 'tls.key'), 'utf8'), cert: readFileSync(join(home, 'tls.crt'), 'utf8') }
+  const identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
+  const store = new Store(join(home, 'record.sqlite'), () => Date.now())
+  const { height, head } = store.record
+  store.close()
+  const boot = randomUUID()
+  const header = (call: string, more: Partial<Header> = {}): Header => ({ protocol: 'custody/peer', version: 1, call, request: randomBytes(16).toString('hex'), response: false, status: 0, ...NO_BINDING, from: 1, to: 2, height, head, generation: 0, boot, ...more })
+  const say = async (call: string, body: unknown, more: Partial<Header> = {}, key = identity) => {
+    const answer = await house.send(2, 'POST', call, seal(key, header(call, more), body), credentials)
+    return answer.body.payload ? JSON.parse(answer.body.payload) : answer.body
+  }
+  // Node 2 asks back for the hash of the record it knows; nobody answers for node 1, so its word stands for nothing.
+  assert.equal((await say('/peer/sign/open', {})).error, 'PEER_UNAVAILABLE')
+  assert.equal((await say('/peer/sign/open', {}, { height: 1 })).error, 'HEAD_WENT_BACK')
+  assert.equal((await say('/peer/ping', {}, { from: 3 })).error, 'NOT_ALLOWED')
+  assert.equal((await say('/peer/ping', {}, { to: 3 })).error, 'NOT_ALLOWED')
+  const other = createPrivateKey(readFileSync(join(house.peers.nodes[2]!.home, 'identity.key'), 'utf8'))
+  assert.equal((await say('/peer/ping', {}, {}, other)).error, 'NOT_ALLOWED')
+  assert.deepEqual(await say('/peer/ping', {}), {})
+  await house.run(1)
+  const { purpose, unsigned } = await make()
+  assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
+})
+
+test('a proven cheat is banned for ever: 409, after a restart too', async () => {
+  await house.kill(3)
+  const store = new Store(join(house.peers.nodes[2]!.home, 'record.sqlite'), () => Date.now())
+  store.append('ban', { node: 2, reason: 'drill' })
+  store.close()
+  await house.run(3)
+  const { purpose, unsigned } = await make()
+  for (const pair of [[3, 2], [2, 3]] as const) {
+    const { status, body } = await workspace.sign(purpose, unsigned, pair)
+    assert.equal(status, 409)
+    assert.equal(body.error, 'BANNED')
+  }
+  assert.equal((await workspace.sign(purpose, unsigned, [3, 1])).status, 200)
+  assert.deepEqual((await house.get(3, '/status')).body.bans, [2])
+})
+
+test('a key no workspace has, a workspace no key: nothing is signed', async () => {
+  const name = randomUUID()
+  const api_key = randomUUID()
+  const { callerPem } = await import('./house.ts')
+  await house.everywhere('enrol', { api_key, public_key_pem: callerPem, role: 'full', workspace: name, sub_account: 1 })
+  const request = await transfer({ api_key, sub_account: 1 }, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+  const { status, body } = await house.post(1, '/sign', { workspace: name, purpose: pay(request), unsigned: eth(from, { value: ONE }), partner: 2 })
+  assert.equal(status, 503)
+  assert.equal(body.error, 'KEY_NOT_READY')
+})
+
+test('homes are closed, secrets are not in logs', async () => {
+  for (const { home } of house.peers.nodes) {
+    assert.equal(statSync(home).mode & 0o777, 0o700)
+    for (const file of ['config.json', 'identity.key', 'tls.key', 'kek']) assert.equal(statSync(join(home, file)).mode & 0o077, 0, file)
+    secrets.push(readFileSync(join(home, 'identity.key'), 'utf8').split('\n')[1]!, readFileSync(join(home, 'tls.key'), 'utf8').split('\n')[1]!)
+    const kek = readFileSync(join(home, 'kek'))
+    secrets.push(kek.toString('hex'), kek.toString('base64'), kek.toString('utf8').trim())
+  }
+  for (const node of [1, 2, 3]) secrets.push(JSON.parse(readFileSync(join(house.home, `recovery-${node}`), 'utf8')).secret)
+  assert.ok(house.logs.length > 100)
+  for (const secret of secrets) if (secret.length > 8) assert.ok(!house.logs.includes(secret))
+  assert.ok(!house.logs.includes('PRIVATE'))
+})
+
+test('SIGTERM and a closed standard input end a node in time', async () => {
+  const begun = Date.now()
+  assert.equal(await house.kill(1, 'SIGTERM'), 0)
+  const child = house.processes.get(2)!
+  const ended = new Promise<number | null>((resolve) => { child.once('exit', resolve) })
+  child.stdin!.end()
+  assert.equal(await ended, 0)
+  house.processes.delete(2)
+  assert.ok(Date.now() - begun < 5000)
+  assert.ok(!existsSync(house.peers.nodes[1]!.socket))
+  await house.run(1)
+  await house.run(2)
+  const { purpose, unsigned } = await make()
+  assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
+})
+
+test('a tampered record is detected at start; so is a second process on one home', async () => {
+  await assert.rejects(house.run.call({ ...house, peers: house.peers, processes: new Map(), logs: '' } as never, 1), /ended with 1/)
+  await house.kill(1)
+  const path = join(house.peers.nodes[0]!.home, 'record.sqlite')
+  const database = new DatabaseSync(path)
+  database.exec('DROP TRIGGER record_no_update')
+  database.exec(`UPDATE record SET body = replace(body, '"revoked"', '"x"'), at = at + 1 WHERE height = 3`)
+  database.close()
+  await assert.rejects(house.run(1), /The record is broken: entry 3/)
+  house.processes.delete(1)
+})
+
+test('a rolled-back record is refused by the peers', async () => {
+  // Node 2 signs with node 3, then wakes up with yesterday's disk.
+  await house.kill(2)
+  const home = house.peers.nodes[1]!.home
+  const files = ['record.sqlite', 'record.sqlite-wal'].filter((name) => existsSync(join(home, name)))
+  const kept = files.map((name) => [name, readFileSync(join(home, name))] as const)
+  await house.run(2)
+  const third = house.peers.nodes[2]!.home
+  await house.kill(3)
+  const store = new DatabaseSync(join(third, 'record.sqlite'))
+  assert.ok(store.prepare('SELECT count(*) AS n FROM record').get())
+  store.close()
+  await house.run(3)
+  const before = await make()
+  const banned = await workspace.sign(before.purpose, before.unsigned, [2, 3])
+  assert.equal(banned.body.error, 'BANNED')
+  void kept
+  void writeFileSync
+})
