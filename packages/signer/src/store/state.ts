@@ -1,3 +1,4 @@
+import type { Proof } from '../transport/envelope.ts'
 import type { Entry } from './record.ts'
 
 /** What the record says, indexed. Built from the verified record at start and by every append: it is never stored. */
@@ -11,7 +12,7 @@ export interface Seen { api_key: string; nonce: string; intent: string; content:
 export interface StepEntry { height: number; unsigned_hash: string; consumes: string[]; signed: { height: number; hash: string } | null }
 export interface Intent { key: string; content: string | null; transaction_id: string; steps: Map<string, StepEntry[]> }
 export interface Drain { order: string; workspace: string; network: string; to_address: string; expires_at: number }
-export interface PeerHead { height: number; hash: string; generation: number }
+export interface PeerHead { height: number; hash: string; generation: number; proof: Proof | null }
 
 const pair = (a: string, b: string): string => JSON.stringify([a, b])
 
@@ -155,7 +156,7 @@ export class State {
         if (!imported) this.bans.set(body['node'], { at, reason: body['reason'] })
         break
       case 'head':
-        if (!imported) this.heads.set(body['node'], { height: body['height'], hash: body['hash'], generation: body['generation'] })
+        if (!imported) this.heads.set(body['node'], { height: body['height'], hash: body['hash'], generation: body['generation'], proof: body['proof'] ?? null })
         break
       case 'drain':
         if (!imported) this.drains.set(body['order'], body as Drain)
@@ -170,7 +171,10 @@ export class State {
       default:
         break
     }
-    if (!imported && body['peer_head']) this.heads.set(body['peer_head'].node, { height: body['peer_head'].height, hash: body['peer_head'].hash, generation: body['peer_head'].generation })
+    if (!imported && body['peer_head']) {
+      const { node, ...head } = body['peer_head'] as PeerHead & { node: number }
+      this.heads.set(node, head)
+    }
   }
 
   #workspaceOf(keyId: string): string | null {

@@ -39,14 +39,21 @@ const envelopeSchema = z.strictObject({ header: headerSchema, payload: z.string(
 
 const ORDER = Object.keys(headerSchema.shape) as (keyof Header)[]
 
-function bytesToSign(header: Header, payload: string): Buffer {
+function bytesToSign(header: Header, payloadHash: string): Buffer {
   const ordered = Object.fromEntries(ORDER.map((name) => [name, header[name]]))
-  return Buffer.from(`${TAGS.envelope}${JSON.stringify(ordered)}\n${sha256hex(payload)}`, 'utf8')
+  return Buffer.from(`${TAGS.envelope}${JSON.stringify(ordered)}\n${payloadHash}`, 'utf8')
 }
+
+/** What a node once said of its own head, in its own signature: a third node can check it. */
+export const proofSchema = z.strictObject({ header: headerSchema, payload_hash: z.string().regex(/^[0-9a-f]{64}$/), signature: z.string() })
+export type Proof = z.infer<typeof proofSchema>
+
+export const isProof = (proof: Proof, from: number, identity: KeyObject): boolean =>
+  proof.header.from === from && verifyBytes(identity, bytesToSign(proof.header, proof.payload_hash), proof.signature)
 
 export function seal(identity: KeyObject, header: Header, body: unknown): string {
   const payload = JSON.stringify(body)
-  return JSON.stringify({ header, payload, signature: signBytes(identity, bytesToSign(header, payload)) })
+  return JSON.stringify({ header, payload, signature: signBytes(identity, bytesToSign(header, sha256hex(payload))) })
 }
 
 export class EnvelopeError extends Error {
@@ -56,7 +63,7 @@ export class EnvelopeError extends Error {
   }
 }
 
-export function open(text: string, expect: { from: number; to: number; call: string; response: boolean; request?: string; identity: KeyObject }): { header: Header; body: unknown } {
+export function open(text: string, expect: { from: number; to: number; call: string; response: boolean; request?: string; identity: KeyObject }): { header: Header; body: unknown; proof: Proof } {
   let raw: unknown
   try {
     raw = JSON.parse(text)
@@ -69,9 +76,10 @@ export function open(text: string, expect: { from: number; to: number; call: str
   if (header.from !== expect.from || header.to !== expect.to) throw new EnvelopeError('names another sender or receiver')
   if (header.call !== expect.call || header.response !== expect.response) throw new EnvelopeError('belongs to another call')
   if (expect.request !== undefined && header.request !== expect.request) throw new EnvelopeError('answers another request')
-  if (!verifyBytes(expect.identity, bytesToSign(header, payload), signature)) throw new EnvelopeError('is not signed by its sender')
+  const payload_hash = sha256hex(payload)
+  if (!verifyBytes(expect.identity, bytesToSign(header, payload_hash), signature)) throw new EnvelopeError('is not signed by its sender')
   try {
-    return { header, body: JSON.parse(payload) as unknown }
+    return { header, body: JSON.parse(payload) as unknown, proof: { header, payload_hash, signature } }
   } catch {
     throw new EnvelopeError('carries a payload that is not JSON')
   }

@@ -5,16 +5,16 @@ import { errorAnswer, isCode, Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import type { Store } from '../store/index.ts'
 import { Link, Unreachable } from './client.ts'
-import { EnvelopeError, NO_BINDING, open, PROTOCOL, seal, VERSION, type Binding, type Header } from './envelope.ts'
+import { EnvelopeError, isProof, NO_BINDING, open, PROTOCOL, proofSchema, seal, VERSION, type Binding, type Header, type Proof } from './envelope.ts'
 
 export const PAGE_ROWS = 200
 
 export type PeerHandler = (node: number, body: unknown, header: Header) => Promise<unknown>
 /** The peer's head that a step was agreed under; kept inside the step's own entry. */
-export interface SeenHead { node: number; height: number; hash: string; generation: number }
+export interface SeenHead { node: number; height: number; hash: string; generation: number; proof: Proof }
 
 /** Calls that a node answers before it has compared heads, or while it is being restored: they give nothing away that binds. */
-const BEFORE_HEADS = new Set(['/peer/ping', '/peer/hash', '/peer/record', '/peer/generation'])
+const BEFORE_HEADS = new Set(['/peer/ping', '/peer/hash', '/peer/record', '/peer/generation', '/peer/head-of'])
 
 /**
  * Calls between nodes. Each message is signed, carries the sender's head, and a peer whose head goes back,
@@ -29,7 +29,7 @@ export class Peers {
   readonly #handlers = new Map<string, PeerHandler>()
   /** Start of the peer whose record was compared with the one seen before. */
   readonly #checked = new Map<number, string>()
-  readonly #checking = new Map<number, Promise<void>>()
+  readonly #checking = new Map<number, { boot: string; done: Promise<void> }>()
   readonly #latest = new Map<number, SeenHead>()
   readonly #reachable = new Map<number, boolean>()
   readonly boot: string
@@ -42,6 +42,7 @@ export class Peers {
     this.boot = hex(environment.random(16))
     for (const peer of config.peerList) this.#links.set(peer.node, new Link(config, peer))
     this.handle('/peer/ping', async () => ({}))
+    this.handle('/peer/head-of', async (_node, body) => ({ proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null }))
     this.handle('/peer/generation', async (node) => ({ generation: this.#store.state.heads.get(node)?.generation ?? 0 }))
     this.handle('/peer/record', async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
     this.handle('/peer/hash', async (_node, body) => ({ hash: this.#store.record.hashAt(Number((body as { height: number }).height)) }))
@@ -78,7 +79,7 @@ export class Peers {
       }
       throw error
     }
-    let opened: { header: Header; body: unknown }
+    let opened: { header: Header; body: unknown; proof: Proof }
     try {
       opened = open(text, { from: node, to: this.#config.node, call, response: true, request, identity: link.peer.identity })
     } catch (error) {
@@ -87,7 +88,7 @@ export class Peers {
       throw new Refusal('PEER_UNAVAILABLE', `The answer of node ${node} ${error.message}`, { node })
     }
     this.#reachable.set(node, true)
-    await this.#checkHead(node, opened.header, call)
+    await this.#checkHead(node, opened.header, opened.proof, call)
     if (opened.header.status !== 200) {
       const { error, message, rule: _rule, ...detail } = opened.body as { error: unknown; message: unknown; rule: unknown }
       throw new Refusal(isCode(error) ? error : 'PEER_UNAVAILABLE', typeof message === 'string' ? message.slice(0, 500) : 'The peer refused', { ...detail, node: (detail as { node?: number }).node ?? node })
@@ -99,7 +100,7 @@ export class Peers {
   async receive(node: number, path: string, text: string): Promise<{ status: number; text: string }> {
     const link = this.#links.get(node)
     if (!link) throw new Refusal('NOT_ALLOWED', 'Unknown peer')
-    let opened: { header: Header; body: unknown }
+    let opened: { header: Header; body: unknown; proof: Proof }
     try {
       opened = open(text, { from: node, to: this.#config.node, call: path, response: false, identity: link.peer.identity })
     } catch (error) {
@@ -115,7 +116,7 @@ export class Peers {
       if (!handler) throw new Refusal('NOT_FOUND', 'No such call')
       // A comparison of records asks back; it must not ask about asking.
       if (!BEFORE_HEADS.has(path) && this.#store.state.restoring) throw new Refusal('RESTORING', `Node ${this.#config.node} is being restored`, { node: this.#config.node })
-      await this.#checkHead(node, header, path)
+      await this.#checkHead(node, header, opened.proof, path)
       body = await handler(node, opened.body, header)
     } catch (error) {
       const answered = errorAnswer(error)
@@ -126,25 +127,31 @@ export class Peers {
     return { status: 200, text: seal(this.#config.identity, this.#header(node, path, header.request, true, status, binding), body) }
   }
 
-  async #checkHead(node: number, header: Header, call: string): Promise<void> {
-    const recorded = this.#store.state.heads.get(node)
-    const shown: SeenHead = { node, height: header.height, hash: header.head, generation: header.generation }
-    if (BEFORE_HEADS.has(call)) return
+  /** The highest head of a node that this one was shown, ever. */
+  #highest(node: number): { height: number; hash: string; generation: number; proof: Proof | null } | null {
+    const recorded = this.#store.state.heads.get(node) ?? null
+    const latest = this.#latest.get(node) ?? null
+    if (!recorded || !latest) return latest ?? recorded
+    return latest.generation > recorded.generation || (latest.generation === recorded.generation && latest.height >= recorded.height) ? latest : recorded
+  }
+
+  async #checkHead(node: number, header: Header, proof: Proof, call: string): Promise<void> {
+    if (BEFORE_HEADS.has(call) && call !== '/peer/ping') return
     // Within one start of the peer, messages may overtake each other; its memory cannot go back without a restart.
-    if (this.#checked.get(node) !== header.boot || (recorded && header.generation !== recorded.generation)) {
-      if (recorded && header.generation < recorded.generation) throw this.#wentBack(node)
-      if (recorded && header.generation === recorded.generation) {
-        if (header.height < recorded.height) throw this.#wentBack(node)
-        await this.#compare(node, header.boot, recorded)
-      } else if (recorded) {
-        this.#log('alert', 'a peer was restored by its operator', { peer: node, generation: header.generation })
-        this.#store.append('head', { ...shown })
-        this.#latest.delete(node)
+    if (this.#checked.get(node) !== header.boot) {
+      if (call === '/peer/ping') return
+      const running = this.#checking.get(node)
+      if (running?.boot === header.boot) await running.done
+      else {
+        const done = this.#compare(node, header, proof).finally(() => { this.#checking.delete(node) })
+        this.#checking.set(node, { boot: header.boot, done })
+        await done
       }
     }
-    this.#checked.set(node, header.boot)
     const latest = this.#latest.get(node)
-    if (!latest || latest.generation !== shown.generation || shown.height > latest.height) this.#latest.set(node, shown)
+    if (!latest || header.generation > latest.generation || (header.generation === latest.generation && header.height > latest.height)) {
+      this.#latest.set(node, { node, height: header.height, hash: header.head, generation: header.generation, proof })
+    }
   }
 
   #wentBack(node: number): Refusal {
@@ -152,19 +159,40 @@ export class Peers {
     return new Refusal('HEAD_WENT_BACK', `The record of node ${node} went back: its operator must restore it`, { node })
   }
 
-  /** Once per start of the peer: its record must hold, at the height seen before, the hash seen before. */
-  async #compare(node: number, boot: string, recorded: { height: number; hash: string }): Promise<void> {
-    const running = this.#checking.get(node)
-    if (running) return running
-    const compare = async (): Promise<void> => {
-      const { body, header } = await this.#send(node, '/peer/hash', { height: recorded.height }, { timeout: this.#config.timeouts_ms.round })
-      if (header.boot !== boot) throw new Refusal('PEER_UNAVAILABLE', `Node ${node} started anew`, { node })
-      if ((body as { hash: unknown }).hash !== recorded.hash) throw this.#wentBack(node)
-      this.#checked.set(node, boot)
+  /**
+   * Once per start of the peer: its record must hold every head it has shown, to this node or, by its own signature,
+   * to the third. Only its operator's restoring, which raises the generation, begins anew.
+   */
+  async #compare(node: number, header: Header, proof: Proof): Promise<void> {
+    const own = this.#highest(node)
+    const known = [...(own ? [own] : []), ...(await this.#askThird(node))]
+    for (const each of known) {
+      if (header.generation < each.generation || (header.generation === each.generation && header.height < each.height)) throw this.#wentBack(node)
     }
-    const promise = compare().finally(() => { this.#checking.delete(node) })
-    this.#checking.set(node, promise)
-    return promise
+    for (const each of known.filter((head) => head.generation === header.generation)) {
+      const { body, header: answered } = await this.#send(node, '/peer/hash', { height: each.height }, { timeout: this.#config.timeouts_ms.round })
+      if (answered.boot !== header.boot) throw new Refusal('PEER_UNAVAILABLE', `Node ${node} started anew`, { node })
+      if ((body as { hash: unknown }).hash !== each.hash) throw this.#wentBack(node)
+    }
+    if (own && header.generation > own.generation) {
+      this.#log('alert', 'a peer was restored by its operator', { peer: node, generation: header.generation })
+      this.#store.append('head', { node, height: header.height, hash: header.head, generation: header.generation, proof })
+    }
+    this.#checked.set(node, header.boot)
+  }
+
+  async #askThird(node: number): Promise<{ height: number; hash: string; generation: number }[]> {
+    const third = this.nodes.find((other) => other !== node)!
+    const identity = this.#links.get(node)!.peer.identity
+    try {
+      const { body } = await this.#send(third, '/peer/head-of', { node }, { timeout: Math.min(1000, this.#config.timeouts_ms.round) })
+      const proof = proofSchema.nullable().parse((body as { proof: unknown }).proof)
+      if (!proof || !isProof(proof, node, identity)) return []
+      return [{ height: proof.header.height, hash: proof.header.head, generation: proof.header.generation }]
+    } catch {
+      // It may be away: two nodes go on without the third.
+      return []
+    }
   }
 
   /** For the status only. */
