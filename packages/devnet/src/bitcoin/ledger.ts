@@ -80,7 +80,7 @@ export class Ledger {
         const fee = sum(coins) - sum(tx.outs);
         if (fee < 0n) fail('bad-txns-in-belowout');
         if (!this.sequenceLocksHold(tx, coins, height)) fail('bad-txns-nonfinal');
-        const script = scripts ? verifyScripts(tx, coins) : undefined;
+        const script = scripts ? verifyScripts(tx, coins, 'consensus') : undefined;
         if (script !== undefined) fail(`mandatory-script-verify-flag-failed (${script})`);
         fees += fee;
         spent.push(coins);

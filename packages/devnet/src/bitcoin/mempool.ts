@@ -88,8 +88,8 @@ export class Mempool {
     }
     const replacement = this.#checkReplacement(entry, conflicts, ancestors);
     if ('reason' in replacement) return { rejection: replacement };
-    const script = verifyScripts(tx, coins);
-    if (script !== undefined) return { rejection: rejection(scriptReason(script)) };
+    const script = verifyScripts(tx, coins, 'policy');
+    if (script !== undefined) return { rejection: rejection(scriptReason(tx, coins, script)) };
     return { entry, replaced: replacement };
   }
 

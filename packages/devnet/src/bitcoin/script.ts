@@ -7,36 +7,30 @@ const { Interpreter } = Script;
 
 export type Spent = { value: bigint; script: Buffer };
 
+const CONSENSUS = ['P2SH', 'DERSIG', 'NULLDUMMY', 'CHECKLOCKTIMEVERIFY', 'CHECKSEQUENCEVERIFY', 'WITNESS', 'TAPROOT'];
 /**
- * Consensus and standardness flags of the main network. Two flags of the library share one bit with
- * flags of other coins, and its CLEANSTACK counts the wrong stack: those stay off, and `templates`
- * below holds the same line for the script forms that occur.
+ * What nodes ask beyond consensus. Two flags of the library share one bit with flags of other coins,
+ * and its CLEANSTACK counts the wrong stack: those stay off, and `templates` below holds the same
+ * line for the script forms that occur.
  */
-const FLAGS = [
-  'P2SH',
-  'STRICTENC',
-  'DERSIG',
-  'LOW_S',
-  'NULLDUMMY',
-  'MINIMALDATA',
-  'CHECKLOCKTIMEVERIFY',
-  'CHECKSEQUENCEVERIFY',
-  'WITNESS',
-  'MINIMALIF',
-  'NULLFAIL',
-  'WITNESS_PUBKEYTYPE',
-  'TAPROOT',
-].reduce((flags, name) => flags | Interpreter[`SCRIPT_VERIFY_${name}`]!, 0);
+const POLICY = ['STRICTENC', 'LOW_S', 'MINIMALDATA', 'MINIMALIF', 'NULLFAIL', 'WITNESS_PUBKEYTYPE'];
+
+function flagsOf(names: string[]): number {
+  return names.reduce((flags, name) => flags | Interpreter[`SCRIPT_VERIFY_${name}`]!, 0);
+}
+
+const CONSENSUS_FLAGS = flagsOf(CONSENSUS);
+const POLICY_FLAGS = flagsOf([...CONSENSUS, ...POLICY]);
 
 /** Executes every input's script; the library's name of what failed, or undefined when all hold. */
-export function verifyScripts(tx: Tx, spent: readonly Spent[]): string | undefined {
+export function verifyScripts(tx: Tx, spent: readonly Spent[], rules: 'consensus' | 'policy'): string | undefined {
   const foreign = new Transaction(tx.raw.toString('hex'));
   for (const [index, input] of foreign.inputs.entries()) {
     input.output = new Transaction.Output({ satoshis: Number(spent[index]!.value), script: spent[index]!.script });
   }
   for (const [index, input] of tx.ins.entries()) {
     const { value, script } = spent[index]!;
-    const shape = templates(input.script, input.witness, script);
+    const shape = rules === 'policy' ? templates(input.script, input.witness, script) : undefined;
     if (shape !== undefined) return shape;
     const interpreter = new Interpreter();
     let valid = false;
@@ -46,7 +40,7 @@ export function verifyScripts(tx: Tx, spent: readonly Spent[]): string | undefin
         Script.fromBuffer(script),
         foreign,
         index,
-        FLAGS,
+        rules === 'policy' ? POLICY_FLAGS : CONSENSUS_FLAGS,
         // A copy: the interpreter uses the array it is given as its stack.
         [...input.witness],
         Number(value),
@@ -120,9 +114,8 @@ const REASONS: Record<string, string> = {
   SCRIPT_ERR_INVALID_STACK_OPERATION: 'Operation not valid with the current stack size',
 };
 
-const POLICY_ONLY = new Set(['SCRIPT_ERR_SIG_DER_HIGH_S', 'SCRIPT_ERR_SIG_NULLFAIL', 'SCRIPT_ERR_CLEANSTACK', 'SCRIPT_ERR_SIG_HASHTYPE', 'SCRIPT_ERR_WITNESS_PUBKEYTYPE', 'SCRIPT_ERR_MINIMALIF']);
-
-export function scriptReason(failure: string): string {
-  const kind = POLICY_ONLY.has(failure) ? 'non-mandatory-script-verify-flag' : 'mandatory-script-verify-flag-failed';
-  return `${kind} (${REASONS[failure] ?? failure})`;
+/** As Core does: what fails only under the stricter flags is called non-mandatory. */
+export function scriptReason(tx: Tx, spent: readonly Spent[], failure: string): string {
+  const mandatory = verifyScripts(tx, spent, 'consensus') !== undefined;
+  return `${mandatory ? 'mandatory-script-verify-flag-failed' : 'non-mandatory-script-verify-flag'} (${REASONS[failure] ?? failure})`;
 }
