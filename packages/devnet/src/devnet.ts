@@ -55,10 +55,16 @@ export class Devnet {
   #evm(network: EvmNetwork, home: string): Evm {
     let opening: Promise<EthereumChain> | undefined;
     const chain = (): Promise<EthereumChain> => {
-      opening ??= EthereumChain.open(network, home).then((opened) => {
-        this.#open.push(opened);
-        return opened;
-      });
+      opening ??= EthereumChain.open(network, home).then(
+        (opened) => {
+          this.#open.push(opened);
+          return opened;
+        },
+        (error: unknown) => {
+          opening = undefined;
+          throw error;
+        },
+      );
       return opening;
     };
     return { network, faults: new Faults(), chain, started: () => opening !== undefined };

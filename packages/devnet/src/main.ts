@@ -15,7 +15,7 @@ const home = resolve(values.home);
 mkdirSync(home, { recursive: true, mode: 0o700 });
 const pidFile = join(home, 'devnet.pid');
 // A predecessor whose parent was killed may still be closing: two writers would ruin the journals.
-await endLeftover(pidFile, values.home);
+await endLeftover(pidFile);
 writePidFile(pidFile, process.pid);
 
 let devnet: Devnet | undefined;

@@ -5,22 +5,23 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 export function commandLine(pid: number): string {
   if (existsSync('/proc/self/cmdline')) {
     try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').replaceAll('\n', ' ').trim();
     } catch {
       return '';
     }
   }
-  return spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? '';
+  return spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? '';
 }
 
 /**
  * Ends what a killed run left behind. A pid may have been given to a stranger since, so the process
- * counts as ours only if its command line carries `mark` (a path inside our own home).
+ * counts as ours only if its command line is still the one that was written down with the pid.
  */
-export async function endLeftover(pidFile: string, mark: string): Promise<void> {
-  const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8')) : 0;
-  if (Number.isInteger(pid) && pid > 1 && pid !== process.pid) {
-    for (let attempt = 0; attempt < 100 && commandLine(pid).includes(mark); attempt += 1) {
+export async function endLeftover(pidFile: string): Promise<void> {
+  const [first = '', command = ''] = existsSync(pidFile) ? readFileSync(pidFile, 'utf8').split('\n') : [];
+  const pid = Number(first);
+  if (Number.isInteger(pid) && pid > 1 && pid !== process.pid && command !== '') {
+    for (let attempt = 0; attempt < 100 && commandLine(pid) === command; attempt += 1) {
       try {
         process.kill(pid, attempt < 20 ? 'SIGTERM' : 'SIGKILL');
       } catch {
@@ -33,5 +34,5 @@ export async function endLeftover(pidFile: string, mark: string): Promise<void> 
 }
 
 export function writePidFile(path: string, pid: number): void {
-  writeFileSync(path, String(pid), { mode: 0o600 });
+  writeFileSync(path, `${pid}\n${commandLine(pid)}`, { mode: 0o600 });
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, readFileSync, truncateSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { appendFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import type { Hex } from 'viem';
 import { key } from './bitcoin-keys.ts';
 import { enginesOf, isAlive, removeHome, startDevnet, tempHome, until, type Running } from './support.ts';
@@ -103,6 +105,34 @@ test('an orphaned engine is ended by the next start', async () => {
   devnet = await startDevnet(home);
   assert.ok(!isAlive(orphan!));
   assert.equal(enginesOf(home).length, 1);
+});
+
+test('a stranger that has the pid now is left alone', async () => {
+  await devnet!.killAll();
+  const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+  try {
+    const file = join(home, 'eth', 'anvil-0.pid');
+    const [, command] = readFileSync(existsSync(file) ? file : join(home, 'eth', 'anvil-1.pid'), 'utf8').split('\n');
+    for (const name of ['anvil-0.pid', 'anvil-1.pid']) writeFileSync(join(home, 'eth', name), `${stranger.pid}\n${command}`);
+    devnet = await startDevnet(home);
+    assert.ok(isAlive(stranger.pid!));
+  } finally {
+    stranger.kill('SIGKILL');
+  }
+});
+
+test('an end in the middle of a start leaves no engine behind', async () => {
+  await devnet!.stop();
+  const place = tempHome();
+  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+  const child = spawn(process.execPath, [main, '--home', place], { stdio: ['pipe', 'ignore', 'inherit'] });
+  const exit = new Promise((resolve) => child.once('exit', resolve));
+  await until('the engine has been started', () => existsSync(join(place, 'eth')) && readdirSync(join(place, 'eth')).some((name) => name.endsWith('.pid')));
+  child.stdin.end();
+  await exit;
+  await until('the engine is gone', () => enginesOf(place).length === 0);
+  removeHome(place);
+  devnet = await startDevnet(home);
 });
 
 test('a killed engine comes back with the same chain', async () => {

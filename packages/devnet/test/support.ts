@@ -90,7 +90,7 @@ export async function startDevnet(home: string, port = 0): Promise<Running> {
 export function enginesOf(home: string): number[] {
   return readdirSync(join(home, 'eth'))
     .filter((name) => name.endsWith('.pid'))
-    .map((name) => Number(readFileSync(join(home, 'eth', name), 'utf8')))
+    .map((name) => Number.parseInt(readFileSync(join(home, 'eth', name), 'utf8'), 10))
     .filter((pid) => isAlive(pid));
 }
 

@@ -17,6 +17,12 @@ export function anvilBinary(): string {
   return join(dirname(require.resolve(`${name}/package.json`)), 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil');
 }
 
+/** However this process ends of itself, also in the middle of a start, no engine stays behind. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 export type RpcAnswer = { jsonrpc: '2.0'; id: unknown; result?: unknown; error?: { code: number; message: string; data?: unknown } };
 
 /** One anvil on a private loopback port. It mines only when told. */
@@ -39,7 +45,7 @@ export class Anvil {
   static async start(network: EvmNetwork, home: string, slot: string): Promise<Anvil> {
     const folder = join(home, slot);
     const pidFile = join(home, `${slot}.pid`);
-    await endLeftover(pidFile, folder);
+    await endLeftover(pidFile);
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     for (let attempt = 1; ; attempt += 1) {
@@ -50,7 +56,9 @@ export class Anvil {
         { stdio: ['ignore', 'ignore', 'inherit'], env: {} },
       );
       const anvil = new Anvil(child, port);
+      running.add(child);
       child.once('exit', () => {
+        running.delete(child);
         anvil.#ended = true;
       });
       child.once('error', () => {
@@ -83,6 +91,7 @@ export class Anvil {
   kill(): void {
     this.#child.removeAllListeners('exit');
     this.#ended = true;
+    running.delete(this.#child);
     this.#child.kill('SIGKILL');
     this.#agent.destroy();
   }
