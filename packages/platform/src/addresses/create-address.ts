@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { findAsset } from '../assets/find-asset.ts'
+import { ApiError } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { assetName, text } from '../http/schemas.ts'
+import { findWallet } from '../wallets/find-wallet.ts'
+import { ensureAddress, ensureOmnibus } from './derive.ts'
+import { addressShape, presentAddress, type AddressRow } from './present.ts'
+
+/** Hands out a deposit address; the first call of a wallet answers its omnibus address. */
+export const createAddress = endpoint({
+  method: 'POST', path: '/dac/v1/address', summary: 'Create a deposit address', access: 'write',
+  body: z.strictObject({ asset: assetName, label: text(200).optional() }), response: addressShape,
+  async handler({ services, caller, body }) {
+    const { asset, network } = findAsset(services, body.asset)
+    const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
+    await services.keys.get(caller.workspaceId, network.curve)
+    const row = await services.database.transaction(async (tx) => {
+      // Addresses of a sub-account are numbered one after the other.
+      await tx.query('select 1 from sub_accounts where id = $1 for update', [caller.subAccountId])
+      const wallet = await findWallet(tx, caller.subAccountId, asset.asset_name)
+      if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' })
+      const first = !(await tx.one('select 1 from wallet_addresses where wallet_id = $1 limit 1', [wallet.id]))
+      let address: string
+      if (first) address = await ensureOmnibus(services, tx, network, owner)
+      else {
+        const last = await tx.one<{ index: number }>(
+          `select coalesce(max(path_index), 0) as index from chain_addresses where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
+          [network.code, caller.subAccountId])
+        address = await ensureAddress(services, tx, network, owner, (last?.index ?? 0) + 1, 'deposit')
+      }
+      const created = await tx.one<AddressRow>(
+        `insert into wallet_addresses (wallet_id, network, address, label) values ($1, $2, $3, $4) returning id, $5::text asset, address, label, created_at`,
+        [wallet.id, network.code, address, body.label ?? null, asset.asset_name]) as AddressRow
+      await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created))])
+      return created
+    })
+    return { body: presentAddress(row) }
+  },
+})

@@ -1,0 +1,23 @@
+import { addressAt, CHANGE_INDEX, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
+import type { Services } from '../services.ts'
+
+export type AddressKind = 'omnibus' | 'deposit' | 'change' | 'tank'
+
+/** Where an address of ours belongs. */
+export interface Owner { workspaceId: string; subAccountId: string | null; subAccountIndex: number }
+
+/** Derives an address from the certified workspace key and stores it; the same call answers the same address. */
+export async function ensureAddress(services: Services, tx: Queryable, network: Network, owner: Owner, index: number, kind: AddressKind): Promise<string> {
+  const key = await services.keys.get(owner.workspaceId, network.curve)
+  const address = addressAt(network, key, pathOf(network, owner.subAccountIndex, index))
+  await tx.query(
+    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, $5, $6)
+     on conflict do nothing`, [network.code, address, owner.workspaceId, owner.subAccountId, index, kind])
+  return address
+}
+
+export const ensureOmnibus = (services: Services, tx: Queryable, network: Network, owner: Owner) => ensureAddress(services, tx, network, owner, OMNIBUS_INDEX, 'omnibus')
+export const ensureChange = (services: Services, tx: Queryable, network: Network, owner: Owner) => ensureAddress(services, tx, network, owner, CHANGE_INDEX, 'change')
+export const ensureTank = (services: Services, tx: Queryable, network: Network, workspaceId: string) =>
+  ensureAddress(services, tx, network, { workspaceId, subAccountId: null, subAccountIndex: TANK_SUB_ACCOUNT }, OMNIBUS_INDEX, 'tank')

@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { findAsset } from '../assets/find-asset.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { assetName } from '../http/schemas.ts'
+import { addressShape, presentAddress, type AddressRow } from './present.ts'
+
+/** Deposit addresses of an asset, oldest first. */
+export const listAddresses = endpoint({
+  method: 'GET', path: '/dac/v1/addresses', summary: 'List deposit addresses of an asset', access: 'read',
+  query: z.strictObject({ asset: assetName }), response: z.array(addressShape),
+  async handler({ services, caller, query }) {
+    const { asset } = findAsset(services, query.asset)
+    const rows = await services.database.query<AddressRow>(
+      `select a.id, w.asset, a.address, a.label, a.created_at from wallet_addresses a join wallets w on w.id = a.wallet_id
+       where w.sub_account_id = $1 and w.asset = $2 order by a.created_at, a.id limit 10000`, [caller.subAccountId, asset.asset_name])
+    return { body: rows.map(presentAddress) }
+  },
+})

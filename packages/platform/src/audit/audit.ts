@@ -1,0 +1,97 @@
+import { formatAmount, type Network } from '@custody/chains'
+import type { Services } from '../services.ts'
+import { utxoDifferences } from './utxo.ts'
+
+export interface Difference { network: string; workspace: string; subject: string; asset: string; ledger: string; chain: string; note?: string }
+export interface AuditReport { ok: boolean; networks: Record<string, { addresses: number; coins: number }>; books: { entries: number; balanced: boolean }; differences: Difference[] }
+
+const ATTEMPTS_MAX = 15
+const PAUSE_MS = 1000
+
+/**
+ * Compares the books with the chains, address by address and coin by coin. What moves while it looks settles
+ * within a few seconds: only differences that stay are reported.
+ */
+export async function audit(services: Services): Promise<AuditReport> {
+  let report = await attempt(services)
+  for (let count = 1; !report.ok && count < ATTEMPTS_MAX; count++) {
+    await services.environment.sleep(PAUSE_MS)
+    report = await attempt(services)
+  }
+  return report
+}
+
+async function attempt(services: Services): Promise<AuditReport> {
+  const differences: Difference[] = []
+  const networks: AuditReport['networks'] = {}
+  const books = await checkBooks(services, differences)
+  for (const { network, family } of services.networks.all()) {
+    try {
+      networks[network.code] = family === 'utxo' ? await utxoDifferences(services, network, differences) : await accountDifferences(services, network, differences)
+    } catch (error) {
+      differences.push({ network: network.code, workspace: '', subject: 'endpoint', asset: '', ledger: '', chain: '', note: error instanceof Error ? error.message : String(error) })
+    }
+  }
+  return { ok: differences.length === 0, networks, books, differences }
+}
+
+/** The books themselves: every entry sums to zero per asset, every balance is the sum of its postings. */
+async function checkBooks(services: Services, differences: Difference[]): Promise<AuditReport['books']> {
+  const unbalanced = await services.database.query<{ id: string; asset: string; sum: string }>(
+    `select p.entry_id::text id, a.asset, sum(p.amount)::text sum from ledger_postings p join ledger_accounts a on a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0 limit 100`)
+  for (const row of unbalanced) differences.push({ network: '', workspace: '', subject: `ledger entry ${row.id}`, asset: row.asset, ledger: row.sum, chain: '0', note: 'the entry does not sum to zero' })
+  const drifted = await services.database.query<{ id: string; asset: string; balance: string; sum: string }>(
+    `select a.id::text, a.asset, a.balance::text, coalesce(sum(p.amount), 0)::text sum from ledger_accounts a left join ledger_postings p on p.account_id = a.id
+     group by a.id having a.balance <> coalesce(sum(p.amount), 0) limit 100`)
+  for (const row of drifted) differences.push({ network: '', workspace: '', subject: `ledger account ${row.id}`, asset: row.asset, ledger: row.balance, chain: row.sum, note: 'the balance is not the sum of its postings' })
+  const count = await services.database.one<{ count: string }>('select count(*)::text from ledger_entries')
+  return { entries: Number(count?.count ?? 0), balanced: unbalanced.length + drifted.length === 0 }
+}
+
+interface AddressRow { address: string; kind: string; workspace: string; workspace_id: string; sub_account_id: string | null }
+
+/** Account-based networks: the balance of each address of ours against what the books keep there. */
+async function accountDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
+  const client = services.networks.evm(network.code)
+  const assets = services.registry.assetsOf(network.code)
+  const rows = await services.database.query<AddressRow>(
+    'select c.address, c.kind, w.name workspace, c.workspace_id, c.sub_account_id from chain_addresses c join workspaces w on w.id = c.workspace_id where c.network = $1 order by c.address', [network.code])
+  const expected = await expectedBalances(services, network)
+  for (const row of rows) {
+    for (const asset of assets) {
+      const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
+      const chain = await client.balance(row.address, asset)
+      if (books !== chain) differences.push({ network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`, asset: asset.asset_name, ledger: formatAmount(books, asset.decimals), chain: formatAmount(chain, asset.decimals) })
+    }
+  }
+  return { addresses: rows.length, coins: 0 }
+}
+
+async function expectedBalances(services: Services, network: Network): Promise<Map<string, bigint>> {
+  const expected = new Map<string, bigint>()
+  const add = (address: string | null, asset: string, amount: bigint) => {
+    if (address !== null) expected.set(`${address} ${asset}`, (expected.get(`${address} ${asset}`) ?? 0n) + amount)
+  }
+  const accounts = await services.database.query<{ address: string | null; asset: string; balance: string }>(
+    `select case when a.kind in ('available', 'reserved') then o.address when a.kind in ('tank', 'tank_reserved') then g.address else a.address end address, a.asset, sum(a.balance)::text balance
+     from ledger_accounts a
+     left join wallets w on w.id = a.wallet_id
+     left join chain_addresses o on o.network = $1 and o.sub_account_id = w.sub_account_id and o.kind = 'omnibus'
+     left join gas_tanks g on g.network = $1 and g.workspace_id = a.workspace_id
+     where a.asset = any($2) and a.kind in ('available', 'reserved', 'unswept', 'float', 'float_reserved', 'suspense', 'tank', 'tank_reserved') group by 1, 2`,
+    [network.code, services.registry.assetsOf(network.code).map((asset) => asset.asset_name)])
+  for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
+  // On the chain already, in the books not yet.
+  const moving = await services.database.query<{ kind: string; asset: string; fee_asset: string; amount: string; source_id: string; destination_id: string; fee: string; succeeded: boolean }>(
+    `select t.kind, t.asset, t.fee_asset, t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
+     from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.state = 'INCLUDED' and t.kind <> 'FUEL'`, [network.code])
+  for (const row of moving) {
+    if (row.succeeded) add(row.source_id, row.asset, -BigInt(row.amount))
+    if (row.succeeded && row.kind === 'SWEEP') add(row.destination_id, row.asset, BigInt(row.amount))
+    add(row.source_id, row.fee_asset, -BigInt(row.fee))
+  }
+  const arriving = await services.database.query<{ destination_id: string; asset: string; amount: string }>(
+    `select t.destination_id, t.asset, t.amount::text from transactions t join deposits d on d.transaction_id = t.id where t.network = $1 and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and d.block_height is not null`, [network.code])
+  for (const row of arriving) add(row.destination_id, row.asset, BigInt(row.amount))
+  return expected
+}

@@ -1,0 +1,33 @@
+import { formatAmount, type Network } from '@custody/chains'
+import type { Services } from '../services.ts'
+import type { Difference } from './audit.ts'
+
+/** UTXO networks: the books of each wallet against its coins, and each coin against the chain. */
+export async function utxoDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
+  const client = services.networks.utxo(network.code)
+  const decimals = services.registry.asset(network.native_asset)?.decimals ?? 8
+  const wallets = await services.database.query<{ id: string; workspace: string; books: string; coins: string }>(
+    `select w.id, s.name workspace,
+       coalesce((select sum(balance) from ledger_accounts a where a.wallet_id = w.id and a.asset = w.asset and a.kind in ('available', 'reserved')), 0)::text books,
+       coalesce((select sum(u.value) from utxos u
+         left join chain_transactions spender on spender.id = u.spent_by
+         left join chain_transactions maker on maker.network = u.network and maker.hash = u.txid and u.origin = 'change'
+         where u.wallet_id = w.id and (u.spent_by is null or spender.state <> 'CONFIRMED')
+           and case when u.origin = 'change' then maker.state = 'CONFIRMED' else u.spendable end), 0)::text coins
+     from wallets w join workspaces s on s.id = w.workspace_id where w.network = $1`, [network.code])
+  for (const wallet of wallets) {
+    if (wallet.books !== wallet.coins) {
+      differences.push({ network: network.code, workspace: wallet.workspace, subject: `wallet ${wallet.id}`, asset: network.native_asset, ledger: formatAmount(BigInt(wallet.books), decimals), chain: formatAmount(BigInt(wallet.coins), decimals), note: 'the books and the wallet’s coins differ' })
+    }
+  }
+  const coins = await services.database.query<{ txid: string; vout: number; value: string; workspace: string; address: string }>(
+    `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.id = u.wallet_id join workspaces s on s.id = w.workspace_id
+     where u.network = $1 and u.spent_by is null and u.spendable and u.block_height is not null`, [network.code])
+  for (const coin of coins) {
+    const value = await client.unspent(coin.txid, coin.vout)
+    if (value === null || value !== BigInt(coin.value)) {
+      differences.push({ network: network.code, workspace: coin.workspace, subject: `${coin.txid}:${coin.vout} of ${coin.address}`, asset: network.native_asset, ledger: formatAmount(BigInt(coin.value), decimals), chain: value === null ? 'spent or unknown' : formatAmount(value, decimals) })
+    }
+  }
+  return { addresses: 0, coins: coins.length }
+}

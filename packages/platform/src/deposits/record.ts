@@ -1,0 +1,78 @@
+import type { ChainBlock, ChainTransfer, Network } from '@custody/chains'
+import { stringifyJson } from '@custody/request-auth'
+import type { Queryable } from '../database/pool.ts'
+import { emit } from '../ledger/post.ts'
+import type { Services } from '../services.ts'
+import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+
+interface OwnAddress { address: string; workspace_id: string; sub_account_id: string | null; path_index: number; kind: string }
+
+/** The transfers of a block that reach addresses of ours and are no doing of the platform itself. */
+export async function findDeposits(services: Services, network: Network, block: ChainBlock): Promise<{ transfer: ChainTransfer; owner: OwnAddress }[]> {
+  const addresses = [...new Set(block.transfers.map((transfer) => transfer.address))]
+  if (addresses.length === 0) return []
+  const owners = new Map((await services.database.query<OwnAddress>(
+    'select address, workspace_id, sub_account_id, path_index, kind from chain_addresses where network = $1 and address = any($2)', [network.code, addresses])).map((row) => [row.address, row]))
+  const hits = block.transfers.flatMap((transfer) => {
+    const owner = owners.get(transfer.address)
+    return owner ? [{ transfer, owner }] : []
+  })
+  if (hits.length === 0) return []
+  // Fuel and sweeps stay inside the books; change is known from its own transaction.
+  const own = await services.database.query<{ hash: string; kind: string }>(
+    `select c.hash, t.kind from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.hash = any($2)`,
+    [network.code, hits.map(({ transfer }) => transfer.txid)])
+  const kinds = new Map(own.map(({ hash, kind }) => [hash, kind]))
+  const found = hits.filter(({ transfer, owner }) => {
+    const kind = kinds.get(transfer.txid)
+    return kind !== 'FUEL' && kind !== 'SWEEP' && !(owner.kind === 'change' && kind !== undefined)
+  })
+  const real: typeof found = []
+  for (const hit of found) {
+    // Native value on an account-based chain moves only if the transaction succeeded.
+    if (hit.transfer.position === -1) {
+      const status = await services.networks.client(network.code).status(hit.transfer.txid)
+      if (status.state !== 'included' || status.blockHash !== block.hash) throw new Error(`${network.code}: block ${block.height} changed while it was read`)
+      if (!status.succeeded) continue
+    }
+    if (network.family === 'utxo') hit.transfer.sender = (await services.networks.utxo(network.code).senders(hit.transfer.txid).catch(() => []))[0] ?? null
+    real.push(hit)
+  }
+  return real
+}
+
+/** Writes a deposit as detected; one that a reorganisation took back comes to life again. */
+export async function recordDeposit(services: Services, tx: Queryable, network: Network, block: ChainBlock, { transfer, owner }: { transfer: ChainTransfer; owner: OwnAddress }): Promise<void> {
+  const asset = services.registry.asset(transfer.asset)
+  if (!asset) return
+  const existing = await tx.one<{ transaction_id: string; block_hash: string | null }>(
+    'select transaction_id, block_hash from deposits where network = $1 and txid = $2 and position = $3', [network.code, transfer.txid, transfer.position])
+  if (existing) {
+    if (existing.block_hash === block.hash) return
+    await tx.query('update deposits set block_height = $2, block_hash = $3, address = $4 where transaction_id = $1', [existing.transaction_id, block.height, block.hash, transfer.address])
+    await tx.query(
+      `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, amount = $2, updated_at = now() where id = $1 and state in ('REORGED', 'CONFIRMING')`,
+      [existing.transaction_id, transfer.amount.toString()])
+  } else {
+    const tank = owner.kind === 'tank'
+    const wallet = tank ? undefined : await tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset.asset_name])
+    const id = services.environment.uuid()
+    const [row] = await tx.query<TransactionRow>(
+      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, hash, confirmations)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'EXTERNAL', $10, $11, $12, 'CONFIRMING', 'pending', $13, 1) returning *`,
+      [id, tank ? 'TANK_DEPOSIT' : 'DEPOSIT', owner.workspace_id, owner.sub_account_id, wallet?.id ?? null, asset.asset_name, network.code, transfer.amount.toString(), asset.fee_asset,
+        transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid])
+    await tx.query(
+      'insert into deposits (transaction_id, network, txid, position, address, sender, block_height, block_hash) values ($1, $2, $3, $4, $5, $6, $7, $8)',
+      [id, network.code, transfer.txid, transfer.position, transfer.address, transfer.sender, block.height, block.hash])
+    if (!tank && row) await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry)))
+  }
+  if (network.family === 'utxo') {
+    const wallet = await tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset.asset_name])
+    if (!wallet) return
+    await tx.query(
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height) values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8)
+       on conflict (network, txid, vout) do update set block_height = excluded.block_height`,
+      [network.code, transfer.txid, transfer.position, transfer.address, wallet.id, transfer.amount.toString(), owner.path_index, block.height])
+  }
+}

@@ -1,0 +1,146 @@
+import type { ChainBlock, Network } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
+import type { Services } from '../services.ts'
+import type { Connected } from '../networks/networks.ts'
+import type { TransactionRow } from '../transactions/present.ts'
+import { wake } from '../work/lease.ts'
+import type { Loop } from '../work/loop.ts'
+import { credit, revert } from './credit.ts'
+import { findDeposits, recordDeposit } from './record.ts'
+
+const SCAN_LEASE_MS = 60_000
+const BLOCKS_PER_RUN = 50
+/** Blocks remembered per network; a reorganisation deeper than this stops the scanner with an error. */
+const BLOCKS_KEPT = 2000
+
+interface Scan { height: string | null; lease_token: string }
+
+/** Follows one network block by block: finds deposits, credits them at depth, walks back over reorganisations. */
+export function scanLoop(services: Services, connected: Connected): Loop {
+  const { network } = connected
+  let probed = false
+  return {
+    name: `scan ${network.code}`,
+    everyMs: services.settings.pollMs,
+    async run() {
+      if (!probed) {
+        await connected.client.probe()
+        probed = true
+      }
+      await services.database.query('insert into network_scans (network) values ($1) on conflict do nothing', [network.code])
+      const scan = await services.database.one<Scan>(
+        `update network_scans set lease_until = now() + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
+         where network = $1 and (lease_until is null or lease_until < now()) returning height::text, lease_token`, [network.code, SCAN_LEASE_MS])
+      if (!scan) return false
+      try {
+        return await scanOnce(services, connected, scan)
+      } finally {
+        await services.database.query('update network_scans set lease_until = null where network = $1 and lease_token = $2', [network.code, scan.lease_token])
+      }
+    },
+  }
+}
+
+async function scanOnce(services: Services, connected: Connected, scan: Scan): Promise<boolean> {
+  const { network, client } = connected
+  const tip = await client.tip()
+  const final = tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1
+  if (scan.height === null) {
+    // A new installation has no addresses yet: what came before cannot concern it.
+    const start = await client.block(tip.height)
+    if (!start) return true
+    await services.database.transaction(async (tx) => {
+      await rememberBlock(tx, network, start)
+      await move(tx, network, scan, start.height, tip.height, final)
+    })
+    return false
+  }
+  let height = Number(scan.height)
+  let moved = false
+  const last = await services.database.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, height])
+  if (tip.height < height || (tip.height === height && last?.hash !== tip.hash)) height = await walkBack(services, connected, scan, height)
+  for (let count = 0; count < BLOCKS_PER_RUN && height < tip.height; count++) {
+    const block = await client.block(height + 1)
+    if (!block) break
+    const previous = await services.database.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, height])
+    if (previous && previous.hash !== block.parent) {
+      height = await walkBack(services, connected, scan, height)
+      continue
+    }
+    const deposits = await findDeposits(services, network, block)
+    await services.database.transaction(async (tx) => {
+      await move(tx, network, scan, block.height, tip.height, final)
+      await rememberBlock(tx, network, block)
+      for (const deposit of deposits) await recordDeposit(services, tx, network, block, deposit)
+      await tx.query('update utxos set block_height = $3 where network = $1 and txid = any($2) and block_height is distinct from $3', [network.code, block.txids, block.height])
+      await wake(tx, network.code)
+    })
+    services.environment.checkpoint('scan.block')
+    height = block.height
+    moved = true
+    services.metrics.scanned.labels(network.code).set(height)
+  }
+  if (!moved) {
+    const changed = await services.database.query('update network_scans set tip_height = $3, final_height = $4 where network = $1 and lease_token = $2 and final_height <> $4 returning 1', [network.code, scan.lease_token, tip.height, final])
+    if (changed.length > 0) await wake(services.database, network.code)
+  }
+  await creditReady(services, network, height, final)
+  return height < tip.height
+}
+
+/** Writes the position; throws where another scanner has taken over. */
+async function move(tx: Queryable, network: Network, scan: Scan, height: number, tip: number, final: number): Promise<void> {
+  const rows = await tx.query('update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = now() where network = $1 and lease_token = $2 returning 1', [network.code, scan.lease_token, height, tip, final])
+  if (rows.length !== 1) throw new Error(`the scan of ${network.code} was taken over`)
+}
+
+async function rememberBlock(tx: Queryable, network: Network, block: ChainBlock): Promise<void> {
+  await tx.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent', [network.code, block.height, block.hash, block.parent])
+  await tx.query('delete from blocks where network = $1 and height < $2', [network.code, block.height - BLOCKS_KEPT])
+}
+
+/** Goes back to the last block that is still part of the chain and takes back what stood in the others. */
+async function walkBack(services: Services, { network, client }: Connected, scan: Scan, from: number): Promise<number> {
+  let height = from
+  let differs = false
+  for (;;) {
+    const known = await services.database.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, height])
+    if (!known) throw new Error(`${network.code}: a reorganisation goes back further than the ${BLOCKS_KEPT} blocks that are kept`)
+    const block = await client.block(height)
+    if (block && block.hash === known.hash) break
+    differs ||= block !== null
+    height--
+  }
+  // Heights that a lagging endpoint does not know yet are no reorganisation.
+  if (!differs) return from
+  await services.database.transaction(async (tx) => {
+    const gone = await tx.query<TransactionRow>(
+      `select t.* from transactions t join deposits d on d.transaction_id = t.id where d.network = $1 and d.block_height > $2 for update of t`, [network.code, height])
+    for (const row of gone) await revert(services, tx, row)
+    await tx.query(`update utxos set block_height = null, spendable = (origin = 'change') where network = $1 and block_height > $2`, [network.code, height])
+    await tx.query('delete from blocks where network = $1 and height > $2', [network.code, height])
+    await tx.query('update network_scans set height = $3 where network = $1 and lease_token = $2', [network.code, scan.lease_token, height])
+    await wake(tx, network.code)
+  })
+  services.log.warn({ network: network.code, from, to: height }, 'the chain was reorganised')
+  return height
+}
+
+/** Credits every deposit at or below the final height, and shows the others' confirmations. */
+async function creditReady(services: Services, network: Network, scanned: number, final: number): Promise<void> {
+  const rows = await services.database.query<TransactionRow & { block_height: string }>(
+    `select t.*, d.block_height::text from transactions t join deposits d on d.transaction_id = t.id
+     where t.network = $1 and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and d.block_height is not null`, [network.code])
+  for (const row of rows) {
+    const confirmations = scanned - Number(row.block_height) + 1
+    if (Number(row.block_height) > final) {
+      if (confirmations !== row.confirmations) await services.database.query('update transactions set confirmations = $2, updated_at = now() where id = $1', [row.id, confirmations])
+      continue
+    }
+    await services.database.transaction(async (tx) => {
+      const fresh = await tx.one<TransactionRow>(`select t.* from transactions t join deposits d on d.transaction_id = t.id where t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2 for update of t`, [row.id, row.block_height])
+      if (fresh) await credit(services, tx, fresh, confirmations)
+    })
+    services.environment.checkpoint('deposit.credited')
+  }
+}

@@ -1,0 +1,25 @@
+import type { Queryable } from '../database/pool.ts'
+import { post } from '../ledger/post.ts'
+import type { TransactionRow } from '../transactions/present.ts'
+import type { WalletRow } from '../wallets/present.ts'
+import { queueSweep } from './sweeps.ts'
+
+/** Coins that arrived before the wallet of their asset existed move from suspense to the new wallet. */
+export async function creditWaitingDeposits(tx: Queryable, subAccountId: string, wallet: WalletRow): Promise<void> {
+  const rows = await tx.query<TransactionRow & { address_kind: string }>(
+    `select t.*, c.kind address_kind from transactions t join chain_addresses c on c.network = t.network and c.address = t.destination_id
+     where t.kind = 'DEPOSIT' and t.sub_account_id = $1 and t.asset = $2 and t.wallet_id is null for update of t`, [subAccountId, wallet.asset])
+  for (const row of rows) {
+    await tx.query('update transactions set wallet_id = $2 where id = $1', [row.id, wallet.id])
+    if (row.state !== 'SUSPENSE') continue
+    const scope = { workspace: row.workspace_id, asset: row.asset }
+    const amount = BigInt(row.amount)
+    const unswept = row.address_kind === 'deposit'
+    await post(tx, 'deposit-assigned', row.id, [
+      { ...scope, kind: 'suspense', address: row.destination_id, amount: -amount },
+      { ...scope, wallet: wallet.id, kind: unswept ? 'unswept' : 'available', address: unswept ? row.destination_id : null, amount },
+    ])
+    await tx.query(`update transactions set state = 'CREDITED', updated_at = now() where id = $1`, [row.id])
+    if (unswept) await queueSweep(tx, { ...row, wallet_id: wallet.id, source_id: row.destination_id })
+  }
+}

@@ -1,0 +1,50 @@
+import type { Network } from '@custody/chains'
+import { ensureTank } from '../addresses/derive.ts'
+import type { Services } from '../services.ts'
+import type { Loop } from '../work/loop.ts'
+
+/** What a local gas tank is filled with on the network's first use: ten whole coins. */
+const LOCAL_FILL_WHOLE = 10n
+/** `low` below this: a hundredth of a coin. */
+const THRESHOLD_DIVISOR = 100n
+
+/** True where network fees are paid by the workspace's tank. */
+export function hasTank(network: Network): boolean {
+  return network.family === 'evm' || network.family === 'tron'
+}
+
+function oneCoin(services: Services, network: Network): bigint {
+  return 10n ** BigInt(services.registry.asset(network.native_asset)?.decimals ?? 18)
+}
+
+/** The amount a local tank will get on first use; 0 on mainnet. */
+export function firstFill(services: Services, network: Network): bigint {
+  return services.settings.network === 'local' ? LOCAL_FILL_WHOLE * oneCoin(services, network) : 0n
+}
+
+/** Makes the workspace's tank of a network; a local one is filled in the background from then on. */
+export async function ensureGasTank(services: Services, workspaceId: string, network: Network): Promise<void> {
+  if (!hasTank(network)) return
+  const address = await ensureTank(services, services.database, network, workspaceId)
+  await services.database.query(
+    `insert into gas_tanks (workspace_id, network, address, threshold, first_fill) values ($1, $2, $3, $4, $5) on conflict do nothing`,
+    [workspaceId, network.code, address, (oneCoin(services, network) / THRESHOLD_DIVISOR).toString(), firstFill(services, network).toString()])
+}
+
+/** Local chains only: pays new tanks their first fill. */
+export function fillTanksLoop(services: Services): Loop {
+  return {
+    name: 'fill tanks',
+    everyMs: 500,
+    async run() {
+      if (!services.devnet) return false
+      const tank = await services.database.one<{ id: string; network: string; address: string; first_fill: string }>(
+        'select id, network, address, first_fill::text from gas_tanks where first_fill > 0 and first_fill_hash is null limit 1')
+      if (!tank) return false
+      const network = services.networks.get(tank.network).network
+      const { hash } = await services.devnet({ command: 'fund', asset: network.native_asset, address: tank.address, amount: (BigInt(tank.first_fill) / oneCoin(services, network)).toString() })
+      await services.database.query('update gas_tanks set first_fill_hash = $2 where id = $1 and first_fill_hash is null', [tank.id, String(hash)])
+      return true
+    },
+  }
+}

@@ -1,0 +1,18 @@
+import { createAddress } from '../addresses/create-address.ts'
+import { listAddresses } from '../addresses/list-addresses.ts'
+import { postValidateAddress } from '../addresses/validate-address.ts'
+import { getAssets } from '../assets/list-assets.ts'
+import { getSupportedAssets } from '../assets/supported-assets.ts'
+import { listGasTanks } from '../gas-tanks/list-tanks.ts'
+import { createTransaction } from '../transactions/create-transaction.ts'
+import { listTransactions } from '../transactions/list-transactions.ts'
+import { readTransaction } from '../transactions/read-transaction.ts'
+import { createWallet, createWalletAlias } from '../wallets/create-wallet.ts'
+import { listWallets } from '../wallets/list-wallets.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** Every endpoint of the API. A new one is a file in its room and a line here. */
+export const endpoints: readonly Endpoint[] = [
+  getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, createAddress, listAddresses, postValidateAddress,
+  createTransaction, readTransaction, listTransactions, listGasTanks,
+]

@@ -1,0 +1,122 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { loadRegistry } from '@custody/chains'
+import { pino, type Logger } from 'pino'
+import { startEmbeddedPostgres } from '../database/embedded.ts'
+import { migrate } from '../database/migrate.ts'
+import { openDatabase, type Database } from '../database/pool.ts'
+import { scanLoop } from '../deposits/scanner.ts'
+import { requeueFailedSweeps } from '../deposits/sweeps.ts'
+import { systemEnvironment } from '../environment.ts'
+import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
+import { Callers } from '../http/callers.ts'
+import { buildServer } from '../http/server.ts'
+import { createMetrics } from '../metrics.ts'
+import { Networks } from '../networks/networks.ts'
+import { startOperatorServer } from '../operator/server.ts'
+import type { Services } from '../services.ts'
+import type { Settings } from '../settings.ts'
+import { WorkspaceKeys } from '../signing/keys.ts'
+import { SignerNodes } from '../signing/nodes.ts'
+import { transactionLoop } from '../transactions/steps.ts'
+import { runLoops, type Loop } from '../work/loop.ts'
+import { housekeepingLoop } from '../work/housekeeping.ts'
+import { devnetControl, devnetUrlOf, localEndpoints, platformIdentity, startLocal } from './local.ts'
+import { takeHome } from './home.ts'
+
+export interface RunningPlatform { port: number; services: Services; stop(): Promise<void> }
+
+const NODE_STATUS_TIMEOUT_MS = 1500
+
+/** Starts everything that the settings ask for, in the order in which it is needed. */
+export async function startPlatform(settings: Settings): Promise<RunningPlatform> {
+  const undo: (() => Promise<void> | void)[] = []
+  const log = pino({ level: process.env['CUSTODY_LOG_LEVEL'] ?? 'info', redact: ['*.token', '*.private_key', 'request.token'] }, pino.destination(2))
+  try {
+    return await start(settings, log, undo)
+  } catch (error) {
+    for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
+    throw error
+  }
+}
+
+async function start(settings: Settings, log: Logger, undo: (() => Promise<void> | void)[]): Promise<RunningPlatform> {
+  const environment = systemEnvironment()
+  const all = settings.role === 'all'
+  if (all) undo.push(takeHome(settings.home))
+  const local = settings.network === 'local'
+  const runtimeFile = join(settings.home, 'runtime.json')
+  const [postgres, chains] = await Promise.all([
+    all && settings.databaseUrl === null ? startEmbeddedPostgres(settings.home).then((started) => {
+      undo.push(() => started.stop())
+      return started
+    }) : null,
+    all && local ? startLocal(settings.home, log).then((started) => {
+      undo.push(async () => void await Promise.all(started.children.map((child) => child.stop())))
+      return started
+    }) : null,
+  ])
+  const databaseUrl = settings.databaseUrl ?? postgres?.url ?? (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url
+  // The embedded URL holds no secret: its socket is closed to other users.
+  if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
+  const database = openDatabase(databaseUrl, { onError: (error) => log.warn({ err: error.message }, 'a database connection was lost') })
+  undo.push(() => database.close())
+  const applied = await migrate(database)
+  if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
+  const registry = loadRegistry(settings.network)
+  const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
+  const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
+  const signers = new SignerNodes(process.env['CUSTODY_SIGNERS'] ?? platformIdentity(settings.home))
+  undo.push(() => signers.close())
+  const services: Services = {
+    settings, environment, database, registry, log, signers,
+    networks: new Networks(registry, endpoints, environment, fetch),
+    callers: new Callers(database, environment),
+    keys: new WorkspaceKeys(database, signers, settings.network),
+    metrics: createMetrics(),
+    devnet: devnetUrl ? devnetControl(devnetUrl) : null,
+    readiness: () => readiness(database, signers),
+  }
+  const controller = new AbortController()
+  let loops: Promise<void> = Promise.resolve()
+  if (all) {
+    // This home's workers were ours alone: leases of a killed run need not be waited for.
+    if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
+    if (postgres) await database.query('update network_scans set lease_until = null')
+    loops = runLoops(services, workLoops(services), controller.signal)
+    const operator = await startOperatorServer(services)
+    undo.push(() => operator.close())
+  }
+  const server = await buildServer(services)
+  const address = await server.listen({ port: settings.port, host: settings.host })
+  return {
+    port: Number(new URL(address).port),
+    services,
+    async stop() {
+      await server.close()
+      controller.abort()
+      await loops
+      for (const step of undo.reverse()) await step()
+    },
+  }
+}
+
+function workLoops(services: Services): Loop[] {
+  return [
+    transactionLoop(services),
+    ...services.networks.all().map((connected) => scanLoop(services, connected)),
+    fillTanksLoop(services),
+    housekeepingLoop(services),
+    { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueFailedSweeps).then(() => false) },
+  ]
+}
+
+/** Ready when POST /transaction would be accepted: the database answers. Nodes and chains may be away; transfers then wait. */
+async function readiness(database: Database, signers: SignerNodes): Promise<{ ready: boolean; checks: Record<string, string> }> {
+  const checks: Record<string, string> = {}
+  const ready = await database.query('select 1').then(() => true, () => false)
+  checks['database'] = ready ? 'ok' : 'cannot be reached'
+  const nodes = await Promise.all(signers.peers.map(({ node }) => signers.call(node, 'GET', '/status', undefined, NODE_STATUS_TIMEOUT_MS).then(() => true, () => false)))
+  nodes.forEach((up, at) => (checks[`signer_${signers.peers[at]?.node}`] = up ? 'ok' : 'cannot be reached'))
+  return { ready, checks }
+}

@@ -1,0 +1,28 @@
+import type { Queryable } from '../database/pool.ts'
+
+export type AccountKind = 'available' | 'reserved' | 'unswept' | 'tank' | 'tank_reserved' | 'float' | 'float_reserved' | 'suspense' | 'prepaid' | 'prepaid_reserved' | 'fees' | 'chain'
+
+/** One side of an entry. Amounts in the asset's smallest unit; positive raises the account. */
+export interface Posting { workspace: string; wallet?: string | null; asset: string; kind: AccountKind; address?: string | null; amount: bigint }
+
+/**
+ * Posts an entry once: the same (kind, reference) again does nothing and answers false.
+ * @throws a database error with code 23514 where an account would fall below zero
+ */
+export async function post(tx: Queryable, kind: string, reference: string, postings: readonly Posting[], options: { overdraw?: boolean } = {}): Promise<boolean> {
+  const rows = postings.filter((each) => each.amount !== 0n).map((each) => ({ ...each, wallet: each.wallet ?? null, address: each.address ?? null, amount: each.amount.toString() }))
+  const answer = await tx.one<{ done: boolean }>('select ledger_post($1, $2, $3, $4) done', [kind, reference, JSON.stringify(rows), options.overdraw ?? false])
+  return answer?.done ?? false
+}
+
+/** An account's balance, its row locked until the transaction ends. */
+export async function lockedBalance(tx: Queryable, account: Omit<Posting, 'amount'>): Promise<bigint> {
+  const row = await tx.one<{ balance: string }>(
+    'select balance::text from ledger_accounts where id = ledger_account($1, $2, $3, $4, $5) for update',
+    [account.workspace, account.wallet ?? null, account.asset, account.kind, account.address ?? null])
+  return BigInt(row?.balance ?? '0')
+}
+
+export async function emit(tx: Queryable, workspace: string, subAccount: string | null, type: string, payload: string): Promise<void> {
+  await tx.query('select emit_event($1, $2, $3, $4)', [workspace, subAccount, type, payload])
+}

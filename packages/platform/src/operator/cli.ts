@@ -1,0 +1,195 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { randomBytes } from 'node:crypto'
+import { OperatorError } from './command.ts'
+import { callPlatform, callSigner, localSigners } from './connect.ts'
+import { keygen } from './keygen.ts'
+import { sendRequest } from './request.ts'
+
+const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON object as the last line)
+
+  api-user create --workspace W --sub-account S --role full|read-only --public-key FILE [--rate-limit N]
+  api-user list [--workspace W]
+  api-user revoke --api-key KEY
+  keygen [--out FILE]                     an RSA-4096 pair: FILE (private) and FILE.pub
+  request METHOD PATH [BODY] --api-key KEY --key FILE [--url URL]
+                                          sends a signed request to the running platform
+  gas-tank list --workspace W
+  gas-tank address --workspace W --network ETH
+  gas-tank drain --workspace W --network ETH --to ADDRESS
+  devnet fund ASSET ADDRESS AMOUNT [--tag T]
+  devnet mine NETWORK N
+  devnet reorg NETWORK N
+  devnet fault NETWORK drop-answer|reject|lag|down|heal
+  audit                                   ledger against chains; exit 1 on any difference
+  signer status
+  signer refresh --workspace W            new shares of a workspace's keys
+  signer backup --node N --out FILE       a node's shares, encrypted to its recovery key
+  signer restore --node N --in FILE --recovery-secret FILE
+
+The platform is found through CUSTODY_HOME (default ./.custody).`
+
+type Values = Record<string, string | boolean | undefined>
+interface Outcome { result: Record<string, unknown>; text?: string; exitCode?: number }
+
+const home = resolve(process.env['CUSTODY_HOME'] ?? '.custody')
+
+function need(values: Values, option: string): string {
+  const value = values[option]
+  if (typeof value !== 'string' || value === '') throw new OperatorError(`--${option} is needed`)
+  return value
+}
+
+function readText(path: string, option: string): string {
+  if (!existsSync(path)) throw new OperatorError(`--${option}: there is no file ${path}`)
+  return readFileSync(path, 'utf8')
+}
+
+/** Tells every signer node on this machine; two must accept, and the rest are named. */
+async function tellSigners(command: string, body: Record<string, unknown>): Promise<string[]> {
+  const signers = localSigners(home)
+  const answers = await Promise.allSettled(signers.map((signer) => callSigner(signer, command, body)))
+  const problems = answers.flatMap((answer, at) => (answer.status === 'rejected' ? [`signer ${signers[at]?.node}: ${answer.reason instanceof Error ? answer.reason.message : String(answer.reason)}`] : []))
+  if (signers.length - problems.length < 2) throw new OperatorError(`fewer than two signer nodes accepted: ${problems.join('; ')}`)
+  return problems
+}
+
+async function createApiUser(values: Values): Promise<Outcome> {
+  const pem = readText(need(values, 'public-key'), 'public-key')
+  const created = await callPlatform(home, 'api-user create', {
+    workspace: need(values, 'workspace'), sub_account: need(values, 'sub-account'), role: need(values, 'role'), public_key_pem: pem, rate_limit: values['rate-limit'],
+  })
+  // The nodes believe only what their own operator tells them: whose key may move what.
+  const problems = await tellSigners('enrol', {
+    api_key: created['api_key'], public_key_pem: pem, role: created['role'], workspace: created['workspace'], sub_account: created['sub_account_index'],
+  }).catch(async (error: unknown) => {
+    await callPlatform(home, 'api-user revoke', { api_key: created['api_key'] })
+    throw error
+  })
+  for (const problem of problems) process.stderr.write(`warning: not enrolled everywhere yet: ${problem}\n`)
+  return { result: created, text: `API key ${String(created['api_key'])} (${String(created['role'])}) for ${String(created['workspace'])} / ${String(created['sub_account'])}` }
+}
+
+async function revokeApiUser(values: Values): Promise<Outcome> {
+  const result = await callPlatform(home, 'api-user revoke', { api_key: need(values, 'api-key') })
+  const problems = await tellSigners('revoke', { api_key: result['api_key'] })
+  for (const problem of problems) process.stderr.write(`warning: ${problem}\n`)
+  return { result, text: `API key ${String(result['api_key'])} is revoked` }
+}
+
+async function drain(values: Values): Promise<Outcome> {
+  const order = randomBytes(16).toString('hex')
+  const target = { workspace: need(values, 'workspace'), network: need(values, 'network'), to: need(values, 'to') }
+  await callPlatform(home, 'gas-tank address', target)
+  await tellSigners('drain', { workspace: target.workspace, network: target.network, to_address: target.to, order })
+  const started = await callPlatform(home, 'gas-tank drain', { ...target, order })
+  for (let count = 0; count < 240; count++) {
+    const state = await callPlatform(home, 'transaction', { id: started['id'] })
+    if (state['status'] === 'failed') throw new OperatorError(`the drain failed: ${String(state['failure_reason'])}`)
+    if (state['status'] === 'confirmed') return { result: { ...started, hash: state['hash'], status: 'confirmed' }, text: `${String(started['amount'])} ${String(started['asset'])} sent to ${String(started['to'])}: ${String(state['hash'])}` }
+    await new Promise((done) => setTimeout(done, 500))
+  }
+  return { result: { ...started, status: 'pending' }, text: `the drain ${String(started['id'])} is still pending` }
+}
+
+async function devnet(words: string[], values: Values): Promise<Outcome> {
+  const [action, first, second, third] = words
+  const inputs: Record<string, Record<string, unknown> | undefined> = {
+    fund: { command: 'fund', asset: first, address: second, amount: third, tag: values['tag'] ?? null },
+    mine: { command: 'mine', network: first, blocks: Number(second) },
+    reorg: { command: 'reorg', network: first, depth: Number(second) },
+    fault: { command: 'fault', network: first, mode: second },
+    info: { command: 'info' },
+  }
+  const input = Object.hasOwn(inputs, action ?? '') ? inputs[action as string] : undefined
+  if (!input) throw new OperatorError(`devnet: ${action ?? '(nothing)'} is not one of fund, mine, reorg, fault, info`)
+  const result = await callPlatform(home, 'devnet', input)
+  return { result, text: Object.entries(result).map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n') }
+}
+
+async function audit(): Promise<Outcome> {
+  const result = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: Record<string, string>[]; networks: Record<string, { addresses: number; coins: number }>; books: { entries: number } }
+  const looked = Object.entries(result.networks).map(([code, { addresses, coins }]) => `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`).join(', ')
+  const lines = result.differences.map((each) => `DIFFERENCE ${each['network']} ${each['workspace']} ${each['subject']} ${each['asset']}: books ${each['ledger']}, chain ${each['chain']}${each['note'] ? ` (${each['note']})` : ''}`)
+  return { result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}`, ...lines, result.ok ? 'the books agree with the chains' : `${lines.length} differences`].join('\n'), exitCode: result.ok ? 0 : 1 }
+}
+
+async function signer(words: string[], values: Values): Promise<Outcome> {
+  const signers = localSigners(home)
+  const pick = () => {
+    const found = signers.find(({ node }) => String(node) === need(values, 'node'))
+    if (!found) throw new OperatorError('--node: must be 1, 2 or 3')
+    return found
+  }
+  switch (words[0]) {
+    case 'status': {
+      const result = await callPlatform(home, 'signer status', {}) as { nodes: Record<string, unknown>[] }
+      return { result: { ...result }, text: result.nodes.map((node) => (node['error'] ? `signer ${String(node['node'])}: ${String(node['error'])}` : `signer ${String(node['node'])}: ready, ${String(node['keys'])} keys, record ${String((node['record'] as { height: number }).height)}`)).join('\n'), exitCode: result.nodes.every((node) => !node['error']) ? 0 : 1 }
+    }
+    case 'refresh': {
+      const first = signers[0]
+      if (!first) throw new OperatorError('no signer node is on this machine')
+      const result = await callSigner(first, 'refresh', values['workspace'] ? { workspace: values['workspace'] } : {}) as Record<string, unknown>
+      return { result, text: JSON.stringify(result) }
+    }
+    case 'backup': {
+      const result = await callSigner(pick(), 'backup', { file: resolve(need(values, 'out')) }) as Record<string, unknown>
+      return { result, text: `backup written to ${resolve(need(values, 'out'))}` }
+    }
+    case 'restore': {
+      const result = await callSigner(pick(), 'restore', { file: resolve(need(values, 'in')), recovery_secret_file: resolve(need(values, 'recovery-secret')) }) as Record<string, unknown>
+      return { result, text: JSON.stringify(result) }
+    }
+    default:
+      throw new OperatorError(`signer: ${words[0] ?? '(nothing)'} is not one of status, refresh, backup, restore`)
+  }
+}
+
+async function run(positionals: string[], values: Values): Promise<Outcome> {
+  const [group, action, ...rest] = positionals
+  switch (`${group ?? ''} ${action ?? ''}`.trim()) {
+    case 'api-user create': return createApiUser(values)
+    case 'api-user list': {
+      const result = await callPlatform(home, 'api-user list', { workspace: values['workspace'] }) as { api_users: Record<string, string>[] }
+      return { result: { ...result }, text: result.api_users.map((user) => `${user['api_key']}  ${user['role']}  ${user['workspace']} / ${user['sub_account']}${user['revoked_at'] ? '  revoked' : ''}`).join('\n') || 'no API users' }
+    }
+    case 'api-user revoke': return revokeApiUser(values)
+    case 'gas-tank list': {
+      const result = await callPlatform(home, 'gas-tank list', { workspace: need(values, 'workspace') }) as { gas_tanks: Record<string, unknown>[] }
+      return { result: { ...result }, text: result.gas_tanks.map((tank) => `${String(tank['network'])}  ${String(tank['balance'])} ${String(tank['asset'])}  ${String(tank['status'])}  ${String(tank['address'] ?? 'not used yet')}`).join('\n') }
+    }
+    case 'gas-tank address': {
+      const result = await callPlatform(home, 'gas-tank address', { workspace: need(values, 'workspace'), network: need(values, 'network') })
+      return { result, text: String(result['address']) }
+    }
+    case 'gas-tank drain': return drain(values)
+    case 'audit': return audit()
+    case 'keygen': return keygen(values)
+    default:
+  }
+  if (group === 'devnet') return devnet([action ?? '', ...rest], values)
+  if (group === 'signer') return signer([action ?? '', ...rest], values)
+  if (group === 'request') return sendRequest(home, positionals.slice(1), values)
+  throw new OperatorError(`unknown command: ${positionals.join(' ') || '(none)'}\n\n${HELP}`)
+}
+
+const STRINGS = ['workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount'] as const
+
+try {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, force: { type: 'boolean' }, ...Object.fromEntries(STRINGS.map((name) => [name, { type: 'string' as const }])) },
+  })
+  if (values.help || positionals.length === 0 || positionals[0] === 'help') process.stdout.write(`${HELP}\n`)
+  else {
+    const { result, text, exitCode } = await run(positionals, values as Values)
+    if (values.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+    else process.stdout.write(`${text ?? JSON.stringify(result, null, 2)}\n`)
+    process.exitCode = exitCode ?? 0
+  }
+} catch (error) {
+  process.stderr.write(`custody: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}
+

@@ -1,0 +1,58 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import type { NodePeer } from '../signing/nodes.ts'
+import { platformIdentity } from '../launch/local.ts'
+import { OperatorError } from './command.ts'
+
+const TIMEOUT_MS = 120_000
+
+function post(socketPath: string, path: string, body: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ socketPath, path, method: 'POST', timeout: TIMEOUT_MS, headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        try {
+          resolve({ status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown> })
+        } catch (error) {
+          reject(error as Error)
+        }
+      })
+    })
+    outgoing.on('error', reject)
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)))
+    outgoing.end(body)
+  })
+}
+
+/** Runs a command in the platform of a home. Throws OperatorError with the platform's own sentence. */
+export async function callPlatform(home: string, command: string, input: Record<string, unknown>): Promise<Record<string, unknown>> {
+  const file = join(home, 'operator.path')
+  const hint = `the platform does not run on ${home}: start it with "npm start", or set CUSTODY_HOME`
+  if (!existsSync(file)) throw new OperatorError(hint)
+  const answer = await post(readFileSync(file, 'utf8'), '/', JSON.stringify({ command, input })).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') throw new OperatorError(hint)
+    throw error
+  })
+  if (answer.status !== 200) throw new OperatorError(String(answer.body['error'] ?? `status ${answer.status}`))
+  return answer.body
+}
+
+/** Signer nodes whose own entrance is on this machine. */
+export function localSigners(home: string): NodePeer[] {
+  const file = join(process.env['CUSTODY_SIGNERS'] ?? platformIdentity(home), 'peers.json')
+  if (!existsSync(file)) throw new OperatorError(`there are no signer nodes at ${file}`)
+  return (JSON.parse(readFileSync(file, 'utf8')) as { nodes: NodePeer[] }).nodes.filter((node) => node.socket !== undefined)
+}
+
+/** Runs a command at a node's own entrance. */
+export async function callSigner(signer: NodePeer, command: string, body: Record<string, unknown>): Promise<unknown> {
+  const answer = await post(signer.socket as string, `/${command}`, JSON.stringify(body)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') throw new OperatorError(`signer ${signer.node} does not run`)
+    throw error
+  })
+  if (answer.status !== 200) throw new OperatorError(String(answer.body['message'] ?? answer.body['error'] ?? `status ${answer.status}`))
+  return answer.body
+}

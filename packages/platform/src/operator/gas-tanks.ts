@@ -1,0 +1,73 @@
+import { formatAmount, validateAddress } from '@custody/chains'
+import { stringifyJson } from '@custody/request-auth'
+import { ensureGasTank, hasTank } from '../gas-tanks/ensure-tank.ts'
+import { gasTanksOf } from '../gas-tanks/list-tanks.ts'
+import { lockedBalance, post } from '../ledger/post.ts'
+import type { Services } from '../services.ts'
+import { planFields } from '../transactions/steps/evm-plan.ts'
+import { OperatorError, type Command } from './command.ts'
+
+async function workspaceOf(services: Services, input: Record<string, unknown>): Promise<string> {
+  const row = await services.database.one<{ id: string }>('select id from workspaces where name = $1', [String(input['workspace'] ?? '')])
+  if (!row) throw new OperatorError(`--workspace: there is no workspace ${String(input['workspace'] ?? '')}`)
+  return row.id
+}
+
+function networkOf(services: Services, input: Record<string, unknown>) {
+  const code = String(input['network'] ?? '')
+  const found = services.networks.all().find(({ network }) => network.code === code)
+  if (!found || !hasTank(found.network)) {
+    throw new OperatorError(`--network: must be one of ${services.networks.all().filter(({ network }) => hasTank(network)).map(({ network }) => network.code).join(', ')}`)
+  }
+  return found.network
+}
+
+export const listTanks: Command = async (services, input) => JSON.parse(stringifyJson({ gas_tanks: await gasTanksOf(services, await workspaceOf(services, input)) })) as Record<string, unknown>
+
+export const tankAddress: Command = async (services, input) => {
+  const workspaceId = await workspaceOf(services, input)
+  const network = networkOf(services, input)
+  await ensureGasTank(services, workspaceId, network)
+  const row = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
+  return { network: network.code, address: row?.address }
+}
+
+/** Sends all that a tank holds to an address. The order was recorded at the signer nodes by the operator before. */
+export const drainTank: Command = async (services, input) => {
+  const workspaceId = await workspaceOf(services, input)
+  const network = networkOf(services, input)
+  const native = services.registry.asset(network.native_asset)
+  if (!native || network.family !== 'evm') throw new OperatorError(`--network: tanks of ${network.code} cannot be drained yet`)
+  const to = validateAddress(services.registry, native.asset_name, String(input['to'] ?? ''))
+  if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
+  const rates = await services.networks.evmFeeRates(network.code)
+  // The tip equals the maximum, so that the price is exact and nothing is left behind.
+  const price = rates.high.maxFeePerGas
+  const client = services.networks.evm(network.code)
+  return services.database.transaction(async (tx) => {
+    const tank = await tx.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
+    if (!tank) throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
+    const gas = await client.gasLimit({ asset: native, from: tank.address, to: to.address, amount: 0n })
+    const fee = gas * price
+    const balance = await lockedBalance(tx, { workspace: workspaceId, asset: native.asset_name, kind: 'tank' })
+    if (balance <= fee) throw new OperatorError(`the tank holds ${formatAmount(balance, native.decimals)} ${native.asset_name}, not more than the network fee of ${formatAmount(fee, native.decimals)}`)
+    const amount = balance - fee
+    const id = services.environment.uuid()
+    const scope = { workspace: workspaceId, asset: native.asset_name }
+    await post(tx, 'drain-reserve', id, [{ ...scope, kind: 'tank', amount: -balance }, { ...scope, kind: 'tank_reserved', amount: balance }])
+    await tx.query(
+      `insert into transactions (id, kind, workspace_id, asset, network, amount, fee, fee_asset, source_type, source_id, destination_type, destination_id, state, status, plan, next_run_at)
+       values ($1, 'DRAIN', $2, $3, $4, $5, $6, $3, 'GAS_TANK', $7, 'EXTERNAL', $8, 'QUEUED', 'pending', $9, now())`,
+      [id, workspaceId, native.asset_name, network.code, amount.toString(), fee.toString(), tank.address, to.address, JSON.stringify({
+        order: String(input['order']), reserved_fee: fee.toString(), ...planFields({ gas, fee: { maxFeePerGas: price, maxPriorityFeePerGas: price }, need: fee }),
+      })])
+    return { id, amount: formatAmount(amount, native.decimals), fee: formatAmount(fee, native.decimals), asset: native.asset_name, to: to.address }
+  })
+}
+
+/** State of a drain, for the command that waits for it. */
+export const transactionState: Command = async (services, input) => {
+  const row = await services.database.one<Record<string, unknown>>('select id, state, status, hash, failure_reason, last_error from transactions where id::text = $1', [String(input['id'] ?? '')])
+  if (!row) throw new OperatorError('there is no such transaction')
+  return row
+}

@@ -1,0 +1,19 @@
+import { generateKeyPair } from 'node:crypto'
+import { existsSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { OperatorError } from './command.ts'
+
+const generate = promisify(generateKeyPair)
+
+/** Makes an RSA-4096 pair: FILE holds the private key (mode 0600), FILE.pub the public one. Never overwrites. */
+export async function keygen(values: Record<string, string | boolean | undefined>): Promise<{ result: Record<string, unknown>; text: string }> {
+  const file = resolve(typeof values['out'] === 'string' ? values['out'] : 'custody-key.pem')
+  for (const path of [file, `${file}.pub`]) if (existsSync(path)) throw new OperatorError(`${path} exists already; name another file with --out`)
+  const { privateKey, publicKey } = await generate('rsa', {
+    modulusLength: 4096, publicExponent: 65_537, privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' },
+  })
+  writeFileSync(file, privateKey, { mode: 0o600, flag: 'wx' })
+  writeFileSync(`${file}.pub`, publicKey, { mode: 0o644, flag: 'wx' })
+  return { result: { private_key: file, public_key: `${file}.pub` }, text: `private key: ${file} (keep it secret)\npublic key:  ${file}.pub` }
+}

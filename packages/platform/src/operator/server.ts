@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { audit } from '../audit/audit.ts'
+import { ApiError } from '../errors.ts'
+import type { Services } from '../services.ts'
+import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
+import { OperatorError, type Command } from './command.ts'
+import { drainTank, listTanks, tankAddress, transactionState } from './gas-tanks.ts'
+
+const SOCKET_LENGTH_MAX = 100
+const BODY_BYTES_MAX = 1024 * 1024
+
+/** Where the operator's socket of a home is: in it, or below the temporary folder where the path would be too long. */
+export function operatorSocket(home: string): string {
+  const path = join(home, 'operator.sock')
+  return Buffer.byteLength(path) <= SOCKET_LENGTH_MAX ? path : join(tmpdir(), `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`, 'platform.sock')
+}
+
+const COMMANDS: Record<string, Command> = {
+  'api-user create': createApiUser,
+  'api-user list': listApiUsers,
+  'api-user revoke': revokeApiUser,
+  'gas-tank list': listTanks,
+  'gas-tank address': tankAddress,
+  'gas-tank drain': drainTank,
+  transaction: transactionState,
+  audit: async (services) => ({ ...await audit(services) }),
+  devnet: async (services, input) => {
+    if (!services.devnet) throw new OperatorError('the local chains exist only with CUSTODY_NETWORK=local')
+    try {
+      return await services.devnet(input)
+    } catch (error) {
+      throw new OperatorError(error instanceof Error ? error.message : String(error))
+    }
+  },
+  'signer status': async (services) => ({
+    nodes: await Promise.all(services.signers.peers.map(({ node }) => services.signers.call<Record<string, unknown>>(node, 'GET', '/status', undefined, 3000)
+      .catch((error: Error) => ({ node, ready: false, error: error.message })))),
+  }),
+}
+
+/** Opens the operator's entrance: HTTP on a Unix socket that only this user may open. */
+export async function startOperatorServer(services: Services): Promise<{ close(): Promise<void> }> {
+  const path = operatorSocket(services.settings.home)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  rmSync(path, { force: true })
+  const server: Server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= BODY_BYTES_MAX) chunks.push(chunk)
+    })
+    request.on('end', () => {
+      void answer(services, Buffer.concat(chunks).toString('utf8')).then(({ status, body }) => {
+        response.writeHead(status, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(body))
+      })
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, resolve)
+  })
+  chmodSync(path, 0o600)
+  writeFileSync(join(services.settings.home, 'operator.path'), path, { mode: 0o600 })
+  return {
+    close: () => new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    }),
+  }
+}
+
+async function answer(services: Services, text: string): Promise<{ status: number; body: Record<string, unknown> }> {
+  try {
+    const { command, input } = JSON.parse(text) as { command: string; input?: Record<string, unknown> }
+    const run = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
+    if (!run) throw new OperatorError(`unknown command ${command}`)
+    return { status: 200, body: await run(services, input ?? {}) }
+  } catch (error) {
+    if (error instanceof OperatorError || error instanceof ApiError) return { status: 400, body: { error: error.message } }
+    services.log.error({ err: error }, 'an operator command failed')
+    return { status: 500, body: { error: error instanceof Error ? error.message : String(error) } }
+  }
+}

@@ -1,0 +1,27 @@
+import type { Registry } from '@custody/chains'
+import type { Logger } from 'pino'
+import type { Database } from './database/pool.ts'
+import type { Environment } from './environment.ts'
+import type { Callers } from './http/callers.ts'
+import type { Metrics } from './metrics.ts'
+import type { Networks } from './networks/networks.ts'
+import type { Settings } from './settings.ts'
+import type { SignerNodes } from './signing/nodes.ts'
+import type { WorkspaceKeys } from './signing/keys.ts'
+
+/** What a handler or worker may use; made once at start. */
+export interface Services {
+  settings: Settings
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  callers: Callers
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  metrics: Metrics
+  log: Logger
+  readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>
+  /** Speaks to the local chains' control face; null on mainnet. */
+  devnet: ((command: Record<string, unknown>) => Promise<Record<string, unknown>>) | null
+}

@@ -1,0 +1,15 @@
+import type { SignedRequest } from '@custody/request-auth'
+import type { Services } from '../services.ts'
+
+const RECEIPT_TIMEOUT_MS = 5000
+
+/** Shows a request to all nodes and keeps their signed receipts with the transfer. Failures are only logged. */
+export async function collectReceipts(services: Services, transactionId: string, request: SignedRequest): Promise<void> {
+  const answers = await Promise.allSettled(services.signers.peers.map(({ node }) => services.signers.call<Record<string, unknown>>(node, 'POST', '/receipt', { request }, RECEIPT_TIMEOUT_MS)))
+  const receipts = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+  try {
+    if (receipts.length > 0) await services.database.query('update transactions set receipts = $2 where id = $1', [transactionId, JSON.stringify(receipts)])
+  } catch (error) {
+    services.log.warn({ err: error, transaction: transactionId }, 'receipts were not stored')
+  }
+}

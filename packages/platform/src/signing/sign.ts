@@ -1,0 +1,110 @@
+import type { SignedRequest } from '@custody/request-auth'
+import type { SignatureBytes, UnsignedTransaction } from '@custody/chains'
+import type { Services } from '../services.ts'
+import { NodeRefused, NodeUnavailable } from './nodes.ts'
+
+export type Purpose =
+  | { kind: 'pay'; request: SignedRequest; receipts?: unknown[] }
+  | { kind: 'sweep'; sub_account: number; asset: string; address_index: number }
+  | { kind: 'fuel'; for: Purpose; gas: string; max_fee_per_gas: string; l1_fee?: string }
+  | { kind: 'drain'; order: string }
+
+export interface SignOrder { workspace: string; purpose: Purpose; unsigned: UnsignedTransaction }
+
+export type SignOutcome =
+  | { kind: 'signed'; signatures: SignatureBytes[] }
+  /** Every pair that answered refused: the nodes' rules do not allow it. */
+  | { kind: 'refused'; code: string; message: string; body: Record<string, unknown> }
+  | { kind: 'unavailable'; message: string }
+
+const SIGN_TIMEOUT_MS = 20_000
+/** Refusals that time heals: a busy or restoring node, an earlier nonce that is still being signed, a budget of 24 hours. */
+const TRANSIENT = new Set(['TOO_BUSY', 'RESTORING', 'HEAD_WENT_BACK', 'BANNED', 'NONCE_GAP', 'BUDGET'])
+/** A pair with a node that failed lately is asked last for this long. */
+const PENALTY_MS = 30_000
+
+/** Chooses pairs of nodes and remembers which did not answer. */
+const penalties = new WeakMap<Services, Map<number, number>>()
+
+function pairs(services: Services): [number, number][] {
+  const nodes = services.signers.peers.map(({ node }) => node)
+  const known = penalties.get(services) ?? new Map<number, number>()
+  const cost = (node: number) => ((known.get(node) ?? 0) > services.environment.now() ? 1 : 0)
+  const all = nodes.flatMap((first) => nodes.filter((second) => second !== first).map((second): [number, number] => [first, second]))
+  // The start is spread by chance, so that load is shared; failed nodes come last.
+  const offset = (services.environment.bytes(1)[0] as number) % all.length
+  const turned = [...all.slice(offset), ...all.slice(0, offset)]
+  return turned.sort((a, b) => cost(a[0]) + cost(a[1]) - cost(b[0]) - cost(b[1]))
+}
+
+function penalise(services: Services, node: number): void {
+  const known = penalties.get(services) ?? new Map<number, number>()
+  known.set(node, services.environment.now() + PENALTY_MS)
+  penalties.set(services, known)
+}
+
+/** Asks pairs of nodes for the signatures of one unsigned transaction until one pair gives them. */
+export async function signOrder(services: Services, order: SignOrder): Promise<SignOutcome> {
+  let refused: NodeRefused | null = null
+  let unavailable = 'no signer node is configured'
+  const refusedBy = new Set<number>()
+  const failedPairs = new Set<string>()
+  let calls = 0
+  for (const [first, second] of pairs(services)) {
+    const name = [first, second].sort().join()
+    if (refusedBy.has(first) || failedPairs.has(name) || calls >= 4) continue
+    calls++
+    try {
+      const answer = await services.signers.call<{ signatures: { signature: string; recovery_id: number | null }[] }>(first, 'POST', '/sign', { ...order, partner: second }, SIGN_TIMEOUT_MS)
+      services.metrics.signatures.labels('signed').inc()
+      return { kind: 'signed', signatures: answer.signatures.map((each) => ({ signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id })) }
+    } catch (error) {
+      if (error instanceof NodeRefused && TRANSIENT.has(error.code)) {
+        unavailable = `signer ${first}: ${error.code}: ${error.message}`
+        failedPairs.add(name)
+      } else if (error instanceof NodeRefused) {
+        refused = error
+        refusedBy.add(first)
+      } else if (error instanceof NodeUnavailable) {
+        unavailable = error.message
+        failedPairs.add(name)
+        penalise(services, /partner|peer/i.test(error.message) ? second : first)
+      } else throw error
+    }
+  }
+  // One node alone may be wrong; what two refuse is refused.
+  if (refused && refusedBy.size >= 2) {
+    services.metrics.signatures.labels('refused').inc()
+    return { kind: 'refused', code: refused.code, message: refused.message, body: refused.body }
+  }
+  services.metrics.signatures.labels('unavailable').inc()
+  return { kind: 'unavailable', message: refused ? `signer ${refused.node} refuses (${refused.code}: ${refused.message}); no second node answered: ${unavailable}` : unavailable }
+}
+
+const VOID_TIMEOUT_MS = 5000
+const VOIDS_NEEDED = 2
+
+/**
+ * Voids a request at the nodes, so that nothing can be signed for it any more. Two must hold it before `failed` is shown.
+ * `signed`: hashes that were signed already, where a node knows of any.
+ */
+export async function voidRequest(services: Services, request: SignedRequest): Promise<{ held: number; enough: boolean; signed: string[] }> {
+  const ask = (node: number, force: boolean) => services.signers.call<{ voided?: boolean; signed_hashes?: string[] }>(node, 'POST', '/void', { request, force }, VOID_TIMEOUT_MS)
+  const answers = await Promise.allSettled(services.signers.peers.map(({ node }) => ask(node, false).catch((error: unknown) => {
+    const hashes = error instanceof NodeRefused && error.code === 'ALREADY_SIGNED' ? error.body['signed_hashes'] : null
+    // Signing was entered and never finished: voided at two nodes, no pair can finish it.
+    if (Array.isArray(hashes) && hashes.length === 0) return ask(node, true)
+    throw error
+  })))
+  let held = 0
+  const signed: string[] = []
+  for (const answer of answers) {
+    if (answer.status === 'fulfilled') {
+      if (answer.value.voided) held++
+      signed.push(...(answer.value.signed_hashes ?? []))
+    } else if (answer.reason instanceof NodeRefused && answer.reason.code === 'ALREADY_SIGNED') {
+      signed.push(...(answer.reason.body['signed_hashes'] as string[]))
+    }
+  }
+  return { held, enough: held >= VOIDS_NEEDED, signed }
+}

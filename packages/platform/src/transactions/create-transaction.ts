@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import { ChainError, formatAmount, parseAmount, utxo as utxoBuild, validateAddress, type Asset, type Network } from '@custody/chains'
+import { claimedNonceAndSubject, stringifyJson, transactionId } from '@custody/request-auth'
+import { findAsset } from '../assets/find-asset.ts'
+import { ApiError } from '../errors.ts'
+import { endpoint, type Reply } from '../http/endpoint.ts'
+import type { Services } from '../services.ts'
+import { collectReceipts } from '../signing/receipts.ts'
+import { findWallet } from '../wallets/find-wallet.ts'
+import { ensureOmnibus } from '../addresses/derive.ts'
+import { transactionBody, type TransactionBody } from './body.ts'
+import { estimateFee, feeRateInteger } from './estimate.ts'
+import { presentTransaction, transactionShape, type TransactionRow } from './present.ts'
+
+/** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
+export const createTransaction = endpoint({
+  method: 'POST', path: '/dac/v1/transaction', summary: 'Create an outgoing transfer', access: 'write',
+  body: transactionBody, response: transactionShape,
+  async handler({ services, caller, body, signed }) {
+    const { asset, network } = findAsset(services, body.asset)
+    const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
+    const payloadHash = hashPayload(body)
+    // Looked up before balance and every other check that time may change: a replay answers as the first did.
+    if (body.sequence_id !== undefined) {
+      const known = await services.database.one<{ response: string; payload_hash: string }>(
+        'select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [wallet.id, body.sequence_id])
+      if (known) return replay(known.response, known.payload_hash === payloadHash)
+    }
+    const { amount, destination, addressTag } = check(services, body, asset, network)
+    if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
+    const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
+    const source = await ensureOmnibus(services, services.database, network, owner)
+    const level = body.fee_level ?? null
+    const { fee, reserve } = await estimateFee(services, caller, wallet.id, { asset, network, amount, to: destination, feeRate: body.fee_rate ?? null, level })
+    const { nonce } = claimedNonceAndSubject(signed.token)
+    const now = new Date(services.environment.now())
+    const row: TransactionRow = {
+      id: transactionId(caller.apiKey, nonce), kind: 'WITHDRAWAL', workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: wallet.id,
+      parent_id: null, asset: asset.asset_name, network: network.code, amount: amount.toString(), fee: fee.toString(), fee_asset: asset.fee_asset,
+      source_type: 'INTERNAL', source_id: source, destination_type: 'EXTERNAL', destination_id: destination, address_tag: addressTag,
+      memo: body.memo ?? null, sequence_id: body.sequence_id ?? null, state: 'CREATED', status: 'pending', failure_reason: null, last_error: null,
+      hash: null, confirmations: 0, request: { api_key: caller.apiKey, ...signed }, receipts: [], plan: {}, fee_rate: body.fee_rate ?? null, fee_level: level,
+      created_at: now, updated_at: now, confirmed_at: null, attempts: 0, lease_token: null,
+    }
+    const response = stringifyJson(presentTransaction(row, services.registry))
+    let answer: { replayed: boolean; response: string; payload_hash?: string }
+    try {
+      const result = await services.database.one<{ result: typeof answer }>('select create_withdrawal($1) result', [JSON.stringify({
+        ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(), response,
+      })])
+      answer = (result as { result: typeof answer }).result
+    } catch (error) {
+      if ((error as { code?: string }).code === 'P0002') throw await insufficient(services, wallet.id, asset, amount, reserve)
+      throw error
+    }
+    services.environment.checkpoint('transaction.created')
+    if (answer.replayed) return replay(answer.response, answer.payload_hash === payloadHash)
+    // Shown to the nodes so that the request stays usable beyond its short life; nobody waits for it.
+    void collectReceipts(services, row.id, signed)
+    return { text: answer.response }
+  },
+})
+
+function replay(response: string, same: boolean): Reply {
+  return {
+    text: response,
+    headers: { 'idempotent-replayed': 'true', ...(same ? {} : { warning: '299 custody "sequence_id was used before with another payload; the first transfer is answered and nothing new was done"' }) },
+  }
+}
+
+/** What the transfer means, whatever its spelling; old clients' extra fields do not count. */
+function hashPayload({ type: _type, ts: _ts, ...body }: TransactionBody): string {
+  return createHash('sha256').update(JSON.stringify(body, Object.keys(body).sort())).digest('hex')
+}
+
+function check(services: Services, body: TransactionBody, asset: Asset, network: Network): { amount: bigint; destination: string; addressTag: string | null } {
+  let amount: bigint
+  try {
+    amount = parseAmount(body.amount, asset.decimals)
+  } catch (error) {
+    if (error instanceof ChainError) throw new ApiError('INVALID_AMOUNT', `amount: ${error.message}`, { field: 'amount' })
+    throw error
+  }
+  if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
+  if (amount >= 1n << 128n) throw new ApiError('INVALID_AMOUNT', 'amount: is too large', { field: 'amount' })
+  if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) throw new ApiError('INVALID_AMOUNT', `amount: is below the minimum of ${asset.min_withdrawal} ${asset.asset_name}`, { field: 'amount' })
+  const validation = validateAddress(services.registry, asset.asset_name, body.destination_address, body.address_tag ?? null)
+  if (!validation.valid) {
+    const field = /address_tag/.test(validation.reason) ? 'address_tag' : 'destination_address'
+    throw new ApiError('INVALID_ADDRESS', `${field}: ${validation.reason}`, { field })
+  }
+  if (network.family === 'utxo') {
+    const limit = utxoBuild.dustLimit(network.utxo as NonNullable<Network['utxo']>, utxoBuild.scriptOf(network, validation.address))
+    if (amount < limit) throw new ApiError('INVALID_AMOUNT', `amount: is below the dust limit of ${formatAmount(limit, asset.decimals)} ${asset.asset_name} for this kind of address`, { field: 'amount' })
+  }
+  if (network.family === 'evm' && asset.type === 'token' && validation.address === asset.contract_address) {
+    throw new ApiError('INVALID_ADDRESS', 'destination_address: is the token’s own contract; tokens sent there are lost', { field: 'destination_address' })
+  }
+  if (body.fee_rate !== undefined) {
+    if (body.fee_level !== undefined) throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+    checkFeeRate(body.fee_rate, network)
+  }
+  return { amount, destination: validation.address, addressTag: validation.address_tag }
+}
+
+function checkFeeRate(text: string, network: Network): void {
+  let rate: bigint
+  try {
+    rate = feeRateInteger(network, text)
+  } catch {
+    throw new ApiError('INVALID_REQUEST', `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${network.family === 'evm' ? 9 : 3} decimals`, { field: 'fee_rate' })
+  }
+  const floor = network.family === 'utxo' ? BigInt(network.utxo?.min_fee_rate ?? 1) * 1000n : 1n
+  if (rate < floor) throw new ApiError('INVALID_REQUEST', `fee_rate: is below the minimum that ${network.name} relays`, { field: 'fee_rate' })
+  // The smallest transfer costs 110 vbytes or 21,000 gas: a rate whose smallest fee passes the nodes' cap can never be signed.
+  const least = network.family === 'utxo' ? (rate * 110n) / 1000n : rate * 21_000n
+  if (least > BigInt(network.fee_cap)) throw new ApiError('INVALID_REQUEST', `fee_rate: exceeds the fee cap of the signer nodes for ${network.name}`, { field: 'fee_rate' })
+}
+
+async function insufficient(services: Services, walletId: string, asset: Asset, amount: bigint, reserve: bigint): Promise<ApiError> {
+  const row = await services.database.one<{ balance: string }>(`select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [walletId, asset.asset_name])
+  const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
+  const balance = BigInt(row?.balance ?? '0')
+  const fee = reserve > 0n ? ` plus a network fee of about ${show(reserve)}` : ''
+  return new ApiError('INSUFFICIENT_BALANCE', `amount: ${show(amount)}${fee} is more than the wallet's spendable balance of ${show(balance < 0n ? 0n : balance)}`, { field: 'amount' })
+}

@@ -1,0 +1,62 @@
+import { CHANGE_INDEX, ChainError, parseAmount, pathOf, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
+import { ensureChange } from '../addresses/derive.ts'
+import type { Caller } from '../http/endpoint.ts'
+import type { Queryable } from '../database/pool.ts'
+import type { Services } from '../services.ts'
+
+/** Gas of a token transfer where the chain cannot be asked. */
+const TOKEN_GAS = 65_000n
+const NATIVE_GAS = 21_000n
+/** sat/kvB where no estimate has ever been read. */
+const FALLBACK_RATE = 20_000n
+
+export type FeeLevel = 'low' | 'medium' | 'high'
+export const DEFAULT_LEVEL: FeeLevel = 'medium'
+
+/** Caller's fee rate in the chain's own integer: sat/kvB (UTXO) or wei per gas (EVM). Throws ChainError on surplus decimals. */
+export function feeRateInteger(network: Network, text: string): bigint {
+  return parseAmount(text, network.family === 'evm' ? 9 : 3)
+}
+
+/** Coins that a wallet may spend now. */
+export async function spendableCoins(database: Queryable, walletId: string, network: Network, subAccountIndex: number): Promise<utxoBuild.Utxo[]> {
+  const rows = await database.query<{ txid: string; vout: number; value: string; path_index: number; address: string }>(
+    `select txid, vout, value::text, path_index, address from utxos where wallet_id = $1 and spent_by is null and spendable
+     order by (origin = 'change' and block_height is null), value desc limit 2000`, [walletId])
+  return rows.map((row) => ({ txid: row.txid, vout: row.vout, value: BigInt(row.value), path: pathOf(network, subAccountIndex, row.path_index), address: row.address }))
+}
+
+/** Fee rate in sat/kvB: the caller's, else the level's, else a fallback while the chain cannot be reached. */
+export async function utxoRate(services: Services, network: Network, feeRate: string | null, level: FeeLevel | null): Promise<bigint> {
+  if (feeRate !== null) return feeRateInteger(network, feeRate)
+  return (await services.networks.utxoFeeRates(network.code))[level ?? DEFAULT_LEVEL]
+}
+
+export interface Estimate { /** Smallest native unit. */ fee: bigint; /** What the sender's wallet must hold beyond the amount. */ reserve: bigint }
+
+/** Network fee of a transfer, for the answer and the reservation. Never fails because a chain is away. */
+export async function estimateFee(services: Services, caller: Caller, walletId: string, o: { asset: Asset; network: Network; amount: bigint; to: string; feeRate: string | null; level: FeeLevel | null }): Promise<Estimate> {
+  const { network } = o
+  if (network.family === 'utxo') {
+    const rate = await utxoRate(services, network, o.feeRate, o.level).catch(() => FALLBACK_RATE)
+    const coins = await spendableCoins(services.database, walletId, network, caller.subAccountIndex)
+    const changeAddress = await ensureChange(services, services.database, network, { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
+    try {
+      const { fee } = utxoBuild.selectCoins(network, { utxos: coins, to: o.to, amount: o.amount, changeAddress, feeRate: rate })
+      return { fee, reserve: fee }
+    } catch (error) {
+      // Coins may be bound by transfers under way: one input and two outputs stand in for the real selection.
+      if (!(error instanceof ChainError) || error.code !== 'INSUFFICIENT') throw error
+      const scripts = [utxoBuild.scriptOf(network, o.to).length, utxoBuild.scriptOf(network, changeAddress).length]
+      const fee = (BigInt(utxoBuild.virtualSize(network.utxo as NonNullable<Network['utxo']>, Math.max(1, coins.length), scripts)) * rate) / 1000n
+      return { fee, reserve: fee }
+    }
+  }
+  const gas = o.asset.type === 'native' ? NATIVE_GAS : TOKEN_GAS
+  const price = o.feeRate !== null
+    ? feeRateInteger(network, o.feeRate)
+    : await services.networks.evmFeeRates(network.code).then((rates) => (rates[o.level ?? DEFAULT_LEVEL].maxFeePerGas + rates[o.level ?? DEFAULT_LEVEL].maxPriorityFeePerGas) / 2n, () => 0n)
+  return { fee: gas * price, reserve: 0n }
+}
+
+export { CHANGE_INDEX }

@@ -1,0 +1,59 @@
+import { formatAmount, type Registry } from '@custody/chains'
+import { z } from 'zod'
+import { exact } from '../http/schemas.ts'
+
+export type TransactionKind = 'WITHDRAWAL' | 'DEPOSIT' | 'SWEEP' | 'FUEL' | 'TANK_DEPOSIT' | 'DRAIN'
+
+/** A row of `transactions`. Amounts are decimal strings in the smallest unit. */
+export interface TransactionRow {
+  id: string; kind: TransactionKind; workspace_id: string; sub_account_id: string | null; wallet_id: string | null; parent_id: string | null
+  asset: string; network: string; amount: string; fee: string; fee_asset: string
+  source_type: string; source_id: string | null; destination_type: string; destination_id: string | null; address_tag: string | null
+  memo: string | null; sequence_id: string | null; state: string; status: 'pending' | 'confirmed' | 'failed'
+  failure_reason: string | null; last_error: string | null; hash: string | null; confirmations: number
+  request: { api_key: string; token: string; method: string; uri: string; body: string } | null
+  receipts: unknown[]; plan: Record<string, string | undefined>; fee_rate: string | null; fee_level: string | null
+  created_at: Date; updated_at: Date; confirmed_at: Date | null; attempts: number; lease_token: string | null
+}
+
+const TYPES: Record<TransactionKind, string> = { WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain' }
+
+/** Kinds by their public type, lower case. */
+export const KIND_OF_TYPE = new Map(Object.entries(TYPES).map(([kind, type]) => [type.toLowerCase(), kind as TransactionKind]))
+
+export const transactionShape = z.object({
+  id: z.string(), type: z.string(), hash: z.string().nullable(), asset: z.string(), amount: z.number(), fee: z.number(), fee_asset: z.string(),
+  source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(), address_tag: z.string().nullable(),
+  status: z.enum(['pending', 'confirmed', 'failed']), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable(),
+  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(),
+  created_at: z.string(), updated_at: z.string(), confirmed_at: z.string().nullable(),
+})
+
+/** The public shape of a transaction. `fee` is the estimate until it is confirmed. */
+export function presentTransaction(row: TransactionRow, registry: Registry) {
+  const decimals = registry.asset(row.asset)?.decimals ?? 0
+  const feeDecimals = registry.asset(row.fee_asset)?.decimals ?? 0
+  return {
+    id: row.id,
+    type: TYPES[row.kind],
+    hash: row.hash,
+    asset: row.asset,
+    amount: exact(formatAmount(BigInt(row.amount), decimals)),
+    fee: exact(formatAmount(BigInt(row.fee), feeDecimals)),
+    fee_asset: row.fee_asset,
+    source_type: row.source_type,
+    source_id: row.source_id,
+    destination_type: row.destination_type,
+    destination_id: row.destination_id,
+    address_tag: row.address_tag,
+    status: row.status,
+    sub_status: row.state,
+    confirmations: row.confirmations,
+    memo: row.memo,
+    sequence_id: row.sequence_id,
+    failure_reason: row.failure_reason,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+    confirmed_at: row.confirmed_at?.toISOString() ?? null,
+  }
+}

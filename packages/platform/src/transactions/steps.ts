@@ -1,0 +1,68 @@
+import type { Services } from '../services.ts'
+import { advance, claim, LeaseLost } from '../work/lease.ts'
+import type { Loop } from '../work/loop.ts'
+import { build } from './steps/build.ts'
+import { broadcast } from './steps/broadcast.ts'
+import { confirm } from './steps/confirm.ts'
+import { awaitFuel } from './steps/fuel.ts'
+import { queue } from './steps/queue.ts'
+import { sign } from './steps/sign.ts'
+import { voidAndFail } from './steps/fail.ts'
+import type { TransactionRow } from './present.ts'
+
+const CONCURRENCY = 16
+const RETRY_MIN_MS = 500
+const RETRY_MAX_MS = 30_000
+
+type Step = (services: Services, row: TransactionRow) => Promise<void>
+
+/** What is done next in each state of an outgoing transaction. */
+const STEPS: Record<string, Step> = {
+  CREATED: queue,
+  QUEUED: build,
+  FUELING: awaitFuel,
+  SIGNING: sign,
+  SIGNED: broadcast,
+  BROADCASTING: broadcast,
+  CONFIRMING: confirm,
+  VOIDING: voidAndFail,
+}
+
+/** One step of one leased transaction. An error leaves the state as it is and tries again later. */
+export async function runStep(services: Services, row: TransactionRow): Promise<void> {
+  const step = STEPS[row.state]
+  try {
+    if (!step) throw new Error(`state ${row.state} has no step`)
+    await step(services, row)
+    services.metrics.steps.labels(row.kind, row.state, 'done').inc()
+  } catch (error) {
+    services.metrics.steps.labels(row.kind, row.state, 'failed').inc()
+    if (error instanceof LeaseLost) return
+    const message = error instanceof Error ? error.message : String(error)
+    if (row.attempts === 1 || row.attempts % 20 === 0) services.log.warn({ transaction: row.id, state: row.state, attempts: row.attempts, err: message }, 'a step made no progress; it is tried again')
+    const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(10, row.attempts - 1))
+    await advance(services.database, row, { last_error: message.slice(0, 500), run_in_ms: pause }).catch(() => undefined)
+  }
+}
+
+/** The worker's loop: keeps up to 16 steps under way. */
+export function transactionLoop(services: Services): Loop {
+  const running = new Set<Promise<void>>()
+  return {
+    name: 'transactions',
+    everyMs: 100,
+    async run(signal) {
+      const free = CONCURRENCY - running.size
+      if (free > 0) {
+        for (const row of await claim(services, free)) {
+          const work = runStep(services, row).finally(() => running.delete(work))
+          running.add(work)
+        }
+      }
+      if (signal.aborted) await Promise.all(running)
+      if (running.size === 0) return false
+      await Promise.race([...running, services.environment.sleep(100, signal)])
+      return true
+    },
+  }
+}

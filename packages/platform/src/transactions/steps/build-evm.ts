@@ -1,0 +1,84 @@
+import { ChainError, decode, evm as evmBuild, formatAmount, type Asset, type Network } from '@custody/chains'
+import { lockedBalance } from '../../ledger/post.ts'
+import type { Services } from '../../services.ts'
+import { advance } from '../../work/lease.ts'
+import type { TransactionRow } from '../present.ts'
+import { planFields, planGas, planOf, reserveFuel, REVERT_ATTEMPTS_MAX, sourcePath, type GasPlan } from './evm-plan.ts'
+import { startFailing } from './fail.ts'
+
+const REVERT_RETRY_MS = 3000
+
+function assetOf(services: Services, row: TransactionRow): Asset {
+  const asset = services.registry.asset(row.asset)
+  if (!asset) throw new ChainError('ASSET', `asset ${row.asset} is not available`)
+  return asset
+}
+
+/** QUEUED: plans gas and price; transfers and sweeps take fuel from the tank, fuel and drains are built at once. */
+export async function buildEvm(services: Services, row: TransactionRow, network: Network): Promise<void> {
+  const asset = assetOf(services, row)
+  const known = planOf(row)
+  if ((row.kind === 'FUEL' || row.kind === 'DRAIN') && known) return buildAccountTransaction(services, row, network, known)
+  const amount = row.kind === 'SWEEP' ? await sweepAmount(services, row) : BigInt(row.amount)
+  if (amount === 0n) return services.database.transaction((tx) => startFailing(services, tx, row, 'nothing is left to sweep'))
+  const planned = await planGas(services, row, network, asset, amount)
+  if ('reverts' in planned) {
+    if (row.attempts < REVERT_ATTEMPTS_MAX) return advance(services.database, row, { last_error: planned.reverts, run_in_ms: REVERT_RETRY_MS })
+    return services.database.transaction((tx) => startFailing(services, tx, row, `the chain would refuse this transfer: ${planned.reverts}`))
+  }
+  const { plan } = planned
+  const worst = plan.gas * plan.fee.maxFeePerGas
+  if (worst > BigInt(network.fee_cap)) {
+    const native = services.registry.asset(network.native_asset) as Asset
+    return services.database.transaction((tx) => startFailing(services, tx, row, `a network fee of up to ${formatAmount(worst, native.decimals)} ${native.asset_name} exceeds the cap of ${formatAmount(BigInt(network.fee_cap), native.decimals)}`))
+  }
+
+  await services.database.transaction(async (tx) => {
+    const fuel = await reserveFuel(services, tx, row, network, plan)
+    if ('empty' in fuel) return startFailing(services, tx, row, fuel.empty)
+    await advance(tx, row, {
+      state: 'FUELING', fee: plan.gas * plan.fee.maxFeePerGas, last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null,
+      plan: { ...planFields(plan), fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() },
+    })
+  })
+  services.environment.checkpoint('transaction.fuel-reserved')
+}
+
+/** What a deposit address holds for its wallet. */
+async function sweepAmount(services: Services, row: TransactionRow): Promise<bigint> {
+  const found = await services.database.one<{ balance: string }>(
+    `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3`, [row.wallet_id, row.asset, row.source_id])
+  const balance = BigInt(found?.balance ?? '0')
+  return balance > 0n ? balance : 0n
+}
+
+/** → SIGNING. Takes the lowest free nonce under the account's lock and commits the unsigned bytes with it. */
+export async function buildAccountTransaction(services: Services, row: TransactionRow, network: Network, plan: GasPlan): Promise<void> {
+  const asset = assetOf(services, row)
+  const account = row.source_id as string
+  const path = await sourcePath(services.database, row, network)
+  const key = await services.keys.get(row.workspace_id, network.curve)
+  const mined = await services.networks.evm(network.code).nonce(account)
+  await services.database.transaction(async (tx) => {
+    await tx.query('insert into signing_accounts (network, address) values ($1, $2) on conflict do nothing', [network.code, account])
+    await tx.query('select 1 from signing_accounts where network = $1 and address = $2 for update', [network.code, account])
+    const amount = row.kind === 'SWEEP'
+      ? await lockedBalance(tx, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: account })
+      : BigInt(row.amount)
+    // A nonce whose transaction was given up before any signature is used again: a gap would stop everything behind it.
+    const free = await tx.one<{ nonce: string }>(
+      `select n::text nonce from generate_series($3::bigint, $3::bigint + 100000) n
+       where not exists (select 1 from chain_transactions c where c.network = $1 and c.account = $2 and c.nonce = n and c.state <> 'VOID') order by n limit 1`,
+      [network.code, account, mined.toString()])
+    const nonce = BigInt(free?.nonce as string)
+    const unsigned = evmBuild.buildTransfer(network, { asset, to: row.destination_id as string, amount, nonce, gas: plan.gas, fee: plan.fee, path })
+    const decoded = decode(services.registry, unsigned, key.at)
+    if (decoded.from[0] !== account) throw new Error('the derived address is not the source address')
+    await tx.query(
+      `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max) values ($1, $2, $3, 'BUILT', $4, $5, $6, $7)`,
+      [services.environment.uuid(), row.id, network.code, account, nonce.toString(), JSON.stringify(unsigned), decoded.fee_max.toString()])
+    await tx.query('update signing_accounts set next_nonce = greatest(next_nonce, $3) where network = $1 and address = $2', [network.code, account, (nonce + 1n).toString()])
+    await advance(tx, row, { state: 'SIGNING', last_error: null, run_in_ms: 0, ...(row.kind === 'SWEEP' ? { amount } : {}) })
+  })
+  services.environment.checkpoint('transaction.built')
+}

@@ -1,0 +1,59 @@
+import { stringifyJson } from '@custody/request-auth'
+import type { Queryable } from '../../database/pool.ts'
+import { emit, post } from '../../ledger/post.ts'
+import type { Services } from '../../services.ts'
+import { voidRequest } from '../../signing/sign.ts'
+import { advance } from '../../work/lease.ts'
+import { presentTransaction, type TransactionRow } from '../present.ts'
+
+/**
+ * Begins the end of a transaction that was never signed. A withdrawal is voided at the nodes before `failed`
+ * is shown, so that a hostile platform cannot use the request again after the caller has paid by other means.
+ */
+export async function startFailing(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
+  if (row.kind === 'WITHDRAWAL') return advance(tx, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
+  await finish(services, tx, row, reason)
+}
+
+/** VOIDING → FAILED, once two nodes hold the void. */
+export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
+  const { api_key: _, ...request } = row.request as NonNullable<TransactionRow['request']>
+  const outcome = await voidRequest(services, request)
+  if (outcome.signed.length > 0) {
+    // The nodes have signed for this request and this database does not know it: an old backup. Money may have moved.
+    services.log.error({ transaction: row.id, hashes: outcome.signed }, 'the signer nodes hold a signature that this database does not know; reconcile by hand')
+    return advance(services.database, row, { state: 'VOIDING', last_error: `signed already: ${outcome.signed.join(', ')}`, run_in_ms: 60_000 })
+  }
+  if (!outcome.enough) throw new Error(`only ${outcome.held} signer nodes hold the void; two are needed`)
+  await services.database.transaction((tx) => finish(services, tx, row, row.plan['reason'] ?? 'failed'))
+  services.environment.checkpoint('transaction.failed')
+}
+
+/** Gives every reservation back and ends the transaction. */
+async function finish(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
+  const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  const amount = BigInt(row.amount)
+  await tx.query(`update utxos set spent_by = null where spent_by in (select id from chain_transactions where transaction_id = $1 and state = 'BUILT')`, [row.id])
+  await tx.query(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state = 'BUILT'`, [row.id])
+  if (row.kind === 'WITHDRAWAL') {
+    const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
+    await post(tx, 'release', row.id, [{ ...account, kind: 'reserved', amount: -total }, { ...account, kind: 'available', amount: total }])
+  }
+  if (row.kind === 'WITHDRAWAL' || row.kind === 'SWEEP') {
+    const fuel = row.plan['fuel_id'] ? await tx.one<{ amount: string; settled: string | null }>(`select amount::text, plan->>'settled' settled from transactions where id = $1`, [row.plan['fuel_id']]) : undefined
+    const held = BigInt(row.plan['float_taken'] ?? '0') + (fuel?.settled === '1' ? BigInt(fuel.amount) : 0n)
+    const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
+    await post(tx, 'float-release', row.id, [{ ...scope, kind: 'float_reserved', amount: -held }, { ...scope, kind: 'float', amount: held }])
+  }
+  if (row.kind === 'FUEL' || row.kind === 'DRAIN') {
+    const fee = row.kind === 'FUEL' ? BigInt(row.plan['need'] ?? '0') : BigInt(row.plan['reserved_fee'] ?? '0')
+    const scope = { workspace: row.workspace_id, asset: row.asset }
+    await post(tx, 'release', row.id, [{ ...scope, kind: 'tank_reserved', amount: -(amount + fee) }, { ...scope, kind: 'tank', amount: amount + fee }])
+    if (row.parent_id) await tx.query('update transactions set next_run_at = now() where id = $1 and lease_token is null', [row.parent_id])
+  }
+  await advance(tx, row, { state: 'FAILED', status: 'failed', failure_reason: reason })
+  if (row.kind === 'WITHDRAWAL') {
+    const shown = presentTransaction({ ...row, state: 'FAILED', status: 'failed', failure_reason: reason }, services.registry)
+    await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(shown))
+  }
+}

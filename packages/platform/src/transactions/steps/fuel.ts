@@ -1,0 +1,21 @@
+import type { Services } from '../../services.ts'
+import { advance } from '../../work/lease.ts'
+import type { TransactionRow } from '../present.ts'
+import { buildAccountTransaction } from './build-evm.ts'
+import { planOf } from './evm-plan.ts'
+import { startFailing } from './fail.ts'
+
+/** FUELING: once the fuel is in a block, the transfer itself is built. */
+export async function awaitFuel(services: Services, row: TransactionRow): Promise<void> {
+  const plan = planOf(row)
+  if (!plan) throw new Error('FUELING without a plan')
+  const fuelId = row.plan['fuel_id']
+  if (fuelId) {
+    const fuel = await services.database.one<{ status: string; failure_reason: string | null; settled: string | null }>(
+      `select status, failure_reason, plan->>'settled' settled from transactions where id = $1`, [fuelId])
+    if (!fuel) throw new Error('fuel of this transfer is missing')
+    if (fuel.status === 'failed') return services.database.transaction((tx) => startFailing(services, tx, row, `its fuel failed: ${fuel.failure_reason ?? 'unknown'}`))
+    if (fuel.settled !== '1') return advance(services.database, row, { run_in_ms: null })
+  }
+  await buildAccountTransaction(services, row, services.networks.get(row.network).network, plan)
+}

@@ -1,0 +1,94 @@
+import { stringifyJson } from '@custody/request-auth'
+import { queueSweep } from '../../deposits/sweeps.ts'
+import type { Queryable } from '../../database/pool.ts'
+import { emit, post, type Posting } from '../../ledger/post.ts'
+import type { Services } from '../../services.ts'
+import { advance } from '../../work/lease.ts'
+import { presentTransaction, type TransactionRow } from '../present.ts'
+import type { ChainRow } from './confirm.ts'
+
+/** What the fuel of a transfer leaves at its address goes from reserved to float, less the fee that was paid. */
+export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): Posting[] {
+  const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
+  return [
+    { ...scope, kind: 'float_reserved', amount: -held },
+    { ...scope, kind: 'float', amount: held - fee },
+    { workspace: row.workspace_id, asset: row.fee_asset, kind: 'chain', amount: fee },
+  ]
+}
+
+/** Fuel is booked when it is in a block, for the transfer waits for it; its bytes stay valid if the block goes. */
+export async function settleFuel(tx: Queryable, row: TransactionRow, chain: ChainRow, fee: bigint, succeeded: boolean): Promise<void> {
+  const scope = { workspace: row.workspace_id, asset: row.asset }
+  const fuel = BigInt(row.amount)
+  const reserved = fuel + BigInt(chain.fee_max)
+  const moved = succeeded ? fuel : 0n
+  const done = await post(tx, 'fuel', row.id, [
+    { ...scope, kind: 'tank_reserved', amount: -reserved },
+    { ...scope, kind: 'float_reserved', address: row.destination_id, amount: moved },
+    { ...scope, kind: 'chain', amount: fee },
+    { ...scope, kind: 'tank', amount: reserved - moved - fee },
+  ])
+  if (!done) return
+  if (succeeded) await tx.query(`update transactions set plan = plan || '{"settled":"1"}' where id = $1`, [row.id])
+  await tx.query(`update transactions set next_run_at = now() where id = $1 and lease_token is null`, [row.parent_id])
+}
+
+/** The final entry of a transaction, with its real fee, and its public end. */
+export async function settle(services: Services, tx: Queryable, row: TransactionRow, o: { fee: bigint; succeeded: boolean; confirmations: number }): Promise<void> {
+  const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  const amount = BigInt(row.amount)
+  const family = services.networks.get(row.network).family
+  const held = BigInt(row.plan['need'] ?? '0')
+  switch (row.kind) {
+    case 'WITHDRAWAL':
+      if (family === 'utxo') {
+        const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
+        await post(tx, 'settle', row.id, [
+          { ...account, kind: 'reserved', amount: -total },
+          { ...account, wallet: null, kind: 'chain', amount: amount + o.fee },
+          { ...account, kind: 'available', amount: total - amount - o.fee },
+        ])
+      } else {
+        await post(tx, 'settle', row.id, [
+          { ...account, kind: 'reserved', amount: -amount },
+          o.succeeded ? { ...account, wallet: null, kind: 'chain', amount } : { ...account, kind: 'available', amount },
+          ...floatPostings(row, held, o.fee),
+        ])
+      }
+      break
+    case 'SWEEP':
+      await post(tx, 'settle', row.id, [
+        ...(o.succeeded ? [{ ...account, kind: 'unswept' as const, address: row.source_id, amount: -amount }, { ...account, kind: 'available' as const, amount }] : []),
+        ...floatPostings(row, held, o.fee),
+      ])
+      if (o.succeeded) {
+        await tx.query(
+          `update transactions set state = 'SWEPT', updated_at = now() where kind = 'DEPOSIT' and wallet_id = $1 and destination_id = $2 and state = 'CREDITED'`, [row.wallet_id, row.source_id])
+      }
+      break
+    case 'DRAIN': {
+      const reserved = amount + BigInt(row.plan['reserved_fee'] ?? '0')
+      await post(tx, 'settle', row.id, [
+        { workspace: row.workspace_id, asset: row.asset, kind: 'tank_reserved', amount: -reserved },
+        { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount: (o.succeeded ? amount : 0n) + o.fee },
+        { workspace: row.workspace_id, asset: row.asset, kind: 'tank', amount: reserved - (o.succeeded ? amount : 0n) - o.fee },
+      ])
+      break
+    }
+    case 'FUEL': // booked at inclusion
+      break
+    default:
+      throw new Error(`${row.kind} is not settled here`)
+  }
+  const confirmedAt = new Date(services.environment.now())
+  const outcome = o.succeeded
+    ? { state: 'CONFIRMED', status: 'confirmed' as const, confirmed_at: confirmedAt }
+    : { state: 'REVERTED', status: 'failed' as const, failure_reason: 'the chain executed the transaction and reverted it; the amount is back, the network fee was spent' }
+  await advance(tx, row, { ...outcome, fee: o.fee, confirmations: o.confirmations, last_error: null })
+  if (row.kind === 'SWEEP') await queueSweep(tx, row)
+  if (row.kind === 'WITHDRAWAL') {
+    const shown = presentTransaction({ ...row, ...outcome, fee: o.fee.toString(), confirmations: o.confirmations, confirmed_at: o.succeeded ? confirmedAt : null, failure_reason: outcome.failure_reason ?? null }, services.registry)
+    await emit(tx, row.workspace_id, row.sub_account_id, o.succeeded ? 'transaction.confirmed' : 'transaction.failed', stringifyJson(shown))
+  }
+}

@@ -1,0 +1,41 @@
+import { assemble, decode, type UnsignedTransaction } from '@custody/chains'
+import type { Services } from '../../services.ts'
+import { signOrder } from '../../signing/sign.ts'
+import { advance } from '../../work/lease.ts'
+import type { TransactionRow } from '../present.ts'
+import { startFailing } from './fail.ts'
+import { purposeOf } from './purpose.ts'
+
+/** The nodes' clocks move on and peers come back: how soon signing is tried again. */
+const UNAVAILABLE_RETRY_MS = 2000
+
+/** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
+export async function sign(services: Services, row: TransactionRow): Promise<void> {
+  const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction }>(
+    `select id, unsigned from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
+  if (!built) throw new Error('SIGNING without an unsigned transaction')
+  const workspace = (await services.database.one<{ name: string }>('select name from workspaces where id = $1', [row.workspace_id]))?.name as string
+  const outcome = await signOrder(services, { workspace, purpose: await purposeOf(services, row), unsigned: built.unsigned })
+  if (outcome.kind === 'unavailable') {
+    if (row.attempts === 1) services.log.warn({ transaction: row.id, reason: outcome.message }, 'signing waits for the signer nodes')
+    return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+  }
+  if (outcome.kind === 'refused') {
+    services.log.error({ transaction: row.id, code: outcome.code, reason: outcome.message }, 'the signer nodes refuse')
+    return services.database.transaction((tx) => startFailing(services, tx, row, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`))
+  }
+  const key = await services.keys.get(row.workspace_id, services.networks.get(row.network).network.curve)
+  // Assembled and verified here as well: what one node answers is not believed.
+  const signed = assemble(services.registry, built.unsigned, outcome.signatures, key.at)
+  const decoded = decode(services.registry, built.unsigned, key.at)
+  await services.database.transaction(async (tx) => {
+    await tx.query(`update chain_transactions set state = 'SIGNED', signed = $2, hash = $3 where id = $1 and state = 'BUILT'`, [built.id, signed.raw, signed.hash])
+    if (decoded.change && built.unsigned.change) {
+      await tx.query(
+        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable) values ($1, $2, $3, $4, $5, $6, $7, 'change', true) on conflict do nothing`,
+        [row.network, signed.hash, built.unsigned.change.output, decoded.change.address, row.wallet_id, decoded.change.amount.toString(), built.unsigned.change.path[2]])
+    }
+    await advance(tx, row, { state: 'SIGNED', last_error: null, run_in_ms: 0 })
+  })
+  services.environment.checkpoint('transaction.signed')
+}

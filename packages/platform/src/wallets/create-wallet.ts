@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { ensureChange, ensureOmnibus } from '../addresses/derive.ts'
+import { findAsset } from '../assets/find-asset.ts'
+import { ApiError } from '../errors.ts'
+import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { assetName } from '../http/schemas.ts'
+import { creditWaitingDeposits } from '../deposits/waiting.ts'
+import { presentWallet, walletShape, type WalletRow } from './present.ts'
+
+/** Creates the one wallet of an asset in the caller's sub-account. */
+const definition = (path: string) => endpoint({
+  method: 'POST', path, summary: 'Create a wallet', access: 'write',
+  body: z.strictObject({ asset: assetName }), response: walletShape,
+  async handler({ services, caller, body }) {
+    const { asset, network } = findAsset(services, body.asset)
+    const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
+    // Asked for before the transaction: the nodes may need seconds to make a key.
+    await services.keys.get(caller.workspaceId, network.curve)
+    const row = await services.database.transaction(async (tx) => {
+      const created = await tx.one<WalletRow>(
+        `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) on conflict do nothing
+         returning id, asset, status, created_at, network`, [caller.workspaceId, caller.subAccountId, asset.asset_name, network.code])
+      if (!created) {
+        const existing = await tx.one<WalletRow>('select id from wallets where sub_account_id = $1 and asset = $2', [caller.subAccountId, asset.asset_name])
+        throw new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${existing?.id})`, { field: 'asset', details: { wallet_id: existing?.id } })
+      }
+      await ensureOmnibus(services, tx, network, owner)
+      if (network.family === 'utxo') await ensureChange(services, tx, network, owner)
+      await creditWaitingDeposits(tx, caller.subAccountId, created)
+      await tx.query(`select emit_event($1, $2, 'wallet.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentWallet(created))])
+      return created
+    })
+    await ensureGasTank(services, caller.workspaceId, network)
+    return { body: presentWallet(row) }
+  },
+})
+
+export const createWallet = definition('/dac/v1/create-wallet')
+export const createWalletAlias = definition('/dac/v1/wallet')

@@ -1,0 +1,24 @@
+import { formatAmount } from '@custody/chains'
+import { z } from 'zod'
+import { findAsset } from '../assets/find-asset.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { assetName, exact } from '../http/schemas.ts'
+import { presentWallet, walletShape, type WalletRow } from './present.ts'
+
+/** Wallets of one asset with what can be sent (`balance`) and all that is held on chain (`omnibus_balance`). */
+export const listWallets = endpoint({
+  method: 'GET', path: '/dac/v1/wallets', summary: 'List wallets of an asset', access: 'read',
+  query: z.strictObject({ asset: assetName }),
+  response: z.array(walletShape.extend({ balance: z.number(), omnibus_balance: z.number() })),
+  async handler({ services, caller, query }) {
+    const { asset } = findAsset(services, query.asset)
+    const rows = await services.database.query<WalletRow & { available: string; held: string }>(
+      `select w.id, w.asset, w.status, w.created_at, w.network,
+         coalesce(sum(a.balance) filter (where a.kind = 'available'), 0)::text available,
+         coalesce(sum(a.balance) filter (where a.kind in ('available', 'reserved', 'unswept')), 0)::text held
+       from wallets w left join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset
+       where w.sub_account_id = $1 and w.asset = $2 group by w.id`, [caller.subAccountId, asset.asset_name])
+    const amount = (text: string) => exact(formatAmount(BigInt(text) < 0n ? 0n : BigInt(text), asset.decimals))
+    return { body: rows.map((row) => ({ ...presentWallet(row), balance: amount(row.available), omnibus_balance: amount(row.held) })) }
+  },
+})
