@@ -1,0 +1,99 @@
+// npm test                    every test
+// npm test -- NAME…           the files whose path contains one of the names
+// npm test -- --long          the long ones too (*.long.test.ts, test/long/); a long file that is named runs as well
+// npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
+//
+// Tests run two files at a time. End-to-end tests (*.e2e.test.ts) start whole platforms: they run after the
+// others, one at a time. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails.
+// The last lines are node:test's totals over everything that ran.
+import { basename, join, sep } from 'node:path'
+import { compose } from 'node:stream'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { fileURLToPath } from 'node:url'
+import { root, underPinnedNode } from './pinned-node.mjs'
+
+const CONCURRENCY = 2
+const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
+
+await underPinnedNode(fileURLToPath(import.meta.url))
+// Not a static import: Node 20, which may have started this file, has no globSync.
+const { globSync } = await import('node:fs')
+
+const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'))
+const forwarded = flags.filter((flag) => flag.startsWith('--test-'))
+const unknown = flags.find((flag) => flag !== '--long' && !forwarded.includes(flag))
+if (unknown) {
+  console.error(`Unknown option ${unknown}. Usage: npm test -- [--long] [--test-name-pattern=…] [NAME…]`)
+  process.exit(1)
+}
+
+const isLong = (file) => /\.long\./.test(basename(file)) || file.includes('test/long/')
+const all = globSync(['packages/*/{test,src}/**/*.test.ts', 'packages/*/test/long/*.ts', 'test/**/*.test.ts', 'test/long/*.ts'], {
+  cwd: root, exclude: (path) => basename(String(path)) === 'node_modules',
+}).map((file) => file.split(sep).join('/'))
+const files = [...new Set(all)].sort().filter((file) => {
+  if (names.length > 0 && !names.some((name) => file.includes(name))) return false
+  // A package's name alone does not start its long tests: `threshold` means the usual ones.
+  return !isLong(file) || flags.includes('--long') || names.some((name) => name.includes('long') || basename(file).includes(name))
+})
+if (files.length === 0) {
+  console.error(names.length === 0 ? 'There are no test files.' : `No test file has ${names.map((name) => `"${name}"`).join(' or ')} in its path.`)
+  const rooms = [...new Set(all.map((file) => file.split('/').slice(0, file.startsWith('packages/') ? 2 : 1).join('/')))]
+  console.error(`Tests are in: ${rooms.join(', ')}`)
+  process.exit(1)
+}
+
+const isEndToEnd = (file) => file.endsWith('.e2e.test.ts')
+const phases = [
+  { files: files.filter((file) => !isEndToEnd(file)), concurrency: CONCURRENCY },
+  { files: files.filter(isEndToEnd), concurrency: 1 },
+].filter((phase) => phase.files.length > 0)
+
+const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
+const started = performance.now()
+const totals = new Map()
+
+/** Runs one file in a process of its own. Its totals are kept back and added up; its events come as one piece. */
+async function runFile(file) {
+  const events = []
+  const deadline = new AbortController()
+  const timer = setTimeout(() => deadline.abort(), FILE_TIMEOUT_MS)
+  const stream = run({ files: [join(root, file)], cwd: root, execArgv: forwarded, signal: deadline.signal })
+  try {
+    for await (const event of stream) {
+      const total = event.type === 'test:diagnostic' && event.data.nesting === 0 && event.data.file === undefined ? TOTAL.exec(event.data.message) : null
+      if (total) totals.set(total[1], (totals.get(total[1]) ?? 0) + Number(total[2]))
+      else if (event.type !== 'test:summary') events.push(event)
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+  if (deadline.signal.aborted) console.error(`${file}: killed, for it did not end within ${FILE_TIMEOUT_MS / 1000} s`)
+  return events
+}
+
+/** Events of all files as of one run, file by file as they end. */
+async function* events() {
+  for (const phase of phases) {
+    const waiting = [...phase.files]
+    const running = []
+    while (waiting.length > 0 || running.length > 0) {
+      while (waiting.length > 0 && running.length < phase.concurrency) {
+        const entry = { result: runFile(waiting.shift()) }
+        entry.done = entry.result.then(() => entry)
+        running.push(entry)
+      }
+      const ended = await Promise.race(running.map((entry) => entry.done))
+      running.splice(running.indexOf(ended), 1)
+      yield* await ended.result
+    }
+  }
+}
+
+for await (const text of compose(events, new spec())) process.stdout.write(text)
+totals.set('duration_ms', performance.now() - started)
+for (const [name, value] of totals) console.log(`ℹ ${name} ${value}`)
+const failed = (totals.get('fail') ?? 1) + (totals.get('cancelled') ?? 0) > 0
+process.exit(failed ? 1 : 0)
