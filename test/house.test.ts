@@ -1,0 +1,201 @@
+// The plan of the house, kept by reading it: which room may know which, what may be shipped, what may not be committed.
+import assert from 'node:assert/strict'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { importsIn } from './imports.ts'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const LINES_MAX = 600
+/** Folders that hold nothing of ours. */
+const FOREIGN = new Set(['node_modules', 'target', '.git', '.custody', 'dist', 'coverage'])
+
+function find(pattern: string | string[]): string[] {
+  return globSync(pattern, { cwd: root, exclude: (path) => FOREIGN.has(path.split('/').at(-1) as string) }).sort()
+}
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const json = <T>(path: string) => JSON.parse(read(path)) as T
+
+interface Package { name: string; folder: string; private?: boolean; license?: string; dependencies?: Record<string, string>; devDependencies?: Record<string, string>; optionalDependencies?: Record<string, string>; peerDependencies?: Record<string, string> }
+const packages = find('packages/*/package.json').map((path) => ({ ...json<Package>(path), folder: dirname(path) }))
+const rooms = packages.map((each) => each.folder.split('/')[1] as string)
+const modules = find('packages/*/{src,test,bench,scripts}/**/*.{ts,tsx,mts,js,mjs,jsx}')
+const importsOf = new Map(modules.map((path) => [path, importsIn(read(path)).map((each) => each.specifier)]))
+
+/** The room a specifier leads to, where it leads out of its own. */
+function roomOf(from: string, specifier: string): string | null {
+  const own = from.split('/')[1] as string
+  const scoped = /^@custody\/([^/]+)/.exec(specifier)?.[1]
+  if (scoped !== undefined) return scoped === own ? null : scoped
+  if (!specifier.startsWith('.')) return null
+  const target = relative(root, resolve(root, dirname(from), specifier)).split('/')
+  return target[0] === 'packages' && target[1] !== own ? (target[1] as string) : null
+}
+
+/** room → rooms it must never know. `*`: any of ours. */
+const NEVER: Record<string, string[]> = {
+  platform: ['threshold'],
+  signer: ['platform'],
+  chains: ['*'],
+  threshold: ['*'],
+  'request-auth': ['*'],
+  devnet: ['chains'],
+}
+
+const isForbidden = (from: string, to: string) => NEVER[from]?.some((each) => each === to || (each === '*' && to !== from)) ?? false
+
+test('every room of the plan is there', () => {
+  for (const room of Object.keys(NEVER)) assert.ok(rooms.includes(room), `packages/${room} is missing`)
+  assert.ok(modules.length > 50, 'the modules were not found')
+  assert.ok(importsOf.get('packages/chains/src/families.ts')?.includes('./derivation.ts'), 'imports are not read')
+})
+
+test('no room imports one it must never know', () => {
+  const offenders = [...importsOf].flatMap(([path, specifiers]) => specifiers.flatMap((specifier) => {
+    const to = roomOf(path, specifier)
+    return to !== null && isForbidden(path.split('/')[1] as string, to) ? [`${path} imports ${specifier}`] : []
+  }))
+  assert.deepEqual(offenders, [])
+})
+
+test('no package.json names a room that its own must never know', () => {
+  const offenders = packages.flatMap((each) => {
+    const named = Object.keys({ ...each.dependencies, ...each.devDependencies, ...each.optionalDependencies, ...each.peerDependencies })
+    const own = each.folder.split('/')[1] as string
+    return named.flatMap((name) => (name.startsWith('@custody/') && isForbidden(own, name.slice('@custody/'.length)) ? [`${each.name} depends on ${name}`] : []))
+  })
+  assert.deepEqual(offenders, [])
+})
+
+test('a room reaches another through its package name, never through its folders', () => {
+  const offenders = [...importsOf].flatMap(([path, specifiers]) => (
+    path.split('/')[2] === 'src' ? specifiers.filter((specifier) => specifier.startsWith('.') && roomOf(path, specifier) !== null).map((specifier) => `${path} imports ${specifier}`) : []))
+  assert.deepEqual(offenders, [])
+})
+
+test('what a source file imports stands in its own package.json', () => {
+  const offenders = [...importsOf].flatMap(([path, specifiers]) => {
+    if (path.split('/')[2] !== 'src' || path.endsWith('.test.ts')) return []
+    const own = packages.find((each) => path.startsWith(`${each.folder}/`)) as Package
+    const known = new Set(Object.keys({ ...own.dependencies, ...own.optionalDependencies, ...own.peerDependencies }))
+    return specifiers.flatMap((specifier) => {
+      if (specifier.startsWith('.') || specifier.startsWith('node:')) return []
+      const name = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
+      return known.has(name) || name === own.name ? [] : [`${path} imports ${name}`]
+    })
+  })
+  assert.deepEqual(offenders, [])
+})
+
+// Types may point both ways: they are erased. What runs may not.
+test('no module imports itself in a circle', () => {
+  const state = new Map<string, 'open' | 'done'>()
+  const circles: string[] = []
+  const visit = (path: string, trail: string[]) => {
+    if (state.get(path) === 'done') return
+    if (state.get(path) === 'open') {
+      circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+      return
+    }
+    state.set(path, 'open')
+    for (const { specifier, typeOnly } of importsIn(read(path))) {
+      const target = specifier.startsWith('.') && !typeOnly ? relative(root, resolve(root, dirname(path), specifier)) : null
+      if (target !== null && importsOf.has(target)) visit(target, [...trail, path])
+    }
+    state.set(path, 'done')
+  }
+  for (const path of modules) visit(path, [])
+  assert.deepEqual(circles, [])
+})
+
+test('a relative import names a file that exists', () => {
+  const offenders = [...importsOf].flatMap(([path, specifiers]) => specifiers
+    .filter((specifier) => specifier.startsWith('.') && !existsSync(join(root, dirname(path), specifier)))
+    // Native addons are built, not committed.
+    .filter((specifier) => !specifier.endsWith('.node'))
+    .map((specifier) => `${path} imports ${specifier}`))
+  assert.deepEqual(offenders, [])
+})
+
+test(`no source file has more than ${LINES_MAX} lines`, () => {
+  const long = find('packages/*/src/**/*.{ts,tsx,sql,css}').map((path) => ({ path, lines: read(path).split('\n').length })).filter(({ lines }) => lines > LINES_MAX)
+  assert.deepEqual(long, [])
+})
+
+const PERMISSIVE = new Set([
+  'MIT', 'MIT-0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'MPL-2.0', 'Unlicense', 'CC0-1.0', 'BlueOak-1.0.0', 'Python-2.0', 'PostgreSQL',
+])
+
+/** SPDX: any side of an OR, every side of an AND. */
+function isPermissive(expression: string): boolean {
+  const plain = expression.replaceAll(/[()]/g, ' ')
+  return plain.split(/\sOR\s/i).some((side) => side.split(/\sAND\s/i).every((licence) => PERMISSIVE.has(licence.trim())))
+}
+
+function licenceOf(path: string, line: { license?: unknown }): string {
+  const manifest = existsSync(join(root, path, 'package.json')) ? json<{ license?: unknown; licenses?: { type?: string }[] }>(`${path}/package.json`) : {}
+  const stated = manifest.license ?? manifest.licenses?.map((each) => each.type).join(' OR ') ?? line.license
+  if (typeof stated === 'string' && stated !== '') return stated
+  if (typeof stated === 'object' && stated !== null && 'type' in stated) return String(stated.type)
+  // Some old packages say it in a file only.
+  const file = ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'license', 'LICENCE'].map((name) => join(root, path, name)).find((name) => existsSync(name))
+  const text = file === undefined ? '' : readFileSync(file, 'utf8')
+  return /Permission is hereby granted, free of charge/.test(text) ? 'MIT' : /Apache License\s+Version 2\.0/.test(text) ? 'Apache-2.0' : 'unknown'
+}
+
+test('everything that is shipped has a permissive licence', () => {
+  const lock = json<{ packages: Record<string, { dev?: boolean; link?: boolean; license?: unknown; optional?: boolean }> }>('package-lock.json')
+  const shipped = Object.entries(lock.packages).filter(([path, line]) => path.includes('node_modules/') && !line.dev && !line.link)
+  assert.ok(shipped.length > 50, 'production dependencies were not found')
+  const offenders = shipped.map(([path, line]) => ({ path, licence: licenceOf(path, line) })).filter(({ licence }) => !isPermissive(licence))
+  assert.deepEqual(offenders, [])
+})
+
+test('our own packages say Apache-2.0 as the root does', () => {
+  assert.match(read('LICENSE'), /Apache License\s+Version 2\.0/)
+  for (const each of packages) assert.equal(each.license, 'Apache-2.0', `${each.folder}/package.json`)
+})
+
+/** Spellings that providers give their secrets. Test keys are generated or published vectors, never these. */
+const SECRETS: [string, RegExp][] = [
+  ['a PEM private key', /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s+[A-Za-z0-9+/]{40}/],
+  ['an AWS key', /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/],
+  ['a GitHub token', /\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{60})/],
+  ['an npm token', /\bnpm_[A-Za-z0-9]{36}\b/],
+  ['a Slack token', /\bxox[abpors]-[A-Za-z0-9-]{20}/],
+  ['a Stripe key', /\b[sr]k_live_[A-Za-z0-9]{16}/],
+  ['a Google key', /\bAIza[\w-]{35}\b/],
+  ['an OpenAI or Anthropic key', /\bsk-(?:proj-|ant-)?[\w-]{40}/],
+  ['an Infura or Alchemy URL with a key', /(?:infura\.io|alchemy\.com)\/v[23]\/[\w-]{20}/],
+  ['a mainnet extended private key', /\bxprv[1-9A-HJ-NP-Za-km-z]{100}/],
+  ['a password in a URL', /\b(?:postgres(?:ql)?|https?|redis):\/\/[^\s/:@'"`${}]+:(?!password@|secret@|pass@)[^\s/:@'"`${}]{8,}@(?!localhost|127\.0\.0\.1|example)/],
+]
+const BYTES_MAX = 2_000_000
+
+test('nothing committed looks like a secret', () => {
+  const files = find('**/*').concat(find('.*')).concat(find('.ci/*')).filter((path) => {
+    const stat = statSync(join(root, path), { throwIfNoEntry: false })
+    return stat?.isFile() && stat.size < BYTES_MAX && !/(?:package-lock\.json|\.node|\.png|\.ico|\.woff2?)$/.test(path)
+  })
+  assert.ok(files.includes('packages/chains/src/families.ts'))
+  const offenders = files.flatMap((path) => {
+    const text = read(path)
+    return SECRETS.filter(([, pattern]) => pattern.test(text)).map(([what]) => `${path}: ${what}`)
+  })
+  assert.deepEqual(offenders, [])
+  const named = files.filter((path) => /(?:^|\/)(?:\.env(?:\..+)?|id_rsa|.*\.(?:p12|pfx|jks))$/.test(path))
+  assert.deepEqual(named, [], 'files that hold secrets by their kind')
+})
+
+test('error codes of the API are unique, and each has a status and a title of its own', async () => {
+  const source = read('packages/platform/src/errors.ts')
+  const codes = [...source.matchAll(/^ {2}([A-Z][A-Z0-9_]*): \[/gm)].map((match) => match[1] as string)
+  assert.equal(new Set(codes).size, codes.length, 'a code appears twice')
+  const { ERRORS } = await import('../packages/platform/src/errors.ts')
+  assert.deepEqual(Object.keys(ERRORS), codes)
+  const titles = Object.values(ERRORS).map(([, title]) => title)
+  assert.equal(new Set<string>(titles).size, titles.length, 'a title appears twice')
+  for (const [code, [status]] of Object.entries(ERRORS)) assert.ok(status >= 400 && status < 600, `${code} has status ${status}`)
+})
