@@ -1,66 +1,66 @@
-import type { Devnet, Evm } from './devnet.ts';
-import { RequestError } from './errors.ts';
-import type { Control } from './http.ts';
+import type { Devnet, Evm } from './devnet.ts'
+import { RequestError } from './errors.ts'
+import type { Control } from './http.ts'
 
-const BLOCKS_MAX = 1000;
-const DEPTH_MAX = 100;
+const BLOCKS_MAX = 1000
+const DEPTH_MAX = 100
 
-type Command = Record<string, unknown>;
-type Head = { height: number; hash: string };
+type Command = Record<string, unknown>
+type Head = { height: number; hash: string }
 
 /** The operator's side: everything a real network would not let anyone do. */
 export function createControl(devnet: Devnet): Control {
   return async (body) => {
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new RequestError('a command is a JSON object');
-    const command = body as Command;
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new RequestError('a command is a JSON object')
+    const command = body as Command
     switch (command['command']) {
       case 'fund':
-        return fund(devnet, command);
+        return fund(devnet, command)
       case 'mine':
-        return mine(devnet, command);
+        return mine(devnet, command)
       case 'reorg':
-        return reorg(devnet, command);
+        return reorg(devnet, command)
       case 'fault':
-        return fault(devnet, command);
+        return fault(devnet, command)
       case 'info':
-        return info(devnet);
+        return info(devnet)
       default:
-        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, info`);
+        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, info`)
     }
-  };
+  }
 }
 
 async function fund(devnet: Devnet, command: Command): Promise<unknown> {
-  const { asset, address, amount, tag } = command;
-  if (tag !== undefined && tag !== null) throw new RequestError(`${String(asset)} has no address tags`);
-  if (asset === 'BTC') return { hash: devnet.bitcoin.chain.fund(address, amount) };
-  const evm = devnet.evm.find(({ network }) => network.native === asset || network.tokens.some((token) => token.asset === asset));
-  if (!evm) throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${assets(devnet).join(', ')}`);
-  return { hash: await (await evm.chain()).fund(String(asset), address, amount) };
+  const { asset, address, amount, tag } = command
+  if (tag !== undefined && tag !== null) throw new RequestError(`${String(asset)} has no address tags`)
+  if (asset === 'BTC') return { hash: devnet.bitcoin.chain.fund(address, amount) }
+  const evm = devnet.evm.find(({ network }) => network.native === asset || network.tokens.some((token) => token.asset === asset))
+  if (!evm) throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${assets(devnet).join(', ')}`)
+  return { hash: await (await evm.chain()).fund(String(asset), address, amount) }
 }
 
 async function mine(devnet: Devnet, command: Command): Promise<unknown> {
-  const blocks = count(command['blocks'], 'blocks', BLOCKS_MAX);
+  const blocks = count(command['blocks'], 'blocks', BLOCKS_MAX)
   const { height, hash } = await onNetwork<Head>(
     devnet,
     command,
     async () => devnet.bitcoin.chain.mine(blocks),
     async (evm) => (await evm.chain()).mine(blocks),
-  );
-  return { height, hash };
+  )
+  return { height, hash }
 }
 
 async function reorg(devnet: Devnet, command: Command): Promise<unknown> {
-  const depth = count(command['depth'], 'depth', DEPTH_MAX);
-  const drop = command['drop'];
-  if (drop !== undefined && typeof drop !== 'boolean') throw new RequestError('drop is true or false');
+  const depth = count(command['depth'], 'depth', DEPTH_MAX)
+  const drop = command['drop']
+  if (drop !== undefined && typeof drop !== 'boolean') throw new RequestError('drop is true or false')
   const { height, hash } = await onNetwork<Head>(
     devnet,
     command,
     async () => devnet.bitcoin.chain.reorg(depth, drop === true),
     async (evm) => (await evm.chain()).reorg(depth),
-  );
-  return { height, hash };
+  )
+  return { height, hash }
 }
 
 async function fault(devnet: Devnet, command: Command): Promise<unknown> {
@@ -69,15 +69,15 @@ async function fault(devnet: Devnet, command: Command): Promise<unknown> {
     command,
     async () => devnet.bitcoin.faults,
     async (evm) => evm.faults,
-  );
-  faults.set(command['mode']);
-  return { network: command['network'], mode: faults.mode };
+  )
+  faults.set(command['mode'])
+  return { network: command['network'], mode: faults.mode }
 }
 
 async function info(devnet: Devnet): Promise<unknown> {
-  const networks: Record<string, unknown> = {};
-  const tokens: Record<string, unknown> = {};
-  const { bitcoin } = devnet;
+  const networks: Record<string, unknown> = {}
+  const tokens: Record<string, unknown> = {}
+  const { bitcoin } = devnet
   networks[bitcoin.code] = {
     height: bitcoin.chain.head.height,
     hash: bitcoin.chain.head.hash,
@@ -85,10 +85,10 @@ async function info(devnet: Devnet): Promise<unknown> {
     engine: 'own regtest ledger',
     genesis: bitcoin.chain.genesisHash,
     fault: bitcoin.faults.mode,
-  };
+  }
   for (const evm of devnet.evm) {
-    const { network } = evm;
-    const head = evm.started() ? (await evm.chain()).head : undefined;
+    const { network } = evm
+    const head = evm.started() ? (await evm.chain()).head : undefined
     networks[network.code] = {
       height: head?.height ?? null,
       hash: head?.hash ?? null,
@@ -96,28 +96,28 @@ async function info(devnet: Devnet): Promise<unknown> {
       engine: 'anvil',
       chain_id: network.chainId,
       fault: evm.faults.mode,
-    };
-    for (const { asset, address, decimals } of network.tokens) tokens[asset] = { network: network.code, address, decimals };
+    }
+    for (const { asset, address, decimals } of network.tokens) tokens[asset] = { network: network.code, address, decimals }
   }
-  return { networks, tokens };
+  return { networks, tokens }
 }
 
 function assets(devnet: Devnet): string[] {
-  return ['BTC', ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)])];
+  return ['BTC', ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)])]
 }
 
 async function onNetwork<T>(devnet: Devnet, command: Command, bitcoin: () => Promise<T>, evm: (evm: Evm) => Promise<T>): Promise<T> {
-  const code = command['network'];
-  if (code === devnet.bitcoin.code) return bitcoin();
-  const found = devnet.evm.find(({ network }) => network.code === code);
-  if (found) return evm(found);
-  const codes = [devnet.bitcoin.code, ...devnet.evm.map(({ network }) => network.code)];
-  throw new RequestError(`network ${JSON.stringify(code)} is unknown: one of ${codes.join(', ')}`);
+  const code = command['network']
+  if (code === devnet.bitcoin.code) return bitcoin()
+  const found = devnet.evm.find(({ network }) => network.code === code)
+  if (found) return evm(found)
+  const codes = [devnet.bitcoin.code, ...devnet.evm.map(({ network }) => network.code)]
+  throw new RequestError(`network ${JSON.stringify(code)} is unknown: one of ${codes.join(', ')}`)
 }
 
 function count(value: unknown, name: string, max: number): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > max) {
-    throw new RequestError(`${name} ${JSON.stringify(value)} is not a whole number from 1 to ${max}`);
+    throw new RequestError(`${name} ${JSON.stringify(value)} is not a whole number from 1 to ${max}`)
   }
-  return value;
+  return value
 }

@@ -1,15 +1,15 @@
 /** A mistake of whoever asked: answered with its sentence, never a crash. */
 export class RequestError extends Error {
-  override readonly name = 'RequestError';
+  override readonly name = 'RequestError'
 }
 
 /** An error of the JSON-RPC protocol, with the code the production node uses. */
 export class RpcError extends Error {
-  override readonly name = 'RpcError';
-  readonly code: number;
+  override readonly name = 'RpcError'
+  readonly code: number
 
   constructor(code: number, message: string) {
-    super(message);
-    this.code = code;
+    super(message)
+    this.code = code
   }
 }

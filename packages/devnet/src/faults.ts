@@ -1,16 +1,16 @@
-import { RequestError } from './errors.ts';
+import { RequestError } from './errors.ts'
 
-export const FAULT_MODES = ['heal', 'drop-answer', 'reject', 'lag', 'down'] as const;
-export type FaultMode = (typeof FAULT_MODES)[number];
-export const LAG_MS = 15_000;
+export const FAULT_MODES = ['heal', 'drop-answer', 'reject', 'lag', 'down'] as const
+export type FaultMode = (typeof FAULT_MODES)[number]
+export const LAG_MS = 15_000
 
 /** How one chain's RPC misbehaves now. In memory only: a restart heals. */
 export class Faults {
-  mode: FaultMode = 'heal';
+  mode: FaultMode = 'heal'
 
   set(mode: unknown): void {
-    const known = FAULT_MODES.find((candidate) => candidate === mode);
-    if (!known) throw new RequestError(`mode ${JSON.stringify(mode)} is unknown: one of ${FAULT_MODES.join(', ')}`);
-    this.mode = known;
+    const known = FAULT_MODES.find((candidate) => candidate === mode)
+    if (!known) throw new RequestError(`mode ${JSON.stringify(mode)} is unknown: one of ${FAULT_MODES.join(', ')}`)
+    this.mode = known
   }
 }

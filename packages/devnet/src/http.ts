@@ -1,29 +1,29 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { RequestError } from './errors.ts';
-import { LAG_MS, type Faults } from './faults.ts';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { RequestError } from './errors.ts'
+import { LAG_MS, type Faults } from './faults.ts'
 
-const BODY_MAX_BYTES = 8 * 1024 * 1024;
+const BODY_MAX_BYTES = 8 * 1024 * 1024
 
 /** A chain's RPC face: the body in, the answer's text out; undefined cuts the connection unanswered. */
 export type RpcFace = {
-  faults: Faults;
-  contentType: string;
-  handle: (body: string) => Promise<{ status: number; body: string } | undefined>;
-};
+  faults: Faults
+  contentType: string
+  handle: (body: string) => Promise<{ status: number; body: string } | undefined>
+}
 
-export type Control = (body: unknown) => Promise<unknown>;
+export type Control = (body: unknown) => Promise<unknown>
 
 export function createDevnetServer(face: (path: string) => Promise<RpcFace | undefined>, control: Control): Server {
   const server = createServer((request, response) => {
     void serve(request, response, face, control).catch((error: unknown) => {
-      console.error(`devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`);
-      if (response.headersSent) response.destroy();
-      else send(response, 500, 'application/json', JSON.stringify({ error: (error as Error).message }));
-    });
-  });
+      console.error(`devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`)
+      if (response.headersSent) response.destroy()
+      else send(response, 500, 'application/json', JSON.stringify({ error: (error as Error).message }))
+    })
+  })
   // Longer than clients keep idle connections: else a request may meet a connection that is just closing.
-  server.keepAliveTimeout = 65_000;
-  return server;
+  server.keepAliveTimeout = 65_000
+  return server
 }
 
 async function serve(
@@ -32,52 +32,52 @@ async function serve(
   face: (path: string) => Promise<RpcFace | undefined>,
   control: Control,
 ): Promise<void> {
-  const path = (request.url ?? '/').split('?')[0]!.replace(/(.)\/$/, '$1');
-  if (path === '/health') return send(response, 200, 'application/json', '{"ok":true}');
+  const path = (request.url ?? '/').split('?')[0]!.replace(/(.)\/$/, '$1')
+  if (path === '/health') return send(response, 200, 'application/json', '{"ok":true}')
   // Only a browser sends Origin, and no page has any business on a loopback chain.
-  if (request.headers.origin !== undefined) return send(response, 403, 'application/json', '{"error":"not for browsers"}');
-  if (path === '/control') return serveControl(request, response, control);
+  if (request.headers.origin !== undefined) return send(response, 403, 'application/json', '{"error":"not for browsers"}')
+  if (path === '/control') return serveControl(request, response, control)
 
-  const rpc = await face(path);
-  if (!rpc) return send(response, 404, 'application/json', JSON.stringify({ error: `no chain at ${path}` }));
-  if (rpc.faults.mode === 'down') return void request.socket.destroy();
-  if (request.method !== 'POST') return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests');
-  const body = await readBody(request);
-  const answer = await rpc.handle(body);
-  if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref());
-  if (!answer) return void request.socket.destroy();
-  send(response, answer.status, rpc.contentType, answer.body);
+  const rpc = await face(path)
+  if (!rpc) return send(response, 404, 'application/json', JSON.stringify({ error: `no chain at ${path}` }))
+  if (rpc.faults.mode === 'down') return void request.socket.destroy()
+  if (request.method !== 'POST') return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
+  const body = await readBody(request)
+  const answer = await rpc.handle(body)
+  if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
+  if (!answer) return void request.socket.destroy()
+  send(response, answer.status, rpc.contentType, answer.body)
 }
 
 async function serveControl(request: IncomingMessage, response: ServerResponse, control: Control): Promise<void> {
-  if (request.method !== 'POST') return send(response, 405, 'application/json', '{"error":"POST a JSON command"}');
+  if (request.method !== 'POST') return send(response, 405, 'application/json', '{"error":"POST a JSON command"}')
   try {
-    const body = await readBody(request);
-    let parsed: unknown;
+    const body = await readBody(request)
+    let parsed: unknown
     try {
-      parsed = JSON.parse(body);
+      parsed = JSON.parse(body)
     } catch {
-      throw new RequestError('the body is not JSON');
+      throw new RequestError('the body is not JSON')
     }
-    send(response, 200, 'application/json', JSON.stringify(await control(parsed)));
+    send(response, 200, 'application/json', JSON.stringify(await control(parsed)))
   } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    send(response, 400, 'application/json', JSON.stringify({ error: error.message }));
+    if (!(error instanceof RequestError)) throw error
+    send(response, 400, 'application/json', JSON.stringify({ error: error.message }))
   }
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
-  let size = 0;
+  const parts: Buffer[] = []
+  let size = 0
   for await (const part of request as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > BODY_MAX_BYTES) throw new RequestError(`a body is at most ${BODY_MAX_BYTES} bytes`);
-    parts.push(part);
+    size += part.length
+    if (size > BODY_MAX_BYTES) throw new RequestError(`a body is at most ${BODY_MAX_BYTES} bytes`)
+    parts.push(part)
   }
-  return Buffer.concat(parts).toString('utf8');
+  return Buffer.concat(parts).toString('utf8')
 }
 
 function send(response: ServerResponse, status: number, contentType: string, body: string): void {
-  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(body) });
-  response.end(body);
+  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(body) })
+  response.end(body)
 }

@@ -1,2 +1,2 @@
-export { Devnet } from './devnet.ts';
-export { EVM_NETWORKS } from './ethereum/networks.ts';
+export { Devnet } from './devnet.ts'
+export { EVM_NETWORKS } from './ethereum/networks.ts'

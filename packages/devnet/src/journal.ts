@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
-import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { createHash } from 'node:crypto'
+import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
 
 /**
  * An append-only file of JSON records, one per line, each with a checksum. `append` returns after
@@ -8,79 +8,79 @@ import { dirname } from 'node:path';
  * never acknowledged and is cut off on open; a damaged line before the last is refused.
  */
 export class Journal<T> {
-  readonly path: string;
-  #file: number;
-  #end: number;
+  readonly path: string
+  #file: number
+  #end: number
 
   private constructor(path: string, file: number, end: number) {
-    this.path = path;
-    this.#file = file;
-    this.#end = end;
+    this.path = path
+    this.#file = file
+    this.#end = end
   }
 
   static open<T>(path: string): { journal: Journal<T>; records: T[] } {
-    const file = openSync(path, 'a+', 0o600);
-    const content = readFileSync(path);
-    const records: T[] = [];
-    let start = 0;
+    const file = openSync(path, 'a+', 0o600)
+    const content = readFileSync(path)
+    const records: T[] = []
+    let start = 0
     while (start < content.length) {
-      const newline = content.indexOf(10, start);
-      const record = newline < 0 ? undefined : decode<T>(content.toString('utf8', start, newline));
+      const newline = content.indexOf(10, start)
+      const record = newline < 0 ? undefined : decode<T>(content.toString('utf8', start, newline))
       if (record === undefined) {
-        const isLast = newline < 0 || newline === content.length - 1;
-        if (!isLast) throw new Error(`${path} is damaged in record ${records.length + 1}: its checksum does not match`);
-        break;
+        const isLast = newline < 0 || newline === content.length - 1
+        if (!isLast) throw new Error(`${path} is damaged in record ${records.length + 1}: its checksum does not match`)
+        break
       }
-      records.push(record);
-      start = newline + 1;
+      records.push(record)
+      start = newline + 1
     }
     if (start < content.length) {
-      ftruncateSync(file, start);
-      fsyncSync(file);
+      ftruncateSync(file, start)
+      fsyncSync(file)
     }
-    syncFolder(dirname(path));
-    return { journal: new Journal<T>(path, file, start), records };
+    syncFolder(dirname(path))
+    return { journal: new Journal<T>(path, file, start), records }
   }
 
   append(records: T[]): void {
-    const bytes = Buffer.from(records.map(encode).join(''), 'utf8');
-    let written = 0;
+    const bytes = Buffer.from(records.map(encode).join(''), 'utf8')
+    let written = 0
     try {
-      while (written < bytes.length) written += writeSync(this.#file, bytes, written);
-      fsyncSync(this.#file);
-      this.#end += bytes.length;
+      while (written < bytes.length) written += writeSync(this.#file, bytes, written)
+      fsyncSync(this.#file)
+      this.#end += bytes.length
     } catch (error) {
       // A disk that is full leaves half a record behind: cut it off, or the next one is unreadable.
-      ftruncateSync(this.#file, this.#end);
-      throw error;
+      ftruncateSync(this.#file, this.#end)
+      throw error
     }
   }
 
   close(): void {
-    closeSync(this.#file);
+    closeSync(this.#file)
   }
 }
 
 export function syncFolder(path: string): void {
-  const folder = openSync(path, 'r');
+  const folder = openSync(path, 'r')
   try {
-    fsyncSync(folder);
+    fsyncSync(folder)
   } finally {
-    closeSync(folder);
+    closeSync(folder)
   }
 }
 
 function checksum(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return createHash('sha256').update(text).digest('hex').slice(0, 16)
 }
 
 function encode(record: unknown): string {
-  const text = JSON.stringify(record);
-  return `${checksum(text)} ${text}\n`;
+  const text = JSON.stringify(record)
+  return `${checksum(text)} ${text}\n`
 }
 
 function decode<T>(line: string): T | undefined {
-  const text = line.slice(17);
-  if (line[16] !== ' ' || line.slice(0, 16) !== checksum(text)) return undefined;
-  return JSON.parse(text) as T;
+  const text = line.slice(17)
+  if (line[16] !== ' ' || line.slice(0, 16) !== checksum(text)) return undefined
+  return JSON.parse(text) as T
 }

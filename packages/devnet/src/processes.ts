@@ -1,16 +1,16 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 
 /** The command line of a running process, or '' when there is none. */
 export function commandLine(pid: number): string {
   if (existsSync('/proc/self/cmdline')) {
     try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').replaceAll('\n', ' ').trim();
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').replaceAll('\n', ' ').trim()
     } catch {
-      return '';
+      return ''
     }
   }
-  return spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? '';
+  return spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? ''
 }
 
 /**
@@ -18,21 +18,21 @@ export function commandLine(pid: number): string {
  * counts as ours only if its command line is still the one that was written down with the pid.
  */
 export async function endLeftover(pidFile: string): Promise<void> {
-  const [first = '', command = ''] = existsSync(pidFile) ? readFileSync(pidFile, 'utf8').split('\n') : [];
-  const pid = Number(first);
+  const [first = '', command = ''] = existsSync(pidFile) ? readFileSync(pidFile, 'utf8').split('\n') : []
+  const pid = Number(first)
   if (Number.isInteger(pid) && pid > 1 && pid !== process.pid && command !== '') {
     for (let attempt = 0; attempt < 100 && commandLine(pid) === command; attempt += 1) {
       try {
-        process.kill(pid, attempt < 20 ? 'SIGTERM' : 'SIGKILL');
+        process.kill(pid, attempt < 20 ? 'SIGTERM' : 'SIGKILL')
       } catch {
-        break;
+        break
       }
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }
-  rmSync(pidFile, { force: true });
+  rmSync(pidFile, { force: true })
 }
 
 export function writePidFile(path: string, pid: number): void {
-  writeFileSync(path, `${pid}\n${commandLine(pid)}`, { mode: 0o600 });
+  writeFileSync(path, `${pid}\n${commandLine(pid)}`, { mode: 0o600 })
 }

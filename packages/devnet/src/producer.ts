@@ -3,45 +3,45 @@
  * last one): every `busyMs`. Idle: every `idleMs`, so that an unused machine stays quiet.
  */
 export class Producer {
-  readonly #busyMs: number;
-  readonly #idleMs: number;
-  readonly #isBusy: () => boolean;
-  readonly #produce: () => Promise<void>;
-  #last = Date.now();
-  #timer: NodeJS.Timeout | undefined;
-  #running = false;
-  #stopped = false;
+  readonly #busyMs: number
+  readonly #idleMs: number
+  readonly #isBusy: () => boolean
+  readonly #produce: () => Promise<void>
+  #last = Date.now()
+  #timer: NodeJS.Timeout | undefined
+  #running = false
+  #stopped = false
 
   constructor(options: { busyMs: number; idleMs: number; isBusy: () => boolean; produce: () => Promise<void> }) {
-    this.#busyMs = options.busyMs;
-    this.#idleMs = options.idleMs;
-    this.#isBusy = options.isBusy;
-    this.#produce = options.produce;
+    this.#busyMs = options.busyMs
+    this.#idleMs = options.idleMs
+    this.#isBusy = options.isBusy
+    this.#produce = options.produce
   }
 
   /** Call after anything that may change the pace: a broadcast, a block made on demand. */
   wake(): void {
-    if (this.#stopped || this.#running) return;
-    clearTimeout(this.#timer);
-    const due = this.#last + (this.#isBusy() ? this.#busyMs : this.#idleMs);
-    this.#timer = setTimeout(() => void this.#tick(), Math.max(0, due - Date.now()));
+    if (this.#stopped || this.#running) return
+    clearTimeout(this.#timer)
+    const due = this.#last + (this.#isBusy() ? this.#busyMs : this.#idleMs)
+    this.#timer = setTimeout(() => void this.#tick(), Math.max(0, due - Date.now()))
   }
 
   stop(): void {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
+    this.#stopped = true
+    clearTimeout(this.#timer)
   }
 
   async #tick(): Promise<void> {
-    this.#running = true;
+    this.#running = true
     try {
-      await this.#produce();
+      await this.#produce()
     } catch (error) {
-      if (!this.#stopped) console.error(`devnet: no block could be made: ${(error as Error).message}`);
+      if (!this.#stopped) console.error(`devnet: no block could be made: ${(error as Error).message}`)
     } finally {
-      this.#last = Date.now();
-      this.#running = false;
-      this.wake();
+      this.#last = Date.now()
+      this.#running = false
+      this.wake()
     }
   }
 }

@@ -1,87 +1,87 @@
-import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { Block } from 'bitcoinjs-lib';
-import { scriptOf } from '../src/bitcoin/address.ts';
-import { BitcoinChain } from '../src/bitcoin/chain.ts';
-import { descriptorChecksum } from '../src/bitcoin/descriptor.ts';
-import { bitcoinRpc } from '../src/bitcoin/rpc.ts';
-import { Faults } from '../src/faults.ts';
-import { key } from './bitcoin-keys.ts';
-import { removeHome, tempHome } from './support.ts';
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Block } from 'bitcoinjs-lib'
+import { scriptOf } from '../src/bitcoin/address.ts'
+import { BitcoinChain } from '../src/bitcoin/chain.ts'
+import { descriptorChecksum } from '../src/bitcoin/descriptor.ts'
+import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
+import { Faults } from '../src/faults.ts'
+import { key } from './bitcoin-keys.ts'
+import { removeHome, tempHome } from './support.ts'
 
-const home = tempHome();
-let chain: BitcoinChain;
+const home = tempHome()
+let chain: BitcoinChain
 
 before(() => {
-  chain = BitcoinChain.open(home);
-});
+  chain = BitcoinChain.open(home)
+})
 after(() => {
-  chain.close();
-  removeHome(home);
-});
+  chain.close()
+  removeHome(home)
+})
 
 function text(method: string, ...params: unknown[]): string {
-  return bitcoinRpc(chain, new Faults(), JSON.stringify({ id: 1, method, params }))!.body;
+  return bitcoinRpc(chain, new Faults(), JSON.stringify({ id: 1, method, params }))!.body
 }
 
 function call<T>(method: string, ...params: unknown[]): T {
-  return (JSON.parse(text(method, ...params)) as { result: T }).result;
+  return (JSON.parse(text(method, ...params)) as { result: T }).result
 }
 
 test('an outside library agrees with every block, from the genesis of regtest on', () => {
-  chain.fund(key(21).address, '2.5');
-  assert.equal(call('getblockhash', 0), '0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206');
-  let previous: Block | undefined;
+  chain.fund(key(21).address, '2.5')
+  assert.equal(call('getblockhash', 0), '0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206')
+  let previous: Block | undefined
   for (let height = 0; height <= chain.head.height; height += 1) {
-    const hash = call<string>('getblockhash', height);
-    const block = Block.fromHex(call<string>('getblock', hash, 0));
-    assert.equal(block.getId(), hash);
-    assert.ok(block.checkProofOfWork(), `proof of work of ${height}`);
+    const hash = call<string>('getblockhash', height)
+    const block = Block.fromHex(call<string>('getblock', hash, 0))
+    assert.equal(block.getId(), hash)
+    assert.ok(block.checkProofOfWork(), `proof of work of ${height}`)
     // A merkle root over one transaction without witness is all there is in the genesis block.
-    assert.ok(height === 0 ? block.checkTxRoots() : block.checkTxRoots() && block.hasWitnessCommit(), `roots of ${height}`);
-    if (previous) assert.deepEqual(Buffer.from(block.prevHash!), Buffer.from(previous.getHash()));
-    previous = block;
+    assert.ok(height === 0 ? block.checkTxRoots() : block.checkTxRoots() && block.hasWitnessCommit(), `roots of ${height}`)
+    if (previous) assert.deepEqual(Buffer.from(block.prevHash!), Buffer.from(previous.getHash()))
+    previous = block
   }
-});
+})
 
 test('amounts are written with eight decimals', () => {
-  const txid = chain.fund(key(22).address, '1.1');
-  assert.match(text('getrawtransaction', txid, 2), /"value":1\.10000000,/);
-});
+  const txid = chain.fund(key(22).address, '1.1')
+  assert.match(text('getrawtransaction', txid, 2), /"value":1\.10000000,/)
+})
 
 test('funding 10,000 BTC is possible from the start', () => {
-  assert.match(chain.fund(key(23).address, '9990'), /^[0-9a-f]{64}$/);
-  assert.throws(() => chain.fund(key(23).address, '9990'), /more than the miner can pay now/);
-});
+  assert.match(chain.fund(key(23).address, '9990'), /^[0-9a-f]{64}$/)
+  assert.throws(() => chain.fund(key(23).address, '9990'), /more than the miner can pay now/)
+})
 
 test('block and header objects', () => {
-  const { height, hash } = chain.head;
-  const header = call<Record<string, unknown>>('getblockheader', hash);
-  assert.deepEqual([header['height'], header['confirmations'], header['nextblockhash']], [height, 1, undefined]);
-  assert.equal(call<string>('getblockheader', hash, false).length, 160);
-  const info = call<Record<string, unknown>>('getblockchaininfo');
-  assert.deepEqual([info['chain'], info['blocks'], info['bestblockhash'], info['initialblockdownload']], ['regtest', height, hash, false]);
-  assert.deepEqual(call('getindexinfo'), { txindex: { synced: true, best_block_height: height } });
-  assert.deepEqual([call('getblockcount'), call('getbestblockhash')], [height, hash]);
-  assert.match(text('getblockhash', height + 1), /"code":-8/);
-  assert.match(text('getblock', 'ab'.repeat(32)), /"code":-5/);
-  assert.match(text('nosuchmethod'), /"code":-32601/);
-});
+  const { height, hash } = chain.head
+  const header = call<Record<string, unknown>>('getblockheader', hash)
+  assert.deepEqual([header['height'], header['confirmations'], header['nextblockhash']], [height, 1, undefined])
+  assert.equal(call<string>('getblockheader', hash, false).length, 160)
+  const info = call<Record<string, unknown>>('getblockchaininfo')
+  assert.deepEqual([info['chain'], info['blocks'], info['bestblockhash'], info['initialblockdownload']], ['regtest', height, hash, false])
+  assert.deepEqual(call('getindexinfo'), { txindex: { synced: true, best_block_height: height } })
+  assert.deepEqual([call('getblockcount'), call('getbestblockhash')], [height, hash])
+  assert.match(text('getblockhash', height + 1), /"code":-8/)
+  assert.match(text('getblock', 'ab'.repeat(32)), /"code":-5/)
+  assert.match(text('nosuchmethod'), /"code":-32601/)
+})
 
 test('estimates fall with the target', () => {
-  assert.match(text('estimatesmartfee', 2), /"feerate":0\.00010000/);
-  assert.match(text('estimatesmartfee', 6), /"feerate":0\.00005000/);
-  assert.match(text('estimatesmartfee', 24), /"feerate":0\.00002000/);
-});
+  assert.match(text('estimatesmartfee', 2), /"feerate":0\.00010000/)
+  assert.match(text('estimatesmartfee', 6), /"feerate":0\.00005000/)
+  assert.match(text('estimatesmartfee', 24), /"feerate":0\.00002000/)
+})
 
 test('addresses', () => {
-  const { address, legacy } = key(24);
-  assert.equal(call<{ isvalid: boolean }>('validateaddress', address).isvalid, true);
-  assert.equal(call<{ isvalid: boolean }>('validateaddress', legacy).isvalid, true);
+  const { address, legacy } = key(24)
+  assert.equal(call<{ isvalid: boolean }>('validateaddress', address).isvalid, true)
+  assert.equal(call<{ isvalid: boolean }>('validateaddress', legacy).isvalid, true)
   for (const wrong of ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', `${address.slice(0, -1)}q`, '1BoatSLRHtKNngkdXEeobR76b53LETtpyT', '']) {
-    assert.equal(call<{ isvalid: boolean }>('validateaddress', wrong).isvalid, false, wrong);
+    assert.equal(call<{ isvalid: boolean }>('validateaddress', wrong).isvalid, false, wrong)
   }
   // The vectors of BIP350, in the regtest dress of the same programs.
-  assert.ok(Buffer.isBuffer(scriptOf('bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080')));
-  assert.equal(descriptorChecksum('raw(deadbeef)'), '89f8spxm');
-});
+  assert.ok(Buffer.isBuffer(scriptOf('bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080')))
+  assert.equal(descriptorChecksum('raw(deadbeef)'), '89f8spxm')
+})

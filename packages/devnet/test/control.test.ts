@@ -1,80 +1,80 @@
-import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type { Hex } from 'viem';
-import { privateKeyToAccount } from 'viem/accounts';
-import { key, payment } from './bitcoin-keys.ts';
-import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts';
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Hex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { key, payment } from './bitcoin-keys.ts'
+import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
 
-const home = tempHome();
-const alice = key(41);
-const account = privateKeyToAccount(`0x${'c1'.repeat(32)}`);
-const BALANCE = 100_000_000n;
-let devnet: Running;
+const home = tempHome()
+const alice = key(41)
+const account = privateKeyToAccount(`0x${'c1'.repeat(32)}`)
+const BALANCE = 100_000_000n
+let devnet: Running
 
 before(async () => {
-  devnet = await startDevnet(home);
-  await devnet.control({ command: 'fund', asset: 'ETH', address: account.address, amount: '5' });
-});
+  devnet = await startDevnet(home)
+  await devnet.control({ command: 'fund', asset: 'ETH', address: account.address, amount: '5' })
+})
 after(async () => {
-  await devnet.stop();
-  removeHome(home);
-});
+  await devnet.stop()
+  removeHome(home)
+})
 
 async function bitcoinPayment(): Promise<{ hex: string; id: string; block: string }> {
-  const { hash } = await devnet.control<{ hash: string }>({ command: 'fund', asset: 'BTC', address: alice.address, amount: '1' });
-  const { vout, blockhash } = await devnet.call<{ blockhash: string; vout: { n: number; scriptPubKey: { address: string } }[] }>('btc', 'getrawtransaction', hash, 1);
-  const { n } = vout.find(({ scriptPubKey }) => scriptPubKey.address === alice.address)!;
-  const tx = await payment(alice, [{ txid: hash, vout: n, value: BALANCE }], [{ script: key(42).script, value: BALANCE - 1000n }]);
-  return { hex: tx.toHex(), id: tx.getId(), block: blockhash };
+  const { hash } = await devnet.control<{ hash: string }>({ command: 'fund', asset: 'BTC', address: alice.address, amount: '1' })
+  const { vout, blockhash } = await devnet.call<{ blockhash: string; vout: { n: number; scriptPubKey: { address: string } }[] }>('btc', 'getrawtransaction', hash, 1)
+  const { n } = vout.find(({ scriptPubKey }) => scriptPubKey.address === alice.address)!
+  const tx = await payment(alice, [{ txid: hash, vout: n, value: BALANCE }], [{ script: key(42).script, value: BALANCE - 1000n }])
+  return { hex: tx.toHex(), id: tx.getId(), block: blockhash }
 }
 
 async function ethereumPayment(): Promise<Hex> {
-  const nonce = Number(await devnet.call<Hex>('eth', 'eth_getTransactionCount', account.address, 'latest'));
-  return account.signTransaction({ type: 'eip1559', chainId: 31337, nonce, to: account.address, value: 1n, gas: 21_000n, maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n });
+  const nonce = Number(await devnet.call<Hex>('eth', 'eth_getTransactionCount', account.address, 'latest'))
+  return account.signTransaction({ type: 'eip1559', chainId: 31337, nonce, to: account.address, value: 1n, gas: 21_000n, maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n })
 }
 
 test('blocks come by themselves while something waits', async () => {
-  const { hex, id } = await bitcoinPayment();
-  const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', await ethereumPayment());
-  await devnet.call('btc', 'sendrawtransaction', hex);
+  const { hex, id } = await bitcoinPayment()
+  const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', await ethereumPayment())
+  await devnet.call('btc', 'sendrawtransaction', hex)
   await until('both are mined', async () => {
-    const { confirmations } = await devnet.call<{ confirmations?: number }>('btc', 'getrawtransaction', id, 1);
-    return (confirmations ?? 0) >= 1 && (await devnet.call('eth', 'eth_getTransactionReceipt', hash)) !== null;
-  });
-});
+    const { confirmations } = await devnet.call<{ confirmations?: number }>('btc', 'getrawtransaction', id, 1)
+    return (confirmations ?? 0) >= 1 && (await devnet.call('eth', 'eth_getTransactionReceipt', hash)) !== null
+  })
+})
 
 test('a reorganisation of BTC returns its transactions to the mempool, or drops them', async () => {
-  const { hex, id, block } = await bitcoinPayment();
-  await devnet.call('btc', 'sendrawtransaction', hex);
-  const mined = await devnet.control<{ height: number; hash: string }>({ command: 'mine', network: 'BTC', blocks: 1 });
-  const after1 = await devnet.control<{ height: number; hash: string }>({ command: 'reorg', network: 'BTC', depth: 1 });
-  assert.equal(after1.height, mined.height + 1);
-  assert.notEqual(await devnet.call('btc', 'getblockhash', mined.height), mined.hash);
-  assert.equal((await devnet.call<{ confirmations: number }>('btc', 'getblockheader', mined.hash)).confirmations, -1);
-  assert.deepEqual(await devnet.call('btc', 'getrawmempool'), [id]);
-  const again = await devnet.control<{ hash: string }>({ command: 'mine', network: 'BTC', blocks: 1 });
-  assert.equal((await devnet.call<{ blockhash: string }>('btc', 'getrawtransaction', id, 1)).blockhash, again.hash);
+  const { hex, id, block } = await bitcoinPayment()
+  await devnet.call('btc', 'sendrawtransaction', hex)
+  const mined = await devnet.control<{ height: number; hash: string }>({ command: 'mine', network: 'BTC', blocks: 1 })
+  const after1 = await devnet.control<{ height: number; hash: string }>({ command: 'reorg', network: 'BTC', depth: 1 })
+  assert.equal(after1.height, mined.height + 1)
+  assert.notEqual(await devnet.call('btc', 'getblockhash', mined.height), mined.hash)
+  assert.equal((await devnet.call<{ confirmations: number }>('btc', 'getblockheader', mined.hash)).confirmations, -1)
+  assert.deepEqual(await devnet.call('btc', 'getrawmempool'), [id])
+  const again = await devnet.control<{ hash: string }>({ command: 'mine', network: 'BTC', blocks: 1 })
+  assert.equal((await devnet.call<{ blockhash: string }>('btc', 'getrawtransaction', id, 1)).blockhash, again.hash)
 
-  await devnet.control({ command: 'reorg', network: 'BTC', depth: 1, drop: true });
-  assert.deepEqual(await devnet.call('btc', 'getrawmempool'), []);
-  assert.equal((await devnet.rpc('btc', 'getrawtransaction', id)).error?.code, -5);
-  assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id, 'its input is free again');
-  assert.equal((await devnet.call<{ confirmations: number }>('btc', 'getblockheader', block)).confirmations > 0, true);
-});
+  await devnet.control({ command: 'reorg', network: 'BTC', depth: 1, drop: true })
+  assert.deepEqual(await devnet.call('btc', 'getrawmempool'), [])
+  assert.equal((await devnet.rpc('btc', 'getrawtransaction', id)).error?.code, -5)
+  assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id, 'its input is free again')
+  assert.equal((await devnet.call<{ confirmations: number }>('btc', 'getblockheader', block)).confirmations > 0, true)
+})
 
 test('a reorganisation of ETH makes receipts vanish, and the same bytes can be sent again', async () => {
-  const raw = await ethereumPayment();
-  const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', raw);
-  const mined = await devnet.control<{ height: number; hash: Hex }>({ command: 'mine', network: 'ETH', blocks: 1 });
-  assert.notEqual(await devnet.call('eth', 'eth_getTransactionReceipt', hash), null);
-  const after1 = await devnet.control<{ height: number; hash: Hex }>({ command: 'reorg', network: 'ETH', depth: 1 });
-  assert.equal(after1.height, mined.height + 1);
-  assert.equal(await devnet.call('eth', 'eth_getTransactionReceipt', hash), null);
-  assert.equal(await devnet.call('eth', 'eth_getTransactionByHash', hash), null);
-  assert.equal(await devnet.call('eth', 'eth_getBlockByHash', mined.hash, false), null);
-  assert.equal(await devnet.call('eth', 'eth_sendRawTransaction', raw), hash);
-  await until('it is mined again', async () => (await devnet.call('eth', 'eth_getTransactionReceipt', hash)) !== null);
-});
+  const raw = await ethereumPayment()
+  const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', raw)
+  const mined = await devnet.control<{ height: number; hash: Hex }>({ command: 'mine', network: 'ETH', blocks: 1 })
+  assert.notEqual(await devnet.call('eth', 'eth_getTransactionReceipt', hash), null)
+  const after1 = await devnet.control<{ height: number; hash: Hex }>({ command: 'reorg', network: 'ETH', depth: 1 })
+  assert.equal(after1.height, mined.height + 1)
+  assert.equal(await devnet.call('eth', 'eth_getTransactionReceipt', hash), null)
+  assert.equal(await devnet.call('eth', 'eth_getTransactionByHash', hash), null)
+  assert.equal(await devnet.call('eth', 'eth_getBlockByHash', mined.hash, false), null)
+  assert.equal(await devnet.call('eth', 'eth_sendRawTransaction', raw), hash)
+  await until('it is mined again', async () => (await devnet.call('eth', 'eth_getTransactionReceipt', hash)) !== null)
+})
 
 test('mistakes are named', async () => {
   const cases: [Record<string, unknown>, RegExp][] = [
@@ -94,54 +94,54 @@ test('mistakes are named', async () => {
     [{ command: 'reorg', network: 'ETH', depth: 101 }, /depth 101 is not a whole number from 1 to 100/],
     [{ command: 'reorg', network: 'ETH', depth: 100 }, /would undo the genesis phase/],
     [{ command: 'fault', network: 'ETH', mode: 'chaos' }, /mode "chaos" is unknown/],
-  ];
+  ]
   for (const [command, message] of cases) {
-    const { status, body } = await devnet.rawControl(JSON.stringify(command));
-    assert.equal(status, 400, JSON.stringify(command));
-    assert.match(body.error!, message);
+    const { status, body } = await devnet.rawControl(JSON.stringify(command))
+    assert.equal(status, 400, JSON.stringify(command))
+    assert.match(body.error!, message)
   }
-  assert.equal((await devnet.rawControl('{')).status, 400);
-  assert.equal((await fetch(`${devnet.url}/health`)).status, 200);
-  assert.equal((await fetch(`${devnet.url}/nothing`)).status, 404);
-  assert.equal((await fetch(`${devnet.url}/control`, { method: 'POST', body: '{}', headers: { origin: 'http://evil.example' } })).status, 403);
-});
+  assert.equal((await devnet.rawControl('{')).status, 400)
+  assert.equal((await fetch(`${devnet.url}/health`)).status, 200)
+  assert.equal((await fetch(`${devnet.url}/nothing`)).status, 404)
+  assert.equal((await fetch(`${devnet.url}/control`, { method: 'POST', body: '{}', headers: { origin: 'http://evil.example' } })).status, 403)
+})
 
 test('drop-answer: the broadcast is taken and the answer never comes', async () => {
-  const { hex, id } = await bitcoinPayment();
-  const raw = await ethereumPayment();
-  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'drop-answer' });
-  await assert.rejects(devnet.rpc('btc', 'sendrawtransaction', hex));
-  await assert.rejects(devnet.rpc('eth', 'eth_sendRawTransaction', raw));
-  assert.ok((await devnet.call<string>('btc', 'getrawtransaction', id)).length > 0, 'other calls are answered');
-  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'heal' });
-  assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id);
-  await until('it is mined', async () => BigInt(await devnet.call<Hex>('eth', 'eth_getTransactionCount', account.address, 'latest')) > 0n);
-});
+  const { hex, id } = await bitcoinPayment()
+  const raw = await ethereumPayment()
+  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'drop-answer' })
+  await assert.rejects(devnet.rpc('btc', 'sendrawtransaction', hex))
+  await assert.rejects(devnet.rpc('eth', 'eth_sendRawTransaction', raw))
+  assert.ok((await devnet.call<string>('btc', 'getrawtransaction', id)).length > 0, 'other calls are answered')
+  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'heal' })
+  assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id)
+  await until('it is mined', async () => BigInt(await devnet.call<Hex>('eth', 'eth_getTransactionCount', account.address, 'latest')) > 0n)
+})
 
 test('reject: the broadcast is refused and not taken', async () => {
-  const { hex, id } = await bitcoinPayment();
-  const raw = await ethereumPayment();
-  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'reject' });
-  assert.equal((await devnet.rpc('btc', 'sendrawtransaction', hex)).error?.code, -26);
-  assert.equal((await devnet.rpc('eth', 'eth_sendRawTransaction', raw)).error?.code, -32000);
-  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'heal' });
-  assert.equal((await devnet.rpc('btc', 'getrawtransaction', id)).error?.code, -5);
-  assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id);
-});
+  const { hex, id } = await bitcoinPayment()
+  const raw = await ethereumPayment()
+  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'reject' })
+  assert.equal((await devnet.rpc('btc', 'sendrawtransaction', hex)).error?.code, -26)
+  assert.equal((await devnet.rpc('eth', 'eth_sendRawTransaction', raw)).error?.code, -32000)
+  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'heal' })
+  assert.equal((await devnet.rpc('btc', 'getrawtransaction', id)).error?.code, -5)
+  assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id)
+})
 
 test('down: connections are cut, while the control stays', async () => {
-  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'down' });
-  await assert.rejects(devnet.rpc('btc', 'getblockcount'));
-  await assert.rejects(devnet.rpc('eth', 'eth_blockNumber'));
-  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'heal' });
-  assert.equal(typeof (await devnet.call('btc', 'getblockcount')), 'number');
-  assert.equal(typeof (await devnet.call('eth', 'eth_blockNumber')), 'string');
-});
+  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'down' })
+  await assert.rejects(devnet.rpc('btc', 'getblockcount'))
+  await assert.rejects(devnet.rpc('eth', 'eth_blockNumber'))
+  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'heal' })
+  assert.equal(typeof (await devnet.call('btc', 'getblockcount')), 'number')
+  assert.equal(typeof (await devnet.call('eth', 'eth_blockNumber')), 'string')
+})
 
 test('lag: answers come late', async () => {
-  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'lag' });
-  const start = Date.now();
-  await Promise.all([devnet.call('btc', 'getblockcount'), devnet.call('eth', 'eth_blockNumber')]);
-  assert.ok(Date.now() - start >= 14_900);
-  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'heal' });
-});
+  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'lag' })
+  const start = Date.now()
+  await Promise.all([devnet.call('btc', 'getblockcount'), devnet.call('eth', 'eth_blockNumber')])
+  assert.ok(Date.now() - start >= 14_900)
+  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'heal' })
+})

@@ -1,56 +1,56 @@
-import assert from 'node:assert/strict';
-import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { after, test } from 'node:test';
-import { Journal } from '../src/journal.ts';
-import { removeHome, tempHome } from './support.ts';
+import assert from 'node:assert/strict'
+import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { Journal } from '../src/journal.ts'
+import { removeHome, tempHome } from './support.ts'
 
-const home = tempHome();
-after(() => removeHome(home));
+const home = tempHome()
+after(() => removeHome(home))
 
 function written(name: string): string {
-  const path = join(home, name);
-  const { journal } = Journal.open<{ n: number }>(path);
-  for (let n = 1; n <= 3; n += 1) journal.append([{ n }]);
-  journal.close();
-  return path;
+  const path = join(home, name)
+  const { journal } = Journal.open<{ n: number }>(path)
+  for (let n = 1; n <= 3; n += 1) journal.append([{ n }])
+  journal.close()
+  return path
 }
 
 function read(path: string): number[] {
-  const { journal, records } = Journal.open<{ n: number }>(path);
-  journal.close();
-  return records.map(({ n }) => n);
+  const { journal, records } = Journal.open<{ n: number }>(path)
+  journal.close()
+  return records.map(({ n }) => n)
 }
 
 test('records come back in order', () => {
-  assert.deepEqual(read(written('whole')), [1, 2, 3]);
-});
+  assert.deepEqual(read(written('whole')), [1, 2, 3])
+})
 
 test('a last line cut at any byte is dropped, and the journal goes on after it', () => {
-  const path = written('torn');
-  const whole = readFileSync(path);
-  const start = whole.lastIndexOf(10, whole.length - 2) + 1;
+  const path = written('torn')
+  const whole = readFileSync(path)
+  const start = whole.lastIndexOf(10, whole.length - 2) + 1
   for (let length = start; length < whole.length; length += 1) {
-    writeFileSync(path, whole);
-    truncateSync(path, length);
-    const { journal, records } = Journal.open<{ n: number }>(path);
-    assert.deepEqual(records.map(({ n }) => n), [1, 2]);
-    journal.append([{ n: 4 }]);
-    journal.close();
-    assert.deepEqual(read(path), [1, 2, 4]);
+    writeFileSync(path, whole)
+    truncateSync(path, length)
+    const { journal, records } = Journal.open<{ n: number }>(path)
+    assert.deepEqual(records.map(({ n }) => n), [1, 2])
+    journal.append([{ n: 4 }])
+    journal.close()
+    assert.deepEqual(read(path), [1, 2, 4])
   }
-});
+})
 
 test('a last line of garbage is dropped', () => {
-  const path = written('garbage');
-  appendFileSync(path, `${'\0'.repeat(40)}\n`);
-  assert.deepEqual(read(path), [1, 2, 3]);
-});
+  const path = written('garbage')
+  appendFileSync(path, `${'\0'.repeat(40)}\n`)
+  assert.deepEqual(read(path), [1, 2, 3])
+})
 
 test('damage before the last line is refused, never skipped', () => {
-  const path = written('damaged');
-  const bytes = readFileSync(path);
-  bytes[20]! ^= 1;
-  writeFileSync(path, bytes);
-  assert.throws(() => Journal.open(path), /damaged in record 1/);
-});
+  const path = written('damaged')
+  const bytes = readFileSync(path)
+  bytes[20]! ^= 1
+  writeFileSync(path, bytes)
+  assert.throws(() => Journal.open(path), /damaged in record 1/)
+})

@@ -1,113 +1,113 @@
-import assert from 'node:assert/strict';
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { createServer } from 'node:net';
-import { after, before, test } from 'node:test';
-import { payments, Transaction } from 'bitcoinjs-lib';
-import { BitcoinChain } from '../src/bitcoin/chain.ts';
-import { bitcoinRpc } from '../src/bitcoin/rpc.ts';
-import { Faults } from '../src/faults.ts';
-import { key, payment, type Output, type Shape, type Spend } from './bitcoin-keys.ts';
-import { removeHome, tempHome, until } from './support.ts';
+import assert from 'node:assert/strict'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { createServer } from 'node:net'
+import { after, before, test } from 'node:test'
+import { payments, Transaction } from 'bitcoinjs-lib'
+import { BitcoinChain } from '../src/bitcoin/chain.ts'
+import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
+import { Faults } from '../src/faults.ts'
+import { key, payment, type Output, type Shape, type Spend } from './bitcoin-keys.ts'
+import { removeHome, tempHome, until } from './support.ts'
 
 /**
  * The optional tier: the same transactions to a real node of the Core family and to our ledger, and
  * the same verdicts expected. `apt install litecoind`, or its path in LITECOIND.
  */
-const binary = process.env['LITECOIND'] ?? 'litecoind';
-const missing = spawnSync(binary, ['--version']).error !== undefined;
-const skip = missing ? 'litecoind is not installed (apt install litecoind, or set LITECOIND to its path)' : false;
+const binary = process.env['LITECOIND'] ?? 'litecoind'
+const missing = spawnSync(binary, ['--version']).error !== undefined
+const skip = missing ? 'litecoind is not installed (apt install litecoind, or set LITECOIND to its path)' : false
 
-const home = tempHome();
-const [alice, bob] = [key(51), key(52)];
+const home = tempHome()
+const [alice, bob] = [key(51), key(52)]
 /** Litecoin's regtest differs from Bitcoin's in this prefix only. */
-const RLTC = { messagePrefix: '', bech32: 'rltc', bip32: { public: 0, private: 0 }, pubKeyHash: 111, scriptHash: 58, wif: 239 };
+const RLTC = { messagePrefix: '', bech32: 'rltc', bip32: { public: 0, private: 0 }, pubKeyHash: 111, scriptHash: 58, wif: 239 }
 
-type Answer = { result: unknown; error: { code: number; message: string } | null };
-type Node = { name: string; call: (method: string, ...params: unknown[]) => Promise<Answer>; coin: () => Promise<Spend>; mine: () => Promise<unknown> };
+type Answer = { result: unknown; error: { code: number; message: string } | null }
+type Node = { name: string; call: (method: string, ...params: unknown[]) => Promise<Answer>; coin: () => Promise<Spend>; mine: () => Promise<unknown> }
 
-let child: ChildProcess | undefined;
-let chain: BitcoinChain | undefined;
-let nodes: Node[] = [];
+let child: ChildProcess | undefined
+let chain: BitcoinChain | undefined
+let nodes: Node[] = []
 
 before(async () => {
-  if (missing) return;
-  chain = BitcoinChain.open(`${home}/own`);
-  nodes = [ours(chain), await litecoind()];
-}, { timeout: 60_000 });
+  if (missing) return
+  chain = BitcoinChain.open(`${home}/own`)
+  nodes = [ours(chain), await litecoind()]
+}, { timeout: 60_000 })
 
 after(async () => {
-  chain?.close();
+  chain?.close()
   if (child) {
-    const exit = new Promise((resolve) => child!.once('exit', resolve));
-    child.kill('SIGKILL');
-    await exit;
+    const exit = new Promise((resolve) => child!.once('exit', resolve))
+    child.kill('SIGKILL')
+    await exit
   }
-  removeHome(home);
-});
+  removeHome(home)
+})
 
 function ours(own: BitcoinChain): Node {
   const call = async (method: string, ...params: unknown[]) =>
-    JSON.parse(bitcoinRpc(own, new Faults(), JSON.stringify({ id: 1, method, params }))!.body) as Answer;
+    JSON.parse(bitcoinRpc(own, new Faults(), JSON.stringify({ id: 1, method, params }))!.body) as Answer
   return {
     name: 'ledger',
     call,
     mine: async () => own.mine(1),
     coin: async () => {
-      const txid = own.fund(alice.address, '50');
-      const { block, index } = own.ledger.txIndex.get(txid)!;
-      const { outs } = block.txs[index]!;
-      return { txid, vout: outs.findIndex(({ script }) => script.equals(Buffer.from(alice.script))), value: 5_000_000_000n };
+      const txid = own.fund(alice.address, '50')
+      const { block, index } = own.ledger.txIndex.get(txid)!
+      const { outs } = block.txs[index]!
+      return { txid, vout: outs.findIndex(({ script }) => script.equals(Buffer.from(alice.script))), value: 5_000_000_000n }
     },
-  };
+  }
 }
 
 async function litecoind(): Promise<Node> {
-  const port = await freePort();
-  const options = { datadir: home, rpcport: port, rpcuser: 'u', rpcpassword: 'p', vbparams: 'mweb:-2:0', listen: 0, dnsseed: 0, txindex: 1, dbcache: 4, server: 1, acceptnonstdtxn: 0, mempoolreplacement: 1 };
-  child = spawn(binary, ['-regtest', ...Object.entries(options).map(([name, value]) => `-${name}=${value}`)], { stdio: 'ignore' });
+  const port = await freePort()
+  const options = { datadir: home, rpcport: port, rpcuser: 'u', rpcpassword: 'p', vbparams: 'mweb:-2:0', listen: 0, dnsseed: 0, txindex: 1, dbcache: 4, server: 1, acceptnonstdtxn: 0, mempoolreplacement: 1 }
+  child = spawn(binary, ['-regtest', ...Object.entries(options).map(([name, value]) => `-${name}=${value}`)], { stdio: 'ignore' })
   const call = async (method: string, ...params: unknown[]) => {
-    const headers = { authorization: `Basic ${Buffer.from('u:p').toString('base64')}` };
-    const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: JSON.stringify({ id: 1, method, params }) });
-    return (await response.json()) as Answer;
-  };
-  await until('litecoind answers', async () => call('getblockcount').then(({ error }) => error === null, () => false), 30_000);
-  const address = payments.p2wpkh({ hash: payments.p2wpkh({ pubkey: alice.publicKey }).hash!, network: RLTC }).address!;
-  const elsewhere = payments.p2wpkh({ hash: payments.p2wpkh({ pubkey: bob.publicKey }).hash!, network: RLTC }).address!;
-  const blocks = (await call('generatetoaddress', 20, address)).result as string[];
-  await call('generatetoaddress', 100, elsewhere);
+    const headers = { authorization: `Basic ${Buffer.from('u:p').toString('base64')}` }
+    const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: JSON.stringify({ id: 1, method, params }) })
+    return (await response.json()) as Answer
+  }
+  await until('litecoind answers', async () => call('getblockcount').then(({ error }) => error === null, () => false), 30_000)
+  const address = payments.p2wpkh({ hash: payments.p2wpkh({ pubkey: alice.publicKey }).hash!, network: RLTC }).address!
+  const elsewhere = payments.p2wpkh({ hash: payments.p2wpkh({ pubkey: bob.publicKey }).hash!, network: RLTC }).address!
+  const blocks = (await call('generatetoaddress', 20, address)).result as string[]
+  await call('generatetoaddress', 100, elsewhere)
   return {
     name: 'litecoind',
     call,
     mine: async () => call('generatetoaddress', 1, elsewhere),
     coin: async () => {
-      const { tx } = (await call('getblock', blocks.shift(), 2)).result as { tx: { txid: string }[] };
-      return { txid: tx[0]!.txid, vout: 0, value: 5_000_000_000n };
+      const { tx } = (await call('getblock', blocks.shift(), 2)).result as { tx: { txid: string }[] }
+      return { txid: tx[0]!.txid, vout: 0, value: 5_000_000_000n }
     },
-  };
+  }
 }
 
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
 }
 
-const FEE = 1000n;
+const FEE = 1000n
 
 function pay(spends: Spend[], outputs: Output[] = [{ script: bob.script, value: spends.reduce((sum, { value }) => sum + value, 0n) - FEE }], shape: Shape = {}) {
-  return payment(alice, spends, outputs, shape);
+  return payment(alice, spends, outputs, shape)
 }
 
 /** The code and the reason without its details: the wording of details changes between versions. */
 async function verdicts(node: Node, tx: Transaction): Promise<unknown[]> {
-  const tested = ((await node.call('testmempoolaccept', [tx.toHex()])).result as { allowed: boolean; 'reject-reason'?: string }[])[0]!;
-  const sent = await node.call('sendrawtransaction', tx.toHex());
+  const tested = ((await node.call('testmempoolaccept', [tx.toHex()])).result as { allowed: boolean; 'reject-reason'?: string }[])[0]!
+  const sent = await node.call('sendrawtransaction', tx.toHex())
   // Which script failures are called mandatory has changed between versions as well.
-  const short = (text?: string) => text?.replace(/(,| \().*$/, '').replace(/^(non-)?mandatory-(script-verify-flag)(-failed)?$/, '$2');
-  return [tested.allowed, short(tested['reject-reason']), sent.error?.code ?? 'accepted', short(sent.error?.message)];
+  const short = (text?: string) => text?.replace(/(,| \().*$/, '').replace(/^(non-)?mandatory-(script-verify-flag)(-failed)?$/, '$2')
+  return [tested.allowed, short(tested['reject-reason']), sent.error?.code ?? 'accepted', short(sent.error?.message)]
 }
 
 const CASES: Record<string, (spend: Spend) => Promise<Transaction>> = {
@@ -129,39 +129,39 @@ const CASES: Record<string, (spend: Spend) => Promise<Transaction>> = {
   'a relative lock time to come': (spend) => pay([{ ...spend, sequence: 60_000 }]),
   'a fee beyond the ceiling': (spend) => pay([spend], [{ script: bob.script, value: spend.value / 2n }]),
   'too heavy': (spend) => pay([spend], Array.from({ length: 3300 }, () => ({ script: bob.script, value: 100_000n }))),
-};
+}
 
 for (const [name, build] of Object.entries(CASES)) {
   test(`the same verdict of both: ${name}`, { skip }, async () => {
-    const [own, real] = await Promise.all(nodes.map(async (node) => verdicts(node, await build(await node.coin()))));
-    assert.deepEqual(own, real);
-  });
+    const [own, real] = await Promise.all(nodes.map(async (node) => verdicts(node, await build(await node.coin()))))
+    assert.deepEqual(own, real)
+  })
 }
 
 test('the same verdict of both: replacement and repetition', { skip }, async () => {
   const found = await Promise.all(
     nodes.map(async (node) => {
-      const spend = await node.coin();
-      const paying = (fee: bigint) => pay([spend], [{ script: bob.script, value: spend.value - fee }]);
-      const steps = [await verdicts(node, await paying(1000n)), await verdicts(node, await paying(1000n))];
-      for (const fee of [900n, 1050n, 1200n]) steps.push(await verdicts(node, await paying(fee)));
-      await node.mine();
-      steps.push(await verdicts(node, await paying(1200n)).then(([, , code]) => [code]));
-      return steps;
+      const spend = await node.coin()
+      const paying = (fee: bigint) => pay([spend], [{ script: bob.script, value: spend.value - fee }])
+      const steps = [await verdicts(node, await paying(1000n)), await verdicts(node, await paying(1000n))]
+      for (const fee of [900n, 1050n, 1200n]) steps.push(await verdicts(node, await paying(fee)))
+      await node.mine()
+      steps.push(await verdicts(node, await paying(1200n)).then(([, , code]) => [code]))
+      return steps
     }),
-  );
-  assert.deepEqual(found[0], found[1]);
-});
+  )
+  assert.deepEqual(found[0], found[1])
+})
 
 test('objects have the fields a client reads, of the same type', { skip }, async () => {
-  const shape = (value: unknown): unknown => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
+  const shape = (value: unknown): unknown => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
   const read = async (node: Node) => {
-    const spend = await node.coin();
-    const tx = await pay([spend]);
-    await node.call('sendrawtransaction', tx.toHex());
-    const entry = (await node.call('getmempoolentry', tx.getId())).result as object;
-    await node.mine();
-    const hash = (await node.call('getbestblockhash')).result;
+    const spend = await node.coin()
+    const tx = await pay([spend])
+    await node.call('sendrawtransaction', tx.toHex())
+    const entry = (await node.call('getmempoolentry', tx.getId())).result as object
+    await node.mine()
+    const hash = (await node.call('getbestblockhash')).result
     return {
       getblockchaininfo: (await node.call('getblockchaininfo')).result as object,
       getblockheader: (await node.call('getblockheader', hash)).result as object,
@@ -171,16 +171,16 @@ test('objects have the fields a client reads, of the same type', { skip }, async
       getmempoolentry: entry,
       getmempoolinfo: (await node.call('getmempoolinfo')).result as object,
       estimatesmartfee: (await node.call('estimatesmartfee', 2)).result as object,
-    };
-  };
-  const [own, real] = [await read(nodes[0]!), await read(nodes[1]!)];
-  /** Gone from Core since, or Litecoin's own. */
-  const gone = new Set(['softforks', 'warnings', 'fee', 'modifiedfee', 'ancestorfees', 'descendantfees', 'pruneheight', 'mweb', 'mwebheader', 'errors', 'bip125-replaceable', 'mweb_amount', 'vkern', 'time_offset']);
-  for (const [method, object] of Object.entries(real)) {
-    for (const [field, value] of Object.entries(object)) {
-      if (gone.has(field) || field.includes('mweb')) continue;
-      const mine = (own as Record<string, Record<string, unknown>>)[method]![field];
-      assert.equal(shape(mine), shape(value), `${method}.${field}`);
     }
   }
-});
+  const [own, real] = [await read(nodes[0]!), await read(nodes[1]!)]
+  /** Gone from Core since, or Litecoin's own. */
+  const gone = new Set(['softforks', 'warnings', 'fee', 'modifiedfee', 'ancestorfees', 'descendantfees', 'pruneheight', 'mweb', 'mwebheader', 'errors', 'bip125-replaceable', 'mweb_amount', 'vkern', 'time_offset'])
+  for (const [method, object] of Object.entries(real)) {
+    for (const [field, value] of Object.entries(object)) {
+      if (gone.has(field) || field.includes('mweb')) continue
+      const mine = (own as Record<string, Record<string, unknown>>)[method]![field]
+      assert.equal(shape(mine), shape(value), `${method}.${field}`)
+    }
+  }
+})

@@ -1,89 +1,89 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 export function tempHome(): string {
-  return mkdtempSync(join(tmpdir(), 'devnet-test-'));
+  return mkdtempSync(join(tmpdir(), 'devnet-test-'))
 }
 
 export function removeHome(home: string): void {
-  rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+  rmSync(home, { recursive: true, force: true, maxRetries: 5 })
 }
 
-export type RpcResult = { result?: unknown; error?: { code: number; message: string } | null };
+export type RpcResult = { result?: unknown; error?: { code: number; message: string } | null }
 
 export type Running = {
-  url: string;
-  pid: number;
-  startMs: number;
+  url: string
+  pid: number
+  startMs: number
   /** SIGKILL for every process of this devnet, the engine's too. */
-  killAll: () => Promise<void>;
+  killAll: () => Promise<void>
   /** SIGKILL for the node process alone: the engine is orphaned. */
-  killNode: () => Promise<void>;
-  stop: () => Promise<number | null>;
-  closeStdin: () => Promise<number | null>;
-  rpc: (path: 'btc' | 'eth', method: string, ...params: unknown[]) => Promise<RpcResult>;
-  call: <T = unknown>(path: 'btc' | 'eth', method: string, ...params: unknown[]) => Promise<T>;
-  control: <T = Record<string, unknown>>(command: Record<string, unknown>) => Promise<T>;
-  rawControl: (body: string) => Promise<{ status: number; body: { error?: string } }>;
-};
+  killNode: () => Promise<void>
+  stop: () => Promise<number | null>
+  closeStdin: () => Promise<number | null>
+  rpc: (path: 'btc' | 'eth', method: string, ...params: unknown[]) => Promise<RpcResult>
+  call: <T = unknown>(path: 'btc' | 'eth', method: string, ...params: unknown[]) => Promise<T>
+  control: <T = Record<string, unknown>>(command: Record<string, unknown>) => Promise<T>
+  rawControl: (body: string) => Promise<{ status: number; body: { error?: string } }>
+}
 
 export async function startDevnet(home: string, port = 0): Promise<Running> {
-  const started = Date.now();
-  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-  const child = spawn(process.execPath, [main, '--home', home, '--port', String(port)], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
-  const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const started = Date.now()
+  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+  const child = spawn(process.execPath, [main, '--home', home, '--port', String(port)], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+  const exit = new Promise<number | null>((resolve) => child.once('exit', resolve))
   const url = await new Promise<string>((resolve, reject) => {
-    let text = '';
+    let text = ''
     child.stdout.on('data', (part: Buffer) => {
-      text += part.toString();
-      const ready = /^devnet ready (\S+)$/m.exec(text);
-      if (ready) resolve(ready[1]!);
-    });
-    void exit.then((code) => reject(new Error(`devnet ended with ${code}`)));
-  });
-  const pid = child.pid!;
+      text += part.toString()
+      const ready = /^devnet ready (\S+)$/m.exec(text)
+      if (ready) resolve(ready[1]!)
+    })
+    void exit.then((code) => reject(new Error(`devnet ended with ${code}`)))
+  })
+  const pid = child.pid!
   const post = async (path: string, body: string): Promise<Response> =>
-    fetch(`${url}/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    fetch(`${url}/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
   const running: Running = {
     url,
     pid,
     startMs: Date.now() - started,
     killAll: async () => {
-      process.kill(-pid, 'SIGKILL');
-      await exit;
+      process.kill(-pid, 'SIGKILL')
+      await exit
     },
     killNode: async () => {
-      process.kill(pid, 'SIGKILL');
-      await exit;
+      process.kill(pid, 'SIGKILL')
+      await exit
     },
     stop: async () => {
-      child.kill('SIGTERM');
-      return exit;
+      child.kill('SIGTERM')
+      return exit
     },
     closeStdin: async () => {
-      child.stdin.end();
-      return exit;
+      child.stdin.end()
+      return exit
     },
     rpc: async (path, method, ...params) => (await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))).json() as Promise<RpcResult>,
     call: async <T>(path: 'btc' | 'eth', method: string, ...params: unknown[]): Promise<T> => {
-      const { result, error } = await running.rpc(path, method, ...params);
-      if (error) throw new Error(`${method}: ${error.code} ${error.message}`);
-      return result as T;
+      const { result, error } = await running.rpc(path, method, ...params)
+      if (error) throw new Error(`${method}: ${error.code} ${error.message}`)
+      return result as T
     },
     control: async <T>(command: Record<string, unknown>): Promise<T> => {
-      const { status, body } = await running.rawControl(JSON.stringify(command));
-      if (status !== 200) throw new Error(body.error);
-      return body as T;
+      const { status, body } = await running.rawControl(JSON.stringify(command))
+      if (status !== 200) throw new Error(body.error)
+      return body as T
     },
     rawControl: async (body) => {
-      const response = await post('control', body);
-      return { status: response.status, body: (await response.json()) as { error?: string } };
+      const response = await post('control', body)
+      return { status: response.status, body: (await response.json()) as { error?: string } }
     },
-  };
-  return running;
+  }
+  return running
 }
 
 /** Pids of engines that belong to a home. */
@@ -91,22 +91,22 @@ export function enginesOf(home: string): number[] {
   return readdirSync(join(home, 'eth'))
     .filter((name) => name.endsWith('.pid'))
     .map((name) => Number.parseInt(readFileSync(join(home, 'eth', name), 'utf8'), 10))
-    .filter((pid) => isAlive(pid));
+    .filter((pid) => isAlive(pid))
 }
 
 export function isAlive(pid: number): boolean {
   try {
-    process.kill(pid, 0);
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    process.kill(pid, 0)
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch {
-    return false;
+    return false
   }
 }
 
 export async function until(what: string, holds: () => Promise<boolean> | boolean, timeoutMs = 10_000): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
+  const deadline = Date.now() + timeoutMs
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }

@@ -1,12 +1,12 @@
-import { hash256 } from './encoding.ts';
+import { hash256 } from './encoding.ts'
 
 /** Regtest: only these bytes differ from the main network. */
-const HRP = 'bcrt';
-const P2PKH = 111;
-const P2SH = 196;
+const HRP = 'bcrt'
+const P2PKH = 111
+const P2SH = 196
 
-const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
-const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
+const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
 
 export type ScriptType =
   | 'pubkeyhash'
@@ -19,175 +19,175 @@ export type ScriptType =
   | 'pubkey'
   | 'multisig'
   | 'nulldata'
-  | 'nonstandard';
+  | 'nonstandard'
 
 export function witnessProgram(script: Buffer): { version: number; program: Buffer } | undefined {
-  const op = script[0];
-  if (op === undefined || script.length < 4 || script.length > 42 || script[1] !== script.length - 2) return undefined;
-  if (op !== 0 && (op < 0x51 || op > 0x60)) return undefined;
-  return { version: op === 0 ? 0 : op - 0x50, program: script.subarray(2) };
+  const op = script[0]
+  if (op === undefined || script.length < 4 || script.length > 42 || script[1] !== script.length - 2) return undefined
+  if (op !== 0 && (op < 0x51 || op > 0x60)) return undefined
+  return { version: op === 0 ? 0 : op - 0x50, program: script.subarray(2) }
 }
 
 export function scriptType(script: Buffer): ScriptType {
-  if (isP2pkh(script)) return 'pubkeyhash';
-  if (isP2sh(script)) return 'scripthash';
-  const witness = witnessProgram(script);
+  if (isP2pkh(script)) return 'pubkeyhash'
+  if (isP2sh(script)) return 'scripthash'
+  const witness = witnessProgram(script)
   if (witness) {
-    const { version, program } = witness;
-    if (version === 0 && program.length === 20) return 'witness_v0_keyhash';
-    if (version === 0 && program.length === 32) return 'witness_v0_scripthash';
-    if (version === 1 && program.length === 32) return 'witness_v1_taproot';
-    if (version === 1 && program.toString('hex') === '4e73') return 'anchor';
-    return version === 0 ? 'nonstandard' : 'witness_unknown';
+    const { version, program } = witness
+    if (version === 0 && program.length === 20) return 'witness_v0_keyhash'
+    if (version === 0 && program.length === 32) return 'witness_v0_scripthash'
+    if (version === 1 && program.length === 32) return 'witness_v1_taproot'
+    if (version === 1 && program.toString('hex') === '4e73') return 'anchor'
+    return version === 0 ? 'nonstandard' : 'witness_unknown'
   }
-  if (script[0] === 0x6a && pushesOnly(script.subarray(1))) return 'nulldata';
-  if ((script.length === 35 && script[0] === 33 || script.length === 67 && script[0] === 65) && script.at(-1) === 0xac) return 'pubkey';
-  if (script.at(-1) === 0xae && script[0]! >= 0x51 && script[0]! <= 0x53) return 'multisig';
-  return 'nonstandard';
+  if (script[0] === 0x6a && pushesOnly(script.subarray(1))) return 'nulldata'
+  if ((script.length === 35 && script[0] === 33 || script.length === 67 && script[0] === 65) && script.at(-1) === 0xac) return 'pubkey'
+  if (script.at(-1) === 0xae && script[0]! >= 0x51 && script[0]! <= 0x53) return 'multisig'
+  return 'nonstandard'
 }
 
 export function isP2pkh(script: Buffer): boolean {
-  return script.length === 25 && script.subarray(0, 3).toString('hex') === '76a914' && script.subarray(23).toString('hex') === '88ac';
+  return script.length === 25 && script.subarray(0, 3).toString('hex') === '76a914' && script.subarray(23).toString('hex') === '88ac'
 }
 
 export function isP2sh(script: Buffer): boolean {
-  return script.length === 23 && script[0] === 0xa9 && script[1] === 20 && script[22] === 0x87;
+  return script.length === 23 && script[0] === 0xa9 && script[1] === 20 && script[22] === 0x87
 }
 
 export function pushesOnly(script: Buffer): boolean {
-  let at = 0;
+  let at = 0
   while (at < script.length) {
-    const op = script[at]!;
-    if (op > 0x60) return false;
-    at += 1;
-    if (op < 0x4c) at += op;
-    else if (op === 0x4c) at += 1 + (script[at] ?? 0);
-    else if (op === 0x4d) at += 2 + (at + 2 <= script.length ? script.readUInt16LE(at) : 0);
-    else if (op === 0x4e) at += 4 + (at + 4 <= script.length ? script.readUInt32LE(at) : 0);
+    const op = script[at]!
+    if (op > 0x60) return false
+    at += 1
+    if (op < 0x4c) at += op
+    else if (op === 0x4c) at += 1 + (script[at] ?? 0)
+    else if (op === 0x4d) at += 2 + (at + 2 <= script.length ? script.readUInt16LE(at) : 0)
+    else if (op === 0x4e) at += 4 + (at + 4 <= script.length ? script.readUInt32LE(at) : 0)
   }
-  return at === script.length;
+  return at === script.length
 }
 
 export function addressOf(script: Buffer): string | undefined {
-  if (isP2pkh(script)) return base58Check(P2PKH, script.subarray(3, 23));
-  if (isP2sh(script)) return base58Check(P2SH, script.subarray(2, 22));
-  const witness = witnessProgram(script);
-  if (!witness) return undefined;
-  if (witness.version === 0 && witness.program.length !== 20 && witness.program.length !== 32) return undefined;
-  return encodeSegwit(witness.version, witness.program);
+  if (isP2pkh(script)) return base58Check(P2PKH, script.subarray(3, 23))
+  if (isP2sh(script)) return base58Check(P2SH, script.subarray(2, 22))
+  const witness = witnessProgram(script)
+  if (!witness) return undefined
+  if (witness.version === 0 && witness.program.length !== 20 && witness.program.length !== 32) return undefined
+  return encodeSegwit(witness.version, witness.program)
 }
 
 /** The script an address stands for, or a sentence of what is wrong, in Core's words. */
 export function scriptOf(address: string): Buffer | { error: string } {
-  if (address.toLowerCase().startsWith(`${HRP}1`)) return decodeSegwit(address);
-  const decoded = decodeBase58Check(address);
+  if (address.toLowerCase().startsWith(`${HRP}1`)) return decodeSegwit(address)
+  const decoded = decodeBase58Check(address)
   if (decoded?.length === 21 && decoded[0] === P2PKH) {
-    return Buffer.concat([Buffer.from('76a914', 'hex'), decoded.subarray(1), Buffer.from('88ac', 'hex')]);
+    return Buffer.concat([Buffer.from('76a914', 'hex'), decoded.subarray(1), Buffer.from('88ac', 'hex')])
   }
   if (decoded?.length === 21 && decoded[0] === P2SH) {
-    return Buffer.concat([Buffer.from('a914', 'hex'), decoded.subarray(1), Buffer.from('87', 'hex')]);
+    return Buffer.concat([Buffer.from('a914', 'hex'), decoded.subarray(1), Buffer.from('87', 'hex')])
   }
-  if (decoded) return { error: 'Invalid or unsupported Base58-encoded address.' };
-  return { error: 'Invalid or unsupported Segwit (Bech32) or Base58 encoding.' };
+  if (decoded) return { error: 'Invalid or unsupported Base58-encoded address.' }
+  return { error: 'Invalid or unsupported Segwit (Bech32) or Base58 encoding.' }
 }
 
 function base58Check(version: number, payload: Buffer): string {
-  const body = Buffer.concat([Buffer.from([version]), payload]);
-  const bytes = Buffer.concat([body, hash256(body).subarray(0, 4)]);
-  let value = BigInt(`0x${bytes.toString('hex')}`);
-  let text = '';
+  const body = Buffer.concat([Buffer.from([version]), payload])
+  const bytes = Buffer.concat([body, hash256(body).subarray(0, 4)])
+  let value = BigInt(`0x${bytes.toString('hex')}`)
+  let text = ''
   while (value > 0n) {
-    text = BASE58[Number(value % 58n)]! + text;
-    value /= 58n;
+    text = BASE58[Number(value % 58n)]! + text
+    value /= 58n
   }
   for (const byte of bytes) {
-    if (byte !== 0) break;
-    text = `1${text}`;
+    if (byte !== 0) break
+    text = `1${text}`
   }
-  return text;
+  return text
 }
 
 function decodeBase58Check(text: string): Buffer | undefined {
-  if (text.length > 100) return undefined;
-  let value = 0n;
+  if (text.length > 100) return undefined
+  let value = 0n
   for (const character of text) {
-    const digit = BASE58.indexOf(character);
-    if (digit < 0) return undefined;
-    value = value * 58n + BigInt(digit);
+    const digit = BASE58.indexOf(character)
+    if (digit < 0) return undefined
+    value = value * 58n + BigInt(digit)
   }
-  const hex = value === 0n ? '' : value.toString(16);
-  const body = Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex');
-  const zeros = /^1*/.exec(text)![0].length;
-  const bytes = Buffer.concat([Buffer.alloc(zeros), body]);
-  if (bytes.length < 5) return undefined;
-  const payload = bytes.subarray(0, -4);
-  return hash256(payload).subarray(0, 4).equals(bytes.subarray(-4)) ? payload : undefined;
+  const hex = value === 0n ? '' : value.toString(16)
+  const body = Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex')
+  const zeros = /^1*/.exec(text)![0].length
+  const bytes = Buffer.concat([Buffer.alloc(zeros), body])
+  if (bytes.length < 5) return undefined
+  const payload = bytes.subarray(0, -4)
+  return hash256(payload).subarray(0, 4).equals(bytes.subarray(-4)) ? payload : undefined
 }
 
 function polymod(values: number[]): number {
-  const generator = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];
-  let check = 1;
+  const generator = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3]
+  let check = 1
   for (const value of values) {
-    const top = check >>> 25;
-    check = ((check & 0x1ffffff) << 5) ^ value;
-    for (let bit = 0; bit < 5; bit += 1) if ((top >>> bit) & 1) check ^= generator[bit]!;
+    const top = check >>> 25
+    check = ((check & 0x1ffffff) << 5) ^ value
+    for (let bit = 0; bit < 5; bit += 1) if ((top >>> bit) & 1) check ^= generator[bit]!
   }
-  return check >>> 0;
+  return check >>> 0
 }
 
 function expanded(hrp: string): number[] {
-  const codes = Array.from(hrp, (character) => character.charCodeAt(0));
-  return [...codes.map((code) => code >> 5), 0, ...codes.map((code) => code & 31)];
+  const codes = Array.from(hrp, (character) => character.charCodeAt(0))
+  return [...codes.map((code) => code >> 5), 0, ...codes.map((code) => code & 31)]
 }
 
-const BECH32_CONSTANT = 1;
-const BECH32M_CONSTANT = 0x2bc830a3;
+const BECH32_CONSTANT = 1
+const BECH32M_CONSTANT = 0x2bc830a3
 
 function regroup(bytes: Iterable<number>, from: number, to: number, pad: boolean): number[] | undefined {
-  let held = 0;
-  let bits = 0;
-  const groups: number[] = [];
+  let held = 0
+  let bits = 0
+  const groups: number[] = []
   for (const value of bytes) {
-    held = ((held << from) | value) & 0xfff;
-    bits += from;
+    held = ((held << from) | value) & 0xfff
+    bits += from
     while (bits >= to) {
-      bits -= to;
-      groups.push((held >> bits) & ((1 << to) - 1));
+      bits -= to
+      groups.push((held >> bits) & ((1 << to) - 1))
     }
   }
   if (pad) {
-    if (bits > 0) groups.push((held << (to - bits)) & ((1 << to) - 1));
-  } else if (bits >= from || ((held << (to - bits)) & ((1 << to) - 1)) !== 0) return undefined;
-  return groups;
+    if (bits > 0) groups.push((held << (to - bits)) & ((1 << to) - 1))
+  } else if (bits >= from || ((held << (to - bits)) & ((1 << to) - 1)) !== 0) return undefined
+  return groups
 }
 
 function encodeSegwit(version: number, program: Buffer): string {
-  const values = [version, ...regroup(program, 8, 5, true)!];
-  const constant = version === 0 ? BECH32_CONSTANT : BECH32M_CONSTANT;
-  const check = polymod([...expanded(HRP), ...values, 0, 0, 0, 0, 0, 0]) ^ constant;
-  for (let index = 0; index < 6; index += 1) values.push((check >>> (5 * (5 - index))) & 31);
-  return `${HRP}1${values.map((value) => BECH32[value]).join('')}`;
+  const values = [version, ...regroup(program, 8, 5, true)!]
+  const constant = version === 0 ? BECH32_CONSTANT : BECH32M_CONSTANT
+  const check = polymod([...expanded(HRP), ...values, 0, 0, 0, 0, 0, 0]) ^ constant
+  for (let index = 0; index < 6; index += 1) values.push((check >>> (5 * (5 - index))) & 31)
+  return `${HRP}1${values.map((value) => BECH32[value]).join('')}`
 }
 
 function decodeSegwit(address: string): Buffer | { error: string } {
-  const text = address.toLowerCase();
-  if (text !== address && address.toUpperCase() !== address) return { error: 'Invalid character or mixed case' };
-  const values = Array.from(text.slice(HRP.length + 1), (character) => BECH32.indexOf(character));
-  if (values.length < 7 || text.length > 90 || values.includes(-1)) return { error: 'Invalid Base 32 character' };
-  const version = values[0]!;
-  const constant = version === 0 ? BECH32_CONSTANT : BECH32M_CONSTANT;
-  const found = polymod(expanded(HRP).concat(values));
+  const text = address.toLowerCase()
+  if (text !== address && address.toUpperCase() !== address) return { error: 'Invalid character or mixed case' }
+  const values = Array.from(text.slice(HRP.length + 1), (character) => BECH32.indexOf(character))
+  if (values.length < 7 || text.length > 90 || values.includes(-1)) return { error: 'Invalid Base 32 character' }
+  const version = values[0]!
+  const constant = version === 0 ? BECH32_CONSTANT : BECH32M_CONSTANT
+  const found = polymod(expanded(HRP).concat(values))
   if (found !== constant) {
-    if (version === 0 && found === BECH32M_CONSTANT) return { error: 'Version 0 witness address must use Bech32 checksum' };
-    if (version !== 0 && found === BECH32_CONSTANT) return { error: 'Version 1+ witness address must use Bech32m checksum' };
-    return { error: 'Invalid Bech32 checksum' };
+    if (version === 0 && found === BECH32M_CONSTANT) return { error: 'Version 0 witness address must use Bech32 checksum' }
+    if (version !== 0 && found === BECH32_CONSTANT) return { error: 'Version 1+ witness address must use Bech32m checksum' }
+    return { error: 'Invalid Bech32 checksum' }
   }
-  const program = regroup(values.slice(1, -6), 5, 8, false);
-  if (!program) return { error: 'Invalid padding in Bech32 data section' };
-  if (version > 16) return { error: 'Invalid Bech32 address witness version' };
-  if (program.length < 2 || program.length > 40) return { error: `Invalid Bech32 address program size (${program.length} bytes)` };
+  const program = regroup(values.slice(1, -6), 5, 8, false)
+  if (!program) return { error: 'Invalid padding in Bech32 data section' }
+  if (version > 16) return { error: 'Invalid Bech32 address witness version' }
+  if (program.length < 2 || program.length > 40) return { error: `Invalid Bech32 address program size (${program.length} bytes)` }
   if (version === 0 && program.length !== 20 && program.length !== 32) {
-    return { error: `Invalid Bech32 v0 address program size (${program.length} bytes), per BIP141` };
+    return { error: `Invalid Bech32 v0 address program size (${program.length} bytes), per BIP141` }
   }
-  return Buffer.from([version === 0 ? 0 : 0x50 + version, program.length, ...program]);
+  return Buffer.from([version === 0 ? 0 : 0x50 + version, program.length, ...program])
 }

@@ -1,20 +1,20 @@
-import { compact, data, display, hash256, internal, Reader, uint32 } from './encoding.ts';
-import { isCoinbase, makeTx, readTx, type Tx } from './transaction.ts';
+import { compact, data, display, hash256, internal, Reader, uint32 } from './encoding.ts'
+import { isCoinbase, makeTx, readTx, type Tx } from './transaction.ts'
 
-export type Header = { version: number; previous: string; merkleRoot: string; time: number; bits: number; nonce: number };
-export type ParsedBlock = { header: Header; hash: string; headerBytes: Buffer; raw: Buffer; txs: Tx[]; strippedSize: number; weight: number };
+export type Header = { version: number; previous: string; merkleRoot: string; time: number; bits: number; nonce: number }
+export type ParsedBlock = { header: Header; hash: string; headerBytes: Buffer; raw: Buffer; txs: Tx[]; strippedSize: number; weight: number }
 
-export const REGTEST_BITS = 0x207fffff;
+export const REGTEST_BITS = 0x207fffff
 export const REGTEST_GENESIS = Buffer.from(
   '0100000000000000000000000000000000000000000000000000000000000000000000003ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e5e4adae5494dffff7f20020000000101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff4d04ffff001d0104455468652054696d65732030332f4a616e2f32303039204368616e63656c6c6f72206f6e206272696e6b206f66207365636f6e64206261696c6f757420666f722062616e6b73ffffffff0100f2052a01000000434104678afdb0fe5548271967f1a67130b7105cd6a828e03909a67962e0ea1f61deb649f6bc3f4cef38c4f35504e51ec112de5c384df7ba0b8d578a4c702b6bf11d5fac00000000',
   'hex',
-);
-const TARGET = 0x7fffffn << (8n * (0x20n - 3n));
-const NULL_HASH = '0'.repeat(64);
+)
+const TARGET = 0x7fffffn << (8n * (0x20n - 3n))
+const NULL_HASH = '0'.repeat(64)
 
 export function parseBlock(raw: Buffer): ParsedBlock {
-  const reader = new Reader(raw);
-  const headerBytes = reader.bytes(80);
+  const reader = new Reader(raw)
+  const headerBytes = reader.bytes(80)
   const header: Header = {
     version: headerBytes.readInt32LE(0),
     previous: display(headerBytes.subarray(4, 36)),
@@ -22,77 +22,77 @@ export function parseBlock(raw: Buffer): ParsedBlock {
     time: headerBytes.readUInt32LE(68),
     bits: headerBytes.readUInt32LE(72),
     nonce: headerBytes.readUInt32LE(76),
-  };
-  const txs: Tx[] = [];
-  for (let left = reader.compact(); left > 0; left -= 1) txs.push(readTx(reader));
-  if (reader.left > 0) throw new Error('extra data after the block');
-  const strippedSize = 80 + compact(txs.length).length + txs.reduce((sum, tx) => sum + tx.baseSize, 0);
-  return { header, hash: display(hash256(headerBytes)), headerBytes, raw, txs, strippedSize, weight: strippedSize * 3 + raw.length };
+  }
+  const txs: Tx[] = []
+  for (let left = reader.compact(); left > 0; left -= 1) txs.push(readTx(reader))
+  if (reader.left > 0) throw new Error('extra data after the block')
+  const strippedSize = 80 + compact(txs.length).length + txs.reduce((sum, tx) => sum + tx.baseSize, 0)
+  return { header, hash: display(hash256(headerBytes)), headerBytes, raw, txs, strippedSize, weight: strippedSize * 3 + raw.length }
 }
 
 export function meetsTarget(hash: string): boolean {
-  return BigInt(`0x${hash}`) <= TARGET;
+  return BigInt(`0x${hash}`) <= TARGET
 }
 
 export function merkleRoot(hashes: string[]): string {
-  let level = hashes.map(internal);
+  let level = hashes.map(internal)
   while (level.length > 1) {
-    const next: Buffer[] = [];
+    const next: Buffer[] = []
     for (let index = 0; index < level.length; index += 2) {
-      next.push(hash256(Buffer.concat([level[index]!, level[index + 1] ?? level[index]!])));
+      next.push(hash256(Buffer.concat([level[index]!, level[index + 1] ?? level[index]!])))
     }
-    level = next;
+    level = next
   }
-  return display(level[0]!);
+  return display(level[0]!)
 }
 
-const COMMITMENT = Buffer.from('6a24aa21a9ed', 'hex');
+const COMMITMENT = Buffer.from('6a24aa21a9ed', 'hex')
 
 function commitment(txs: readonly Tx[], reserved: Buffer): Buffer {
-  const root = merkleRoot([NULL_HASH, ...txs.slice(1).map((tx) => tx.wtxid)]);
-  return hash256(Buffer.concat([internal(root), reserved]));
+  const root = merkleRoot([NULL_HASH, ...txs.slice(1).map((tx) => tx.wtxid)])
+  return hash256(Buffer.concat([internal(root), reserved]))
 }
 
 /** BIP141: the last output that looks like one counts. True also when there is no witness to commit to. */
 export function commitmentHolds(txs: readonly Tx[]): boolean {
-  const coinbase = txs[0]!;
-  const output = coinbase.outs.findLast(({ script }) => script.length >= 38 && script.subarray(0, 6).equals(COMMITMENT));
-  if (!output) return txs.every((tx) => tx.ins.every((input) => input.witness.length === 0));
-  const reserved = coinbase.ins[0]!.witness[0];
-  return coinbase.ins[0]!.witness.length === 1 && reserved?.length === 32 && output.script.subarray(6, 38).equals(commitment(txs, reserved));
+  const coinbase = txs[0]!
+  const output = coinbase.outs.findLast(({ script }) => script.length >= 38 && script.subarray(0, 6).equals(COMMITMENT))
+  if (!output) return txs.every((tx) => tx.ins.every((input) => input.witness.length === 0))
+  const reserved = coinbase.ins[0]!.witness[0]
+  return coinbase.ins[0]!.witness.length === 1 && reserved?.length === 32 && output.script.subarray(6, 38).equals(commitment(txs, reserved))
 }
 
 /** BIP34: a script that starts with the height as a number. */
 export function heightScript(height: number): Buffer {
-  if (height <= 16) return Buffer.from([height === 0 ? 0 : 0x50 + height]);
-  const bytes: number[] = [];
-  for (let left = height; left > 0; left >>>= 8) bytes.push(left & 0xff);
-  if (bytes.at(-1)! & 0x80) bytes.push(0);
-  return Buffer.from([bytes.length, ...bytes]);
+  if (height <= 16) return Buffer.from([height === 0 ? 0 : 0x50 + height])
+  const bytes: number[] = []
+  for (let left = height; left > 0; left >>>= 8) bytes.push(left & 0xff)
+  if (bytes.at(-1)! & 0x80) bytes.push(0)
+  return Buffer.from([bytes.length, ...bytes])
 }
 
 export function makeBlock(options: {
-  previous: string;
-  height: number;
-  time: number;
-  reward: bigint;
-  payTo: Buffer;
-  extraNonce: Buffer;
-  txs: readonly Tx[];
+  previous: string
+  height: number
+  time: number
+  reward: bigint
+  payTo: Buffer
+  extraNonce: Buffer
+  txs: readonly Tx[]
 }): ParsedBlock {
-  const reserved = Buffer.alloc(32);
+  const reserved = Buffer.alloc(32)
   const input = {
     txid: NULL_HASH,
     vout: 0xffffffff,
     script: Buffer.concat([heightScript(options.height), data(options.extraNonce)]),
     sequence: 0xffffffff,
     witness: [reserved],
-  };
+  }
   const coinbaseWith = (script: Buffer): Tx =>
-    makeTx({ version: 2, ins: [input], outs: [{ value: options.reward, script: options.payTo }, { value: 0n, script }], locktime: 0 });
-  const draft = [coinbaseWith(COMMITMENT), ...options.txs];
-  const coinbase = coinbaseWith(Buffer.concat([COMMITMENT, commitment(draft, reserved)]));
-  const txs = [coinbase, ...options.txs];
+    makeTx({ version: 2, ins: [input], outs: [{ value: options.reward, script: options.payTo }, { value: 0n, script }], locktime: 0 })
+  const draft = [coinbaseWith(COMMITMENT), ...options.txs]
+  const coinbase = coinbaseWith(Buffer.concat([COMMITMENT, commitment(draft, reserved)]))
+  const txs = [coinbase, ...options.txs]
   const header = Buffer.concat([
     uint32(0x20000000),
     internal(options.previous),
@@ -100,21 +100,21 @@ export function makeBlock(options: {
     uint32(options.time),
     uint32(REGTEST_BITS),
     uint32(0),
-  ]);
-  while (!meetsTarget(display(hash256(header)))) header.writeUInt32LE(header.readUInt32LE(76) + 1, 76);
-  return parseBlock(Buffer.concat([header, compact(txs.length), ...txs.map((tx) => tx.raw)]));
+  ])
+  while (!meetsTarget(display(hash256(header)))) header.writeUInt32LE(header.readUInt32LE(76) + 1, 76)
+  return parseBlock(Buffer.concat([header, compact(txs.length), ...txs.map((tx) => tx.raw)]))
 }
 
 /** What a block must satisfy by itself, before its inputs are looked at; Core's name of what fails. */
 export function checkBlock(block: ParsedBlock): string | undefined {
-  const { txs, header } = block;
-  if (header.bits !== REGTEST_BITS) return 'bad-diffbits';
-  if (!meetsTarget(block.hash)) return 'high-hash';
-  if (txs.length === 0 || !isCoinbase(txs[0]!)) return 'bad-cb-missing';
-  if (txs.slice(1).some(isCoinbase)) return 'bad-cb-multiple';
-  if (new Set(txs.map((tx) => tx.txid)).size !== txs.length) return 'bad-txns-duplicate';
-  if (merkleRoot(txs.map((tx) => tx.txid)) !== header.merkleRoot) return 'bad-txnmrklroot';
-  if (block.weight > 4_000_000) return 'bad-blk-weight';
-  if (!commitmentHolds(txs)) return 'bad-witness-merkle-match';
-  return undefined;
+  const { txs, header } = block
+  if (header.bits !== REGTEST_BITS) return 'bad-diffbits'
+  if (!meetsTarget(block.hash)) return 'high-hash'
+  if (txs.length === 0 || !isCoinbase(txs[0]!)) return 'bad-cb-missing'
+  if (txs.slice(1).some(isCoinbase)) return 'bad-cb-multiple'
+  if (new Set(txs.map((tx) => tx.txid)).size !== txs.length) return 'bad-txns-duplicate'
+  if (merkleRoot(txs.map((tx) => tx.txid)) !== header.merkleRoot) return 'bad-txnmrklroot'
+  if (block.weight > 4_000_000) return 'bad-blk-weight'
+  if (!commitmentHolds(txs)) return 'bad-witness-merkle-match'
+  return undefined
 }

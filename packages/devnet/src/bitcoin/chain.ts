@@ -1,154 +1,154 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { formatAmount, parseAmount } from '../amount.ts';
-import { RequestError } from '../errors.ts';
-import { Journal } from '../journal.ts';
-import { Producer } from '../producer.ts';
-import { scriptOf } from './address.ts';
-import { makeBlock, parseBlock } from './block.ts';
-import { Ledger, subsidy, type Block } from './ledger.ts';
-import { Mempool, type Outcome } from './mempool.ts';
-import { dustLimit } from './policy.ts';
-import type { Tx } from './transaction.ts';
-import { MinerWallet } from './wallet.ts';
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { formatAmount, parseAmount } from '../amount.ts'
+import { RequestError } from '../errors.ts'
+import { Journal } from '../journal.ts'
+import { Producer } from '../producer.ts'
+import { scriptOf } from './address.ts'
+import { makeBlock, parseBlock } from './block.ts'
+import { Ledger, subsidy, type Block } from './ledger.ts'
+import { Mempool, type Outcome } from './mempool.ts'
+import { dustLimit } from './policy.ts'
+import type { Tx } from './transaction.ts'
+import { MinerWallet } from './wallet.ts'
 
 /** Blocks in hex. `after`: height of the last block that stays; a reorganisation is one record. */
-export type ChainRecord = { blocks: string[]; after?: number };
+export type ChainRecord = { blocks: string[]; after?: number }
 
-const BUSY_MS = 2000;
-const IDLE_MS = 30_000;
-const QUIET_BLOCKS = 6;
+const BUSY_MS = 2000
+const IDLE_MS = 30_000
+const QUIET_BLOCKS = 6
 /** With regtest's halving every 150 blocks, the mature part of these is more than 11,000 BTC. */
-const INITIAL_BLOCKS = 440;
-const INITIAL_SPACING_SECONDS = 60;
+const INITIAL_BLOCKS = 440
+const INITIAL_SPACING_SECONDS = 60
 /**
  * Scripts were executed before a block was journalled. At a start all else is checked again, and the
  * scripts of the newest blocks (Core's own default is 6), as far back as keeps the start quick.
  */
-const SCRIPT_BLOCKS = 6;
-const SCRIPT_INPUTS = 64;
-const BLOCK_WEIGHT_MAX = 3_996_000;
+const SCRIPT_BLOCKS = 6
+const SCRIPT_INPUTS = 64
+const BLOCK_WEIGHT_MAX = 3_996_000
 
 export class BitcoinChain {
-  readonly ledger = new Ledger();
-  readonly mempool: Mempool;
-  readonly started = Date.now();
-  readonly #wallet = new MinerWallet();
-  readonly #journal: Journal<ChainRecord>;
-  readonly #producer: Producer;
+  readonly ledger = new Ledger()
+  readonly mempool: Mempool
+  readonly started = Date.now()
+  readonly #wallet = new MinerWallet()
+  readonly #journal: Journal<ChainRecord>
+  readonly #producer: Producer
   /** From zero also at a start, so that what was mined just before the end gets its depth at once. */
-  #blocksSinceTransaction = 0;
+  #blocksSinceTransaction = 0
 
   private constructor(journal: Journal<ChainRecord>, records: ChainRecord[], fullRbf: boolean) {
-    this.#journal = journal;
-    this.mempool = new Mempool(this.ledger, fullRbf);
-    this.#reload(records);
-    this.#initialBlocks();
+    this.#journal = journal
+    this.mempool = new Mempool(this.ledger, fullRbf)
+    this.#reload(records)
+    this.#initialBlocks()
     this.#producer = new Producer({
       busyMs: BUSY_MS,
       idleMs: IDLE_MS,
       isBusy: () => this.mempool.entries.size > 0 || this.#blocksSinceTransaction < QUIET_BLOCKS,
       produce: async () => void this.#produce(),
-    });
+    })
   }
 
   static open(home: string, options: { fullRbf?: boolean } = {}): BitcoinChain {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
-    const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'));
-    const chain = new BitcoinChain(journal, records, options.fullRbf ?? true);
-    chain.#producer.wake();
-    return chain;
+    mkdirSync(home, { recursive: true, mode: 0o700 })
+    const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
+    const chain = new BitcoinChain(journal, records, options.fullRbf ?? true)
+    chain.#producer.wake()
+    return chain
   }
 
   get head(): Block {
-    return this.ledger.tip;
+    return this.ledger.tip
   }
 
   get genesisHash(): string {
-    return this.ledger.blocks[0]!.hash;
+    return this.ledger.blocks[0]!.hash
   }
 
   close(): void {
-    this.#producer.stop();
-    this.#journal.close();
+    this.#producer.stop()
+    this.#journal.close()
   }
 
   submit(tx: Tx): Outcome {
-    const outcome = this.mempool.accept(tx, now());
-    this.#producer.wake();
-    return outcome;
+    const outcome = this.mempool.accept(tx, now())
+    this.#producer.wake()
+    return outcome
   }
 
   fund(address: unknown, amount: unknown): string {
-    const script = typeof address === 'string' ? scriptOf(address) : { error: 'not a string' };
-    if (!Buffer.isBuffer(script)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of BTC: ${script.error}`);
-    const value = parseAmount(amount, 8);
-    if (value < dustLimit(script)) throw new RequestError(`amount ${formatAmount(value, 8)} is dust: at least ${formatAmount(dustLimit(script), 8)}`);
-    const tx = this.#wallet.pay(this.ledger, (key) => this.mempool.spenders.has(key), { value, script });
+    const script = typeof address === 'string' ? scriptOf(address) : { error: 'not a string' }
+    if (!Buffer.isBuffer(script)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of BTC: ${script.error}`)
+    const value = parseAmount(amount, 8)
+    if (value < dustLimit(script)) throw new RequestError(`amount ${formatAmount(value, 8)} is dust: at least ${formatAmount(dustLimit(script), 8)}`)
+    const tx = this.#wallet.pay(this.ledger, (key) => this.mempool.spenders.has(key), { value, script })
     if ('available' in tx) {
-      throw new RequestError(`amount ${formatAmount(value, 8)} is more than the miner can pay now: ${formatAmount(tx.available, 8)}`);
+      throw new RequestError(`amount ${formatAmount(value, 8)} is more than the miner can pay now: ${formatAmount(tx.available, 8)}`)
     }
-    const outcome = this.mempool.accept(tx, now());
-    if ('rejection' in outcome) throw new Error(`the funding transaction was refused: ${outcome.rejection.reason}`);
-    this.#produce();
-    this.#producer.wake();
-    return tx.txid;
+    const outcome = this.mempool.accept(tx, now())
+    if ('rejection' in outcome) throw new Error(`the funding transaction was refused: ${outcome.rejection.reason}`)
+    this.#produce()
+    this.#producer.wake()
+    return tx.txid
   }
 
   mine(count: number): Block {
-    for (let made = 0; made < count; made += 1) this.#produce();
-    this.#producer.wake();
-    return this.head;
+    for (let made = 0; made < count; made += 1) this.#produce()
+    this.#producer.wake()
+    return this.head
   }
 
   /** The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again unless dropped. */
   reorg(depth: number, drop: boolean): Block {
-    const removed: Block[] = [];
-    const waiting = this.mempool.clear();
-    for (let left = depth; left > 0; left -= 1) removed.unshift(this.ledger.disconnect());
-    const after = this.head.height;
-    const made: Block[] = [];
+    const removed: Block[] = []
+    const waiting = this.mempool.clear()
+    for (let left = depth; left > 0; left -= 1) removed.unshift(this.ledger.disconnect())
+    const after = this.head.height
+    const made: Block[] = []
     try {
-      for (let index = 0; index <= depth; index += 1) made.push(this.ledger.connect(this.#candidate([], now()), false));
-      this.#journal.append([{ after, blocks: made.map(({ raw }) => raw.toString('hex')) }]);
+      for (let index = 0; index <= depth; index += 1) made.push(this.ledger.connect(this.#candidate([], now()), false))
+      this.#journal.append([{ after, blocks: made.map(({ raw }) => raw.toString('hex')) }])
     } catch (error) {
-      while (this.head.height > after) this.ledger.disconnect();
-      for (const block of removed) this.ledger.connect(block, false);
-      throw error;
+      while (this.head.height > after) this.ledger.disconnect()
+      for (const block of removed) this.ledger.connect(block, false)
+      throw error
     }
-    const returned = drop ? [] : removed.flatMap(({ txs }) => txs.slice(1));
-    for (const tx of [...returned, ...waiting]) this.mempool.accept(tx, now());
-    this.#blocksSinceTransaction = 0;
-    this.#producer.wake();
-    return this.head;
+    const returned = drop ? [] : removed.flatMap(({ txs }) => txs.slice(1))
+    for (const tx of [...returned, ...waiting]) this.mempool.accept(tx, now())
+    this.#blocksSinceTransaction = 0
+    this.#producer.wake()
+    return this.head
   }
 
   /** Nothing awaits between the block's making and its journalling, so no request can see it before. */
   #produce(): void {
-    const txs: Tx[] = [];
-    let weight = 4000;
+    const txs: Tx[] = []
+    let weight = 4000
     for (const { tx } of this.mempool.entries.values()) {
-      if (weight + tx.weight > BLOCK_WEIGHT_MAX) break;
-      weight += tx.weight;
-      txs.push(tx);
+      if (weight + tx.weight > BLOCK_WEIGHT_MAX) break
+      weight += tx.weight
+      txs.push(tx)
     }
-    const block = this.ledger.connect(this.#candidate(txs, now()), false);
+    const block = this.ledger.connect(this.#candidate(txs, now()), false)
     try {
-      this.#journal.append([{ blocks: [block.raw.toString('hex')] }]);
+      this.#journal.append([{ blocks: [block.raw.toString('hex')] }])
     } catch (error) {
-      this.ledger.disconnect();
-      throw error;
+      this.ledger.disconnect()
+      throw error
     }
-    this.mempool.blockConnected(block.txs);
-    if (txs.length > 0) this.#blocksSinceTransaction = 0;
-    else this.#blocksSinceTransaction += 1;
+    this.mempool.blockConnected(block.txs)
+    if (txs.length > 0) this.#blocksSinceTransaction = 0
+    else this.#blocksSinceTransaction += 1
   }
 
   #candidate(txs: Tx[], time: number) {
-    const { tip } = this.ledger;
-    const height = tip.height + 1;
-    const fees = txs.reduce((total, { txid }) => total + this.mempool.entries.get(txid)!.fee, 0n);
+    const { tip } = this.ledger
+    const height = tip.height + 1
+    const fees = txs.reduce((total, { txid }) => total + this.mempool.entries.get(txid)!.fee, 0n)
     return makeBlock({
       previous: tip.hash,
       height,
@@ -158,38 +158,38 @@ export class BitcoinChain {
       // Random, so that a block of another branch is another block.
       extraNonce: randomBytes(8),
       txs,
-    });
+    })
   }
 
   #reload(records: ChainRecord[]): void {
-    let blocks: string[] = [];
+    let blocks: string[] = []
     for (const record of records) {
       // Height 1 is the first in the journal: the genesis block is known.
-      if (record.after !== undefined) blocks = blocks.slice(0, record.after);
-      for (const block of record.blocks) blocks.push(block);
+      if (record.after !== undefined) blocks = blocks.slice(0, record.after)
+      for (const block of record.blocks) blocks.push(block)
     }
-    const parsed = blocks.map((hex) => parseBlock(Buffer.from(hex, 'hex')));
-    let scriptsFrom = parsed.length;
-    let inputs = 0;
+    const parsed = blocks.map((hex) => parseBlock(Buffer.from(hex, 'hex')))
+    let scriptsFrom = parsed.length
+    let inputs = 0
     while (scriptsFrom > 0 && parsed.length - scriptsFrom < SCRIPT_BLOCKS) {
-      inputs += parsed[scriptsFrom - 1]!.txs.reduce((count, tx) => count + tx.ins.length, 0);
-      if (inputs > SCRIPT_INPUTS) break;
-      scriptsFrom -= 1;
+      inputs += parsed[scriptsFrom - 1]!.txs.reduce((count, tx) => count + tx.ins.length, 0)
+      if (inputs > SCRIPT_INPUTS) break
+      scriptsFrom -= 1
     }
-    for (const [index, block] of parsed.entries()) this.ledger.connect(block, index >= scriptsFrom);
+    for (const [index, block] of parsed.entries()) this.ledger.connect(block, index >= scriptsFrom)
   }
 
   #initialBlocks(): void {
-    if (this.head.height > 0) return;
-    const start = now() - INITIAL_BLOCKS * INITIAL_SPACING_SECONDS;
-    const blocks: string[] = [];
+    if (this.head.height > 0) return
+    const start = now() - INITIAL_BLOCKS * INITIAL_SPACING_SECONDS
+    const blocks: string[] = []
     for (let index = 1; index <= INITIAL_BLOCKS; index += 1) {
-      blocks.push(this.ledger.connect(this.#candidate([], start + index * INITIAL_SPACING_SECONDS), false).raw.toString('hex'));
+      blocks.push(this.ledger.connect(this.#candidate([], start + index * INITIAL_SPACING_SECONDS), false).raw.toString('hex'))
     }
-    this.#journal.append([{ blocks }]);
+    this.#journal.append([{ blocks }])
   }
 }
 
 function now(): number {
-  return Math.floor(Date.now() / 1000);
+  return Math.floor(Date.now() / 1000)
 }

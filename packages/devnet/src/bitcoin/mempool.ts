@@ -1,223 +1,223 @@
-import { formatAmount } from '../amount.ts';
-import { COINBASE_MATURITY, isFinal, MAX_MONEY, sum, type Coin, type Ledger } from './ledger.ts';
-import { checkInputs, checkStandard, checkTransaction, rejection, type Rejection } from './policy.ts';
-import { scriptReason, verifyScripts } from './script.ts';
-import { isCoinbase, outpoint, type Tx } from './transaction.ts';
+import { formatAmount } from '../amount.ts'
+import { COINBASE_MATURITY, isFinal, MAX_MONEY, sum, type Coin, type Ledger } from './ledger.ts'
+import { checkInputs, checkStandard, checkTransaction, rejection, type Rejection } from './policy.ts'
+import { scriptReason, verifyScripts } from './script.ts'
+import { isCoinbase, outpoint, type Tx } from './transaction.ts'
 
-export type Entry = { tx: Tx; coins: Coin[]; fee: bigint; time: number; height: number };
-export type Outcome = { entry: Entry; replaced: Entry[] } | { rejection: Rejection };
+export type Entry = { tx: Tx; coins: Coin[]; fee: bigint; time: number; height: number }
+export type Outcome = { entry: Entry; replaced: Entry[] } | { rejection: Rejection }
 
 /** Satoshi per virtual byte, both for the first relay and for each replacement. */
-const RELAY_RATE = 1n;
-const CHAIN_MAX = 25;
-const REPLACED_MAX = 100;
-const BIP125_SEQUENCE_MAX = 0xfffffffd;
+const RELAY_RATE = 1n
+const CHAIN_MAX = 25
+const REPLACED_MAX = 100
+const BIP125_SEQUENCE_MAX = 0xfffffffd
 
 /** Transactions that wait for a block, in an order in which a block can hold them. */
 export class Mempool {
-  readonly entries = new Map<string, Entry>();
+  readonly entries = new Map<string, Entry>()
   /** Which waiting transaction spends an output. */
-  readonly spenders = new Map<string, string>();
-  readonly fullRbf: boolean;
-  readonly #ledger: Ledger;
-  sequence = 1;
+  readonly spenders = new Map<string, string>()
+  readonly fullRbf: boolean
+  readonly #ledger: Ledger
+  sequence = 1
 
   constructor(ledger: Ledger, fullRbf = true) {
-    this.#ledger = ledger;
-    this.fullRbf = fullRbf;
+    this.#ledger = ledger
+    this.fullRbf = fullRbf
   }
 
   accept(tx: Tx, now: number): Outcome {
-    const outcome = this.check(tx, now);
-    if ('rejection' in outcome) return outcome;
-    for (const { tx: old } of outcome.replaced) this.#delete(old);
-    this.entries.set(tx.txid, outcome.entry);
-    for (const { txid, vout } of tx.ins) this.spenders.set(outpoint(txid, vout), tx.txid);
-    this.sequence += 1;
-    return outcome;
+    const outcome = this.check(tx, now)
+    if ('rejection' in outcome) return outcome
+    for (const { tx: old } of outcome.replaced) this.#delete(old)
+    this.entries.set(tx.txid, outcome.entry)
+    for (const { txid, vout } of tx.ins) this.spenders.set(outpoint(txid, vout), tx.txid)
+    this.sequence += 1
+    return outcome
   }
 
   /** The checks of Core's MemPoolAccept, in its order. */
   check(tx: Tx, now: number): Outcome {
-    const ledger = this.#ledger;
-    const height = ledger.tip.height + 1;
-    const early = checkTransaction(tx) ?? (isCoinbase(tx) ? rejection('coinbase') : undefined) ?? checkStandard(tx);
-    if (early) return { rejection: early };
-    if (!isFinal(tx, height, ledger.tip.medianTime)) return { rejection: rejection('non-final') };
-    const same = this.entries.get(tx.txid);
-    if (same) return { rejection: rejection(same.tx.wtxid === tx.wtxid ? 'txn-already-in-mempool' : 'txn-same-nonwitness-data-in-mempool') };
+    const ledger = this.#ledger
+    const height = ledger.tip.height + 1
+    const early = checkTransaction(tx) ?? (isCoinbase(tx) ? rejection('coinbase') : undefined) ?? checkStandard(tx)
+    if (early) return { rejection: early }
+    if (!isFinal(tx, height, ledger.tip.medianTime)) return { rejection: rejection('non-final') }
+    const same = this.entries.get(tx.txid)
+    if (same) return { rejection: rejection(same.tx.wtxid === tx.wtxid ? 'txn-already-in-mempool' : 'txn-same-nonwitness-data-in-mempool') }
 
-    const conflicts = this.#conflicts(tx);
-    if (!this.fullRbf && conflicts.some((entry) => !this.signalsReplacement(entry))) return { rejection: rejection('txn-mempool-conflict') };
+    const conflicts = this.#conflicts(tx)
+    if (!this.fullRbf && conflicts.some((entry) => !this.signalsReplacement(entry))) return { rejection: rejection('txn-mempool-conflict') }
 
-    const coins: Coin[] = [];
+    const coins: Coin[] = []
     for (const { txid, vout } of tx.ins) {
-      const coin = this.coin(outpoint(txid, vout));
+      const coin = this.coin(outpoint(txid, vout))
       if (!coin) {
-        const known = tx.outs.some((_, index) => ledger.coins.has(outpoint(tx.txid, index)));
-        if (known) return { rejection: rejection('txn-already-known') };
-        return { rejection: { reason: 'bad-txns-inputs-missingorspent', missingInputs: true } };
+        const known = tx.outs.some((_, index) => ledger.coins.has(outpoint(tx.txid, index)))
+        if (known) return { rejection: rejection('txn-already-known') }
+        return { rejection: { reason: 'bad-txns-inputs-missingorspent', missingInputs: true } }
       }
-      coins.push(coin);
+      coins.push(coin)
     }
-    if (!ledger.sequenceLocksHold(tx, coins, height)) return { rejection: rejection('non-BIP68-final') };
+    if (!ledger.sequenceLocksHold(tx, coins, height)) return { rejection: rejection('non-BIP68-final') }
     for (const coin of coins) {
-      const depth = height - coin.height;
+      const depth = height - coin.height
       if (coin.coinbase && depth < COINBASE_MATURITY) {
-        return { rejection: rejection('bad-txns-premature-spend-of-coinbase', `tried to spend coinbase at depth ${depth}`) };
+        return { rejection: rejection('bad-txns-premature-spend-of-coinbase', `tried to spend coinbase at depth ${depth}`) }
       }
     }
-    const [valueIn, valueOut] = [sum(coins), sum(tx.outs)];
-    if (valueIn > MAX_MONEY) return { rejection: rejection('bad-txns-inputvalues-outofrange') };
+    const [valueIn, valueOut] = [sum(coins), sum(tx.outs)]
+    if (valueIn > MAX_MONEY) return { rejection: rejection('bad-txns-inputvalues-outofrange') }
     if (valueIn < valueOut) {
-      return { rejection: rejection('bad-txns-in-belowout', `value in (${formatAmount(valueIn, 8)}) < value out (${formatAmount(valueOut, 8)})`) };
+      return { rejection: rejection('bad-txns-in-belowout', `value in (${formatAmount(valueIn, 8)}) < value out (${formatAmount(valueOut, 8)})`) }
     }
-    const nonstandard = checkInputs(tx, coins.map(({ script }) => script));
-    if (nonstandard) return { rejection: nonstandard };
+    const nonstandard = checkInputs(tx, coins.map(({ script }) => script))
+    if (nonstandard) return { rejection: nonstandard }
 
-    const fee = valueIn - valueOut;
-    const floor = RELAY_RATE * BigInt(tx.vsize);
-    if (fee < floor) return { rejection: rejection('min relay fee not met', `${fee} < ${floor}`) };
-    const entry: Entry = { tx, coins, fee, time: now, height: ledger.tip.height };
-    const ancestors = this.ancestors(tx);
-    if (ancestors.length + 1 > CHAIN_MAX) return { rejection: rejection('too-long-mempool-chain', `too many unconfirmed ancestors [limit: ${CHAIN_MAX}]`) };
+    const fee = valueIn - valueOut
+    const floor = RELAY_RATE * BigInt(tx.vsize)
+    if (fee < floor) return { rejection: rejection('min relay fee not met', `${fee} < ${floor}`) }
+    const entry: Entry = { tx, coins, fee, time: now, height: ledger.tip.height }
+    const ancestors = this.ancestors(tx)
+    if (ancestors.length + 1 > CHAIN_MAX) return { rejection: rejection('too-long-mempool-chain', `too many unconfirmed ancestors [limit: ${CHAIN_MAX}]`) }
     for (const ancestor of ancestors) {
       if (this.descendants(ancestor.tx).length + 2 > CHAIN_MAX) {
-        return { rejection: rejection('too-long-mempool-chain', `too many descendants for tx ${ancestor.tx.txid} [limit: ${CHAIN_MAX}]`) };
+        return { rejection: rejection('too-long-mempool-chain', `too many descendants for tx ${ancestor.tx.txid} [limit: ${CHAIN_MAX}]`) }
       }
     }
-    const replacement = this.#checkReplacement(entry, conflicts, ancestors);
-    if ('reason' in replacement) return { rejection: replacement };
-    const script = verifyScripts(tx, coins, 'policy');
-    if (script !== undefined) return { rejection: rejection(scriptReason(tx, coins, script)) };
-    return { entry, replaced: replacement };
+    const replacement = this.#checkReplacement(entry, conflicts, ancestors)
+    if ('reason' in replacement) return { rejection: replacement }
+    const script = verifyScripts(tx, coins, 'policy')
+    if (script !== undefined) return { rejection: rejection(scriptReason(tx, coins, script)) }
+    return { entry, replaced: replacement }
   }
 
   /** BIP125 as nodes apply it today; answers what would be replaced. */
   #checkReplacement(entry: Entry, conflicts: Entry[], ancestors: Entry[]): Entry[] | Rejection {
-    if (conflicts.length === 0) return [];
-    const { tx, fee } = entry;
-    const refuse = (details: string): Rejection => rejection('insufficient fee', `rejecting replacement ${tx.txid}${details}`);
+    if (conflicts.length === 0) return []
+    const { tx, fee } = entry
+    const refuse = (details: string): Rejection => rejection('insufficient fee', `rejecting replacement ${tx.txid}${details}`)
     for (const conflict of conflicts) {
-      if (ancestors.includes(conflict)) return rejection('bad-txns-spends-conflicting-tx', `${tx.txid} spends conflicting transaction ${conflict.tx.txid}`);
+      if (ancestors.includes(conflict)) return rejection('bad-txns-spends-conflicting-tx', `${tx.txid} spends conflicting transaction ${conflict.tx.txid}`)
     }
     for (const conflict of conflicts) {
       if (fee * BigInt(conflict.tx.vsize) <= conflict.fee * BigInt(tx.vsize)) {
-        return refuse(`; new feerate ${rate(entry)} BTC/kvB <= old feerate ${rate(conflict)} BTC/kvB`);
+        return refuse(`; new feerate ${rate(entry)} BTC/kvB <= old feerate ${rate(conflict)} BTC/kvB`)
       }
     }
-    const replaced = new Set(conflicts);
-    for (const conflict of conflicts) for (const descendant of this.descendants(conflict.tx)) replaced.add(descendant);
+    const replaced = new Set(conflicts)
+    for (const conflict of conflicts) for (const descendant of this.descendants(conflict.tx)) replaced.add(descendant)
     if (replaced.size > REPLACED_MAX) {
-      return rejection('too many potential replacements', `rejecting replacement ${tx.txid}; too many potential replacements (${replaced.size} > ${REPLACED_MAX})`);
+      return rejection('too many potential replacements', `rejecting replacement ${tx.txid}; too many potential replacements (${replaced.size} > ${REPLACED_MAX})`)
     }
-    const oldParents = new Set(conflicts.flatMap((conflict) => conflict.tx.ins.map(({ txid }) => txid)));
+    const oldParents = new Set(conflicts.flatMap((conflict) => conflict.tx.ins.map(({ txid }) => txid)))
     for (const [index, { txid }] of tx.ins.entries()) {
       if (this.entries.has(txid) && !oldParents.has(txid)) {
-        return rejection('replacement-adds-unconfirmed', `replacement ${tx.txid} adds unconfirmed input, idx ${index}`);
+        return rejection('replacement-adds-unconfirmed', `replacement ${tx.txid} adds unconfirmed input, idx ${index}`)
       }
     }
-    const oldFees = [...replaced].reduce((total, old) => total + old.fee, 0n);
-    if (fee < oldFees) return refuse(`, less fees than conflicting txs; ${formatAmount(fee, 8)} < ${formatAmount(oldFees, 8)}`);
-    const extra = fee - oldFees;
-    const least = RELAY_RATE * BigInt(tx.vsize);
-    if (extra < least) return refuse(`, not enough additional fees to relay; ${formatAmount(extra, 8)} < ${formatAmount(least, 8)}`);
-    return [...replaced];
+    const oldFees = [...replaced].reduce((total, old) => total + old.fee, 0n)
+    if (fee < oldFees) return refuse(`, less fees than conflicting txs; ${formatAmount(fee, 8)} < ${formatAmount(oldFees, 8)}`)
+    const extra = fee - oldFees
+    const least = RELAY_RATE * BigInt(tx.vsize)
+    if (extra < least) return refuse(`, not enough additional fees to relay; ${formatAmount(extra, 8)} < ${formatAmount(least, 8)}`)
+    return [...replaced]
   }
 
   /** An output that can be spent now: of the chain or of a waiting transaction. Says nothing of conflicts. */
   coin(key: string): Coin | undefined {
-    const [txid = '', vout = ''] = key.split(':');
-    const parent = this.entries.get(txid)?.tx.outs[Number(vout)];
-    if (parent) return { ...parent, height: this.#ledger.tip.height + 1, coinbase: false };
-    return this.#ledger.coins.get(key);
+    const [txid = '', vout = ''] = key.split(':')
+    const parent = this.entries.get(txid)?.tx.outs[Number(vout)]
+    if (parent) return { ...parent, height: this.#ledger.tip.height + 1, coinbase: false }
+    return this.#ledger.coins.get(key)
   }
 
   signalsReplacement(entry: Entry): boolean {
-    return [entry, ...this.ancestors(entry.tx)].some(({ tx }) => tx.ins.some(({ sequence }) => sequence <= BIP125_SEQUENCE_MAX));
+    return [entry, ...this.ancestors(entry.tx)].some(({ tx }) => tx.ins.some(({ sequence }) => sequence <= BIP125_SEQUENCE_MAX))
   }
 
   ancestors(tx: Tx): Entry[] {
-    const found = new Set<Entry>();
+    const found = new Set<Entry>()
     const visit = (current: Tx): void => {
       for (const { txid } of current.ins) {
-        const parent = this.entries.get(txid);
+        const parent = this.entries.get(txid)
         if (parent && !found.has(parent)) {
-          found.add(parent);
-          visit(parent.tx);
+          found.add(parent)
+          visit(parent.tx)
         }
       }
-    };
-    visit(tx);
-    return [...found];
+    }
+    visit(tx)
+    return [...found]
   }
 
   children(tx: Tx): Entry[] {
-    const ids = new Set(tx.outs.flatMap((_, vout) => this.spenders.get(outpoint(tx.txid, vout)) ?? []));
-    return [...ids].flatMap((txid) => this.entries.get(txid) ?? []);
+    const ids = new Set(tx.outs.flatMap((_, vout) => this.spenders.get(outpoint(tx.txid, vout)) ?? []))
+    return [...ids].flatMap((txid) => this.entries.get(txid) ?? [])
   }
 
   descendants(tx: Tx): Entry[] {
-    const found = new Set<Entry>();
+    const found = new Set<Entry>()
     const visit = (current: Tx): void => {
       for (const child of this.children(current)) {
-        if (found.has(child)) continue;
-        found.add(child);
-        visit(child.tx);
+        if (found.has(child)) continue
+        found.add(child)
+        visit(child.tx)
       }
-    };
-    visit(tx);
-    return [...found];
+    }
+    visit(tx)
+    return [...found]
   }
 
   /** After a block: what it holds no longer waits, and what it conflicts with never will. */
   blockConnected(txs: readonly Tx[]): void {
     for (const tx of txs) {
-      this.#delete(tx);
-      for (const conflict of this.#conflicts(tx)) this.#deleteWithDescendants(conflict.tx);
+      this.#delete(tx)
+      for (const conflict of this.#conflicts(tx)) this.#deleteWithDescendants(conflict.tx)
     }
   }
 
   clear(): Tx[] {
-    const txs = [...this.entries.values()].map(({ tx }) => tx);
-    this.entries.clear();
-    this.spenders.clear();
-    return txs;
+    const txs = [...this.entries.values()].map(({ tx }) => tx)
+    this.entries.clear()
+    this.spenders.clear()
+    return txs
   }
 
   /** Whatever `work` accepts is forgotten again: for testing transactions that build on each other. */
   tentatively<T>(work: () => T): T {
-    const [entries, spenders, sequence] = [[...this.entries], [...this.spenders], this.sequence];
+    const [entries, spenders, sequence] = [[...this.entries], [...this.spenders], this.sequence]
     try {
-      return work();
+      return work()
     } finally {
-      this.clear();
-      for (const [txid, entry] of entries) this.entries.set(txid, entry);
-      for (const [key, txid] of spenders) this.spenders.set(key, txid);
-      this.sequence = sequence;
+      this.clear()
+      for (const [txid, entry] of entries) this.entries.set(txid, entry)
+      for (const [key, txid] of spenders) this.spenders.set(key, txid)
+      this.sequence = sequence
     }
   }
 
   #conflicts(tx: Tx): Entry[] {
-    const ids = new Set(tx.ins.flatMap(({ txid, vout }) => this.spenders.get(outpoint(txid, vout)) ?? []));
-    return [...ids].flatMap((txid) => this.entries.get(txid) ?? []);
+    const ids = new Set(tx.ins.flatMap(({ txid, vout }) => this.spenders.get(outpoint(txid, vout)) ?? []))
+    return [...ids].flatMap((txid) => this.entries.get(txid) ?? [])
   }
 
   #deleteWithDescendants(tx: Tx): void {
-    for (const descendant of this.descendants(tx)) this.#delete(descendant.tx);
-    this.#delete(tx);
+    for (const descendant of this.descendants(tx)) this.#delete(descendant.tx)
+    this.#delete(tx)
   }
 
   #delete(tx: Tx): void {
-    if (!this.entries.delete(tx.txid)) return;
-    this.sequence += 1;
+    if (!this.entries.delete(tx.txid)) return
+    this.sequence += 1
     for (const { txid, vout } of tx.ins) {
-      const key = outpoint(txid, vout);
-      if (this.spenders.get(key) === tx.txid) this.spenders.delete(key);
+      const key = outpoint(txid, vout)
+      if (this.spenders.get(key) === tx.txid) this.spenders.delete(key)
     }
   }
 }
 
 function rate({ fee, tx }: Entry): string {
-  return formatAmount((fee * 1000n) / BigInt(tx.vsize), 8);
+  return formatAmount((fee * 1000n) / BigInt(tx.vsize), 8)
 }

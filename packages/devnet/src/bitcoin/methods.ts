@@ -1,146 +1,146 @@
-import { RpcError } from '../errors.ts';
-import { addressOf, scriptOf, scriptType } from './address.ts';
-import type { BitcoinChain } from './chain.ts';
-import { btc, Literal } from './json.ts';
-import type { Block } from './ledger.ts';
-import type { Rejection } from './policy.ts';
-import { addressObject, blockObject, chainWork, DIFFICULTY, headerObject, mempoolEntry, scriptPubKey, txObject } from './shapes.ts';
-import { outpoint, parseTx, type Tx } from './transaction.ts';
+import { RpcError } from '../errors.ts'
+import { addressOf, scriptOf, scriptType } from './address.ts'
+import type { BitcoinChain } from './chain.ts'
+import { btc, Literal } from './json.ts'
+import type { Block } from './ledger.ts'
+import type { Rejection } from './policy.ts'
+import { addressObject, blockObject, chainWork, DIFFICULTY, headerObject, mempoolEntry, scriptPubKey, txObject } from './shapes.ts'
+import { outpoint, parseTx, type Tx } from './transaction.ts'
 
-export type Params = readonly unknown[];
-type Method = { params: readonly string[]; run: (chain: BitcoinChain, params: Params) => unknown };
+export type Params = readonly unknown[]
+type Method = { params: readonly string[]; run: (chain: BitcoinChain, params: Params) => unknown }
 
-const TYPE = -3;
-const INVALID_ADDRESS_OR_KEY = -5;
-const INVALID_PARAMETER = -8;
-const DESERIALIZATION = -22;
-const TRANSACTION_ERROR = -25;
-const REJECTED = -26;
-const ALREADY_IN_UTXO_SET = -27;
+const TYPE = -3
+const INVALID_ADDRESS_OR_KEY = -5
+const INVALID_PARAMETER = -8
+const DESERIALIZATION = -22
+const TRANSACTION_ERROR = -25
+const REJECTED = -26
+const ALREADY_IN_UTXO_SET = -27
 
 /** Core's default ceiling of what sendrawtransaction pays, 0.10 BTC/kvB. */
-const MAX_FEE_RATE = 10_000_000n;
-const PACKAGE_MAX = 25;
+const MAX_FEE_RATE = 10_000_000n
+const PACKAGE_MAX = 25
 /** Satoshi per virtual byte by confirmation target: this chain has no market to estimate from. */
 const FEE_TARGETS: readonly [target: number, rate: bigint][] = [
   [2, 10n],
   [6, 5n],
   [12, 3n],
   [24, 2n],
-];
-const FLOOR_RATE = 1n;
+]
+const FLOOR_RATE = 1n
 
 function hash(value: unknown, name: string): string {
-  if (typeof value !== 'string') throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`);
-  if (value.length !== 64) throw new RpcError(INVALID_PARAMETER, `${name} must be of length 64 (not ${value.length}, for '${value}')`);
-  if (!/^[0-9a-fA-F]*$/.test(value)) throw new RpcError(INVALID_PARAMETER, `${name} must be hexadecimal string (not '${value}')`);
-  return value.toLowerCase();
+  if (typeof value !== 'string') throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`)
+  if (value.length !== 64) throw new RpcError(INVALID_PARAMETER, `${name} must be of length 64 (not ${value.length}, for '${value}')`)
+  if (!/^[0-9a-fA-F]*$/.test(value)) throw new RpcError(INVALID_PARAMETER, `${name} must be hexadecimal string (not '${value}')`)
+  return value.toLowerCase()
 }
 
 function integer(value: unknown, fallback: number): number {
-  if (value === undefined || value === null) return fallback;
-  if (typeof value === 'boolean') return value ? 1 : 0;
-  if (typeof value !== 'number' || !Number.isInteger(value)) throw new RpcError(TYPE, 'JSON value is not an integer as expected');
-  return value;
+  if (value === undefined || value === null) return fallback
+  if (typeof value === 'boolean') return value ? 1 : 0
+  if (typeof value !== 'number' || !Number.isInteger(value)) throw new RpcError(TYPE, 'JSON value is not an integer as expected')
+  return value
 }
 
 function block(chain: BitcoinChain, value: unknown): Block {
-  const found = chain.ledger.byHash.get(hash(value, 'blockhash'));
-  if (!found) throw new RpcError(INVALID_ADDRESS_OR_KEY, 'Block not found');
-  return found;
+  const found = chain.ledger.byHash.get(hash(value, 'blockhash'))
+  if (!found) throw new RpcError(INVALID_ADDRESS_OR_KEY, 'Block not found')
+  return found
 }
 
 function decode(value: unknown): Tx {
-  if (typeof value !== 'string') throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`);
+  if (typeof value !== 'string') throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`)
   try {
-    if (value.length === 0 || value.length % 2 || !/^[0-9a-fA-F]*$/.test(value)) throw new Error('not hex');
-    return parseTx(Buffer.from(value, 'hex'));
+    if (value.length === 0 || value.length % 2 || !/^[0-9a-fA-F]*$/.test(value)) throw new Error('not hex')
+    return parseTx(Buffer.from(value, 'hex'))
   } catch {
-    throw new RpcError(DESERIALIZATION, 'TX decode failed. Make sure the tx has at least one input.');
+    throw new RpcError(DESERIALIZATION, 'TX decode failed. Make sure the tx has at least one input.')
   }
 }
 
 function feeRateCeiling(value: unknown): bigint {
-  if (value === undefined || value === null) return MAX_FEE_RATE;
-  const text = typeof value === 'number' ? value.toFixed(8) : String(value);
-  if (!/^\d{1,8}(\.\d{1,8})?$/.test(text)) throw new RpcError(TYPE, 'Invalid amount');
-  const [whole = '', fraction = ''] = text.split('.');
-  return BigInt(whole + fraction.padEnd(8, '0'));
+  if (value === undefined || value === null) return MAX_FEE_RATE
+  const text = typeof value === 'number' ? value.toFixed(8) : String(value)
+  if (!/^\d{1,8}(\.\d{1,8})?$/.test(text)) throw new RpcError(TYPE, 'Invalid amount')
+  const [whole = '', fraction = ''] = text.split('.')
+  return BigInt(whole + fraction.padEnd(8, '0'))
 }
 
 function tooDear(tx: Tx, fee: bigint, ceiling: bigint): boolean {
-  return ceiling > 0n && fee > (ceiling * BigInt(tx.vsize)) / 1000n;
+  return ceiling > 0n && fee > (ceiling * BigInt(tx.vsize)) / 1000n
 }
 
 function sentence({ reason, details }: Rejection): string {
-  return details === undefined ? reason : `${reason}, ${details}`;
+  return details === undefined ? reason : `${reason}, ${details}`
 }
 
 function sendRawTransaction(chain: BitcoinChain, [hex, maxFeeRate, maxBurn]: Params): unknown {
-  const tx = decode(hex);
-  const ceiling = feeRateCeiling(maxFeeRate);
-  const burnt = tx.outs.find(({ value, script }) => value > feeRateCeiling(maxBurn ?? 0) && scriptType(script) === 'nulldata');
-  if (burnt) throw new RpcError(TRANSACTION_ERROR, 'Unspendable output exceeds maximum configured by user (maxburnamount)');
+  const tx = decode(hex)
+  const ceiling = feeRateCeiling(maxFeeRate)
+  const burnt = tx.outs.find(({ value, script }) => value > feeRateCeiling(maxBurn ?? 0) && scriptType(script) === 'nulldata')
+  if (burnt) throw new RpcError(TRANSACTION_ERROR, 'Unspendable output exceeds maximum configured by user (maxburnamount)')
   if (tx.outs.some((_, vout) => chain.ledger.coins.has(outpoint(tx.txid, vout)))) {
-    throw new RpcError(ALREADY_IN_UTXO_SET, 'Transaction outputs already in utxo set');
+    throw new RpcError(ALREADY_IN_UTXO_SET, 'Transaction outputs already in utxo set')
   }
   // A second broadcast of what already waits is not an error, as in Core.
-  if (chain.mempool.entries.has(tx.txid)) return tx.txid;
-  const checked = chain.mempool.check(tx, 0);
+  if (chain.mempool.entries.has(tx.txid)) return tx.txid
+  const checked = chain.mempool.check(tx, 0)
   if ('entry' in checked && tooDear(tx, checked.entry.fee, ceiling)) {
-    throw new RpcError(TRANSACTION_ERROR, 'Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)');
+    throw new RpcError(TRANSACTION_ERROR, 'Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)')
   }
-  const outcome = 'rejection' in checked ? checked : chain.submit(tx);
+  const outcome = 'rejection' in checked ? checked : chain.submit(tx)
   if ('rejection' in outcome) {
-    throw new RpcError(outcome.rejection.missingInputs ? TRANSACTION_ERROR : REJECTED, sentence(outcome.rejection));
+    throw new RpcError(outcome.rejection.missingInputs ? TRANSACTION_ERROR : REJECTED, sentence(outcome.rejection))
   }
-  return tx.txid;
+  return tx.txid
 }
 
 function testMempoolAccept(chain: BitcoinChain, [raw, maxFeeRate]: Params): unknown {
   if (!Array.isArray(raw) || raw.length < 1 || raw.length > PACKAGE_MAX) {
-    throw new RpcError(INVALID_PARAMETER, `Array must contain between 1 and ${PACKAGE_MAX} transactions.`);
+    throw new RpcError(INVALID_PARAMETER, `Array must contain between 1 and ${PACKAGE_MAX} transactions.`)
   }
-  const ceiling = feeRateCeiling(maxFeeRate);
-  const txs = raw.map(decode);
+  const ceiling = feeRateCeiling(maxFeeRate)
+  const txs = raw.map(decode)
   return chain.mempool.tentatively(() =>
     txs.map((tx) => {
-      const ids = { txid: tx.txid, wtxid: tx.wtxid };
-      const outcome = chain.mempool.accept(tx, 0);
+      const ids = { txid: tx.txid, wtxid: tx.wtxid }
+      const outcome = chain.mempool.accept(tx, 0)
       if ('rejection' in outcome) {
-        const { reason, missingInputs } = outcome.rejection;
-        return { ...ids, allowed: false, 'reject-reason': missingInputs ? 'missing-inputs' : reason, 'reject-details': sentence(outcome.rejection) };
+        const { reason, missingInputs } = outcome.rejection
+        return { ...ids, allowed: false, 'reject-reason': missingInputs ? 'missing-inputs' : reason, 'reject-details': sentence(outcome.rejection) }
       }
-      const { fee } = outcome.entry;
-      if (tooDear(tx, fee, ceiling)) return { ...ids, allowed: false, 'reject-reason': 'max-fee-exceeded' };
-      const effective = btc((fee * 1000n) / BigInt(tx.vsize));
+      const { fee } = outcome.entry
+      if (tooDear(tx, fee, ceiling)) return { ...ids, allowed: false, 'reject-reason': 'max-fee-exceeded' }
+      const effective = btc((fee * 1000n) / BigInt(tx.vsize))
       return {
         ...ids,
         allowed: true,
         vsize: tx.vsize,
         fees: { base: btc(fee), 'effective-feerate': effective, 'effective-includes': [tx.wtxid] },
-      };
+      }
     }),
-  );
+  )
 }
 
 function getRawTransaction(chain: BitcoinChain, [id, verbose, blockHash]: Params): unknown {
-  const txid = hash(id, 'parameter 1');
-  const verbosity = integer(verbose, 0);
-  const within = blockHash === undefined || blockHash === null ? undefined : block(chain, blockHash);
-  const waiting = within ? undefined : chain.mempool.entries.get(txid);
-  const indexed = chain.ledger.txIndex.get(txid);
-  const position = within ? within.txs.findIndex((tx) => tx.txid === txid) : (indexed?.index ?? -1);
-  const holder = within ?? indexed?.block;
+  const txid = hash(id, 'parameter 1')
+  const verbosity = integer(verbose, 0)
+  const within = blockHash === undefined || blockHash === null ? undefined : block(chain, blockHash)
+  const waiting = within ? undefined : chain.mempool.entries.get(txid)
+  const indexed = chain.ledger.txIndex.get(txid)
+  const position = within ? within.txs.findIndex((tx) => tx.txid === txid) : (indexed?.index ?? -1)
+  const holder = within ?? indexed?.block
   if (!waiting && (!holder || position < 0)) {
-    const where = within ? 'No such transaction found in the provided block' : 'No such mempool or blockchain transaction';
-    throw new RpcError(INVALID_ADDRESS_OR_KEY, `${where}. Use gettransaction for wallet transactions.`);
+    const where = within ? 'No such transaction found in the provided block' : 'No such mempool or blockchain transaction'
+    throw new RpcError(INVALID_ADDRESS_OR_KEY, `${where}. Use gettransaction for wallet transactions.`)
   }
-  const tx = waiting?.tx ?? holder!.txs[position]!;
-  if (verbosity <= 0) return tx.raw.toString('hex');
-  const coins = waiting?.coins ?? holder!.spent[position - 1];
-  const { fee, ...object } = txObject(tx, verbosity >= 2 ? coins : undefined, true);
-  const active = holder && chain.ledger.isActive(holder);
+  const tx = waiting?.tx ?? holder!.txs[position]!
+  if (verbosity <= 0) return tx.raw.toString('hex')
+  const coins = waiting?.coins ?? holder!.spent[position - 1]
+  const { fee, ...object } = txObject(tx, verbosity >= 2 ? coins : undefined, true)
+  const active = holder && chain.ledger.isActive(holder)
   return {
     ...(within ? { in_active_chain: active } : {}),
     ...object,
@@ -153,44 +153,44 @@ function getRawTransaction(chain: BitcoinChain, [id, verbose, blockHash]: Params
           time: active ? holder.header.time : undefined,
           blocktime: active ? holder.header.time : undefined,
         }),
-  };
+  }
 }
 
 function getTxOut(chain: BitcoinChain, [id, n, includeMempool]: Params): unknown {
-  const key = outpoint(hash(id, 'txid'), integer(n, 0));
-  const mempool = includeMempool !== false;
-  if (mempool && chain.mempool.spenders.has(key)) return null;
-  const coin = mempool ? chain.mempool.coin(key) : chain.ledger.coins.get(key);
-  if (!coin) return null;
-  const { tip } = chain.ledger;
+  const key = outpoint(hash(id, 'txid'), integer(n, 0))
+  const mempool = includeMempool !== false
+  if (mempool && chain.mempool.spenders.has(key)) return null
+  const coin = mempool ? chain.mempool.coin(key) : chain.ledger.coins.get(key)
+  if (!coin) return null
+  const { tip } = chain.ledger
   return {
     bestblock: tip.hash,
     confirmations: Math.max(0, tip.height - coin.height + 1),
     value: btc(coin.value),
     scriptPubKey: scriptPubKey(coin.script),
     coinbase: coin.coinbase,
-  };
+  }
 }
 
 function getTxSpendingPrevout(chain: BitcoinChain, [outputs]: Params): unknown {
-  if (!Array.isArray(outputs) || outputs.length === 0) throw new RpcError(INVALID_PARAMETER, 'Invalid parameter, outputs are missing');
+  if (!Array.isArray(outputs) || outputs.length === 0) throw new RpcError(INVALID_PARAMETER, 'Invalid parameter, outputs are missing')
   return outputs.map((output: { txid?: unknown; vout?: unknown }) => {
-    const txid = hash(output?.txid, 'txid');
-    const vout = integer(output?.vout, -1);
-    if (vout < 0) throw new RpcError(INVALID_PARAMETER, 'Invalid parameter, vout cannot be negative');
-    return { txid, vout, spendingtxid: chain.mempool.spenders.get(outpoint(txid, vout)) };
-  });
+    const txid = hash(output?.txid, 'txid')
+    const vout = integer(output?.vout, -1)
+    if (vout < 0) throw new RpcError(INVALID_PARAMETER, 'Invalid parameter, vout cannot be negative')
+    return { txid, vout, spendingtxid: chain.mempool.spenders.get(outpoint(txid, vout)) }
+  })
 }
 
 function estimateSmartFee(_: BitcoinChain, [target]: Params): unknown {
-  const blocks = integer(target, 0);
-  if (blocks < 1 || blocks > 1008) throw new RpcError(INVALID_PARAMETER, 'Invalid conf_target, must be between 1 and 1008');
-  const rate = FEE_TARGETS.find(([most]) => blocks <= most)?.[1] ?? FLOOR_RATE;
-  return { feerate: btc(rate * 1000n), blocks: Math.max(2, blocks) };
+  const blocks = integer(target, 0)
+  if (blocks < 1 || blocks > 1008) throw new RpcError(INVALID_PARAMETER, 'Invalid conf_target, must be between 1 and 1008')
+  const rate = FEE_TARGETS.find(([most]) => blocks <= most)?.[1] ?? FLOOR_RATE
+  return { feerate: btc(rate * 1000n), blocks: Math.max(2, blocks) }
 }
 
 function getBlockchainInfo({ ledger }: BitcoinChain): unknown {
-  const { tip } = ledger;
+  const { tip } = ledger
   return {
     chain: 'regtest',
     blocks: tip.height,
@@ -207,11 +207,11 @@ function getBlockchainInfo({ ledger }: BitcoinChain): unknown {
     size_on_disk: ledger.blocks.reduce((size, { raw }) => size + raw.length, 0),
     pruned: false,
     warnings: [],
-  };
+  }
 }
 
 function getMempoolInfo({ mempool }: BitcoinChain): unknown {
-  const entries = [...mempool.entries.values()];
+  const entries = [...mempool.entries.values()]
   return {
     loaded: true,
     size: entries.length,
@@ -224,21 +224,21 @@ function getMempoolInfo({ mempool }: BitcoinChain): unknown {
     incrementalrelayfee: new Literal('0.00001000'),
     unbroadcastcount: 0,
     fullrbf: mempool.fullRbf,
-  };
+  }
 }
 
 function getRawMempool({ mempool }: BitcoinChain, [verbose, withSequence]: Params): unknown {
-  const entries = [...mempool.entries];
-  if (verbose === true) return Object.fromEntries(entries.map(([txid, entry]) => [txid, mempoolEntry(mempool, entry)]));
-  const txids = entries.map(([txid]) => txid);
-  return withSequence === true ? { txids, mempool_sequence: mempool.sequence } : txids;
+  const entries = [...mempool.entries]
+  if (verbose === true) return Object.fromEntries(entries.map(([txid, entry]) => [txid, mempoolEntry(mempool, entry)]))
+  const txids = entries.map(([txid]) => txid)
+  return withSequence === true ? { txids, mempool_sequence: mempool.sequence } : txids
 }
 
 function validateAddress(_: BitcoinChain, [address]: Params): unknown {
-  if (typeof address !== 'string') throw new RpcError(TYPE, 'JSON value is not a string as expected');
-  const script = scriptOf(address);
-  if (!Buffer.isBuffer(script)) return { isvalid: false, error_locations: [], error: script.error };
-  return addressObject(addressOf(script) ?? address, script);
+  if (typeof address !== 'string') throw new RpcError(TYPE, 'JSON value is not a string as expected')
+  const script = scriptOf(address)
+  if (!Buffer.isBuffer(script)) return { isvalid: false, error_locations: [], error: script.error }
+  return addressObject(addressOf(script) ?? address, script)
 }
 
 const NETWORK_INFO = {
@@ -258,10 +258,10 @@ const NETWORK_INFO = {
   incrementalfee: new Literal('0.00001000'),
   localaddresses: [],
   warnings: [],
-};
+}
 
 function method(params: string, run: Method['run']): Method {
-  return { params: params === '' ? [] : params.split(' '), run };
+  return { params: params === '' ? [] : params.split(' '), run }
 }
 
 export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
@@ -272,24 +272,24 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   [
     'getblockhash',
     method('height', ({ ledger }, [height]) => {
-      const found = ledger.blocks[integer(height, -1)];
-      if (!found) throw new RpcError(INVALID_PARAMETER, 'Block height out of range');
-      return found.hash;
+      const found = ledger.blocks[integer(height, -1)]
+      if (!found) throw new RpcError(INVALID_PARAMETER, 'Block height out of range')
+      return found.hash
     }),
   ],
   [
     'getblockheader',
     method('blockhash verbose', (chain, [id, verbose]) => {
-      const found = block(chain, id);
-      return verbose === false ? found.headerBytes.toString('hex') : headerObject(chain.ledger, found);
+      const found = block(chain, id)
+      return verbose === false ? found.headerBytes.toString('hex') : headerObject(chain.ledger, found)
     }),
   ],
   [
     'getblock',
     method('blockhash verbosity', (chain, [id, verbose]) => {
-      const verbosity = integer(verbose, 1);
-      const found = block(chain, id);
-      return verbosity <= 0 ? found.raw.toString('hex') : blockObject(chain.ledger, found, verbosity);
+      const verbosity = integer(verbose, 1)
+      const found = block(chain, id)
+      return verbosity <= 0 ? found.raw.toString('hex') : blockObject(chain.ledger, found, verbosity)
     }),
   ],
   ['getrawtransaction', method('txid verbosity blockhash', getRawTransaction)],
@@ -300,9 +300,9 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   [
     'getmempoolentry',
     method('txid', ({ mempool }, [id]) => {
-      const entry = mempool.entries.get(hash(id, 'txid'));
-      if (!entry) throw new RpcError(INVALID_ADDRESS_OR_KEY, 'Transaction not in mempool');
-      return mempoolEntry(mempool, entry);
+      const entry = mempool.entries.get(hash(id, 'txid'))
+      if (!entry) throw new RpcError(INVALID_ADDRESS_OR_KEY, 'Transaction not in mempool')
+      return mempoolEntry(mempool, entry)
     }),
   ],
   ['testmempoolaccept', method('rawtxs maxfeerate', testMempoolAccept)],
@@ -311,8 +311,8 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   [
     'decoderawtransaction',
     method('hexstring iswitness', (_, [hex]) => {
-      const { hex: _hex, ...object } = txObject(decode(hex));
-      return object;
+      const { hex: _hex, ...object } = txObject(decode(hex))
+      return object
     }),
   ],
   ['validateaddress', method('address', validateAddress)],
@@ -323,5 +323,5 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
       name === undefined || name === 'txindex' ? { txindex: { synced: true, best_block_height: ledger.tip.height } } : {},
     ),
   ],
-]);
+])
 

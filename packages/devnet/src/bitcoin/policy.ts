@@ -1,88 +1,88 @@
-import { pushesOnly, scriptType, witnessProgram } from './address.ts';
-import { MAX_MONEY } from './ledger.ts';
-import { isCoinbase, outpoint, type Tx, type TxOut } from './transaction.ts';
+import { pushesOnly, scriptType, witnessProgram } from './address.ts'
+import { MAX_MONEY } from './ledger.ts'
+import { isCoinbase, outpoint, type Tx, type TxOut } from './transaction.ts'
 
 /** Why a transaction is not taken. `reason` and `details` in Core's words. */
-export type Rejection = { reason: string; details?: string; missingInputs?: boolean };
+export type Rejection = { reason: string; details?: string; missingInputs?: boolean }
 
 export function rejection(reason: string, details?: string): Rejection {
-  return details === undefined ? { reason } : { reason, details };
+  return details === undefined ? { reason } : { reason, details }
 }
 
-const WEIGHT_MAX = 400_000;
-const SCRIPT_SIG_MAX = 1650;
-const DATA_CARRIER_MAX = 83;
-const SIZE_MIN = 65;
+const WEIGHT_MAX = 400_000
+const SCRIPT_SIG_MAX = 1650
+const DATA_CARRIER_MAX = 83
+const SIZE_MIN = 65
 /** Satoshi per 1000 bytes. */
-const DUST_RATE = 3000n;
+const DUST_RATE = 3000n
 
 /** Consensus rules that need nothing but the transaction. */
 export function checkTransaction(tx: Tx): Rejection | undefined {
-  if (tx.ins.length === 0) return rejection('bad-txns-vin-empty');
-  if (tx.outs.length === 0) return rejection('bad-txns-vout-empty');
-  if (tx.baseSize * 4 > 4_000_000) return rejection('bad-txns-oversize');
-  let total = 0n;
+  if (tx.ins.length === 0) return rejection('bad-txns-vin-empty')
+  if (tx.outs.length === 0) return rejection('bad-txns-vout-empty')
+  if (tx.baseSize * 4 > 4_000_000) return rejection('bad-txns-oversize')
+  let total = 0n
   for (const { value } of tx.outs) {
-    if (value >= 1n << 63n) return rejection('bad-txns-vout-negative');
-    if (value > MAX_MONEY) return rejection('bad-txns-vout-toolarge');
-    total += value;
-    if (total > MAX_MONEY) return rejection('bad-txns-txouttotal-toolarge');
+    if (value >= 1n << 63n) return rejection('bad-txns-vout-negative')
+    if (value > MAX_MONEY) return rejection('bad-txns-vout-toolarge')
+    total += value
+    if (total > MAX_MONEY) return rejection('bad-txns-txouttotal-toolarge')
   }
-  if (new Set(tx.ins.map(({ txid, vout }) => outpoint(txid, vout))).size !== tx.ins.length) return rejection('bad-txns-inputs-duplicate');
+  if (new Set(tx.ins.map(({ txid, vout }) => outpoint(txid, vout))).size !== tx.ins.length) return rejection('bad-txns-inputs-duplicate')
   if (isCoinbase(tx)) {
-    const length = tx.ins[0]!.script.length;
-    if (length < 2 || length > 100) return rejection('bad-cb-length');
-  } else if (tx.ins.some(({ txid, vout }) => vout === 0xffffffff && /^0+$/.test(txid))) return rejection('bad-txns-prevout-null');
-  return undefined;
+    const length = tx.ins[0]!.script.length
+    if (length < 2 || length > 100) return rejection('bad-cb-length')
+  } else if (tx.ins.some(({ txid, vout }) => vout === 0xffffffff && /^0+$/.test(txid))) return rejection('bad-txns-prevout-null')
+  return undefined
 }
 
 /** What a node relays, stricter than what a block may hold. */
 export function checkStandard(tx: Tx): Rejection | undefined {
-  if (tx.version < 1 || tx.version > 3) return rejection('version');
-  if (tx.weight > WEIGHT_MAX) return rejection('tx-size');
+  if (tx.version < 1 || tx.version > 3) return rejection('version')
+  if (tx.weight > WEIGHT_MAX) return rejection('tx-size')
   for (const { script } of tx.ins) {
-    if (script.length > SCRIPT_SIG_MAX) return rejection('scriptsig-size');
-    if (!pushesOnly(script)) return rejection('scriptsig-not-pushonly');
+    if (script.length > SCRIPT_SIG_MAX) return rejection('scriptsig-size')
+    if (!pushesOnly(script)) return rejection('scriptsig-not-pushonly')
   }
-  let dataOutputs = 0;
+  let dataOutputs = 0
   for (const { script } of tx.outs) {
-    const type = scriptType(script);
-    if (type === 'nonstandard') return rejection('scriptpubkey');
+    const type = scriptType(script)
+    if (type === 'nonstandard') return rejection('scriptpubkey')
     if (type === 'nulldata') {
-      if (script.length > DATA_CARRIER_MAX) return rejection('scriptpubkey');
-      dataOutputs += 1;
+      if (script.length > DATA_CARRIER_MAX) return rejection('scriptpubkey')
+      dataOutputs += 1
     }
   }
-  if (tx.outs.some(isDust)) return rejection('dust');
-  if (dataOutputs > 1) return rejection('multi-op-return');
-  if (tx.baseSize < SIZE_MIN) return rejection('tx-size-small');
-  return undefined;
+  if (tx.outs.some(isDust)) return rejection('dust')
+  if (dataOutputs > 1) return rejection('multi-op-return')
+  if (tx.baseSize < SIZE_MIN) return rejection('tx-size-small')
+  return undefined
 }
 
 export function dustLimit(script: Buffer): bigint {
-  if (script[0] === 0x6a) return 0n;
-  const output = 8 + (script.length < 253 ? 1 : 3) + script.length;
-  const spend = witnessProgram(script) ? 32 + 4 + 1 + Math.floor(107 / 4) + 4 : 148;
-  return (BigInt(output + spend) * DUST_RATE) / 1000n;
+  if (script[0] === 0x6a) return 0n
+  const output = 8 + (script.length < 253 ? 1 : 3) + script.length
+  const spend = witnessProgram(script) ? 32 + 4 + 1 + Math.floor(107 / 4) + 4 : 148
+  return (BigInt(output + spend) * DUST_RATE) / 1000n
 }
 
 export function isDust({ value, script }: TxOut): boolean {
-  return value < dustLimit(script);
+  return value < dustLimit(script)
 }
 
 /** Inputs must spend forms that every node relays. */
 export function checkInputs(tx: Tx, scripts: readonly Buffer[]): Rejection | undefined {
   for (const [index, script] of scripts.entries()) {
-    const type = scriptType(script);
-    if (type === 'nonstandard' || type === 'witness_unknown') return rejection('bad-txns-nonstandard-inputs');
-    const { witness } = tx.ins[index]!;
-    if (witness.length === 0) continue;
-    if (type !== 'scripthash' && !witnessProgram(script)) return rejection('bad-witness-nonstandard');
+    const type = scriptType(script)
+    if (type === 'nonstandard' || type === 'witness_unknown') return rejection('bad-txns-nonstandard-inputs')
+    const { witness } = tx.ins[index]!
+    if (witness.length === 0) continue
+    if (type !== 'scripthash' && !witnessProgram(script)) return rejection('bad-witness-nonstandard')
     if (type === 'witness_v0_scripthash') {
-      const items = witness.slice(0, -1);
-      if (witness.at(-1)!.length > 3600 || items.length > 100 || items.some((item) => item.length > 80)) return rejection('bad-witness-nonstandard');
+      const items = witness.slice(0, -1)
+      if (witness.at(-1)!.length > 3600 || items.length > 100 || items.some((item) => item.length > 80)) return rejection('bad-witness-nonstandard')
     }
-    if (type === 'witness_v1_taproot' && witness.length > 1 && witness.at(-1)![0] === 0x50) return rejection('bad-witness-nonstandard');
+    if (type === 'witness_v1_taproot' && witness.length > 1 && witness.at(-1)![0] === 0x50) return rejection('bad-witness-nonstandard')
   }
-  return undefined;
+  return undefined
 }

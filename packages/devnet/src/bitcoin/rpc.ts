@@ -1,75 +1,75 @@
-import { RpcError } from '../errors.ts';
-import type { Faults } from '../faults.ts';
-import type { BitcoinChain } from './chain.ts';
-import { toJson } from './json.ts';
-import { METHODS, type Params } from './methods.ts';
+import { RpcError } from '../errors.ts'
+import type { Faults } from '../faults.ts'
+import type { BitcoinChain } from './chain.ts'
+import { toJson } from './json.ts'
+import { METHODS, type Params } from './methods.ts'
 
-const INVALID_REQUEST = -32600;
-const METHOD_NOT_FOUND = -32601;
-const INVALID_PARAMETER = -8;
-const INTERNAL = -32603;
-const PARSE = -32700;
+const INVALID_REQUEST = -32600
+const METHOD_NOT_FOUND = -32601
+const INVALID_PARAMETER = -8
+const INTERNAL = -32603
+const PARSE = -32700
 
-type RpcRequest = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: unknown };
-type Answer = { body: Record<string, unknown>; code: number };
+type RpcRequest = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: unknown }
+type Answer = { body: Record<string, unknown>; code: number }
 
 /** One HTTP body, single or batch; undefined when there is to be no answer. */
 export function bitcoinRpc(chain: BitcoinChain, faults: Faults, body: string): { status: number; body: string } | undefined {
-  let parsed: unknown;
+  let parsed: unknown
   try {
-    parsed = JSON.parse(body);
+    parsed = JSON.parse(body)
   } catch {
-    return { status: 500, body: toJson(failure(null, PARSE, 'Parse error').body) };
+    return { status: 500, body: toJson(failure(null, PARSE, 'Parse error').body) }
   }
-  const isBatch = Array.isArray(parsed);
-  const requests = (isBatch ? parsed : [parsed]) as RpcRequest[];
-  const answers = requests.map((request) => answer(chain, faults, request));
-  if (faults.mode === 'drop-answer' && requests.some((request) => request?.method === 'sendrawtransaction')) return undefined;
-  if (isBatch) return { status: 200, body: `${toJson(answers.map((one) => one.body))}\n` };
-  const { code, body: text } = answers[0]!;
-  return { status: httpStatus(requests[0]!, code), body: `${toJson(text)}\n` };
+  const isBatch = Array.isArray(parsed)
+  const requests = (isBatch ? parsed : [parsed]) as RpcRequest[]
+  const answers = requests.map((request) => answer(chain, faults, request))
+  if (faults.mode === 'drop-answer' && requests.some((request) => request?.method === 'sendrawtransaction')) return undefined
+  if (isBatch) return { status: 200, body: `${toJson(answers.map((one) => one.body))}\n` }
+  const { code, body: text } = answers[0]!
+  return { status: httpStatus(requests[0]!, code), body: `${toJson(text)}\n` }
 }
 
 /** JSON-RPC 1.x answers carry an HTTP error status, 2.0 answers do not. */
 function httpStatus(request: RpcRequest, code: number): number {
-  if (code === 0 || request?.jsonrpc === '2.0') return 200;
-  if (code === INVALID_REQUEST) return 400;
-  return code === METHOD_NOT_FOUND ? 404 : 500;
+  if (code === 0 || request?.jsonrpc === '2.0') return 200
+  if (code === INVALID_REQUEST) return 400
+  return code === METHOD_NOT_FOUND ? 404 : 500
 }
 
 function answer(chain: BitcoinChain, faults: Faults, request: RpcRequest): Answer {
-  const id = request?.id ?? null;
-  const modern = request?.jsonrpc === '2.0';
+  const id = request?.id ?? null
+  const modern = request?.jsonrpc === '2.0'
   try {
-    if (typeof request !== 'object' || request === null) throw new RpcError(INVALID_REQUEST, 'Invalid Request object');
-    if (typeof request.method !== 'string') throw new RpcError(INVALID_REQUEST, 'Method must be a string');
-    const method = METHODS.get(request.method);
-    if (!method) throw new RpcError(METHOD_NOT_FOUND, 'Method not found');
-    if (request.method === 'sendrawtransaction' && faults.mode === 'reject') throw new RpcError(-26, 'mempool full');
-    const result = method.run(chain, positional(request.params, method.params));
-    return { code: 0, body: modern ? { jsonrpc: '2.0', result, id } : { result, error: null, id } };
+    if (typeof request !== 'object' || request === null) throw new RpcError(INVALID_REQUEST, 'Invalid Request object')
+    if (typeof request.method !== 'string') throw new RpcError(INVALID_REQUEST, 'Method must be a string')
+    const method = METHODS.get(request.method)
+    if (!method) throw new RpcError(METHOD_NOT_FOUND, 'Method not found')
+    if (request.method === 'sendrawtransaction' && faults.mode === 'reject') throw new RpcError(-26, 'mempool full')
+    const result = method.run(chain, positional(request.params, method.params))
+    return { code: 0, body: modern ? { jsonrpc: '2.0', result, id } : { result, error: null, id } }
   } catch (error) {
-    if (error instanceof RpcError) return failure(id, error.code, error.message, modern);
-    console.error(`devnet: btc ${String(request?.method)}: ${(error as Error).stack}`);
-    return failure(id, INTERNAL, (error as Error).message, modern);
+    if (error instanceof RpcError) return failure(id, error.code, error.message, modern)
+    console.error(`devnet: btc ${String(request?.method)}: ${(error as Error).stack}`)
+    return failure(id, INTERNAL, (error as Error).message, modern)
   }
 }
 
 /** Core takes parameters by position or by name. */
 function positional(params: unknown, names: readonly string[]): Params {
-  if (params === undefined || params === null) return [];
+  if (params === undefined || params === null) return []
   if (Array.isArray(params)) {
-    if (params.length > names.length) throw new RpcError(-1, `too many parameters: at most ${names.length}`);
-    return params;
+    if (params.length > names.length) throw new RpcError(-1, `too many parameters: at most ${names.length}`)
+    return params
   }
-  if (typeof params !== 'object') throw new RpcError(INVALID_REQUEST, 'Params must be an array or object');
-  const named = params as Record<string, unknown>;
-  const unknownName = Object.keys(named).find((name) => !names.includes(name));
-  if (unknownName !== undefined) throw new RpcError(INVALID_PARAMETER, `Unknown named parameter ${unknownName}`);
-  return names.map((name) => named[name]);
+  if (typeof params !== 'object') throw new RpcError(INVALID_REQUEST, 'Params must be an array or object')
+  const named = params as Record<string, unknown>
+  const unknownName = Object.keys(named).find((name) => !names.includes(name))
+  if (unknownName !== undefined) throw new RpcError(INVALID_PARAMETER, `Unknown named parameter ${unknownName}`)
+  return names.map((name) => named[name])
 }
 
 function failure(id: unknown, code: number, message: string, modern = false): Answer {
-  const error = { code, message };
-  return { code, body: modern ? { jsonrpc: '2.0', error, id } : { result: null, error, id } };
+  const error = { code, message }
+  return { code, body: modern ? { jsonrpc: '2.0', error, id } : { result: null, error, id } }
 }

@@ -1,39 +1,39 @@
-import bitcore from 'bitcore-lib';
-import { isP2pkh, isP2sh, witnessProgram } from './address.ts';
-import type { Tx } from './transaction.ts';
+import bitcore from 'bitcore-lib'
+import { isP2pkh, isP2sh, witnessProgram } from './address.ts'
+import type { Tx } from './transaction.ts'
 
-const { Script, Transaction } = bitcore;
-const { Interpreter } = Script;
+const { Script, Transaction } = bitcore
+const { Interpreter } = Script
 
-export type Spent = { value: bigint; script: Buffer };
+export type Spent = { value: bigint; script: Buffer }
 
-const CONSENSUS = ['P2SH', 'DERSIG', 'NULLDUMMY', 'CHECKLOCKTIMEVERIFY', 'CHECKSEQUENCEVERIFY', 'WITNESS', 'TAPROOT'];
+const CONSENSUS = ['P2SH', 'DERSIG', 'NULLDUMMY', 'CHECKLOCKTIMEVERIFY', 'CHECKSEQUENCEVERIFY', 'WITNESS', 'TAPROOT']
 /**
  * What nodes ask beyond consensus. Two flags of the library share one bit with flags of other coins,
  * and its CLEANSTACK counts the wrong stack: those stay off, and `templates` below holds the same
  * line for the script forms that occur.
  */
-const POLICY = ['STRICTENC', 'LOW_S', 'MINIMALDATA', 'MINIMALIF', 'NULLFAIL', 'WITNESS_PUBKEYTYPE'];
+const POLICY = ['STRICTENC', 'LOW_S', 'MINIMALDATA', 'MINIMALIF', 'NULLFAIL', 'WITNESS_PUBKEYTYPE']
 
 function flagsOf(names: string[]): number {
-  return names.reduce((flags, name) => flags | Interpreter[`SCRIPT_VERIFY_${name}`]!, 0);
+  return names.reduce((flags, name) => flags | Interpreter[`SCRIPT_VERIFY_${name}`]!, 0)
 }
 
-const CONSENSUS_FLAGS = flagsOf(CONSENSUS);
-const POLICY_FLAGS = flagsOf([...CONSENSUS, ...POLICY]);
+const CONSENSUS_FLAGS = flagsOf(CONSENSUS)
+const POLICY_FLAGS = flagsOf([...CONSENSUS, ...POLICY])
 
 /** Executes every input's script; the library's name of what failed, or undefined when all hold. */
 export function verifyScripts(tx: Tx, spent: readonly Spent[], rules: 'consensus' | 'policy'): string | undefined {
-  const foreign = new Transaction(tx.raw.toString('hex'));
+  const foreign = new Transaction(tx.raw.toString('hex'))
   for (const [index, input] of foreign.inputs.entries()) {
-    input.output = new Transaction.Output({ satoshis: Number(spent[index]!.value), script: spent[index]!.script });
+    input.output = new Transaction.Output({ satoshis: Number(spent[index]!.value), script: spent[index]!.script })
   }
   for (const [index, input] of tx.ins.entries()) {
-    const { value, script } = spent[index]!;
-    const shape = rules === 'policy' ? templates(input.script, input.witness, script) : undefined;
-    if (shape !== undefined) return shape;
-    const interpreter = new Interpreter();
-    let valid = false;
+    const { value, script } = spent[index]!
+    const shape = rules === 'policy' ? templates(input.script, input.witness, script) : undefined
+    if (shape !== undefined) return shape
+    const interpreter = new Interpreter()
+    let valid = false
     try {
       valid = interpreter.verify(
         Script.fromBuffer(input.script),
@@ -44,51 +44,51 @@ export function verifyScripts(tx: Tx, spent: readonly Spent[], rules: 'consensus
         // A copy: the interpreter uses the array it is given as its stack.
         [...input.witness],
         Number(value),
-      );
+      )
     } catch (error) {
-      return `SCRIPT_ERR_UNKNOWN_ERROR: ${(error as Error).message}`;
+      return `SCRIPT_ERR_UNKNOWN_ERROR: ${(error as Error).message}`
     }
-    if (!valid) return interpreter.errstr || 'SCRIPT_ERR_EVAL_FALSE';
+    if (!valid) return interpreter.errstr || 'SCRIPT_ERR_EVAL_FALSE'
   }
-  return undefined;
+  return undefined
 }
 
 /** Clean stack and defined hash types for the single-key forms, which the library does not check. */
 function templates(scriptSig: Buffer, witness: readonly Buffer[], script: Buffer): string | undefined {
-  const program = witnessProgram(script);
+  const program = witnessProgram(script)
   if (isP2pkh(script)) {
-    const items = pushes(scriptSig);
-    if (items?.length !== 2) return 'SCRIPT_ERR_CLEANSTACK';
-    return hashType(items[0]!);
+    const items = pushes(scriptSig)
+    if (items?.length !== 2) return 'SCRIPT_ERR_CLEANSTACK'
+    return hashType(items[0]!)
   }
-  if (program?.version === 0 && program.program.length === 20) return witness[0] ? hashType(witness[0]) : undefined;
+  if (program?.version === 0 && program.program.length === 20) return witness[0] ? hashType(witness[0]) : undefined
   if (isP2sh(script) && witness.length === 2) {
-    const items = pushes(scriptSig);
-    if (items?.length === 1 && witnessProgram(items[0]!)?.program.length === 20) return hashType(witness[0]!);
+    const items = pushes(scriptSig)
+    if (items?.length === 1 && witnessProgram(items[0]!)?.program.length === 20) return hashType(witness[0]!)
   }
-  return undefined;
+  return undefined
 }
 
 function hashType(signature: Buffer): string | undefined {
-  const type = (signature.at(-1) ?? 0) & ~0x80;
-  return signature.length > 0 && (type < 1 || type > 3) ? 'SCRIPT_ERR_SIG_HASHTYPE' : undefined;
+  const type = (signature.at(-1) ?? 0) & ~0x80
+  return signature.length > 0 && (type < 1 || type > 3) ? 'SCRIPT_ERR_SIG_HASHTYPE' : undefined
 }
 
 function pushes(script: Buffer): Buffer[] | undefined {
-  const items: Buffer[] = [];
-  let at = 0;
+  const items: Buffer[] = []
+  let at = 0
   while (at < script.length) {
-    let length = script[at]!;
-    at += 1;
+    let length = script[at]!
+    at += 1
     if (length === 0x4c) {
-      length = script[at] ?? 0;
-      at += 1;
-    } else if (length > 0x4b) return undefined;
-    if (at + length > script.length) return undefined;
-    items.push(script.subarray(at, at + length));
-    at += length;
+      length = script[at] ?? 0
+      at += 1
+    } else if (length > 0x4b) return undefined
+    if (at + length > script.length) return undefined
+    items.push(script.subarray(at, at + length))
+    at += length
   }
-  return items;
+  return items
 }
 
 /** The text Core puts into its reject reason for the failures the library names. */
@@ -112,10 +112,10 @@ const REASONS: Record<string, string> = {
   SCRIPT_ERR_WITNESS_PUBKEYTYPE: 'Using non-compressed keys in segwit',
   SCRIPT_ERR_UNSATISFIED_LOCKTIME: 'Locktime requirement not satisfied',
   SCRIPT_ERR_INVALID_STACK_OPERATION: 'Operation not valid with the current stack size',
-};
+}
 
 /** As Core does: what fails only under the stricter flags is called non-mandatory. */
 export function scriptReason(tx: Tx, spent: readonly Spent[], failure: string): string {
-  const mandatory = verifyScripts(tx, spent, 'consensus') !== undefined;
-  return `${mandatory ? 'mandatory-script-verify-flag-failed' : 'non-mandatory-script-verify-flag'} (${REASONS[failure] ?? failure})`;
+  const mandatory = verifyScripts(tx, spent, 'consensus') !== undefined
+  return `${mandatory ? 'mandatory-script-verify-flag-failed' : 'non-mandatory-script-verify-flag'} (${REASONS[failure] ?? failure})`
 }

@@ -1,9 +1,9 @@
-import { addressOf, scriptType, witnessProgram } from './address.ts';
-import { descriptorChecksum } from './descriptor.ts';
-import { btc, Literal } from './json.ts';
-import { sum, type Block, type Coin, type Ledger } from './ledger.ts';
-import type { Entry, Mempool } from './mempool.ts';
-import { isCoinbase, type Tx } from './transaction.ts';
+import { addressOf, scriptType, witnessProgram } from './address.ts'
+import { descriptorChecksum } from './descriptor.ts'
+import { btc, Literal } from './json.ts'
+import { sum, type Block, type Coin, type Ledger } from './ledger.ts'
+import type { Entry, Mempool } from './mempool.ts'
+import { isCoinbase, type Tx } from './transaction.ts'
 
 /** The objects of Core's answers. */
 
@@ -31,7 +31,7 @@ const OPCODES: Record<number, string> = {
   0xaf: 'OP_CHECKMULTISIGVERIFY',
   0xb1: 'OP_CHECKLOCKTIMEVERIFY',
   0xb2: 'OP_CHECKSEQUENCEVERIFY',
-};
+}
 const HASH_TYPES: Record<number, string> = {
   0x01: 'ALL',
   0x02: 'NONE',
@@ -39,56 +39,56 @@ const HASH_TYPES: Record<number, string> = {
   0x81: 'ALL|ANYONECANPAY',
   0x82: 'NONE|ANYONECANPAY',
   0x83: 'SINGLE|ANYONECANPAY',
-};
+}
 
 function asm(script: Buffer, signatures: boolean): string {
-  const words: string[] = [];
-  let at = 0;
+  const words: string[] = []
+  let at = 0
   while (at < script.length) {
-    const op = script[at]!;
-    at += 1;
+    const op = script[at]!
+    at += 1
     if (op === 0 || op > 0x4e) {
-      words.push(OPCODES[op] ?? (op >= 0x51 && op <= 0x60 ? String(op - 0x50) : 'OP_UNKNOWN'));
-      continue;
+      words.push(OPCODES[op] ?? (op >= 0x51 && op <= 0x60 ? String(op - 0x50) : 'OP_UNKNOWN'))
+      continue
     }
-    const lengthBytes = op < 0x4c ? 0 : 1 << (op - 0x4c);
-    if (at + lengthBytes > script.length) return [...words, '[error]'].join(' ');
-    const length = lengthBytes === 0 ? op : script.readUIntLE(at, lengthBytes);
-    at += lengthBytes;
-    if (at + length > script.length) return [...words, '[error]'].join(' ');
-    words.push(pushed(script.subarray(at, at + length), signatures));
-    at += length;
+    const lengthBytes = op < 0x4c ? 0 : 1 << (op - 0x4c)
+    if (at + lengthBytes > script.length) return [...words, '[error]'].join(' ')
+    const length = lengthBytes === 0 ? op : script.readUIntLE(at, lengthBytes)
+    at += lengthBytes
+    if (at + length > script.length) return [...words, '[error]'].join(' ')
+    words.push(pushed(script.subarray(at, at + length), signatures))
+    at += length
   }
-  return words.join(' ');
+  return words.join(' ')
 }
 
 function pushed(item: Buffer, signatures: boolean): string {
   if (item.length <= 4) {
-    let value = 0;
-    for (const [index, byte] of item.entries()) value += byte * 2 ** (8 * index);
-    const negative = (item.at(-1) ?? 0) & 0x80;
-    return String(negative ? -(value - 2 ** (8 * item.length - 1)) : value);
+    let value = 0
+    for (const [index, byte] of item.entries()) value += byte * 2 ** (8 * index)
+    const negative = (item.at(-1) ?? 0) & 0x80
+    return String(negative ? -(value - 2 ** (8 * item.length - 1)) : value)
   }
-  const type = HASH_TYPES[item.at(-1)!];
-  if (signatures && type && item[0] === 0x30 && item.length > 8 && item.length < 74) return `${item.subarray(0, -1).toString('hex')}[${type}]`;
-  return item.toString('hex');
+  const type = HASH_TYPES[item.at(-1)!]
+  if (signatures && type && item[0] === 0x30 && item.length > 8 && item.length < 74) return `${item.subarray(0, -1).toString('hex')}[${type}]`
+  return item.toString('hex')
 }
 
 export function scriptPubKey(script: Buffer): Record<string, unknown> {
-  const address = addressOf(script);
-  const body = address === undefined ? `raw(${script.toString('hex')})` : `addr(${address})`;
+  const address = addressOf(script)
+  const body = address === undefined ? `raw(${script.toString('hex')})` : `addr(${address})`
   return {
     asm: asm(script, false),
     desc: `${body}#${descriptorChecksum(body)}`,
     hex: script.toString('hex'),
     address,
     type: scriptType(script),
-  };
+  }
 }
 
 /** `coins` (what the inputs spend) gives the fee, and with `prevouts` also each input's own. */
 export function txObject(tx: Tx, coins?: readonly Coin[], prevouts = false): Record<string, unknown> {
-  const coinbase = isCoinbase(tx);
+  const coinbase = isCoinbase(tx)
   return {
     txid: tx.txid,
     hash: tx.wtxid,
@@ -108,15 +108,15 @@ export function txObject(tx: Tx, coins?: readonly Coin[], prevouts = false): Rec
     vout: tx.outs.map(({ value, script }, n) => ({ value: btc(value), n, scriptPubKey: scriptPubKey(script) })),
     fee: coins && !coinbase ? btc(sum(coins) - sum(tx.outs)) : undefined,
     hex: tx.raw.toString('hex'),
-  };
+  }
 }
 
 function prevout({ coinbase, height, value, script }: Coin): Record<string, unknown> {
-  return { generated: coinbase, height, value: btc(value), scriptPubKey: scriptPubKey(script) };
+  return { generated: coinbase, height, value: btc(value), scriptPubKey: scriptPubKey(script) }
 }
 
 export function headerObject(ledger: Ledger, block: Block): Record<string, unknown> {
-  const active = ledger.isActive(block);
+  const active = ledger.isActive(block)
   return {
     hash: block.hash,
     confirmations: active ? ledger.tip.height - block.height + 1 : -1,
@@ -134,18 +134,18 @@ export function headerObject(ledger: Ledger, block: Block): Record<string, unkno
     nTx: block.txs.length,
     previousblockhash: block.height > 0 ? block.header.previous : undefined,
     nextblockhash: active ? ledger.blocks[block.height + 1]?.hash : undefined,
-  };
+  }
 }
 
-export const DIFFICULTY = new Literal('4.656542373906925e-10');
+export const DIFFICULTY = new Literal('4.656542373906925e-10')
 
 /** Two hashes of work a block. */
 export function chainWork(height: number): string {
-  return (BigInt(height + 1) * 2n).toString(16).padStart(64, '0');
+  return (BigInt(height + 1) * 2n).toString(16).padStart(64, '0')
 }
 
 export function blockObject(ledger: Ledger, block: Block, verbosity: number): Record<string, unknown> {
-  const { nTx, previousblockhash, nextblockhash, ...header } = headerObject(ledger, block);
+  const { nTx, previousblockhash, nextblockhash, ...header } = headerObject(ledger, block)
   return {
     ...header,
     nTx,
@@ -155,14 +155,14 @@ export function blockObject(ledger: Ledger, block: Block, verbosity: number): Re
     size: block.raw.length,
     weight: block.weight,
     tx: block.txs.map((tx, index) => (verbosity === 1 ? tx.txid : txObject(tx, index === 0 ? undefined : block.spent[index - 1], verbosity >= 3))),
-  };
+  }
 }
 
 export function mempoolEntry(mempool: Mempool, entry: Entry): Record<string, unknown> {
-  const ancestors = [entry, ...mempool.ancestors(entry.tx)];
-  const descendants = [entry, ...mempool.descendants(entry.tx)];
-  const fees = (entries: Entry[]) => btc(entries.reduce((total, { fee }) => total + fee, 0n));
-  const size = (entries: Entry[]) => entries.reduce((total, { tx }) => total + tx.vsize, 0);
+  const ancestors = [entry, ...mempool.ancestors(entry.tx)]
+  const descendants = [entry, ...mempool.descendants(entry.tx)]
+  const fees = (entries: Entry[]) => btc(entries.reduce((total, { fee }) => total + fee, 0n))
+  const size = (entries: Entry[]) => entries.reduce((total, { tx }) => total + tx.vsize, 0)
   return {
     vsize: entry.tx.vsize,
     weight: entry.tx.weight,
@@ -178,11 +178,11 @@ export function mempoolEntry(mempool: Mempool, entry: Entry): Record<string, unk
     spentby: mempool.children(entry.tx).map(({ tx }) => tx.txid),
     'bip125-replaceable': mempool.fullRbf || mempool.signalsReplacement(entry),
     unbroadcast: false,
-  };
+  }
 }
 
 export function addressObject(address: string, script: Buffer): Record<string, unknown> {
-  const witness = witnessProgram(script);
+  const witness = witnessProgram(script)
   return {
     isvalid: true,
     address,
@@ -191,6 +191,6 @@ export function addressObject(address: string, script: Buffer): Record<string, u
     iswitness: witness !== undefined,
     witness_version: witness?.version,
     witness_program: witness?.program.toString('hex'),
-  };
+  }
 }
 

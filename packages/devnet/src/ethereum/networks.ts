@@ -1,27 +1,27 @@
-import { readFileSync } from 'node:fs';
-import type { Abi, Hex } from 'viem';
+import { readFileSync } from 'node:fs'
+import type { Abi, Hex } from 'viem'
 
 export type Token = {
-  asset: string;
+  asset: string
   /** Where the genesis phase must put it: it is a contract of the asset registry. */
-  address: Hex;
-  decimals: number;
-  artefact: string;
-  supply: bigint;
-};
+  address: Hex
+  decimals: number
+  artefact: string
+  supply: bigint
+}
 
 export type EvmNetwork = {
-  code: string;
-  path: string;
-  chainId: number;
+  code: string
+  path: string
+  chainId: number
   /** The asset code of the native coin. */
-  native: string;
-  hardfork: string;
-  genesisTime: number;
-  tokens: Token[];
+  native: string
+  hardfork: string
+  genesisTime: number
+  tokens: Token[]
   /** Eager networks start with the process, the others on first use. */
-  eager: boolean;
-};
+  eager: boolean
+}
 
 /** A further EVM network is one more line here. */
 export const EVM_NETWORKS: readonly EvmNetwork[] = [
@@ -43,14 +43,14 @@ export const EVM_NETWORKS: readonly EvmNetwork[] = [
       },
     ],
   },
-];
+]
 
 /** The first account of the mnemonic that every EVM development node knows: worthless by design. */
-export const FAUCET_KEY: Hex = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
+export const FAUCET_KEY: Hex = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 
 export function artefact(name: string): { abi: Abi; bytecode: Hex } {
   return JSON.parse(readFileSync(new URL(`../../contracts/${name}.json`, import.meta.url), 'utf8')) as {
-    abi: Abi;
-    bytecode: Hex;
-  };
+    abi: Abi
+    bytecode: Hex
+  }
 }

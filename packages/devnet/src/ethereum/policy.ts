@@ -1,11 +1,11 @@
-import type { Hex } from 'viem';
-import { keccak256, parseTransaction, recoverAddress, serializeTransaction } from 'viem/utils';
+import type { Hex } from 'viem'
+import { keccak256, parseTransaction, recoverAddress, serializeTransaction } from 'viem/utils'
 
 /** What the replacement rule needs to know of a waiting transaction. */
-export type Pending = { raw: Hex; sender: Hex; nonce: number; maxFee: bigint; tip: bigint };
+export type Pending = { raw: Hex; sender: Hex; nonce: number; maxFee: bigint; tip: bigint }
 
-const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
-const BUMP_PERCENT = 10n;
+const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
+const BUMP_PERCENT = 10n
 
 /**
  * Rules of production nodes that the engine does not have. It takes signatures with a high s, which
@@ -14,38 +14,38 @@ const BUMP_PERCENT = 10n;
  */
 export async function readTransaction(raw: unknown): Promise<{ pending: Pending; highS: boolean } | undefined> {
   try {
-    const { r, s, v, yParity, ...tx } = parseTransaction(raw as Hex);
-    if (r === undefined || s === undefined) return undefined;
+    const { r, s, v, yParity, ...tx } = parseTransaction(raw as Hex)
+    if (r === undefined || s === undefined) return undefined
     const sender = await recoverAddress({
       hash: keccak256(serializeTransaction(tx as Parameters<typeof serializeTransaction>[0])),
       signature: { r, s, v, yParity } as Parameters<typeof recoverAddress>[0]['signature'],
-    });
-    const price = tx.gasPrice ?? 0n;
+    })
+    const price = tx.gasPrice ?? 0n
     return {
       highS: BigInt(s) > HALF_ORDER,
       pending: { raw: raw as Hex, sender, nonce: tx.nonce ?? 0, maxFee: tx.maxFeePerGas ?? price, tip: tx.maxPriorityFeePerGas ?? price },
-    };
+    }
   } catch {
-    return undefined;
+    return undefined
   }
 }
 
 /** Whether `next` pays too little to take the place of one that waits with the same nonce. */
 export function isUnderpriced(next: Pending, waiting: Iterable<Pending>): boolean {
   for (const old of waiting) {
-    if (old.sender !== next.sender || old.nonce !== next.nonce || old.raw === next.raw) continue;
-    const bumped = (field: 'maxFee' | 'tip') => next[field] * 100n >= old[field] * (100n + BUMP_PERCENT) && next[field] > old[field];
-    if (!bumped('maxFee') || !bumped('tip')) return true;
+    if (old.sender !== next.sender || old.nonce !== next.nonce || old.raw === next.raw) continue
+    const bumped = (field: 'maxFee' | 'tip') => next[field] * 100n >= old[field] * (100n + BUMP_PERCENT) && next[field] > old[field]
+    if (!bumped('maxFee') || !bumped('tip')) return true
   }
-  return false;
+  return false
 }
 
 /** The engine's words for a refused broadcast → geth's, which clients match on. */
 const GETH_WORDS: Record<string, string> = {
   'transaction already imported': 'already known',
   'Insufficient funds for gas * price + value': 'insufficient funds for gas * price + value',
-};
+}
 
 export function asGeth({ message }: { code: number; message: string }): { code: number; message: string } {
-  return { code: -32000, message: GETH_WORDS[message] ?? message };
+  return { code: -32000, message: GETH_WORDS[message] ?? message }
 }

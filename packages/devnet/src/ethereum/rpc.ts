@@ -1,8 +1,8 @@
-import type { Hex } from 'viem';
-import type { Faults } from '../faults.ts';
-import type { RpcAnswer } from './anvil.ts';
-import type { EthereumChain } from './chain.ts';
-import { asGeth, isUnderpriced, readTransaction } from './policy.ts';
+import type { Hex } from 'viem'
+import type { Faults } from '../faults.ts'
+import type { RpcAnswer } from './anvil.ts'
+import type { EthereumChain } from './chain.ts'
+import { asGeth, isUnderpriced, readTransaction } from './policy.ts'
 
 /** What a production node serves. Everything else (the engine's cheats first of all) is not there. */
 const METHODS = new Set([
@@ -41,64 +41,64 @@ const METHODS = new Set([
   'txpool_status',
   'web3_clientVersion',
   'web3_sha3',
-]);
+])
 
-type RpcRequest = { id?: unknown; method?: unknown; params?: unknown };
+type RpcRequest = { id?: unknown; method?: unknown; params?: unknown }
 
 /** One HTTP body, single or batch → the text of the answer, or undefined when there is to be none. */
 export async function ethereumRpc(chain: EthereumChain, faults: Faults, body: string): Promise<string | undefined> {
-  let parsed: unknown;
+  let parsed: unknown
   try {
-    parsed = JSON.parse(body);
+    parsed = JSON.parse(body)
   } catch {
-    return JSON.stringify(failure(null, -32700, 'parse error'));
+    return JSON.stringify(failure(null, -32700, 'parse error'))
   }
-  const requests = Array.isArray(parsed) ? (parsed as RpcRequest[]) : [parsed as RpcRequest];
-  if (requests.length === 0) return JSON.stringify(failure(null, -32600, 'empty batch'));
-  let broadcast = false;
-  const answers: RpcAnswer[] = [];
+  const requests = Array.isArray(parsed) ? (parsed as RpcRequest[]) : [parsed as RpcRequest]
+  if (requests.length === 0) return JSON.stringify(failure(null, -32600, 'empty batch'))
+  let broadcast = false
+  const answers: RpcAnswer[] = []
   for (const request of requests) {
-    answers.push(await chain.gate.read(() => answer(chain, faults, request)));
-    if (request?.method === 'eth_sendRawTransaction') broadcast = true;
+    answers.push(await chain.gate.read(() => answer(chain, faults, request)))
+    if (request?.method === 'eth_sendRawTransaction') broadcast = true
   }
-  if (broadcast && faults.mode === 'drop-answer') return undefined;
-  return JSON.stringify(Array.isArray(parsed) ? answers : answers[0]);
+  if (broadcast && faults.mode === 'drop-answer') return undefined
+  return JSON.stringify(Array.isArray(parsed) ? answers : answers[0])
 }
 
 async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest): Promise<RpcAnswer> {
-  const id = request?.id ?? null;
-  const method = request?.method;
-  if (typeof method !== 'string') return failure(id, -32600, 'invalid request');
-  if (!METHODS.has(method)) return failure(id, -32601, `the method ${method} does not exist/is not available`);
-  const params = Array.isArray(request.params) ? (request.params as unknown[]) : [];
-  if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, id, params);
+  const id = request?.id ?? null
+  const method = request?.method
+  if (typeof method !== 'string') return failure(id, -32600, 'invalid request')
+  if (!METHODS.has(method)) return failure(id, -32601, `the method ${method} does not exist/is not available`)
+  const params = Array.isArray(request.params) ? (request.params as unknown[]) : []
+  if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, id, params)
   try {
-    return { ...(await forward(chain, method, params)), id };
+    return { ...(await forward(chain, method, params)), id }
   } catch {
-    return failure(id, -32603, 'the node is restarting');
+    return failure(id, -32603, 'the node is restarting')
   }
 }
 
 async function sendRawTransaction(chain: EthereumChain, faults: Faults, id: unknown, params: unknown[]): Promise<RpcAnswer> {
-  if (faults.mode === 'reject') return failure(id, -32000, 'txpool is full');
-  const read = await readTransaction(params[0]);
-  if (read?.highS) return failure(id, -32000, 'invalid sender');
-  if (read && isUnderpriced(read.pending, chain.pending)) return failure(id, -32000, 'replacement transaction underpriced');
-  let response: RpcAnswer;
+  if (faults.mode === 'reject') return failure(id, -32000, 'txpool is full')
+  const read = await readTransaction(params[0])
+  if (read?.highS) return failure(id, -32000, 'invalid sender')
+  if (read && isUnderpriced(read.pending, chain.pending)) return failure(id, -32000, 'replacement transaction underpriced')
+  let response: RpcAnswer
   try {
-    response = await forward(chain, 'eth_sendRawTransaction', params);
+    response = await forward(chain, 'eth_sendRawTransaction', params)
   } catch {
-    return failure(id, -32603, 'the node is restarting');
+    return failure(id, -32603, 'the node is restarting')
   }
-  if (response.error) return { jsonrpc: '2.0', id, error: asGeth(response.error) };
-  if (read) chain.broadcast(response.result as Hex, read.pending);
-  return { ...response, id };
+  if (response.error) return { jsonrpc: '2.0', id, error: asGeth(response.error) }
+  if (read) chain.broadcast(response.result as Hex, read.pending)
+  return { ...response, id }
 }
 
 async function forward(chain: EthereumChain, method: string, params: unknown[]): Promise<RpcAnswer> {
-  return (await chain.anvil.send({ jsonrpc: '2.0', id: 1, method, params })) as RpcAnswer;
+  return (await chain.anvil.send({ jsonrpc: '2.0', id: 1, method, params })) as RpcAnswer
 }
 
 function failure(id: unknown, code: number, message: string): RpcAnswer {
-  return { jsonrpc: '2.0', id, error: { code, message } };
+  return { jsonrpc: '2.0', id, error: { code, message } }
 }
