@@ -13,7 +13,7 @@ const tankShape = z.object({
 export async function gasTanksOf(services: Services, workspaceId: string) {
   const rows = await services.database.query<{ id: string; network: string; address: string; threshold: string; first_fill_hash: string | null; first_fill: string; balance: string; deposits: boolean }>(
     `select g.id, g.network, g.address, g.threshold::text, g.first_fill::text, g.first_fill_hash,
-       coalesce((select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind in ('tank') and a.asset = $2->>g.network), 0)::text balance,
+       coalesce((select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind in ('tank') and a.asset = ($2::jsonb)->>g.network), 0)::text balance,
        exists (select 1 from transactions t where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed') deposits
      from gas_tanks g where g.workspace_id = $1`,
     [workspaceId, JSON.stringify(Object.fromEntries(services.registry.networks.map((network) => [network.code, network.native_asset])))])

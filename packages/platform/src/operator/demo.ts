@@ -1,0 +1,199 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/request-auth'
+import { callPlatform, callSigner, localSigners } from './connect.ts'
+import { keygen } from './keygen.ts'
+
+/** `npm run demo`: a newcomer's walk through the platform, on the local chains. Exit 0 only if all was confirmed. */
+
+const FUND = '25'
+const SEND = '1.5'
+const CONFIRM_TIMEOUT_MS = 180_000
+const POLL_MS = 500
+
+interface Asset { asset_name: string; network: string; name: string; fee_asset: string }
+interface Transaction { id: string; hash: string | null; status: string; sub_status: string; confirmations: number; fee: string; amount: string; failure_reason: string | null; fee_asset: string }
+interface User { apiKey: string; privateKey: string; name: string }
+
+const home = resolve(process.env['CUSTODY_HOME'] ?? '.custody')
+const started = Date.now()
+const say = (text: string) => process.stdout.write(`${((Date.now() - started) / 1000).toFixed(1).padStart(6)}s  ${text}\n`)
+const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
+
+/** Numbers stay the text they were: nothing is rounded on the way to the screen. */
+function plain(value: unknown): unknown {
+  if (value instanceof JsonNumber) return value.text
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
+  return value
+}
+
+async function call<T>(base: string, user: User | null, method: string, path: string, body?: unknown): Promise<T> {
+  const text = body === undefined ? '' : JSON.stringify(body)
+  const headers = user ? requestHeaders(await signRequest({ apiKey: user.apiKey, privateKey: user.privateKey, method, uri: path, body: text }), user.apiKey) : {}
+  const response = await fetch(`${base}${path}`, { method, headers, ...(text === '' ? {} : { body: text }) })
+  const answer = plain(parseJson(await response.text())) as T & { message?: string }
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${answer.message ?? ''}`)
+  return answer
+}
+
+async function isFree(port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const server = createServer()
+    server.once('error', () => done(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => done(true)))
+  })
+}
+
+/** Uses the platform that runs on this home, or starts one for the time of the demo. */
+async function platform(): Promise<{ base: string; child: ChildProcess | null }> {
+  const urlFile = join(home, 'url')
+  if (existsSync(urlFile)) {
+    const base = readFileSync(urlFile, 'utf8')
+    if (await fetch(`${base}/livez`, { signal: AbortSignal.timeout(1000) }).then((answer) => answer.ok, () => false)) {
+      say(`using the platform that runs at ${base}`)
+      return { base, child: null }
+    }
+  }
+  say('starting the platform: PostgreSQL, three signer nodes, the local chains, API and workers')
+  const port = process.env['PORT'] ?? (await isFree(8080) ? '8080' : '0')
+  const child = spawn(process.execPath, [fileURLToPath(new URL('../main.ts', import.meta.url))], {
+    stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, PORT: port, CUSTODY_LOG_LEVEL: process.env['CUSTODY_LOG_LEVEL'] ?? 'error' },
+  })
+  const base = await new Promise<string>((done, fail) => {
+    let text = ''
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk.toString()
+      const match = /^ready (http:\S+)/m.exec(text)
+      if (match) done(match[1] as string)
+    })
+    child.once('exit', (code) => fail(new Error(`the platform ended with ${String(code)} before it was ready`)))
+  })
+  say(`the platform listens at ${base}`)
+  return { base, child }
+}
+
+async function makeUser(workspace: string, keyFile: string): Promise<User> {
+  if (!existsSync(keyFile)) await keygen({ out: keyFile })
+  const pem = readFileSync(`${keyFile}.pub`, 'utf8')
+  const created = await callPlatform(home, 'api-user create', { workspace, sub_account: 'main', role: 'full', public_key_pem: pem })
+  const enrolment = { api_key: created['api_key'], public_key_pem: pem, role: created['role'], workspace, sub_account: created['sub_account_index'] }
+  await Promise.all(localSigners(home).map((signer) => callSigner(signer, 'enrol', enrolment)))
+  say(`API user ${String(created['api_key'])} of workspace ${workspace}, enrolled at ${localSigners(home).length} signer nodes`)
+  return { apiKey: String(created['api_key']), privateKey: readFileSync(keyFile, 'utf8'), name: workspace }
+}
+
+async function waitFor<T>(what: string, read: () => Promise<T | null>): Promise<T> {
+  const deadline = Date.now() + CONFIRM_TIMEOUT_MS
+  for (;;) {
+    const value = await read()
+    if (value !== null) return value
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${CONFIRM_TIMEOUT_MS / 1000} s`)
+    await pause(POLL_MS)
+  }
+}
+
+const balanceOf = async (base: string, user: User, asset: string) => (await call<{ balance: string; omnibus_balance: string }[]>(base, user, 'GET', `/dac/v1/wallets?asset=${asset}`))[0]
+
+interface Line { asset: string; hash: string; fee: string; before: string; after: string; received: string; seconds: string }
+
+/** Receives and sends one asset; the receiver is a customer of another workspace. */
+async function oneAsset(base: string, asset: Asset, sender: User, receiver: User): Promise<Line> {
+  const ticker = asset.asset_name
+  for (const user of [sender, receiver]) await call(base, user, 'POST', '/dac/v1/create-wallet', { asset: ticker })
+  const { address } = await call<{ address: string }>(base, sender, 'POST', '/dac/v1/address', { asset: ticker })
+  const target = await call<{ address: string; address_tag: string | null }>(base, receiver, 'POST', '/dac/v1/address', { asset: ticker })
+  say(`${ticker}: wallet at ${address}`)
+  const { hash } = await callPlatform(home, 'devnet', { command: 'fund', asset: ticker, address, amount: FUND, tag: null })
+  say(`${ticker}: ${FUND} deposited by ${String(hash)}`)
+  const before = await waitFor(`${ticker}: deposit`, async () => {
+    const wallet = await balanceOf(base, sender, ticker)
+    return wallet && Number(wallet.balance) > 0 ? wallet.balance : null
+  })
+  const sentAt = Date.now()
+  const transfer = await call<Transaction>(base, sender, 'POST', '/dac/v1/transaction', {
+    asset: ticker, amount: SEND, destination_address: target.address, ...(target.address_tag === null ? {} : { address_tag: target.address_tag }),
+    destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: `demo-${ticker}`, memo: 'demo',
+  })
+  say(`${ticker}: credited ${before}; sending ${SEND} as ${transfer.id}`)
+  let shown = ''
+  const done = await waitFor(`${ticker}: transfer ${transfer.id}`, async () => {
+    const now = await call<Transaction>(base, sender, 'GET', `/dac/v1/transaction/${transfer.id}`)
+    const line = now.hash === null ? now.sub_status : `${now.hash}  ${now.sub_status}, ${now.confirmations} confirmations`
+    if (line !== shown && now.status === 'pending') say(`${ticker}: ${line}`)
+    shown = line
+    if (now.status === 'failed') throw new Error(`${ticker}: transfer failed: ${now.failure_reason ?? ''}`)
+    return now.status === 'confirmed' ? now : null
+  })
+  const seconds = ((Date.now() - sentAt) / 1000).toFixed(1)
+  say(`${ticker}: confirmed ${String(done.hash)} after ${seconds} s`)
+  const received = await waitFor(`${ticker}: the receiver's deposit`, async () => {
+    const wallet = await balanceOf(base, receiver, ticker)
+    return wallet && Number(wallet.balance) > 0 ? wallet.balance : null
+  })
+  const after = (await balanceOf(base, sender, ticker))?.balance ?? '?'
+  return { asset: ticker, hash: String(done.hash), fee: `${done.fee} ${done.fee_asset}`, before, after, received, seconds }
+}
+
+function table(rows: string[][]): string {
+  const widths = (rows[0] as string[]).map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length)))
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ').trimEnd()).join('\n')
+}
+
+async function demo(): Promise<number> {
+  const { base, child } = await platform()
+  try {
+    const folder = join(home, 'demo')
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    // Each run has workspaces of its own, so that it can be run again and again on one home.
+    const run = Date.now().toString(36)
+    const sender = await makeUser(`demo-${run}`, join(folder, 'key.pem'))
+    const receiver = await makeUser(`demo-${run}-customer`, join(folder, 'key.pem'))
+    const assets = await call<Asset[]>(base, null, 'GET', '/assets')
+    say(`assets: ${assets.map((asset) => asset.asset_name).join(', ')}`)
+    // One asset of a network after the other, networks side by side.
+    const networks = [...new Set(assets.map((asset) => asset.network))]
+    const lines: Line[] = []
+    const failures: string[] = []
+    await Promise.all(networks.map(async (network) => {
+      for (const asset of assets.filter((each) => each.network === network)) {
+        await oneAsset(base, asset, sender, receiver).then((line) => lines.push(line), (error: Error) => {
+          failures.push(error.message)
+          say(`FAILED  ${error.message}`)
+        })
+      }
+    }))
+    say('comparing the books with the chains')
+    const audit = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: unknown[] }
+    if (!audit.ok) failures.push(`audit: ${JSON.stringify(audit.differences)}`)
+    const order = new Map(assets.map((asset, at) => [asset.asset_name, at]))
+    lines.sort((a, b) => (order.get(a.asset) ?? 0) - (order.get(b.asset) ?? 0))
+    process.stdout.write(`\n${table([['asset', 'received', 'sent', 'network fee', 'left', 'customer got', 'seconds', 'hash'],
+      ...lines.map((line) => [line.asset, line.before, SEND, line.fee, line.after, line.received, line.seconds, line.hash])])}\n\n`)
+    process.stdout.write(failures.length === 0
+      ? `All ${lines.length} transfers were confirmed, and the books agree with the chains.\n`
+      : `${failures.length} failed:\n${failures.map((failure) => `  ${failure}`).join('\n')}\n`)
+    const keyFile = relative(process.cwd(), join(folder, 'key.pem'))
+    process.stdout.write(`\nNext:${child ? '\n  npm start                          # runs the platform and stays' : ''}
+  export CUSTODY_API_KEY=${sender.apiKey} CUSTODY_KEY=${keyFile}
+  npx custody request GET '/dac/v1/wallets?asset=BTC'
+  npx custody request GET /dac/v1/transactions
+  npx custody request POST /dac/v1/transaction '{"asset":"ETH","amount":0.1,"destination_address":"0x00000000000000000000000000000000000000AA","destination_type":"EXTERNAL","source_type":"INTERNAL","sequence_id":"mine-1"}'
+  npx custody audit                  # the books against the chains
+`)
+    return failures.length === 0 ? 0 : 1
+  } finally {
+    if (child && child.exitCode === null) {
+      child.kill('SIGTERM')
+      await new Promise((done) => child.once('exit', done))
+    }
+  }
+}
+
+process.exitCode = await demo().catch((error: unknown) => {
+  process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n`)
+  return 1
+})
