@@ -1,0 +1,170 @@
+// Each claim of the signed request, refused by its own name, and the edges of every window.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bodyHash, CLOCK_SKEW_S, requestHeaders, signRequest, TOKEN_LIFETIME_S, transactionId, WINDOW_S } from '../src/index.ts'
+import { API_KEY, house, NOW, refuses, rsaPair, URI } from './support.ts'
+
+const pair = rsaPair()
+const { sign, verify, withClaims } = house(pair)
+const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+test('a good request gives its claims', async () => {
+  const signed = await sign({ nonce: 'n-1' })
+  assert.deepEqual(await verify(signed), { uri: URI, nonce: 'n-1', iat: NOW, exp: NOW + TOKEN_LIFETIME_S, sub: API_KEY, bodyHash: bodyHash(signed.body) })
+})
+
+test('a claim that is missing or of another type is refused by its name', async () => {
+  for (const claim of ['iat', 'exp', 'sub', 'uri', 'bodyHash', 'nonce']) {
+    for (const value of [undefined, null, true, {}, [], '']) await refuses(verify(await withClaims({ [claim]: value })), claim)
+  }
+  for (const claim of ['sub', 'uri', 'bodyHash']) await refuses(verify(await withClaims({ [claim]: 1 })), claim)
+})
+
+test('iat and exp are integers in seconds', async () => {
+  for (const claim of ['iat', 'exp']) {
+    for (const value of [String(NOW), NOW + 0.5, -1, 1e21, NOW * 1000 * 1000]) await refuses(verify(await withClaims({ [claim]: value })), claim)
+  }
+  // Milliseconds, the commonest mistake.
+  await refuses(verify(await withClaims({ iat: NOW * 1000, exp: NOW * 1000 + 25 })), 'iat')
+})
+
+test('the window is 0 < exp − iat < 30', async () => {
+  assert.equal(WINDOW_S, 30)
+  await refuses(verify(await withClaims({ exp: NOW - 1 })), 'exp')
+  await refuses(verify(await withClaims({ exp: NOW })), 'exp')
+  await verify(await withClaims({ exp: NOW + 1 }))
+  await verify(await withClaims({ exp: NOW + 29 }))
+  await refuses(verify(await withClaims({ exp: NOW + 30 })), 'exp', /strictly less than iat \+ 30/)
+  await refuses(verify(await withClaims({ exp: NOW + 3600 })), 'exp')
+  // Whatever the age.
+  await refuses(verify(await withClaims({ exp: NOW + 30 }), { age: 'none' }), 'exp')
+})
+
+test('clocks may differ by five seconds either way', async () => {
+  assert.equal(CLOCK_SKEW_S, 5)
+  const signed = await sign()
+  const exp = NOW + TOKEN_LIFETIME_S
+  await verify(signed, { now: NOW - 5 })
+  await refuses(verify(signed, { now: NOW - 6 }), 'iat', /future/)
+  await verify(signed, { now: exp - 1 })
+  await verify(signed, { now: exp })
+  await verify(signed, { now: exp + 4 })
+  await refuses(verify(signed, { now: exp + 5 }), 'exp', /passed/)
+})
+
+test('age none: a stored request verifies years later, or before its time', async () => {
+  const signed = await sign()
+  await verify(signed, { age: 'none', now: NOW + 10 ** 8 })
+  await verify(signed, { age: 'none', now: 0 })
+})
+
+test('sub is the x-api-key header, to the letter', async () => {
+  const signed = await sign()
+  await refuses(verify(signed, { apiKey: API_KEY.toUpperCase() }), 'sub')
+  await refuses(verify(signed, { apiKey: '' }), 'sub')
+  await refuses(verify(await withClaims({ sub: `${API_KEY} ` })), 'sub')
+})
+
+test('uri is the path alone or the path with its query, raw', async () => {
+  const uri = '/dac/v1/wallets?asset=BTC&x=%20'
+  const at = async (claim: string) => verify(await sign({ uri, method: 'GET', body: '', claims: { uri: claim } }))
+  assert.equal((await at(uri)).uri, uri)
+  assert.equal((await at('/dac/v1/wallets')).uri, '/dac/v1/wallets')
+  for (const claim of [
+    '/dac/v1/wallets?', '/dac/v1/wallets?asset=ETH', '/dac/v1/wallets?asset=BTC', '/dac/v1/wallets?x=%20&asset=BTC', '/dac/v1/wallets?asset=BTC&x= ',
+    '/dac/v1/wallets/', '/DAC/v1/wallets', 'dac/v1/wallets', 'http://host/dac/v1/wallets', '/dac/v1/../v1/wallets', '/dac/v1/wallet', '*', '?asset=BTC&x=%20',
+  ]) await refuses(at(claim), 'uri')
+  // A query in the claim of a request that has none.
+  await refuses(verify(await withClaims({ uri: `${URI}?a=1` })), 'uri')
+})
+
+test('bodyHash covers the raw body', async () => {
+  const signed = await sign({ body: '{"a":1,"b":2}' })
+  for (const body of ['{"b":2,"a":1}', '{"a":1, "b":2}', '{"a":1,"b":2}\n', '', '{"a":1,"b":3}']) await refuses(verify({ ...signed, body }), 'bodyHash')
+  assert.equal(bodyHash(''), EMPTY_HASH)
+  await refuses(verify(await withClaims({ bodyHash: bodyHash('{"asset":"BTC"}').toUpperCase() })), 'bodyHash')
+  await refuses(verify(await withClaims({ bodyHash: Buffer.from(bodyHash('{"asset":"BTC"}'), 'hex').toString('base64') })), 'bodyHash')
+  await verify(await sign({ body: '{"memo":"Grüße 🚀 \\ud83d"}' }))
+})
+
+test('bodyhash stands in for bodyHash', async () => {
+  const body = '{"asset":"BTC"}'
+  await verify(await withClaims({ bodyHash: undefined, bodyhash: bodyHash(body) }))
+  await refuses(verify(await withClaims({ bodyHash: undefined, bodyhash: bodyHash('other') })), 'bodyHash')
+  // Where both stand, the documented one counts.
+  await refuses(verify(await withClaims({ bodyHash: bodyHash('other'), bodyhash: bodyHash(body) })), 'bodyHash')
+  await refuses(verify(await withClaims({ bodyHash: undefined, BODYHASH: bodyHash(body) })), 'bodyHash')
+})
+
+test('a request without a body carries the hash of the empty string', async () => {
+  const signed = await sign({ method: 'get', uri: '/dac/v1/gas-tanks', body: undefined })
+  assert.equal(signed.method, 'GET')
+  assert.equal((await verify(signed)).bodyHash, EMPTY_HASH)
+  const without = await sign({ uri: '/dac/v1/gas-tanks', body: '', claims: { bodyHash: undefined } })
+  await refuses(verify(without), 'bodyHash', /is missing/)
+  // The operator's switch for old clients; only where there is no body.
+  assert.equal((await verify(without, { legacy: true })).bodyHash, EMPTY_HASH)
+  await refuses(verify({ ...without, body: '{}' }, { legacy: true }), 'bodyHash')
+  await refuses(verify(await sign({ uri: '/dac/v1/gas-tanks', body: '', claims: { bodyHash: 'x' } }), { legacy: true }), 'bodyHash')
+})
+
+test('a nonce is text of 1 to 128 characters, or an integer', async () => {
+  const nonceOf = async (nonce: unknown) => (await verify(await withClaims({ nonce }))).nonce
+  assert.equal(await nonceOf('x'), 'x')
+  assert.equal(await nonceOf('x'.repeat(128)), 'x'.repeat(128))
+  assert.equal(await nonceOf(0), '0')
+  assert.equal(await nonceOf(1_700_000_000_123), '1700000000123')
+  assert.equal(await nonceOf(-5), '-5')
+  for (const nonce of ['', 'x'.repeat(129), 'a\0b', 1.5, 1e21]) await refuses(verify(await withClaims({ nonce })), 'nonce')
+})
+
+test('a number nonce beyond the doubles keeps every digit', async () => {
+  const digits = '9007199254740993'
+  const signed = await sign({ claims: { nonce: JSON.rawJSON(digits) } })
+  assert.equal((await verify(signed)).nonce, digits)
+  await refuses(verify(await sign({ claims: { nonce: JSON.rawJSON('1e3') } })), 'nonce')
+  await refuses(verify(await sign({ claims: { nonce: JSON.rawJSON('1'.repeat(129)) } })), 'nonce')
+})
+
+test('each request has a nonce of its own', async () => {
+  const nonces = await Promise.all([sign(), sign(), sign()].map(async (signed) => (await verify(await signed)).nonce))
+  assert.equal(new Set(nonces).size, 3)
+})
+
+test('refusals keep their order: the signature before any claim, the nonce last', async () => {
+  const bad = await withClaims({ iat: 'x', exp: 'x', sub: 'x', uri: 'x', bodyHash: 'x', nonce: '' })
+  await refuses(verify({ ...bad, token: `${bad.token.slice(0, -12)}AAAAAAAAAAAA` }), 'signature')
+  const fixed: Record<string, unknown> = { iat: 'x', exp: 'x', sub: 'x', uri: 'x', bodyHash: 'x', nonce: '' }
+  for (const [claim, value] of [['iat', NOW], ['exp', NOW + 20], ['sub', API_KEY], ['uri', URI], ['bodyHash', bodyHash('{"asset":"BTC"}')]] as const) {
+    await refuses(verify(await withClaims(fixed)), claim)
+    fixed[claim] = value
+  }
+  await refuses(verify(await withClaims(fixed)), 'nonce')
+})
+
+test('the private key may be PEM, PKCS#8 or PKCS#1', async () => {
+  for (const type of ['pkcs8', 'pkcs1'] as const) {
+    await verify(await sign({ privateKey: pair.privateKey.export({ type, format: 'pem' }) as string }))
+  }
+})
+
+test('by default a token is issued now', async () => {
+  const now = Math.floor(Date.now() / 1000)
+  const signed = await signRequest({ apiKey: API_KEY, privateKey: pair.privateKey, method: 'GET', uri: '/assets' })
+  const { iat } = await verify(signed, { now })
+  assert.ok(iat - now <= 2)
+})
+
+test('headers carry the token, the key and the type of a body', async () => {
+  const signed = await sign()
+  assert.deepEqual(requestHeaders(signed, API_KEY), { authorization: `Bearer ${signed.token}`, 'x-api-key': API_KEY, 'content-type': 'application/json' })
+  assert.deepEqual(requestHeaders({ ...signed, body: '' }, API_KEY), { authorization: `Bearer ${signed.token}`, 'x-api-key': API_KEY })
+})
+
+test('the id of what a request creates is frozen: nodes and platforms of every version compute the same', () => {
+  assert.equal(transactionId('4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90', 'nonce-1'), '97144d01-df16-8806-b00c-c77219d89c49')
+  assert.match(transactionId('a', 'b'), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  // No pair can be spelled as another.
+  const ids = [['a', 'bc'], ['ab', 'c'], ['a","b', 'c'], ['a', 'b","c'], ['', 'abc'], ['a', '\ud800'], ['a', '\ufffd'], ['a', '1'], ['a', '01']].map(([sub, nonce]) => transactionId(sub as string, nonce as string))
+  assert.equal(new Set(ids).size, ids.length)
+})

@@ -1,0 +1,67 @@
+// What may be enrolled as a caller's key.
+import assert from 'node:assert/strict'
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { AuthError, parsePublicKey } from '../src/index.ts'
+import { refusesSync, rsaPair } from './support.ts'
+
+const pair = rsaPair()
+const pem = pair.publicKey.export({ type: 'spki', format: 'pem' }) as string
+const spki = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' }) as string
+
+test('SubjectPublicKeyInfo of RSA-4096 is read, with any line ends around it', () => {
+  for (const text of [pem, pem.trim(), `\n  ${pem}\n`, pem.replaceAll('\n', '\r\n')]) {
+    const key = parsePublicKey(text)
+    assert.ok(key.equals(pair.publicKey))
+    assert.equal(key.type, 'public')
+  }
+})
+
+test('too few bits are refused with their number', () => {
+  for (const bits of [1024, 2048, 3072]) {
+    refusesSync(() => parsePublicKey(spki(rsaPair(bits).publicKey)), 'public_key', new RegExp(`has ${bits} bits`))
+  }
+})
+
+test('an exponent of 3 is refused', () => {
+  // A real modulus under another exponent: nothing has to be generated.
+  const jwk = pair.publicKey.export({ format: 'jwk' })
+  const withExponent = (e: string) => spki(createPublicKey({ format: 'jwk', key: { ...jwk, e } }))
+  refusesSync(() => parsePublicKey(withExponent('Aw')), 'public_key', /exponent/)
+  refusesSync(() => parsePublicKey(withExponent(Buffer.from([1, 0, 0]).toString('base64url'))), 'public_key', /exponent/)
+})
+
+test('a private key is refused, and called disclosed', () => {
+  for (const type of ['pkcs8', 'pkcs1'] as const) {
+    refusesSync(() => parsePublicKey(pair.privateKey.export({ type, format: 'pem' }) as string), 'public_key', /private key.*disclosed/)
+  }
+  refusesSync(() => parsePublicKey(pem + (pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)), 'public_key', /private key/)
+})
+
+test('other kinds of keys are refused', () => {
+  for (const key of [generateKeyPairSync('ed25519').publicKey, generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey, generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).publicKey]) {
+    refusesSync(() => parsePublicKey(spki(key)), 'public_key', /must be an RSA key/)
+  }
+})
+
+test('other containers are refused', () => {
+  const pkcs1 = pair.publicKey.export({ type: 'pkcs1', format: 'pem' }) as string
+  const der = pair.publicKey.export({ type: 'spki', format: 'der' })
+  const certificate = `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----`
+  for (const text of [pkcs1, certificate, der.toString('base64'), JSON.stringify(pair.publicKey.export({ format: 'jwk' })), 'ssh-rsa AAAAB3NzaC1yc2E= me', '', ' ', pem + pem, `comment\n${pem}`, `${pem}comment`]) {
+    refusesSync(() => parsePublicKey(text), 'public_key', /one PEM block/)
+  }
+})
+
+test('broken contents are refused', () => {
+  const wrap = (base64: string) => `-----BEGIN PUBLIC KEY-----\n${base64}\n-----END PUBLIC KEY-----`
+  const der = pair.publicKey.export({ type: 'spki', format: 'der' })
+  for (const text of [wrap('AAAA'), wrap('===='), wrap(der.subarray(0, 300).toString('base64')), wrap(createHash('sha512').update('x').digest('base64'))]) {
+    refusesSync(() => parsePublicKey(text), 'public_key')
+  }
+  refusesSync(() => parsePublicKey(wrap('A'.repeat(20_000))), 'public_key')
+  fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.uint8Array({ maxLength: 600 }).map((bytes) => wrap(Buffer.from(bytes).toString('base64')))), (text) => {
+    assert.throws(() => parsePublicKey(text), AuthError)
+  }))
+})

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { AuthError, signRequest, verifyRequest, type Claims, type SignedRequest, type SignOptions, type VerifyOptions } from '../src/index.ts'
+
+export const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
+export const NOW = 1_900_000_000
+export const URI = '/dac/v1/transaction'
+
+export interface Pair { publicKey: KeyObject; privateKey: KeyObject }
+
+/** Making an RSA-4096 pair takes seconds: one per file. */
+export function rsaPair(bits = 4096, exponent = 65_537): Pair {
+  return generateKeyPairSync('rsa', { modulusLength: bits, publicExponent: exponent })
+}
+
+/** Signs and verifies one kind of request with one pair. */
+export function house(pair: Pair) {
+  const sign = (options: Partial<SignOptions> = {}) => signRequest({ apiKey: API_KEY, privateKey: pair.privateKey, method: 'POST', uri: URI, body: '{"asset":"BTC"}', now: NOW, ...options })
+  const verify = (request: SignedRequest, options: Partial<VerifyOptions> = {}): Promise<Claims> => (
+    verifyRequest({ request, apiKey: API_KEY, publicKey: pair.publicKey, now: NOW, age: 'live', ...options }))
+  /** Claims replaced, `undefined` ones left out. */
+  const withClaims = (claims: Record<string, unknown>, options: Partial<SignOptions> = {}) => sign({ claims, ...options })
+  return { sign, verify, withClaims }
+}
+
+/** The refusal names the claim. */
+export async function refuses(promise: Promise<unknown>, claim: string, message?: RegExp): Promise<void> {
+  await assert.rejects(promise, (error: unknown) => {
+    assert.ok(error instanceof AuthError, `not an AuthError: ${String(error)}`)
+    assert.equal(error.claim, claim, error.message)
+    if (message) assert.match(error.message, message)
+    return true
+  })
+}
+
+export function refusesSync(work: () => unknown, claim: string, message?: RegExp): void {
+  assert.throws(work, (error: unknown) => {
+    assert.ok(error instanceof AuthError, `not an AuthError: ${String(error)}`)
+    assert.equal(error.claim, claim, error.message)
+    if (message) assert.match(error.message, message)
+    return true
+  })
+}
