@@ -45,7 +45,7 @@ export class House {
     for (const { home } of house.peers.nodes) {
       const config = JSON.parse(readFileSync(join(home, 'config.json'), 'utf8'))
       config.pool = { secp256k1: 1, ed25519: 0 }
-      config.timeouts_ms.round = 1500
+      config.timeouts_ms.round = 2500
       edit(config)
       writeFileSync(join(home, 'config.json'), JSON.stringify(config))
     }

@@ -39,6 +39,15 @@ test('refresh: a new epoch, old shares gone, every pair signs, the key is the sa
   assert.deepEqual((await house.post(3, '/key', { workspace: workspace.name, curve: 'secp256k1' })).body, workspace.set)
 })
 
+test('an Ed25519 key: made, certified, refreshed; its three pairs sign the test', async () => {
+  const { status, body } = await house.post(2, '/key', { workspace: workspace.name, curve: 'ed25519' })
+  assert.equal(status, 200, JSON.stringify(body))
+  assert.match(body.public_key, /^[0-9a-f]{64}$/)
+  assert.notEqual(body.key_id, workspace.set.key_id)
+  const answer = await house.operator(1, 'refresh', { key_ids: [body.key_id] })
+  assert.deepEqual(answer.body, { refreshed: [{ key_id: body.key_id, epoch: 1 }], failed: [] })
+})
+
 test('refresh fails while a node is away, and the old shares go on', async () => {
   await house.kill(3)
   const { body } = await house.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })

@@ -167,7 +167,8 @@ test('a rolled-back record is refused by both peers, also by the one that saw no
   for (const [path, bytes] of later) writeFileSync(path, bytes)
   rmSync(join(home, 'record.sqlite-shm'), { force: true })
   await house.run(3)
-  assert.equal((await workspace.sign(purpose, unsigned, [3, 2])).status, 200)
+  const back = await workspace.sign(purpose, unsigned, [3, 2])
+  assert.equal(back.status, 200, JSON.stringify(back.body))
 })
 
 test('a proven cheat is banned for ever: 409, after a restart too', async () => {

@@ -17,6 +17,7 @@ export const VOID_KEYS = ['node', 'intent', 'transaction_id', 'height', 'voided_
  */
 export async function voidIntent({ store, registry, config }: Parts, body: z.infer<typeof voidBodySchema>): Promise<unknown> {
   const { state } = store
+  store.flush()
   let names: string[]
   let transactionId: string
   let key: string | undefined

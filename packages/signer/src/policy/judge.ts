@@ -82,7 +82,10 @@ export class Judge {
     const steps = state.steps.get(verdict.step) ?? []
     const same = steps.find((entry) => entry.unsigned_hash === verdict.unsignedHash)
     // The very same transaction counts as signed already: it may be signed again whatever its age.
-    if (same) return same
+    if (same) {
+      if (!same.signed) this.#parts.store.flush()
+      return same
+    }
     verdict.assertAge()
     assertExclusive(this.#parts.registry, steps, (entry) => this.#decodedOf(entry), verdict)
     assertNonce(state, verdict)

@@ -86,8 +86,7 @@ export class Coordinator {
   }
 
   #answer(verdict: Verdict, signatures: SignatureBytes[]): SignAnswer {
-    const items = itemsOf(this.#parts.registry, verdict)
-    return { signatures: toWire(signatures), signed: finish(this.#parts.registry, verdict, items, signatures) }
+    return { signatures: toWire(signatures), signed: finish(this.#parts.registry, verdict, signatures) }
   }
 
   async #run(verdict: Verdict, partner: number): Promise<SignAnswer> {
@@ -135,7 +134,7 @@ export class Coordinator {
 
   #keep(verdict: Verdict, step: StepEntry, signatures: SignatureBytes[]): SignAnswer {
     const answer = this.#answer(verdict, signatures)
-    if (!step.signed) this.#parts.store.append('signed', { step_height: step.height, signatures: answer.signatures, hash: answer.signed.hash })
+    if (!step.signed) this.#parts.store.appendSoon('signed', { step_height: step.height, signatures: answer.signatures, hash: answer.signed.hash })
     return answer
   }
 }

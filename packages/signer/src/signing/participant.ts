@@ -127,8 +127,8 @@ export class Participant {
         return
       }
       const { registry, store } = this.#parts
-      const signed = finish(registry, open.verdict, open.items, open.signatures)
-      if (!open.step.signed) store.append('signed', { step_height: open.step.height, signatures: toWire(open.signatures), hash: signed.hash })
+      const signed = finish(registry, open.verdict, open.signatures)
+      if (!open.step.signed) store.appendSoon('signed', { step_height: open.step.height, signatures: toWire(open.signatures), hash: signed.hash })
       this.#close(session)
     } catch (error) {
       this.#failed(session, error)

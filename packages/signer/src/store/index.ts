@@ -3,11 +3,15 @@ import { RecordStore, type Entry } from './record.ts'
 import { State } from './state.ts'
 import type { KeyMaterial } from '@custody/threshold'
 
+const FLUSH_MS = 20
+
 /** Record and state together: the only way to change the state is to append. */
 export class Store {
   readonly record: RecordStore
   readonly state = new State()
   readonly #database: DatabaseSync
+  #waiting: { kind: string; body: Record<string, unknown> }[] = []
+  #timer: NodeJS.Timeout | undefined
 
   constructor(path: string, now: () => number) {
     this.record = new RecordStore(path, now)
@@ -21,17 +25,30 @@ export class Store {
   }
 
   /** Durable when it returns. */
-  append(kind: string, body: Record<string, unknown>): Entry {
-    const entry = this.record.append(kind, body)
-    this.#apply(entry)
-    return entry
+  append(kind: string, body: Record<string, unknown>): Entry { return this.appendAll([{ kind, body }])[0]! }
+
+  /** Several entries, one disk flush; all or none. What waited goes first, under the same flush. */
+  appendAll(entries: readonly { kind: string; body: Record<string, unknown> }[]): Entry[] {
+    const waiting = this.#waiting
+    const appended = this.record.appendAll([...waiting, ...entries])
+    this.#waiting = []
+    for (const entry of appended) this.#apply(entry)
+    return appended.slice(waiting.length)
   }
 
-  /** Several entries, one disk flush; all or none. */
-  appendAll(entries: readonly { kind: string; body: Record<string, unknown> }[]): Entry[] {
-    const appended = this.record.appendAll(entries)
-    for (const entry of appended) this.#apply(entry)
-    return appended
+  /**
+   * For what may be lost in a crash because it can be made again (a finished signature of a step that is on record):
+   * it shares the next entry's disk flush, or gets its own in a moment. Until then it is not part of the record.
+   */
+  appendSoon(kind: string, body: Record<string, unknown>): void {
+    this.#waiting.push({ kind, body })
+    this.#timer ??= setTimeout(() => { this.flush() }, FLUSH_MS)
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#waiting.length > 0) this.appendAll([])
   }
 
   clock(): number { return this.record.clock() }
@@ -56,7 +73,10 @@ export class Store {
   }
 
   saveClock(): void { this.record.saveClock() }
-  close(): void { this.record.close() }
+  close(): void {
+    this.flush()
+    this.record.close()
+  }
 }
 
 const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64'))

@@ -185,12 +185,12 @@ export class Peers {
     const third = this.nodes.find((other) => other !== node)!
     const identity = this.#links.get(node)!.peer.identity
     try {
-      const { body } = await this.#send(third, '/peer/head-of', { node }, { timeout: Math.min(1000, this.#config.timeouts_ms.round) })
+      const { body } = await this.#send(third, '/peer/head-of', { node }, { timeout: this.#config.timeouts_ms.round })
       const proof = proofSchema.nullable().parse((body as { proof: unknown }).proof)
       if (!proof || !isProof(proof, node, identity)) return []
       return [{ height: proof.header.height, hash: proof.header.head, generation: proof.header.generation }]
     } catch {
-      // It may be away: two nodes go on without the third.
+      // It may be away: two nodes go on without the third (a rolled-back node then meets only what this one was shown).
       return []
     }
   }

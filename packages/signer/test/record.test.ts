@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { ThresholdError } from '@custody/threshold'
+import { signBytes } from '../src/canonical.ts'
+import { Refusal } from '../src/errors.ts'
+import { Bans } from '../src/keys/bans.ts'
+import { assertAge, DAY_S, receiptBytes } from '../src/policy/age.ts'
+import { Store } from '../src/store/index.ts'
+import { openText, recoveryPublicKey, sealText } from '../src/keys/sealed.ts'
+import type { Proven } from '../src/intent/request.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'signer-record-'))
+after(() => { rmSync(folder, { recursive: true, force: true }) })
+
+const IAT = 1_800_000_000
+const code = (run: () => void): string | null => {
+  try {
+    run()
+    return null
+  } catch (error) {
+    if (error instanceof Refusal) return error.code
+    throw error
+  }
+}
+
+test('rule 3: the clock never goes back, over a restart too', () => {
+  const path = join(folder, 'clock.sqlite')
+  let time = 5_000_000
+  const first = new Store(path, () => time)
+  assert.equal(first.clock(), 5_000_000)
+  time = 1_000_000
+  assert.equal(first.clock(), 5_000_000)
+  time = 9_000_000
+  first.saveClock()
+  first.close()
+  time = 2_000_000
+  const second = new Store(path, () => time)
+  assert.equal(second.clock(), 9_000_000)
+  assert.equal(second.append('x', {}).at, 9_000_000)
+  second.close()
+})
+
+test('rule 3: 24 hours; 7 days for what was seen live, here or by a peer who signed it', () => {
+  const store = new Store(join(folder, 'age.sqlite'), () => IAT * 1000)
+  const identity = generateKeyPairSync('ed25519')
+  const identities = new Map([[2, identity.publicKey]])
+  const proven = (nonce: string): Proven => ({ request: { token: '', method: '', uri: '', body: '' }, enrolment: { api_key: 'k', public_key_pem: '', role: 'full', workspace: 'w', sub_account: 1, revoked: false }, nonce, iat: IAT, exp: IAT + 25, transaction_id: '' })
+  const told = { node: 2, api_key: 'k', nonce: 'b', intent: 'content', seen_at: IAT + 20 }
+  const receipt = { receipt: told, signature: signBytes(identity.privateKey, receiptBytes(told)) }
+  const late = { ...told, seen_at: IAT + 25 + 61 }
+  const age = (nonce: string, now: number, receipts = [receipt], content = 'content') => code(() => { assertAge(store.state, identities, proven(nonce), content, receipts, now) })
+  assert.equal(age('a', IAT + DAY_S), null)
+  assert.equal(age('a', IAT + DAY_S + 1), 'TOO_OLD')
+  store.append('seen', { api_key: 'k', nonce: 'a', intent: 'i', content: 'content', transaction_id: 't', iat: IAT, exp: IAT + 25, timely: true })
+  assert.equal(age('a', IAT + DAY_S + 1), null)
+  assert.equal(age('a', IAT + 7 * DAY_S), null)
+  assert.equal(age('a', IAT + 7 * DAY_S + 1), 'TOO_OLD')
+  assert.equal(age('b', IAT + DAY_S + 1), null)
+  assert.equal(age('b', IAT + DAY_S + 1, []), 'TOO_OLD')
+  assert.equal(age('b', IAT + DAY_S + 1, [receipt], 'other content'), 'TOO_OLD')
+  assert.equal(age('c', IAT + DAY_S + 1), 'TOO_OLD')
+  assert.equal(age('b', IAT + DAY_S + 1, [{ ...receipt, signature: '00'.repeat(64) }]), 'TOO_OLD')
+  assert.equal(age('b', IAT + DAY_S + 1, [{ receipt: late, signature: signBytes(identity.privateKey, receiptBytes(late)) }]), 'TOO_OLD')
+  store.append('restored', { generation: 1, not_before: (IAT + 1) * 1000 })
+  assert.equal(age('a', IAT + 10), 'TOO_OLD')
+  store.close()
+})
+
+test('the record is append-only, and what waits shares the next flush', () => {
+  const path = join(folder, 'append.sqlite')
+  const store = new Store(path, () => 1)
+  store.appendSoon('one', { at: 1 })
+  assert.equal(store.record.height, 0)
+  assert.equal(store.append('two', { at: 2 }).height, 2)
+  assert.throws(() => { store.record.database.exec('DELETE FROM record') }, /append-only/)
+  assert.throws(() => { store.record.database.exec("UPDATE record SET kind = 'x'") }, /append-only/)
+  const head = store.record.head
+  store.close()
+  const again = new Store(path, () => 1)
+  assert.equal(again.record.head, head)
+  again.close()
+})
+
+test('threshold rule 7: only a proven cheat bans', () => {
+  const store = new Store(join(folder, 'bans.sqlite'), () => 1)
+  const bans = new Bans(store, () => {})
+  for (const error of [new ThresholdError('ABORT', 'x', 2), new ThresholdError('MALFORMED', 'x', 2), new Refusal('PEER_UNAVAILABLE', 'x'), new Error('timeout')]) bans.consider(error)
+  assert.equal(code(() => { bans.assertNot(2) }), null)
+  bans.consider(new ThresholdError('CHEAT', 'x', 2))
+  assert.equal(code(() => { bans.assertNot(2) }), 'BANNED')
+  assert.equal(code(() => { bans.assertNot(3) }), null)
+  store.close()
+})
+
+test('a text sealed to the recovery key opens with it alone', () => {
+  const secret = new Uint8Array(32).fill(7)
+  const sealed = sealText('text', recoveryPublicKey(secret))
+  assert.equal(openText(sealed, secret), 'text')
+  assert.throws(() => openText(sealed, new Uint8Array(32).fill(8)))
+})
