@@ -71,7 +71,7 @@ export async function startNode(config: Config, environment: Environment, log: L
     refresher: new Refresher({ config, environment, store, peers, keyring, vault, log, bans, ceremonies }),
     restoring: () => store.state.restoring,
   }
-  new Participant({ ...signing, log })
+  new Participant({ ...signing, log }).listen()
 
   const server = openServer(config, {
     platform: (method, path, text) => platformCall(parts, method, path, text),

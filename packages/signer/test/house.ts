@@ -13,7 +13,10 @@ import { encodeFunctionData, erc20Abi, serializeTransaction } from 'viem'
 import { setup } from '../src/setup.ts'
 
 /** A house of three real nodes on free ports, driven as the platform and the operator drive it. */
-export interface Answer { status: number; body: any }
+/** JSON of whatever shape the node gave. */
+// oxlint-disable-next-line typescript/no-explicit-any -- tests read whatever comes
+export type Json = any
+export interface Answer { status: number; body: Json }
 export const registry = loadRegistry('local')
 export const BTC = registry.network('BTC') as Network
 export const ETH = registry.network('ETH') as Network
@@ -37,7 +40,7 @@ export class House {
 
   constructor() { this.home = mkdtempSync(join(tmpdir(), 'signer-')) }
 
-  static async start(edit: (config: any) => void = () => {}): Promise<House> {
+  static async start(edit: (config: Json) => void = () => {}): Promise<House> {
     const house = new House()
     await setup({ home: house.home, ports: await freePorts(3), mode: 'local' })
     house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
@@ -162,10 +165,10 @@ export const SINK_BTC = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 export class Workspace {
   readonly house: House
   readonly name: string
-  readonly set: any
+  readonly set: Json
   readonly key: { publicKey: Uint8Array; chainCode: Uint8Array }
 
-  constructor(house: House, name: string, set: any) {
+  constructor(house: House, name: string, set: Json) {
     this.house = house
     this.name = name
     this.set = set

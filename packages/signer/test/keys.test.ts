@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { restoreHome } from '../src/setup.ts'
-import { ETH, eth, House, now, pay, SINK_ETH, transfer, type Caller, type Workspace } from './house.ts'
+import { ETH, eth, House, now, pay, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
 
 let house: House
 let workspace: Workspace
@@ -97,8 +97,8 @@ test('drill: a host is lost; its backup and its peers bring it back, and what it
   await signWith([3, 1])
   await signWith([2, 3])
   const { body } = await house.operator(3, 'status')
-  assert.equal(body.enrolled.find((each: any) => each.api_key === caller.api_key).revoked, false)
-  assert.equal(body.enrolled.find((each: any) => each.api_key === other.api_key).revoked, true)
+  assert.equal(body.enrolled.find((each: Json) => each.api_key === caller.api_key).revoked, false)
+  assert.equal(body.enrolled.find((each: Json) => each.api_key === other.api_key).revoked, true)
   await house.restart(1)
   await signWith([1, 3])
 })

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { seal, NO_BINDING, type Header } from '../src/transport/envelope.ts'
 import { Store } from '../src/store/index.ts'
-import { ETH, eth, House, now, pay, SINK_ETH, transfer, type Caller, type Workspace } from './house.ts'
+import { ETH, eth, House, now, pay, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
 
 let house: House
 let workspace: Workspace
@@ -39,7 +39,7 @@ test('status', async () => {
   assert.ok(Math.abs(body.clock - now()) < 5)
   assert.deepEqual(body.bans, [])
   assert.match(body.record.head, /^[0-9a-f]{64}$/)
-  assert.deepEqual(body.peers.map((peer: any) => peer.node), [1, 3])
+  assert.deepEqual(body.peers.map((peer: Json) => peer.node), [1, 3])
 })
 
 test('one node killed: the other pair signs, and the pair with it is told so', async () => {

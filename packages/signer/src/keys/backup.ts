@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { importable } from '../store/imported.ts'
 import { RecordStore } from '../store/record.ts'
 import type { Store } from '../store/index.ts'
 import { PAGE_ROWS, type Peers } from '../transport/peers.ts'
@@ -39,9 +40,6 @@ const backupSchema = z.strictObject({ file: z.string().max(4096).optional() })
 const restoreSchema = z.strictObject({ file: z.string().max(4096), recovery_secret_file: z.string().max(4096) })
 
 const rowSchema = z.strictObject({ height: z.int(), at: z.int(), kind: z.string(), body: z.string(), hash: z.string() })
-/** Of a peer's record, what binds a restored node too. */
-const IMPORTED = new Set(['seen', 'step', 'session', 'void', 'nonce', 'revoke', 'allocate'])
-
 /** The recovery secret: a file of 64 hex digits, or the local setup's JSON. */
 export function readRecoverySecret(path: string): Uint8Array {
   const text = readFileSync(path, 'utf8').trim()
@@ -160,9 +158,9 @@ export class Backups {
           previous = row.hash
           from++
           const inner = JSON.parse(row.body) as Record<string, unknown>
-          if (row.kind === 'imported') {
-            if (IMPORTED.has(String(inner['kind']))) entries.push({ kind: 'imported', body: { ...inner, from: node } })
-          } else if (IMPORTED.has(row.kind)) entries.push({ kind: 'imported', body: { at: row.at, kind: row.kind, body: inner, from: node } })
+          const [at, kind, body] = row.kind === 'imported' ? [Number(inner['at']), String(inner['kind']), inner['body']] : [row.at, row.kind, inner]
+          const taken = importable(kind, body)
+          if (taken && Number.isSafeInteger(at)) entries.push({ kind: 'imported', body: { at, kind, body: taken, from: node } })
         }
         if (entries.length > 0) store.appendAll(entries)
         imported += entries.length

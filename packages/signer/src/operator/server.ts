@@ -82,7 +82,7 @@ function drain({ store, registry, environment }: Parts, body: unknown): unknown 
 }
 
 const commands: Record<string, Command> = {
-  status: (parts) => ({ ...status(parts), enrolled: [...parts.store.state.enrolments.values()].map(({ public_key_pem: _, ...rest }) => rest) }),
+  status: (parts) => ({ ...status(parts), enrolled: [...parts.store.state.enrolments.values()].map(({ api_key, role, workspace, sub_account, revoked }) => ({ api_key, role, workspace, sub_account, revoked })) }),
   enrol,
   revoke,
   drain,

@@ -1,5 +1,6 @@
 import { exclusive, type DecodedTransaction, type Registry } from '@custody/chains'
 import { Refusal } from '../errors.ts'
+import type { Body } from '../store/record.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Verdict } from './order.ts'
 
@@ -30,10 +31,10 @@ export function encodeDecoded(decoded: DecodedTransaction): Record<string, unkno
   }
 }
 
-export function decodeDecoded(value: Record<string, any>): DecodedTransaction {
+export function decodeDecoded(value: Body): DecodedTransaction {
   return {
     ...value,
-    payments: value['payments'].map((payment: any) => ({ ...payment, amount: BigInt(payment.amount) })),
+    payments: value['payments'].map((payment: Body) => ({ ...payment, amount: BigInt(payment.amount) })),
     change: value['change'] && { ...value['change'], amount: BigInt(value['change'].amount) },
     fee_max: BigInt(value['fee_max']),
     nonce: narrow(value['nonce']),

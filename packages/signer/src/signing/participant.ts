@@ -39,8 +39,13 @@ export class Participant {
 
   constructor(parts: SigningParts & { log: Log }) {
     this.#parts = parts
-    parts.peers.handle('/peer/sign/open', (node, body, header) => this.#opened(node, body, header))
-    parts.peers.handle('/peer/sign/round', (node, body, header) => this.#round(node, body, header))
+  }
+
+  /** Answers the coordinators from now on. */
+  listen(): void {
+    const { peers } = this.#parts
+    peers.handle('/peer/sign/open', (node, body, header) => this.#opened(node, body, header))
+    peers.handle('/peer/sign/round', (node, body, header) => this.#round(node, body, header))
   }
 
   async #opened(partner: number, body: unknown, header: Header): Promise<unknown> {

@@ -1,0 +1,38 @@
+import { z } from 'zod'
+
+/** What a restored node takes from a peer's record, and the shapes it accepts: another node's writing is not trusted to be readable. */
+const text = z.string().max(4096)
+const digits = z.string().regex(/^[0-9]{1,78}$/)
+const amounts = z.object({ address: text, amount: digits, tag: text.nullable() })
+
+export const IMPORTED: Readonly<Record<string, z.ZodType>> = {
+  seen: z.object({ api_key: text, nonce: text, intent: text, content: text, transaction_id: text, iat: z.int(), exp: z.int(), timely: z.boolean() }),
+  step: z.object({
+    step: text,
+    unsigned_hash: text,
+    consumes: z.array(text).max(1000),
+    intent: text.nullable(),
+    content: text.nullable(),
+    transaction_id: text.nullable(),
+    account: text.nullable(),
+    nonce: digits.nullable(),
+    charge: z.object({ budget: text, amount: digits }).nullable(),
+    sessions: z.array(text).max(1000),
+    decoded: z.object({
+      network: text, asset: text, payments: z.array(amounts).max(1000), change: z.object({ address: text, amount: digits }).nullable(), from: z.array(text).max(1000),
+      fee_max: digits, fee_rate: text, consumes: z.array(text).max(1000), nonce: digits.nullable(), gas_limit: digits.nullable(), max_fee_per_gas: digits.nullable(), vsize: z.number().nullable(),
+    }),
+  }).refine((step) => (step.account === null) === (step.nonce === null)),
+  session: z.object({ sessions: z.array(text).max(1000) }),
+  void: z.object({ keys: z.array(text).max(8) }),
+  nonce: z.object({ account: text, nonce: digits }),
+  revoke: z.object({ api_key: text }),
+  allocate: z.object({ workspace: text, curve: z.enum(['secp256k1', 'ed25519']), key_id: text, epoch: z.int() }),
+}
+
+/** The part of a peer's entry that binds this node too, or null. */
+export function importable(kind: string, body: unknown): Record<string, unknown> | null {
+  const schema = Object.hasOwn(IMPORTED, kind) ? IMPORTED[kind] : undefined
+  const parsed = schema?.safeParse(body)
+  return parsed?.success ? (parsed.data as Record<string, unknown>) : null
+}
