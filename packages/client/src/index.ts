@@ -1,0 +1,5 @@
+export { CustodyClient, type CustodyClientOptions, type RequestOptions, type WaitOptions } from './client.ts'
+export { CustodyError } from './errors.ts'
+export type { RetryOptions } from './retry.ts'
+export type * from './types.ts'
+export { JsonNumber } from '@custody/request-auth'
