@@ -1,5 +1,6 @@
 import type { Network } from '@custody/chains'
 import { ensureTank } from '../addresses/derive.ts'
+import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../services.ts'
 import type { Loop } from '../work/loop.ts'
 
@@ -29,6 +30,15 @@ export async function ensureGasTank(services: Services, workspaceId: string, net
   await services.database.query(
     `insert into gas_tanks (workspace_id, network, address, threshold, first_fill) values ($1, $2, $3, $4, $5) on conflict do nothing`,
     [workspaceId, network.code, address, (oneCoin(services, network) / THRESHOLD_DIVISOR).toString(), firstFill(services, network).toString()])
+}
+
+/** True while a local tank waits for its first fill: it is about to hold enough, so nothing fails for it. */
+export async function isFilling(database: Queryable, workspaceId: string, network: string): Promise<boolean> {
+  const row = await database.one(
+    `select 1 from gas_tanks g where g.workspace_id = $1 and g.network = $2 and g.first_fill > 0
+       and not exists (select 1 from transactions t where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed')`,
+    [workspaceId, network])
+  return row !== undefined
 }
 
 /** Local chains only: pays new tanks their first fill. */

@@ -1,11 +1,15 @@
 import { formatAmount, validateAddress } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
-import { ensureGasTank, hasTank } from '../gas-tanks/ensure-tank.ts'
+import { ensureGasTank, hasTank, isFilling } from '../gas-tanks/ensure-tank.ts'
 import { gasTanksOf } from '../gas-tanks/list-tanks.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import type { Services } from '../services.ts'
 import { planFields } from '../transactions/steps/evm-plan.ts'
 import { OperatorError, type Command } from './command.ts'
+
+/** A local tank that is getting its first fill is waited for. */
+const FILL_CHECKS = 60
+const FILL_CHECK_MS = 500
 
 async function workspaceOf(services: Services, input: Record<string, unknown>): Promise<string> {
   const row = await services.database.one<{ id: string }>('select id from workspaces where name = $1', [String(input['workspace'] ?? '')])
@@ -40,6 +44,7 @@ export const drainTank: Command = async (services, input) => {
   if (!native || network.family !== 'evm') throw new OperatorError(`--network: tanks of ${network.code} cannot be drained yet`)
   const to = validateAddress(services.registry, native.asset_name, String(input['to'] ?? ''))
   if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
+  for (let count = 0; count < FILL_CHECKS && await isFilling(services.database, workspaceId, network.code); count++) await services.environment.sleep(FILL_CHECK_MS)
   const rates = await services.networks.evmFeeRates(network.code)
   // The tip equals the maximum, so that the price is exact and nothing is left behind.
   const price = rates.high.maxFeePerGas

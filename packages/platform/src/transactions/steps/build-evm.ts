@@ -1,4 +1,5 @@
 import { ChainError, decode, evm as evmBuild, formatAmount, type Asset, type Network } from '@custody/chains'
+import { isFilling } from '../../gas-tanks/ensure-tank.ts'
 import { lockedBalance } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
@@ -7,6 +8,7 @@ import { planFields, planGas, planOf, reserveFuel, REVERT_ATTEMPTS_MAX, sourcePa
 import { startFailing } from './fail.ts'
 
 const REVERT_RETRY_MS = 3000
+const TANK_FILL_RETRY_MS = 500
 
 function assetOf(services: Services, row: TransactionRow): Asset {
   const asset = services.registry.asset(row.asset)
@@ -35,6 +37,7 @@ export async function buildEvm(services: Services, row: TransactionRow, network:
 
   await services.database.transaction(async (tx) => {
     const fuel = await reserveFuel(services, tx, row, network, plan)
+    if ('empty' in fuel && await isFilling(tx, row.workspace_id, network.code)) return advance(tx, row, { last_error: 'waits for the first fill of the gas tank', run_in_ms: TANK_FILL_RETRY_MS })
     if ('empty' in fuel) return startFailing(services, tx, row, fuel.empty)
     await advance(tx, row, {
       state: 'FUELING', fee: plan.gas * plan.fee.maxFeePerGas, last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null,

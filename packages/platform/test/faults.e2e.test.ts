@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { balance, call, fundedWallet, rpc, sleep, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+
+const platform = new TestPlatform()
+let user: User
+
+const BTC_TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
+let counter = 0
+/** A destination of its own for each test, so that the chain can be asked what arrived. */
+const freshAddress = () => `0x${(++counter).toString(16).padStart(40, 'c')}`
+const received = async (address: string) => BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [address, 'latest']))
+const fault = (network: string, mode: string) => platform.operator('devnet', { command: 'fault', network, mode })
+const post = (body: string) => call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
+const ETHER = 10n ** 18n
+
+before(async () => {
+  await platform.start()
+  user = await platform.user('faults')
+  await fundedWallet(platform, user, 'BTC', '5')
+  await fundedWallet(platform, user, 'ETH', '50')
+})
+after(() => platform.remove())
+
+for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
+  test(`RPC fault ${mode}: transfers wait, nothing is paid twice`, async () => {
+    const to = freshAddress()
+    const before = (await balance(user, 'BTC')).balance
+    await Promise.all(['ETH', 'BTC'].map((network) => fault(network, mode)))
+    const [eth, btc] = await Promise.all([post(transferBody('ETH', '1', to)), post(transferBody('BTC', '0.01', BTC_TO))])
+    assert.equal(eth.status, 200, eth.text)
+    assert.equal(btc.status, 200, btc.text)
+    await sleep(4000)
+    await Promise.all(['ETH', 'BTC'].map((network) => fault(network, 'heal')))
+    assert.equal((await terminal(user, eth.body.id, 90_000)).status, 'confirmed')
+    const done = await terminal(user, btc.body.id, 90_000)
+    assert.equal(done.status, 'confirmed')
+    assert.equal(await received(to), ETHER)
+    const satoshi = (text: string) => BigInt(Math.round(Number(text) * 1e8))
+    assert.equal(satoshi((await balance(user, 'BTC')).balance), satoshi(before) - 1_000_000n - satoshi(done.fee))
+  })
+}
+
+test('one signer node killed, another hanging in turn: signing goes on with the others', async () => {
+  const to = freshAddress()
+  process.kill(platform.childPid('signer/src/main.ts.*node-1'), 'SIGKILL')
+  const first = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 90_000)
+  assert.equal(first.status, 'confirmed')
+  const hanging = platform.childPid('signer/src/main.ts.*node-2')
+  process.kill(hanging, 'SIGSTOP')
+  try {
+    const second = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 120_000)
+    assert.equal(second.status, 'confirmed')
+  } finally {
+    process.kill(hanging, 'SIGCONT')
+  }
+  assert.equal(await received(to), 2n * ETHER)
+})
+
+test('two signer nodes down: transfers wait as pending and go on when one is back', async () => {
+  const to = freshAddress()
+  const stopped = [2, 3].map((node) => platform.childPid(`signer/src/main.ts.*node-${node}`))
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP')
+  const created = await post(transferBody('ETH', '1', to))
+  assert.equal(created.status, 200, created.text)
+  await sleep(6000)
+  assert.equal((await call<Transfer>(user, 'GET', `/dac/v1/transaction/${created.body.id}`)).body.status, 'pending')
+  process.kill(stopped[0] as number, 'SIGCONT')
+  try {
+    assert.equal((await terminal(user, created.body.id, 120_000)).status, 'confirmed')
+  } finally {
+    process.kill(stopped[1] as number, 'SIGCONT')
+  }
+  assert.equal(await received(to), ETHER)
+})
+
+test('PostgreSQL restarted under load: accepted transfers are confirmed once', async () => {
+  const to = freshAddress()
+  const accepted: string[] = []
+  let unclear = 0
+  const load = Promise.all(Array.from({ length: 12 }, async (_, at) => {
+    await sleep(at * 120)
+    for (let attempt = 0; attempt < 40; attempt++) {
+      // The same sequence_id until there is an answer: what a careful client does.
+      const answer = await post(transferBody('ETH', '0.5', to, { sequence_id: `pg-${at}` })).catch(() => null)
+      if (answer?.status === 200) return accepted.push(answer.body.id)
+      unclear++
+      assert.ok(answer === null || answer.status >= 500, answer?.text)
+      await sleep(300)
+    }
+    throw new Error('never accepted')
+  }))
+  await sleep(500)
+  process.kill(platform.childPid('bin/postgres'), 'SIGKILL')
+  await load
+  assert.equal(accepted.length, 12)
+  const done = await Promise.all(accepted.map((id) => waitFor(id, async () => {
+    const answer = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`).catch(() => null)
+    return answer?.status === 200 && answer.body.status !== 'pending' ? answer.body : null
+  }, 120_000)))
+  assert.deepEqual([...new Set(done.map((each) => each.status))], ['confirmed'])
+  assert.equal(await received(to), 6n * ETHER)
+  assert.ok(unclear >= 0)
+})
+
+test('a deposit that a reorganisation removes before its depth is taken back, and credited when it returns', async () => {
+  const reorgs = await platform.user('reorgs')
+  await call(reorgs, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
+  const { address } = (await call<{ address: string }>(reorgs, 'POST', '/dac/v1/address', { asset: 'BTC' })).body
+  await platform.fund('BTC', address, '3')
+  await waitFor('detected', async () => (await call<{ total: string }>(reorgs, 'GET', '/dac/v1/transactions')).body.total === '1')
+  await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 2 })
+  // Its transaction returns to the mempool and is mined again.
+  await waitFor('credited', async () => (await balance(reorgs, 'BTC')).balance === '3')
+  await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 20, drop: true })
+  await waitFor('taken back', async () => (await balance(reorgs, 'BTC')).balance === '0')
+  const list = await call<{ data: Transfer[] }>(reorgs, 'GET', '/dac/v1/transactions')
+  assert.equal(list.body.data[0]?.status, 'failed')
+  assert.equal(list.body.data[0]?.sub_status, 'REORGED')
+})
+
+test('a transfer whose block is reorganised away is confirmed all the same, once', async () => {
+  const to = freshAddress()
+  const { body } = await post(transferBody('ETH', '1', to))
+  await waitFor('included', async () => Number((await call<Transfer>(user, 'GET', `/dac/v1/transaction/${body.id}`)).body['confirmations']) >= 1)
+  await platform.operator('devnet', { command: 'reorg', network: 'ETH', depth: 2 })
+  assert.equal((await terminal(user, body.id, 90_000)).status, 'confirmed')
+  assert.equal(await received(to), ETHER)
+})
+
+test('SIGTERM drains and exits 0 within 10 s; the next start goes on', async () => {
+  const to = freshAddress()
+  const { body } = await post(transferBody('ETH', '1', to))
+  const at = Date.now()
+  assert.equal(await platform.stop(), 0)
+  assert.ok(Date.now() - at < 10_000)
+  await platform.start()
+  user.base = platform.base
+  assert.equal((await terminal(user, body.id, 90_000)).status, 'confirmed')
+  assert.equal(await received(to), ETHER)
+})
+
+test('the books agree with the chains', () => {
+  const audit = platform.cli('audit', '--json')
+  assert.equal(audit.status, 0, audit.stdout + audit.stderr)
+})

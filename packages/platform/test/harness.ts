@@ -1,0 +1,190 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
+import { callPlatform, callSigner, localSigners } from '../src/operator/connect.ts'
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
+
+/** One RSA pair for all users of a test process: making one takes half a second. */
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 4096, privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' } })
+export const PUBLIC_KEY = publicKey
+export const PRIVATE_KEY = privateKey
+
+export interface User { apiKey: string; base: string; workspace: string }
+export interface Answer<T = Record<string, unknown>> { status: number; headers: Headers; body: T; text: string }
+
+/** A platform in a process of its own, on a home of its own. */
+export class TestPlatform {
+  readonly home: string
+  base = ''
+  process: ChildProcess | null = null
+  output = ''
+
+  constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-'))) {
+    this.home = home
+  }
+
+  async start(env: Record<string, string> = {}): Promise<void> {
+    this.output = ''
+    const child = spawn(process.execPath, [MAIN], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', ...env } })
+    this.process = child
+    child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()))
+    this.base = await new Promise<string>((resolve, reject) => {
+      let text = ''
+      child.stdout?.on('data', (chunk: Buffer) => {
+        text += chunk.toString()
+        const match = /^ready (http:\S+)/m.exec(text)
+        if (match) resolve(match[1] as string)
+      })
+      child.once('exit', (code, signal) => reject(new Error(`the platform ended (${String(signal ?? code)}): ${this.output.slice(-2000)}`)))
+    })
+  }
+
+  /** Another API process on the same home and database. */
+  async startApi(): Promise<TestPlatform> {
+    const other = new TestPlatform(this.home)
+    await other.start({ CUSTODY_ROLE: 'api' })
+    return other
+  }
+
+  /** Resolves when the process has ended, however. */
+  async ended(): Promise<void> {
+    const child = this.process
+    if (child && child.exitCode === null && child.signalCode === null) await new Promise((resolve) => child.once('exit', resolve))
+  }
+
+  async kill(): Promise<void> {
+    this.process?.kill('SIGKILL')
+    await this.ended()
+  }
+
+  async stop(): Promise<number | null> {
+    this.process?.kill('SIGTERM')
+    await this.ended()
+    return this.process?.exitCode ?? null
+  }
+
+  /** Ends everything and removes the home. */
+  async remove(): Promise<void> {
+    if (this.process && this.process.exitCode === null && this.process.signalCode === null) await this.stop()
+    const pidFile = join(this.home, 'postgres', 'data', 'postmaster.pid')
+    if (existsSync(pidFile)) {
+      try {
+        process.kill(Number(readFileSync(pidFile, 'utf8').split('\n', 1)[0]), 'SIGQUIT')
+        await sleep(300)
+      } catch { /* it has ended */ }
+    }
+    rmSync(this.home, { recursive: true, force: true })
+  }
+
+  async user(workspace: string, options: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {}): Promise<User> {
+    const created = await callPlatform(this.home, 'api-user create', {
+      workspace, sub_account: options.subAccount ?? 'main', role: options.role ?? 'full', public_key_pem: PUBLIC_KEY, rate_limit: options.rateLimit ?? 100_000,
+    })
+    const enrolment = { api_key: created['api_key'], public_key_pem: PUBLIC_KEY, role: created['role'], workspace, sub_account: created['sub_account_index'] }
+    await Promise.all(localSigners(this.home).map((signer) => callSigner(signer, 'enrol', enrolment)))
+    return { apiKey: String(created['api_key']), base: this.base, workspace }
+  }
+
+  async operator(command: string, input: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
+    return callPlatform(this.home, command, input)
+  }
+
+  async fund(asset: string, address: string, amount: string): Promise<string> {
+    return String((await this.operator('devnet', { command: 'fund', asset, address, amount, tag: null }))['hash'])
+  }
+
+  /** The operator's command as an operator runs it. */
+  cli(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+    return spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8', env: { ...process.env, CUSTODY_HOME: this.home } })
+  }
+
+  writePublicKey(): string {
+    const file = join(this.home, 'test-key.pub')
+    writeFileSync(file, PUBLIC_KEY)
+    return file
+  }
+
+  /** Process id of a child by a word of its command line; Linux only. */
+  childPid(word: string): number {
+    const { stdout } = spawnSync('pgrep', ['-f', `${word}.*${this.home}`], { encoding: 'utf8' })
+    const pid = Number(stdout.trim().split('\n')[0])
+    if (!Number.isInteger(pid) || pid < 2) throw new Error(`no process matches ${word}`)
+    return pid
+  }
+}
+
+export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** Exact text of every number. */
+export function plain(value: unknown): unknown {
+  if (value instanceof JsonNumber) return value.text
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
+  return value
+}
+
+/** Sends a signed request; `sign` changes how it is signed, `headers` what is sent beside it. */
+export async function call<T = Record<string, unknown>>(user: User | null, method: string, path: string, body?: unknown, options: { base?: string; sign?: Partial<SignOptions>; headers?: Record<string, string> } = {}): Promise<Answer<T>> {
+  const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body)
+  const signed = user ? requestHeaders(await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method, uri: path, body: text, ...options.sign }), user.apiKey) : {}
+  const headers: Record<string, string> = { ...signed, ...(text === '' ? {} : { 'content-type': 'application/json' }), ...options.headers }
+  const response = await fetch(`${options.base ?? user?.base ?? ''}${path}`, { method, headers, ...(text === '' ? {} : { body: text }) })
+  const answer = await response.text()
+  let parsed: unknown = answer
+  try {
+    parsed = plain(parseJson(answer))
+  } catch { /* not JSON */ }
+  return { status: response.status, headers: response.headers, body: parsed as T, text: answer }
+}
+
+export interface Transfer { id: string; status: string; sub_status: string; hash: string | null; fee: string; amount: string; failure_reason: string | null; [field: string]: unknown }
+
+export const transferBody = (asset: string, amount: string, to: string, more: Record<string, unknown> = {}) =>
+  `{"asset":"${asset}","amount":${amount},"destination_address":"${to}","destination_type":"EXTERNAL","source_type":"INTERNAL"${Object.entries(more).map(([key, value]) => `,"${key}":${JSON.stringify(value)}`).join('')}}`
+
+export async function waitFor<T>(what: string, read: () => Promise<T | null | undefined | false>, timeoutMs = 60_000): Promise<T> {
+  const deadline = Date.now() + timeoutMs
+  for (;;) {
+    const value = await read()
+    if (value) return value
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms`)
+    await sleep(150)
+  }
+}
+
+/** A wallet with coins in it, and its first address. */
+export async function fundedWallet(platform: TestPlatform, user: User, asset: string, amount: string): Promise<string> {
+  const created = await call(user, 'POST', '/dac/v1/create-wallet', { asset })
+  if (created.status !== 200) throw new Error(created.text)
+  const address = (await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset })).body.address
+  await platform.fund(asset, address, amount)
+  await waitFor(`${asset} deposit`, async () => (await balance(user, asset)).balance !== '0')
+  return address
+}
+
+export async function balance(user: User, asset: string): Promise<{ balance: string; omnibus_balance: string }> {
+  const answer = await call<{ balance: string; omnibus_balance: string }[]>(user, 'GET', `/dac/v1/wallets?asset=${asset}`)
+  const [first] = answer.body
+  if (answer.status !== 200 || !first) throw new Error(answer.text)
+  return first
+}
+
+export const terminal = (user: User, id: string, timeoutMs = 60_000) => waitFor(`transfer ${id}`, async () => {
+  const { body } = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)
+  return body.status === 'confirmed' || body.status === 'failed' ? body : null
+}, timeoutMs)
+
+/** JSON-RPC of a local chain, as an outside observer. */
+export async function rpc<T>(platform: TestPlatform, network: string, method: string, params: unknown[]): Promise<T> {
+  const { devnet } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { devnet: number }
+  const response = await fetch(`http://127.0.0.1:${devnet}/${network.toLowerCase()}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
+  const { result, error } = await response.json() as { result: T; error?: { message: string } | null }
+  if (error) throw new Error(error.message)
+  return result
+}
