@@ -93,7 +93,8 @@ export async function startNode(config: Config, environment: Environment, log: L
     try {
       await peers.ping()
       store.saveClock()
-      if (peers.nodes.every((node) => peers.reachable(node))) await keyring.fill()
+      // Not awaited: a key takes seconds, and the pings go on.
+      if (peers.nodes.every((node) => peers.reachable(node))) void keyring.fill()
     } catch (error) {
       log('warn', 'housekeeping failed', { reason: reason(error) })
     } finally {

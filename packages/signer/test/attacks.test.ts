@@ -210,6 +210,10 @@ describe('rules 4 and 6: one request, one payment', () => {
     refused(await workspace.sign(pay(request), second), 'NOT_EXCLUSIVE', 6)
     // The platform forgot everything and builds anew: same request, other bytes.
     refused(await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 1, maxFeePerGas: 3_000_000_000n })), 'NOT_EXCLUSIVE', 6)
+    // The refusal carries what stands, so that a platform without memory can go on with it.
+    const told = await workspace.sign(pay(request), second)
+    assert.equal(told.body.recorded.unsigned.bytes, first.bytes)
+    assert.deepEqual(told.body.recorded.signed, { raw: answer.body.signed.raw, hash: answer.body.signed.hash })
     // The same bytes are always given again, by any pair.
     for (const pair of [[1, 2], [2, 1], [3, 1], [3, 2]] as const) {
       const same = await workspace.sign(pay(request), first, pair)

@@ -87,7 +87,7 @@ export class Judge {
       return same
     }
     verdict.assertAge()
-    assertExclusive(this.#parts.registry, steps, (entry) => this.#decodedOf(entry), verdict)
+    assertExclusive(this.#parts.registry, steps, (entry) => this.#decodedOf(entry), (entry) => this.#recordedOf(entry), verdict)
     assertNonce(state, verdict)
     assertBudget(state, verdict, this.#parts.store.clock())
     return null
@@ -201,6 +201,13 @@ export class Judge {
       if (error instanceof ChainError) throw new Refusal(CHAIN_CODES[error.code] ?? 'SHAPE', error.message, { chain_code: error.code })
       throw error
     }
+  }
+
+  /** What a platform that lost its memory needs to go on with the transaction that stands. */
+  #recordedOf(entry: StepEntry): Record<string, unknown> {
+    const { body } = this.#parts.store.record.read(entry.height)
+    const signed = entry.signed && this.#parts.store.record.read(entry.signed.height).body
+    return { unsigned: body['unsigned'] ?? null, signatures: signed?.['signatures'] ?? null, signed: signed ? { raw: signed['raw'], hash: signed['hash'] } : null }
   }
 
   #decodedOf(entry: StepEntry): DecodedTransaction {

@@ -134,7 +134,7 @@ export class Coordinator {
 
   #keep(verdict: Verdict, step: StepEntry, signatures: SignatureBytes[]): SignAnswer {
     const answer = this.#answer(verdict, signatures)
-    if (!step.signed) this.#parts.store.appendSoon('signed', { step_height: step.height, signatures: answer.signatures, hash: answer.signed.hash })
+    if (!step.signed) this.#parts.store.appendSoon('signed', { step_height: step.height, signatures: answer.signatures, hash: answer.signed.hash, raw: answer.signed.raw })
     return answer
   }
 }

@@ -35,7 +35,8 @@ interface Open {
 export class Participant {
   readonly #parts: SigningParts & { log: Log }
   readonly #open = new Map<string, Open>()
-  static readonly sessionsMax = 256
+  /** Per partner: a hostile one cannot shut the other out. */
+  static readonly sessionsMax = 128
 
   constructor(parts: SigningParts & { log: Log }) {
     this.#parts = parts
@@ -51,7 +52,7 @@ export class Participant {
   async #opened(partner: number, body: unknown, header: Header): Promise<unknown> {
     const { judge, config, store, registry, keyring, environment, bans, peers, nonces } = this.#parts
     bans.assertNot(partner)
-    if (this.#open.size >= Participant.sessionsMax) throw new Refusal('TOO_BUSY', 'Too many sessions are open')
+    if ([...this.#open.values()].filter((open) => open.partner === partner).length >= Participant.sessionsMax) throw new Refusal('TOO_BUSY', 'Too many sessions are open')
     const parsed = openSchema.safeParse(body)
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has another shape')
     const { order, fresh: theirs, epoch } = parsed.data
@@ -133,7 +134,7 @@ export class Participant {
       }
       const { registry, store } = this.#parts
       const signed = finish(registry, open.verdict, open.signatures)
-      if (!open.step.signed) store.appendSoon('signed', { step_height: open.step.height, signatures: toWire(open.signatures), hash: signed.hash })
+      if (!open.step.signed) store.appendSoon('signed', { step_height: open.step.height, signatures: toWire(open.signatures), hash: signed.hash, raw: signed.raw })
       this.#close(session)
     } catch (error) {
       this.#failed(session, error)
