@@ -52,7 +52,8 @@ export function derivePublicKey(curve: Curve, publicKey: Uint8Array, chainCode: 
     new DataView(data.buffer).setUint32(32, index, false)
     const digest = hmac(sha512, code, data)
     let tweak = 0n
-    for (const byte of digest.subarray(0, 32)) tweak = (tweak << 8n) | BigInt(byte)
+    // Little-endian, as RFC 8032 reads scalars and as the signing engine does.
+    for (const byte of digest.subarray(0, 32).toReversed()) tweak = (tweak << 8n) | BigInt(byte)
     const order = ed25519.Point.Fn.ORDER
     tweak %= order
     const base = tweak === 0n ? ed25519.Point.ZERO : ed25519.Point.BASE.multiply(tweak)

@@ -34,6 +34,8 @@ export interface Network {
   explorer_transaction_url?: string
   /** Hash of the first block; the endpoint is checked against it. */
   genesis?: string
+  /** A block by which chains with a common first block are told apart. */
+  checkpoint?: { height: number; hash: string }
 }
 
 export interface UtxoParams {
@@ -45,6 +47,16 @@ export interface UtxoParams {
   dust: number
   min_fee_rate: number
   coinbase_maturity: number
+  /** Satoshi per vbyte of creating and spending an output, below which nodes call it dust; 3 where it is left out. */
+  dust_rate?: number
+  /** Nodes replace a waiting transaction by a dearer one (BIP125). Without it sequences are final. */
+  replaceable: boolean
+  /** Bitcoin Cash: addresses are CashAddr with this prefix, signatures carry SIGHASH_FORKID over the BIP143 digest. */
+  cashaddr_prefix?: string
+  /** What `getblock` understands at most; 2 where it is left out. At 1 each transaction is fetched by itself. */
+  block_verbosity?: 1 | 2
+  /** Dash: with a ChainLock a transaction is final at this many confirmations. */
+  chainlock_confirmations?: number
 }
 
 export interface Asset {

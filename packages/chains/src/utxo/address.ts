@@ -3,6 +3,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { ripemd160 } from '@noble/hashes/legacy.js'
 import { address as codec, initEccLib, payments, type Network as BitcoinNetwork } from 'bitcoinjs-lib'
 import { ChainError, type Network, type UtxoParams, type Validation } from '../types.ts'
+import { cashAddressOf, cashScriptOf, CASHADDR_PREFIXES } from './cashaddr.ts'
 
 // bitcoinjs-lib asks for curve arithmetic before it reads taproot addresses.
 initEccLib({
@@ -48,12 +49,19 @@ export function hash160(bytes: Uint8Array): Uint8Array {
 /** Address of a compressed public key, in the network's own output type. */
 export function address(network: Network, publicKey: Uint8Array): string {
   const params = paramsOf(network)
+  if (params.cashaddr_prefix !== undefined) {
+    const { output } = payments.p2pkh({ hash: hash160(publicKey), network: bitcoinNetwork(network) })
+    return addressOf(network, output as Uint8Array) as string
+  }
   const make = params.script === 'p2wpkh' ? payments.p2wpkh : payments.p2pkh
   return make({ hash: hash160(publicKey), network: bitcoinNetwork(network) }).address as string
 }
 
-/** Output script of an address. Throws ChainError `ADDRESS`. */
+/** Output script of an address; Bitcoin Cash also reads the base58 spelling. Throws ChainError `ADDRESS`. */
 export function scriptOf(network: Network, text: string): Uint8Array {
+  const prefix = paramsOf(network).cashaddr_prefix
+  const cash = prefix === undefined ? null : cashScriptOf(prefix, text)
+  if (cash) return cash
   try {
     return codec.toOutputScript(text, bitcoinNetwork(network))
   } catch {
@@ -63,6 +71,10 @@ export function scriptOf(network: Network, text: string): Uint8Array {
 
 /** Address of an output script, or null where it has none. */
 export function addressOf(network: Network, script: Uint8Array): string | null {
+  const prefix = paramsOf(network).cashaddr_prefix
+  if (prefix !== undefined) return cashAddressOf(prefix, script)
+  // The library encodes a witness program with whatever prefix it is given: without segwit there is none.
+  if (paramsOf(network).bech32_hrp === null && !isBase58Script(script)) return null
   try {
     return codec.fromOutputScript(script, bitcoinNetwork(network))
   } catch {
@@ -70,19 +82,29 @@ export function addressOf(network: Network, script: Uint8Array): string | null {
   }
 }
 
-/** Base58Check and bech32/bech32m (BIP173, BIP350); answers bech32 in lower case. */
+/** P2PKH or P2SH. */
+function isBase58Script(script: Uint8Array): boolean {
+  return (script.length === 25 && script[0] === 0x76 && script[1] === 0xa9 && script[2] === 20 && script[23] === 0x88 && script[24] === 0xac)
+    || (script.length === 23 && script[0] === 0xa9 && script[1] === 20 && script[22] === 0x87)
+}
+
+/** Base58Check, bech32 and bech32m (BIP173, BIP350), CashAddr; answers the network's own spelling, bech32 in lower case. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag' }
   if (text.length < 14 || text.length > 90) return { valid: false, reason: 'has a length no address has' }
+  if (hasUnusedWitnessVersion(network, text)) return { valid: false, reason: 'has a witness version that is not in use: anyone could take coins sent there' }
   try {
     const script = scriptOf(network, text)
     const canonical = addressOf(network, script)
     if (canonical === null) return { valid: false, reason: 'has no known output type' }
     return { valid: true, address: canonical, address_tag: null }
   } catch {
-    const hrp = paramsOf(network).bech32_hrp
-    const other = /^(bc1|tb1|bcrt1|ltc1)/i.exec(text)?.[1]?.toLowerCase()
+    const { bech32_hrp: hrp, cashaddr_prefix: cash } = paramsOf(network)
+    const other = /^(bc1|tb1|bcrt1|ltc1|tltc1|rltc1)/i.exec(text)?.[1]?.toLowerCase()
     if (other && hrp && other !== `${hrp}1`) return { valid: false, reason: `belongs to another network (${other}…); this one uses ${hrp}1…` }
+    if (other && !hrp) return { valid: false, reason: `belongs to another network (${other}…); ${network.name} has no such addresses` }
+    const prefix = CASHADDR_PREFIXES.find((each) => text.toLowerCase().startsWith(`${each}:`))
+    if (prefix && prefix !== cash) return { valid: false, reason: `belongs to another network (${prefix}:…)` }
     return { valid: false, reason: `is not an address of ${network.name}: checksum, length or version does not match` }
   }
 }

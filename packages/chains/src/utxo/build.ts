@@ -13,6 +13,7 @@ export interface Selection { utxos: Utxo[]; fee: bigint; change: bigint; vsize: 
 
 /** BIP125: below 0xfffffffe, so that the fee can be raised. */
 const SEQUENCE_RBF = 0xfffffffd
+const SEQUENCE_FINAL = 0xffffffff
 /** More inputs make a transaction that nodes do not relay (100,000 vbytes). */
 const INPUTS_MAX = 400
 
@@ -91,14 +92,15 @@ export function outpointOf(utxo: { txid: string; vout: number }): string {
 }
 
 /**
- * Builds the unsigned transaction of a selection: version 2, locktime 0, replaceable (BIP125), payment first.
+ * Builds the unsigned transaction of a selection: version 2, locktime 0, replaceable where the network replaces (BIP125), payment first.
  * @param o.previous full previous transactions by txid
  */
 export function buildTransfer(network: Network, o: { selection: Selection; to: string; amount: bigint; changeAddress: string; changePath: number[]; previous: ReadonlyMap<string, string> }): UnsignedTransaction {
   const transaction = new Transaction()
   transaction.version = 2
+  const sequence = paramsOf(network).replaceable ? SEQUENCE_RBF : SEQUENCE_FINAL
   const inputs = o.selection.utxos.map((utxo) => {
-    transaction.addInput(Buffer.from(utxo.txid, 'hex').reverse(), utxo.vout, SEQUENCE_RBF)
+    transaction.addInput(Buffer.from(utxo.txid, 'hex').reverse(), utxo.vout, sequence)
     const previous = o.previous.get(utxo.txid)
     if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction ${utxo.txid} is missing`)
     return { path: utxo.path, previous }

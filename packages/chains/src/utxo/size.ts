@@ -3,6 +3,8 @@ import type { UtxoParams } from '../types.ts'
 /** Weight units of the parts that do not depend on outputs; a signature counts with its longest low-S form. */
 const P2WPKH_INPUT_WEIGHT = 41 * 4 + 108
 const P2PKH_INPUT_WEIGHT = 148 * 4
+/** Bitcoin Core's DUST_RELAY_TX_FEE, in satoshi per vbyte. */
+const DUST_RATE = 3
 
 function compactSizeBytes(count: number): number {
   if (count < 0xfd) return 1
@@ -22,12 +24,13 @@ export function virtualSize(params: UtxoParams, inputs: number, outputScriptByte
 }
 
 /**
- * Smallest value (satoshi) that nodes relay for an output script: three times the cost of spending it at
- * 1 sat/vB, as Bitcoin Core's GetDustThreshold computes it, or the network's own higher floor.
+ * Smallest value (satoshi) that nodes relay for an output script: the cost of making and spending it at the
+ * network's dust rate (3 sat/vB in most), as Bitcoin Core's GetDustThreshold computes it, or the network's own
+ * higher floor.
  */
 export function dustLimit(params: UtxoParams, script: Uint8Array): bigint {
   const witness = script.length >= 4 && script.length <= 42 && (script[0] === 0 || ((script[0] as number) >= 0x51 && (script[0] as number) <= 0x60)) && script[1] === script.length - 2
   const output = 8 + compactSizeBytes(script.length) + script.length
-  const limit = 3 * (output + (witness ? 67 : 148))
-  return BigInt(Math.max(limit, params.dust > 1000 ? params.dust : 0))
+  const limit = (params.dust_rate ?? DUST_RATE) * (output + (witness ? 67 : 148))
+  return BigInt(Math.max(limit, params.dust > 10_000 ? params.dust : 0))
 }

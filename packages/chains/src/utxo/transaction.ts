@@ -37,6 +37,7 @@ function outpoint(hash: Uint8Array, index: number): string {
 /** Inputs with values taken from full previous transactions whose ids are recomputed: nothing is believed. */
 function inputsOf(network: Network, transaction: Transaction, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): Input[] {
   const known = new Map<string, Transaction>()
+  const { replaceable } = paramsOf(network)
   return unsigned.inputs.map(({ path, previous }, position) => {
     const input = transaction.ins[position] as Transaction['ins'][number]
     if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} lacks its previous transaction`)
@@ -48,8 +49,8 @@ function inputsOf(network: Network, transaction: Transaction, unsigned: Unsigned
     const publicKey = publicKeyAt(path)
     const own = address(network, publicKey)
     if (addressOf(network, output.script) !== own) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} does not belong to the key at its path`)
-    if (input.sequence > 0xfffffffd && input.sequence !== 0xffffffff && input.sequence !== 0xfffffffe) throw new ChainError('SHAPE', 'sequence is not allowed')
     if (input.sequence < 0xfffffffd) throw new ChainError('SHAPE', 'a relative lock time is not allowed')
+    if (!replaceable && input.sequence !== 0xffffffff) throw new ChainError('SHAPE', 'sequence must be final: this network replaces no transactions')
     return { path, publicKey, script: output.script, value: output.value, address: own }
   })
 }
@@ -103,14 +104,28 @@ function milli(value: bigint): string {
   return text.slice(0, -3) + (fraction === '' ? '' : `.${fraction}`)
 }
 
-function digest(network: Network, transaction: Transaction, position: number, input: Input): Uint8Array {
-  const scriptCode = payments.p2pkh({ hash: hash160(input.publicKey), network: bitcoinNetwork(network) }).output as Uint8Array
-  return paramsOf(network).script === 'p2wpkh'
-    ? transaction.hashForWitnessV0(position, scriptCode, input.value, Transaction.SIGHASH_ALL)
-    : transaction.hashForSignature(position, input.script, Transaction.SIGHASH_ALL)
+/** SIGHASH_ALL | SIGHASH_FORKID */
+const SIGHASH_ALL_FORKID = 0x41
+
+function sighashOf(network: Network): number {
+  return paramsOf(network).cashaddr_prefix === undefined ? Transaction.SIGHASH_ALL : SIGHASH_ALL_FORKID
 }
 
-/** SIGHASH_ALL digests: BIP143 for P2WPKH, the original algorithm for P2PKH. */
+function digest(network: Network, transaction: Transaction, position: number, input: Input): Uint8Array {
+  const scriptCode = payments.p2pkh({ hash: hash160(input.publicKey), network: bitcoinNetwork(network) }).output as Uint8Array
+  const sighash = sighashOf(network)
+  return paramsOf(network).script === 'p2wpkh' || sighash === SIGHASH_ALL_FORKID
+    ? transaction.hashForWitnessV0(position, scriptCode, input.value, sighash)
+    : transaction.hashForSignature(position, input.script, sighash)
+}
+
+/** The DER form with its sighash byte. bitcoinjs-lib's own encoder refuses the byte of Bitcoin Cash. */
+function encodeSignature(signature: Uint8Array, sighash: number): Uint8Array {
+  const der = scripts.signature.encode(signature, Transaction.SIGHASH_ALL)
+  return Uint8Array.of(...der.subarray(0, -1), sighash)
+}
+
+/** SIGHASH_ALL digests: BIP143 for P2WPKH and, with FORKID, for Bitcoin Cash; the original algorithm for other P2PKH. */
 export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
   const transaction = parse(unsigned)
   return inputsOf(network, transaction, unsigned, publicKeyAt).map((input, position) => (
@@ -129,7 +144,7 @@ export function assemble(network: Network, unsigned: UnsignedTransaction, signat
     if (signature.length !== 64 || !secp256k1.verify(signature, message, input.publicKey, { prehash: false, lowS: true })) {
       throw new ChainError('SIGNATURE', `signature of input ${position} does not verify`)
     }
-    const der = scripts.signature.encode(signature, Transaction.SIGHASH_ALL)
+    const der = encodeSignature(signature, sighashOf(network))
     if (paramsOf(network).script === 'p2wpkh') transaction.setWitness(position, [der, input.publicKey])
     else transaction.setInputScript(position, scripts.compile([der, input.publicKey]))
   })
