@@ -57,11 +57,27 @@ export function address(network: Network, publicKey: Uint8Array): string {
   return make({ hash: hash160(publicKey), network: bitcoinNetwork(network) }).address as string
 }
 
+/**
+ * A bech32 address whose witness version (its first letter after the 1) is not 0 or 1. Outputs of versions
+ * without a meaning can be spent by anyone, so none is paid to, though BIP350 calls the address well-formed.
+ */
+function hasUnusedWitnessVersion(network: Network, text: string): boolean {
+  const hrp = paramsOf(network).bech32_hrp
+  return hrp !== null && text.toLowerCase().startsWith(`${hrp}1`) && !'qp'.includes(text[hrp.length + 1]?.toLowerCase() ?? 'q')
+}
+
+/** Witness versions 2 to 16 (BIP141). */
+function isUnusedWitnessProgram(script: Uint8Array): boolean {
+  const version = script[0] ?? 0
+  return script.length >= 4 && script.length <= 42 && version >= 0x52 && version <= 0x60 && script[1] === script.length - 2
+}
+
 /** Output script of an address; Bitcoin Cash also reads the base58 spelling. Throws ChainError `ADDRESS`. */
 export function scriptOf(network: Network, text: string): Uint8Array {
   const prefix = paramsOf(network).cashaddr_prefix
   const cash = prefix === undefined ? null : cashScriptOf(prefix, text)
   if (cash) return cash
+  if (hasUnusedWitnessVersion(network, text)) throw new ChainError('ADDRESS', 'has a witness version that is not in use: anyone could take coins sent there')
   try {
     return codec.toOutputScript(text, bitcoinNetwork(network))
   } catch {
@@ -75,6 +91,7 @@ export function addressOf(network: Network, script: Uint8Array): string | null {
   if (prefix !== undefined) return cashAddressOf(prefix, script)
   // The library encodes a witness program with whatever prefix it is given: without segwit there is none.
   if (paramsOf(network).bech32_hrp === null && !isBase58Script(script)) return null
+  if (isUnusedWitnessProgram(script)) return null
   try {
     return codec.fromOutputScript(script, bitcoinNetwork(network))
   } catch {
