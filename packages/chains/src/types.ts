@@ -27,6 +27,10 @@ export interface Network {
   confirmations: number | null
   /** EVM only. */
   chain_id?: number
+  /** EVM roll-ups: the contract that names the fee of publishing a transaction on the chain below. */
+  l1_fee_oracle?: string
+  /** EVM: the network takes only transactions with a gas price (type 0), whatever its nodes answer. */
+  legacy_gas_price?: boolean
   /** UTXO only. */
   utxo?: UtxoParams
   /** The most that all parts beyond the amount may cost, in the smallest native unit (decimal string). */

@@ -6,10 +6,8 @@ import { addressOf } from './address.ts'
 /** Fields of Bitcoin Core's answers whose numbers are coins: read from the source text, as satoshi. */
 const COIN_FIELDS = new Set(['value', 'fee', 'feerate', 'mempoolminfee', 'minrelaytxfee', 'incrementalrelayfee'])
 
-interface CoreBlock {
-  hash: string; height: number; previousblockhash?: string
-  tx: { txid: string; vin: { coinbase?: string; txid?: string; vout?: number }[]; vout: { value: bigint; n: number; scriptPubKey: { hex: string } }[] }[]
-}
+interface CoreTransaction { txid: string; vin: { coinbase?: string; txid?: string; vout?: number }[]; vout: { value: bigint; n: number; scriptPubKey: { hex: string } }[] }
+interface CoreBlock { hash: string; height: number; previousblockhash?: string; tx: (CoreTransaction | string)[] }
 
 /** Fee rates in satoshi per 1000 vbytes. */
 export interface UtxoFeeRates { low: bigint; medium: bigint; high: bigint }
@@ -17,48 +15,89 @@ export interface UtxoFeeRates { low: bigint; medium: bigint; high: bigint }
 const TARGET_BLOCKS = { low: 24, medium: 6, high: 2 } as const
 /** Core: RPC_VERIFY_ALREADY_IN_CHAIN (now RPC_VERIFY_ALREADY_IN_UTXO_SET). */
 const ALREADY_IN_CHAIN = -27
+const METHOD_NOT_FOUND = -32601
+/** Transactions fetched at once where a block names only their ids. */
+const FETCHED_AT_ONCE = 8
+/** Genesis coinbases are in no index: nodes refuse to show them. */
+const GENESIS_HEIGHT = 0
 
 /** Client of a network that speaks Bitcoin Core's JSON-RPC. */
 export class UtxoClient implements ChainClient {
   readonly network: Network
   readonly #call: JsonRpc
+  /** For methods whose whole answer is an amount. */
+  readonly #callForCoins: JsonRpc
 
   constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch) {
     this.network = network
-    this.#call = jsonRpc(endpoint, fetch, (key, value, source) => (typeof value === 'number' && COIN_FIELDS.has(key) ? parseAmount(source ?? '', 8) : value))
+    this.#call = jsonRpc(endpoint, fetch, (key, value, source) => (typeof value === 'number' && COIN_FIELDS.has(key) ? coins(value, source) : value))
+    this.#callForCoins = jsonRpc(endpoint, fetch, (key, value, source) => (typeof value === 'number' && key === 'result' ? (coins(value, source) ?? null) : value))
   }
 
   async probe(): Promise<void> {
     const genesis = await this.#call<string>('getblockhash', [0])
     const expected = this.network.genesis
     if (expected !== undefined && genesis !== expected) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's genesis block is ${genesis}, not ${expected}`)
+    const { checkpoint } = this.network
+    if (!checkpoint) return
+    const found = await this.#call<string>('getblockhash', [checkpoint.height])
+    if (found !== checkpoint.hash) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's block ${checkpoint.height} is ${found}, not ${checkpoint.hash}`)
   }
 
   async tip(): Promise<ChainTip> {
     const { blocks, bestblockhash } = await this.#call<{ blocks: number; bestblockhash: string }>('getblockchaininfo', [])
-    return { height: blocks, hash: bestblockhash, finalHeight: null }
+    return { height: blocks, hash: bestblockhash, finalHeight: await this.#locked(blocks) }
+  }
+
+  /** Dash: the highest block with enough confirmations that is locked, and with it all before; or the plain depth. */
+  async #locked(tip: number): Promise<number | null> {
+    const least = this.network.utxo?.chainlock_confirmations
+    if (least === undefined) return null
+    const plain = tip - (this.network.confirmations ?? least) + 1
+    for (let height = tip - least + 1; height > Math.max(0, plain); height--) {
+      const { chainlock } = await this.#call<{ chainlock?: boolean }>('getblock', [await this.#call<string>('getblockhash', [height]), 1])
+      if (chainlock === true) return height
+    }
+    return plain
   }
 
   async block(height: number): Promise<ChainBlock | null> {
     let block: CoreBlock
+    const verbosity = this.network.utxo?.block_verbosity === 1 ? true : 2
     try {
-      block = await this.#call<CoreBlock>('getblock', [await this.#call<string>('getblockhash', [height]), 2])
+      block = await this.#call<CoreBlock>('getblock', [await this.#call<string>('getblockhash', [height]), verbosity])
     } catch (error) {
       if (error instanceof RpcRefused) return null
       throw error
     }
     if (block.height !== height) throw new RpcUnavailable(`${this.network.code}: getblock answered another height`)
+    const transactions = await this.#transactions(block)
     return {
       height,
       hash: block.hash,
       parent: block.previousblockhash ?? '',
-      txids: block.tx.map((each) => each.txid),
-      transfers: block.tx.flatMap((each) => each.vout.flatMap((output) => {
+      txids: transactions.map((each) => each.txid),
+      transfers: transactions.flatMap((each) => each.vout.flatMap((output) => {
         const address = addressOf(this.network, Buffer.from(output.scriptPubKey.hex, 'hex'))
         if (address === null || output.value === 0n) return []
         return [{ txid: each.txid, position: output.n, asset: this.network.native_asset, address, amount: output.value, sender: null, coinbase: each.vin[0]?.coinbase !== undefined }]
       })),
     }
+  }
+
+  /** Older nodes name only the ids: each transaction is fetched, which needs their transaction index. */
+  async #transactions(block: CoreBlock): Promise<CoreTransaction[]> {
+    const found: CoreTransaction[] = []
+    const ids: string[] = []
+    for (const each of block.tx) {
+      if (typeof each === 'string') ids.push(each)
+      else found.push(each)
+    }
+    if (block.height === GENESIS_HEIGHT) return found
+    for (let at = 0; at < ids.length; at += FETCHED_AT_ONCE) {
+      found.push(...await Promise.all(ids.slice(at, at + FETCHED_AT_ONCE).map((txid) => this.#call<CoreTransaction>('getrawtransaction', [txid, true]))))
+    }
+    return found
   }
 
   async status(hash: string): Promise<TransactionStatus> {
@@ -112,14 +151,29 @@ export class UtxoClient implements ChainClient {
     return (await this.#call<{ value: bigint } | null>('gettxout', [txid, vout, true]))?.value ?? null
   }
 
+  /** Bitcoin Cash nodes know only `estimatefee`, and it takes no target. Undefined where the node cannot tell. */
+  async #estimate(blocks: number): Promise<bigint | undefined> {
+    try {
+      return (await this.#call<{ feerate?: bigint }>('estimatesmartfee', [blocks])).feerate
+    } catch (error) {
+      if (!(error instanceof RpcRefused) || error.rpcCode !== METHOD_NOT_FOUND) throw error
+      return (await this.#callForCoins<bigint | null>('estimatefee', [])) ?? undefined
+    }
+  }
+
   /** estimatesmartfee at 24, 6 and 2 blocks, never below the network's floor. */
   async feeRates(): Promise<UtxoFeeRates> {
     const floor = BigInt(this.network.utxo?.min_fee_rate ?? 1) * 1000n
     const rate = async (blocks: number) => {
-      const { feerate } = await this.#call<{ feerate?: bigint }>('estimatesmartfee', [blocks])
+      const feerate = await this.#estimate(blocks)
       return feerate === undefined || feerate < floor ? floor : feerate
     }
     const [low, medium, high] = await Promise.all([rate(TARGET_BLOCKS.low), rate(TARGET_BLOCKS.medium), rate(TARGET_BLOCKS.high)])
     return { low, medium: medium < low ? low : medium, high: high < medium ? medium : high }
   }
+}
+
+/** Satoshi of a decimal number; undefined for -1, by which nodes say that they do not know. */
+function coins(value: number, source: string | undefined): bigint | undefined {
+  return value < 0 ? undefined : parseAmount(source ?? String(value), 8)
 }
