@@ -171,6 +171,25 @@ test('a rolled-back record is refused by both peers, also by the one that saw no
   assert.equal(back.status, 200, JSON.stringify(back.body))
 })
 
+test('kill -9 under load: the same bytes are signed afterwards, others never', async () => {
+  const callers = await Promise.all(Array.from({ length: 6 }, (_, at) => workspace.caller(50 + at)))
+  const orders = await Promise.all(callers.map(async (each) => ({ path: [each.sub_account, ETH.chain_index, 0], purpose: pay(await transfer(each, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })) })))
+  const all = (pairs: readonly (readonly [number, number])[], more: { maxFeePerGas?: bigint; nonce?: number } = {}) => Promise.allSettled(orders.map(({ path, purpose }, at) => workspace.sign(purpose, eth(path, { value: ONE, nonce: 0, ...more }), pairs[at % pairs.length]!)))
+  const running = all([[1, 2], [2, 3], [3, 1]])
+  await new Promise((resolve) => { setTimeout(resolve, 60) })
+  await house.kill(2)
+  const first = await running
+  await house.run(2)
+  const second = await all([[2, 1], [3, 2], [1, 3]])
+  for (const [at, answer] of second.entries()) {
+    assert.ok(answer.status === 'fulfilled' && answer.value.status === 200, JSON.stringify(answer))
+    const before = first[at]!
+    // A signature that went out before the crash is of the same transaction.
+    if (before.status === 'fulfilled' && before.value.status === 200) assert.equal(before.value.body.signed.raw.slice(0, 20), answer.value.body.signed.raw.slice(0, 20))
+  }
+  for (const answer of await all([[1, 2], [2, 3], [3, 1]], { nonce: 1 })) assert.ok(answer.status === 'fulfilled' && answer.value.body.error === 'NOT_EXCLUSIVE', JSON.stringify(answer))
+})
+
 test('a proven cheat is banned for ever: 409, after a restart too', async () => {
   await house.kill(3)
   const store = new Store(join(house.peers.nodes[2]!.home, 'record.sqlite'), () => Date.now())

@@ -19,7 +19,7 @@ const nameSchema = z.strictObject({ key_id: z.string().max(64), epoch: z.int().m
 const pairSchema = nameSchema.extend({ partner: z.int().min(1).max(3) })
 const openSchema = nameSchema.extend({ fresh: freshSchema })
 const messagesSchema = z.strictObject({ messages: z.array(z.array(z.string()).max(4)).length(1) })
-const commandSchema = z.strictObject({ key_ids: z.array(z.string().max(64)).optional() })
+const commandSchema = z.strictObject({ key_ids: z.array(z.string().max(64)).optional(), workspace: z.string().max(128).optional() })
 type Name = z.infer<typeof nameSchema>
 
 interface Parts { config: Config; environment: Environment; store: Store; peers: Peers; keyring: Keyring; vault: Vault; log: Log; bans: Bans; ceremonies: Ceremonies }
@@ -57,13 +57,13 @@ export class Refresher {
 
   async command(body: unknown): Promise<unknown> {
     const parsed = commandSchema.safeParse(body)
-    if (!parsed.success) throw new Refusal('BAD_ORDER', 'refresh takes key_ids, or nothing for all')
+    if (!parsed.success) throw new Refusal('BAD_ORDER', 'refresh takes key_ids or workspace, or nothing for all')
     if (this.#running) throw new Refusal('TOO_BUSY', 'A refresh is running')
     this.#running = true
     const refreshed: { key_id: string; epoch: number }[] = []
     const failed: { key_id: string; reason: string }[] = []
     try {
-      for (const keyId of parsed.data.key_ids ?? [...this.#parts.store.state.keys.keys()]) {
+      for (const keyId of parsed.data.key_ids ?? this.#keysOf(parsed.data.workspace)) {
         try {
           refreshed.push({ key_id: keyId, epoch: await this.#refresh(keyId) })
         } catch (error) {
@@ -75,6 +75,11 @@ export class Refresher {
       this.#running = false
     }
     return { refreshed, failed }
+  }
+
+  #keysOf(workspace: string | undefined): string[] {
+    const keys = [...this.#parts.store.state.keys.values()]
+    return keys.filter((key) => workspace === undefined || key.workspace === workspace).map((key) => key.key_id)
   }
 
   async #refresh(keyId: string): Promise<number> {

@@ -116,7 +116,7 @@ export class Coordinator {
         let messages = await run.step(null)
         for (let round = 1; ; round++) {
           if (run.results && messages.every((list) => list.length === 0)) break
-          if (environment.now() > deadline) throw new Refusal('PEER_UNAVAILABLE', 'The signature took too long', { node: partner })
+          if (environment.now() > deadline) throw new Refusal('PEER_UNAVAILABLE', `The signature with partner ${partner} took too long`, { node: partner })
           const heard = roundSchema.parse(await peers.call(partner, '/peer/sign/round', { batch, messages, done: run.results !== null }, { timeout, binding: bindingOf(verdict, items, session, round, participants) }))
           if (run.results) break
           messages = await run.step(heard.messages)
@@ -125,7 +125,7 @@ export class Coordinator {
       } catch (error) {
         run.abort()
         bans.consider(error)
-        if (error instanceof ThresholdError) throw new Refusal('SESSION_ABORTED', `The session with node ${partner} ended: ${error.code}`, { node: partner })
+        if (error instanceof ThresholdError) throw new Refusal('SESSION_ABORTED', `The session with partner ${partner} ended: ${error.code}`, { node: partner })
         throw error
       }
     }

@@ -41,10 +41,10 @@ export class Link {
         headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
       })
       // One clock for connecting, sending and the whole answer: a stopped process accepts connections and says nothing.
-      const timer = setTimeout(() => { request.destroy(new Unreachable(`node ${this.peer.node} did not answer within ${timeoutMs} ms`)) }, timeoutMs)
+      const timer = setTimeout(() => { request.destroy(new Unreachable(`peer node ${this.peer.node} did not answer within ${timeoutMs} ms`)) }, timeoutMs)
       request.on('error', (error) => {
         clearTimeout(timer)
-        reject(error instanceof Unreachable ? error : new Unreachable(`node ${this.peer.node}: ${error.message.slice(0, 200)}`))
+        reject(error instanceof Unreachable ? error : new Unreachable(`peer node ${this.peer.node}: ${error.message.slice(0, 200)}`))
       })
       request.on('response', (response) => {
         const chunks: Buffer[] = []
@@ -55,7 +55,7 @@ export class Link {
         })
         response.on('error', (error) => {
           clearTimeout(timer)
-          reject(new Unreachable(`node ${this.peer.node}: ${error.message.slice(0, 200)}`))
+          reject(new Unreachable(`peer node ${this.peer.node}: ${error.message.slice(0, 200)}`))
         })
       })
       request.end(text)

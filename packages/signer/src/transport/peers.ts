@@ -85,7 +85,7 @@ export class Peers {
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
       this.#log('warn', 'an answer was not authentic', { peer: node, call, reason: reason(error) })
-      throw new Refusal('PEER_UNAVAILABLE', `The answer of node ${node} ${error.message}`, { node })
+      throw new Refusal('PEER_UNAVAILABLE', `The answer of peer node ${node} ${error.message}`, { node })
     }
     this.#reachable.set(node, true)
     await this.#checkHead(node, opened.header, opened.proof, call)
