@@ -43,10 +43,10 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
 
 test('one signer node killed, another hanging in turn: signing goes on with the others', async () => {
   const to = freshAddress()
-  process.kill(platform.childPid('signer/src/main.ts.*node-1'), 'SIGKILL')
+  process.kill(platform.childPid('signer/src/main.ts.*HOME/signers/node-1'), 'SIGKILL')
   const first = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 90_000)
   assert.equal(first.status, 'confirmed')
-  const hanging = platform.childPid('signer/src/main.ts.*node-2')
+  const hanging = platform.childPid('signer/src/main.ts.*HOME/signers/node-2')
   process.kill(hanging, 'SIGSTOP')
   try {
     const second = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 120_000)
@@ -59,7 +59,7 @@ test('one signer node killed, another hanging in turn: signing goes on with the 
 
 test('two signer nodes down: transfers wait as pending and go on when one is back', async () => {
   const to = freshAddress()
-  const stopped = [2, 3].map((node) => platform.childPid(`signer/src/main.ts.*node-${node}`))
+  const stopped = [2, 3].map((node) => platform.childPid(`signer/src/main.ts.*HOME/signers/node-${node}`))
   for (const pid of stopped) process.kill(pid, 'SIGSTOP')
   const created = await post(transferBody('ETH', '1', to))
   assert.equal(created.status, 200, created.text)
@@ -91,7 +91,7 @@ test('PostgreSQL restarted under load: accepted transfers are confirmed once', a
     throw new Error('never accepted')
   }))
   await sleep(500)
-  process.kill(platform.childPid('bin/postgres'), 'SIGKILL')
+  process.kill(platform.childPid('bin/postgres -D HOME'), 'SIGKILL')
   await load
   assert.equal(accepted.length, 12)
   const done = await Promise.all(accepted.map((id) => waitFor(id, async () => {

@@ -110,9 +110,9 @@ export class TestPlatform {
     return file
   }
 
-  /** Process id of a child by a word of its command line; Linux only. */
+  /** Process id of a child by a pattern of its command line, in which HOME stands for the home; Linux only. */
   childPid(word: string): number {
-    const { stdout } = spawnSync('pgrep', ['-f', `${word}.*${this.home}`], { encoding: 'utf8' })
+    const { stdout } = spawnSync('pgrep', ['-f', word.replace('HOME', this.home)], { encoding: 'utf8' })
     const pid = Number(stdout.trim().split('\n')[0])
     if (!Number.isInteger(pid) || pid < 2) throw new Error(`no process matches ${word}`)
     return pid

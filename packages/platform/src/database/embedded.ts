@@ -8,6 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from './pool.ts'
 
 const NOBODY = 65_534
+const START_TIMEOUT_MS = 60_000
+/** A server that died is started again within this time. */
+const WATCH_MS = 500
 /** sun_path holds 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`. */
 const SOCKET_FOLDER_LENGTH_MAX = 85
 
@@ -96,28 +99,40 @@ export async function startEmbeddedPostgres(home: string): Promise<EmbeddedPostg
   const logFile = join(home, 'postgres.log')
   const lastLines = () => readFileSync(logFile, 'utf8').trim().slice(-800)
   const adopted = postmasterPid(data) !== null && await answers(urlPostgres)
-  const deadline = Date.now() + 60_000
-  while (!adopted) {
-    // A lock file of a killed run may stand for half a second: try again, never delete it.
-    const [command, list, identity] = run.wrap(join(run.native, 'bin', 'postgres'), [
-      '-D', data, '-k', socket, '-c', 'listen_addresses=', '-c', 'max_connections=100', '-c', 'shared_buffers=64MB',
-      '-c', 'unix_socket_permissions=0700', '-c', 'log_min_messages=warning', '-c', 'timezone=UTC', '-c', 'max_wal_size=256MB',
-    ])
-    // A file, not a pipe: the server outlives a killed parent.
-    const log = openSync(logFile, 'a', 0o600)
-    const started = spawn(command, list, { ...identity, stdio: ['ignore', 'ignore', log], detached: true, env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }, cwd: '/' })
-    let exited = false
-    started.once('exit', () => (exited = true))
-    started.once('error', () => (exited = true))
-    closeSync(log)
-    while (!exited && Date.now() < deadline && !(await answers(urlPostgres))) await sleep(100)
-    if (!exited && await answers(urlPostgres)) {
-      started.unref()
-      break
+  const start = async (): Promise<void> => {
+    const deadline = Date.now() + START_TIMEOUT_MS
+    for (;;) {
+      const [command, list, identity] = run.wrap(join(run.native, 'bin', 'postgres'), [
+        '-D', data, '-k', socket, '-c', 'listen_addresses=', '-c', 'max_connections=100', '-c', 'shared_buffers=64MB',
+        '-c', 'unix_socket_permissions=0700', '-c', 'log_min_messages=warning', '-c', 'timezone=UTC', '-c', 'max_wal_size=256MB',
+      ])
+      // A file, not a pipe: the server outlives a killed parent.
+      const log = openSync(logFile, 'a', 0o600)
+      const started = spawn(command, list, { ...identity, stdio: ['ignore', 'ignore', log], detached: true, env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }, cwd: '/' })
+      let exited = false
+      started.once('exit', () => (exited = true))
+      started.once('error', () => (exited = true))
+      closeSync(log)
+      while (!exited && Date.now() < deadline) {
+        if (await answers(urlPostgres)) {
+          started.unref()
+          return
+        }
+        await sleep(100)
+      }
+      if (Date.now() > deadline) throw new Error(`PostgreSQL did not start: ${lastLines()}`)
+      // A lock file of a killed run may stand for half a second: try again, never delete it.
+      await sleep(300)
     }
-    if (Date.now() > deadline) throw new Error(`PostgreSQL did not start: ${lastLines()}`)
-    await sleep(300)
   }
+  if (!adopted) await start()
+  let watching = true
+  const watch = (async () => {
+    while (watching) {
+      await sleep(WATCH_MS, undefined, { ref: false })
+      if (watching && postmasterPid(data) === null) await start().catch(() => undefined)
+    }
+  })()
   const admin = openDatabase(urlPostgres, { max: 1, onError: () => undefined })
   try {
     if (!(await admin.one("select 1 from pg_database where datname = 'custody'"))) await admin.query('create database custody')
@@ -129,6 +144,8 @@ export async function startEmbeddedPostgres(home: string): Promise<EmbeddedPostg
     adopted,
     pid: () => postmasterPid(data),
     async stop() {
+      watching = false
+      void watch
       const pid = postmasterPid(data)
       if (pid === null) return
       process.kill(pid, 'SIGINT')

@@ -41,6 +41,8 @@ export function openDatabase(url: string, options: { max?: number; onError?: (er
     application_name: 'custody',
   })
   pool.on('error', (error) => options.onError?.(error))
+  // A connection that is lost while a statement waits fails that statement; the event itself must not end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     ...queryable(pool),
     async transaction(work) {

@@ -8,7 +8,7 @@ import type { Loop } from '../work/loop.ts'
 import { credit, revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 
-const SCAN_LEASE_MS = 60_000
+const SCAN_LEASE_MS = 20_000
 const BLOCKS_PER_RUN = 50
 /** Blocks remembered per network; a reorganisation deeper than this stops the scanner with an error. */
 const BLOCKS_KEPT = 2000

@@ -17,7 +17,9 @@ export type SignOutcome =
   | { kind: 'refused'; code: string; message: string; body: Record<string, unknown> }
   | { kind: 'unavailable'; message: string }
 
-const SIGN_TIMEOUT_MS = 20_000
+/** A pair needs some 30 ms a signature; a node that hangs must not hold a transfer for long. */
+const SIGN_TIMEOUT_MS = 6000
+const SIGN_TIMEOUT_PER_INPUT_MS = 150
 /** Refusals that time heals: a busy or restoring node, an earlier nonce that is still being signed, a budget of 24 hours. */
 const TRANSIENT = new Set(['TOO_BUSY', 'RESTORING', 'HEAD_WENT_BACK', 'BANNED', 'NONCE_GAP', 'BUDGET'])
 /** A pair with a node that failed lately is asked last for this long. */
@@ -55,7 +57,7 @@ export async function signOrder(services: Services, order: SignOrder): Promise<S
     if (refusedBy.has(first) || failedPairs.has(name) || calls >= 4) continue
     calls++
     try {
-      const answer = await services.signers.call<{ signatures: { signature: string; recovery_id: number | null }[] }>(first, 'POST', '/sign', { ...order, partner: second }, SIGN_TIMEOUT_MS)
+      const answer = await services.signers.call<{ signatures: { signature: string; recovery_id: number | null }[] }>(first, 'POST', '/sign', { ...order, partner: second }, SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * order.unsigned.inputs.length)
       services.metrics.signatures.labels('signed').inc()
       return { kind: 'signed', signatures: answer.signatures.map((each) => ({ signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id })) }
     } catch (error) {

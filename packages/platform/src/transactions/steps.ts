@@ -1,5 +1,5 @@
 import type { Services } from '../services.ts'
-import { advance, claim, LeaseLost } from '../work/lease.ts'
+import { advance, claim, LEASE_MS, LeaseLost, type Change } from '../work/lease.ts'
 import type { Loop } from '../work/loop.ts'
 import { build } from './steps/build.ts'
 import { broadcast } from './steps/broadcast.ts'
@@ -41,7 +41,20 @@ export async function runStep(services: Services, row: TransactionRow): Promise<
     const message = error instanceof Error ? error.message : String(error)
     if (row.attempts === 1 || row.attempts % 20 === 0) services.log.warn({ transaction: row.id, state: row.state, attempts: row.attempts, err: message }, 'a step made no progress; it is tried again')
     const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(10, row.attempts - 1))
-    await advance(services.database, row, { last_error: message.slice(0, 500), run_in_ms: pause }).catch(() => undefined)
+    await giveBack(services, row, { last_error: message.slice(0, 500), run_in_ms: pause })
+  }
+}
+
+/** Gives the lease back; while the database is away, again and again, or the row would wait for its lease to end. */
+async function giveBack(services: Services, row: TransactionRow, change: Change): Promise<void> {
+  const until = services.environment.now() + LEASE_MS
+  while (services.environment.now() < until) {
+    try {
+      return await advance(services.database, row, change)
+    } catch (error) {
+      if (error instanceof LeaseLost) return
+      await services.environment.sleep(RETRY_MIN_MS)
+    }
   }
 }
 
