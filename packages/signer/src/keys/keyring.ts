@@ -116,7 +116,7 @@ export class Keyring {
   }
 
   pool(curve: Curve): KeyState[] {
-    return [...this.#store.state.keys.values()].filter((key) => key.curve === curve && key.workspace === null && this.#store.share(key.key_id, key.epoch) !== null)
+    return [...this.#store.state.keys.values()].filter((key) => key.curve === curve && key.workspace === null && this.#store.hasShare(key.key_id, key.epoch))
   }
 
   poolSizes(): Record<Curve, number> {

@@ -49,6 +49,10 @@ export class Refresher {
       this.#commit(nameSchema.parse(body))
       return {}
     })
+    peers.handle('/peer/refresh/state', async (_node, body) => {
+      const { key_id } = z.strictObject({ key_id: z.string().max(64) }).parse(body)
+      return { epoch: parts.store.state.keys.get(key_id)?.epoch ?? null }
+    })
     peers.handle('/peer/refresh/forget', async (_node, body) => {
       this.#forget(nameSchema.parse(body))
       return {}
@@ -86,6 +90,7 @@ export class Refresher {
     const { store, ceremonies, peers, config, log } = this.#parts
     const key = store.state.keys.get(keyId)
     if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
+    await this.#settle(keyId)
     const { session } = await ceremonies.lead({ kind: 'refresh', curve: key.curve, key_id: keyId, epoch: key.epoch })
     const name: Name = { key_id: keyId, epoch: key.epoch + 1, session }
     const [first, second] = peers.nodes as [number, number]
@@ -100,6 +105,23 @@ export class Refresher {
     this.#forget(name)
     log('info', 'a key was refreshed', { key: keyId, epoch: name.epoch })
     return name.epoch
+  }
+
+  /** An earlier refresh may have ended between the switches of two nodes: whoever tested the new epoch follows. */
+  async #settle(keyId: string): Promise<void> {
+    const { store, peers, config } = this.#parts
+    const key = store.state.keys.get(keyId)!
+    const prepared = store.state.prepared.get(keyId)
+    if (!prepared) return
+    const timeout = config.timeouts_ms.round
+    const name: Name = { key_id: keyId, epoch: prepared.epoch, session: prepared.session }
+    const epochs = await Promise.all(peers.nodes.map(async (node) => z.strictObject({ epoch: z.int().nullable() }).parse(await peers.call(node, '/peer/refresh/state', { key_id: keyId }, { timeout })).epoch))
+    if (key.epoch !== prepared.epoch && !epochs.includes(prepared.epoch)) return
+    this.#commit(name)
+    for (const [at, node] of peers.nodes.entries()) if (epochs[at] !== name.epoch) await peers.call(node, '/peer/refresh/commit', name, { timeout })
+    if (!store.hasShare(keyId, name.epoch - 1)) return
+    await Promise.all(peers.nodes.map((node) => peers.call(node, '/peer/refresh/forget', name, { timeout })))
+    this.#forget(name)
   }
 
   #prepared(name: Name): { tested: Set<number> } {

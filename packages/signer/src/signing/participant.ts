@@ -65,7 +65,7 @@ export class Participant {
     const known = judge.assertAllowed(verdict)
     if (known?.signed) return { recorded: store.record.read(known.signed.height).body['signatures'] }
     const mine = hex(environment.random(32))
-    const agreed = await this.#epoch(verdict.key.key_id, epoch)
+    const agreed = this.#epoch(verdict.key.key_id, epoch)
     const ids = sessionIds({ key: verdict.key.key_id, epoch: agreed, participants, fresh: [theirs, mine], unsigned: verdict.unsignedHash }, items.length)
     if (ids.some((id) => store.state.sessions.has(hex(id)))) throw new Refusal('SESSION_ABORTED', 'A session id was used before')
     keyring.material(verdict.key.key_id, agreed)
@@ -80,12 +80,10 @@ export class Participant {
     return { fresh: mine, epoch: agreed }
   }
 
-  /** The epoch both can sign with. */
-  async #epoch(keyId: string, theirs: number): Promise<number> {
+  /** The epoch both can sign with: the coordinator's where this node has it, else this node's, which the other may have prepared. */
+  #epoch(keyId: string, theirs: number): number {
     const { keyring, store } = this.#parts
-    const own = keyring.epochOf(keyId)
-    if (theirs === own || store.share(keyId, theirs)) return theirs
-    throw new Refusal('KEY_NOT_READY', `This node is at epoch ${own} of the key`)
+    return store.hasShare(keyId, theirs) ? theirs : keyring.epochOf(keyId)
   }
 
   #begin(open: Open): void {

@@ -42,7 +42,18 @@ export class Store {
    */
   appendSoon(kind: string, body: Record<string, unknown>): void {
     this.#waiting.push({ kind, body })
-    this.#timer ??= setTimeout(() => { this.flush() }, FLUSH_MS)
+    this.#arm()
+  }
+
+  #arm(): void {
+    this.#timer ??= setTimeout(() => {
+      try {
+        this.flush()
+      } catch {
+        // A full disk, say: the next step will tell its caller; this waits on.
+        this.#arm()
+      }
+    }, FLUSH_MS)
   }
 
   flush(): void {
@@ -64,8 +75,8 @@ export class Store {
     return row ? decodeMaterial(row.material) : null
   }
 
-  shares(): KeyMaterial[] {
-    return (this.#database.prepare('SELECT material FROM share ORDER BY key_id, epoch').all() as { material: string }[]).map((row) => decodeMaterial(row.material))
+  hasShare(keyId: string, epoch: number): boolean {
+    return this.#database.prepare('SELECT 1 FROM share WHERE key_id = ? AND epoch = ?').get(keyId, epoch) !== undefined
   }
 
   deleteShare(keyId: string, epoch: number): void {

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { Refresher } from '../src/keys/refresh.ts'
+import { Store } from '../src/store/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'signer-refresh-'))
+after(() => { rmSync(folder, { recursive: true, force: true }) })
+
+/** Node 2 after a refresh whose leader went away between the switches of two nodes. */
+async function settle(tested: number[], epochs: Record<number, number>): Promise<{ epoch: number; old: boolean; calls: string[] }> {
+  const store = new Store(join(folder, `${tested.join('')}-${Object.values(epochs).join('')}.sqlite`), () => 1)
+  const session = 'ab'.repeat(32)
+  store.append('key', { key_id: 'k', curve: 'secp256k1', public_key: '02', chain_code: '00', epoch: 0 })
+  store.append('prepared', { key_id: 'k', epoch: 1, session })
+  for (const partner of tested) store.append('tested', { key_id: 'k', epoch: 1, session, partner })
+  for (const epoch of [0, 1]) store.saveShare({ engine: 'dkls23-secp256k1', engineVersion: '', curve: 'secp256k1', keyId: 'k', epoch, party: 2, publicKey: new Uint8Array(), chainCode: new Uint8Array(), sealedShare: new Uint8Array() })
+  const calls: string[] = []
+  const peers = {
+    nodes: [1, 3],
+    handle: () => {},
+    call: async (node: number, call: string) => {
+      if (call === '/peer/refresh/state') return { epoch: epochs[node] }
+      calls.push(`${node} ${call}`)
+      return {}
+    },
+  }
+  const refresher = new Refresher({
+    store, peers, config: { node: 2, timeouts_ms: { round: 1, keygen: 1, sign: 1 } }, keyring: { forget: () => {} }, log: () => {}, environment: {}, vault: {}, bans: {},
+    ceremonies: { lead: async () => { throw new Error('no further') } },
+  } as unknown as ConstructorParameters<typeof Refresher>[0])
+  await refresher.command({})
+  const answer = { epoch: store.state.keys.get('k')!.epoch, old: store.hasShare('k', 0), calls }
+  store.close()
+  return answer
+}
+
+test('a node that tested the new shares follows one that switched, and takes the third along', async () => {
+  assert.deepEqual(await settle([1, 3], { 1: 1, 3: 0 }), { epoch: 1, old: false, calls: ['3 /peer/refresh/commit', '1 /peer/refresh/forget', '3 /peer/refresh/forget'] })
+})
+
+test('nobody switched: the old shares stay', async () => {
+  assert.deepEqual(await settle([1, 3], { 1: 0, 3: 0 }), { epoch: 0, old: true, calls: [] })
+})
+
+test('untested new shares are not followed, whatever a peer says', async () => {
+  assert.deepEqual(await settle([1], { 1: 1, 3: 1 }), { epoch: 0, old: true, calls: [] })
+})
