@@ -73,15 +73,19 @@ function branchAndBound(sorted: readonly Utxo[], cost: (inputs: number) => bigin
   let tries = 20_000
   const suffix: bigint[] = Array.from({ length: sorted.length + 1 }, () => 0n)
   for (let at = sorted.length - 1; at >= 0; at--) suffix[at] = (suffix[at + 1] as bigint) + (sorted[at] as Utxo).value
-  const search = (at: number, chosen: Utxo[], sum: bigint): Utxo[] | null => {
-    if (tries-- <= 0) return null
-    if (chosen.length > 0) {
-      const surplus = sum - cost(chosen.length)
-      if (surplus >= 0n) return surplus < tolerance ? chosen : null
+  // Leaving a coin out goes on in the loop, taking it goes one call deeper: a wallet may have more coins than the stack has frames.
+  const search = (from: number, chosen: Utxo[], sum: bigint): Utxo[] | null => {
+    for (let at = from; tries-- > 0; at++) {
+      if (chosen.length > 0) {
+        const surplus = sum - cost(chosen.length)
+        if (surplus >= 0n) return surplus < tolerance ? chosen : null
+      }
+      if (at >= sorted.length || chosen.length >= 20 || sum + (suffix[at] as bigint) < cost(chosen.length + 1)) return null
+      const utxo = sorted[at] as Utxo
+      const found = search(at + 1, [...chosen, utxo], sum + utxo.value)
+      if (found) return found
     }
-    if (at >= sorted.length || chosen.length >= 20 || sum + (suffix[at] as bigint) < cost(chosen.length + 1)) return null
-    const utxo = sorted[at] as Utxo
-    return search(at + 1, [...chosen, utxo], sum + utxo.value) ?? search(at + 1, chosen, sum)
+    return null
   }
   return search(0, [], 0n)
 }

@@ -1,0 +1,119 @@
+// Choosing coins: nothing lost, nothing wasted, nothing refused that is possible.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { ChainError, utxo, type UtxoParams } from '../src/index.ts'
+import { addressOf, BTC, refuses } from './support.ts'
+
+const params = BTC.utxo as UtxoParams
+const TO = addressOf(BTC, [9, 0, 9])
+const CHANGE = addressOf(BTC, [1, 0, 0x7fffffff])
+const DUST = 294n
+const coin = (value: bigint, at: number): utxo.Utxo => ({ txid: createHash('sha256').update(`coin ${at}`).digest('hex'), vout: at % 3, value, path: [1, 0, at], address: addressOf(BTC, [1, 0, 0]) })
+const coins = (values: readonly bigint[]) => values.map(coin)
+const select = (values: readonly bigint[] | utxo.Utxo[], amount: bigint, feeRate: bigint, required?: utxo.Utxo[]) => utxo.selectCoins(BTC, {
+  utxos: typeof values[0] === 'bigint' ? coins(values as bigint[]) : values as utxo.Utxo[], to: TO, amount, changeAddress: CHANGE, feeRate, required,
+})
+const sum = (list: readonly { value: bigint }[]) => list.reduce((total, each) => total + each.value, 0n)
+const feeAt = (inputs: number, outputs: number, feeRate: bigint) => (BigInt(utxo.virtualSize(params, inputs, Array.from({ length: outputs }, () => 22))) * feeRate) / 1000n
+
+const values = fc.array(fc.oneof(fc.bigInt({ min: 1n, max: 5000n }), fc.bigInt({ min: 294n, max: 10n ** 9n })), { maxLength: 25 })
+const amounts = fc.oneof(fc.bigInt({ min: DUST, max: 5000n }), fc.bigInt({ min: DUST, max: 10n ** 9n }))
+const rates = fc.oneof(fc.constantFrom(1000n, 1500n, 1001n, 20_000n), fc.bigInt({ min: 1000n, max: 1_000_000n }))
+
+test('value is conserved, change is never dust, the fee is due and not much more', () => {
+  fc.assert(fc.property(values, amounts, rates, (list, amount, rate) => {
+    let selection: utxo.Selection
+    try {
+      selection = select(list, amount, rate)
+    } catch (error) {
+      assert.ok(error instanceof ChainError && error.code === 'INSUFFICIENT', String(error))
+      return
+    }
+    const { utxos, fee, change, vsize } = selection
+    assert.equal(sum(utxos), amount + change + fee)
+    assert.equal(new Set(utxos.map(utxo.outpointOf)).size, utxos.length)
+    assert.ok(change === 0n || change >= DUST)
+    assert.equal(vsize, utxo.virtualSize(params, utxos.length, change > 0n ? [22, 22] : [22]))
+    const due = (BigInt(vsize) * rate) / 1000n
+    assert.ok(fee >= due)
+    assert.ok(fee >= BigInt(vsize), 'below what nodes relay')
+    // Without change the surplus is less than change would have cost and been worth.
+    assert.ok(change > 0n ? fee === due : fee - due < DUST + feeAt(1, 2, rate) - feeAt(1, 1, rate) + 1n)
+  }), { numRuns: 500 })
+})
+
+test('INSUFFICIENT exactly where no number of the largest coins suffices', () => {
+  fc.assert(fc.property(values, amounts, rates, (list, amount, rate) => {
+    const sorted = [...list].sort((a, b) => (a > b ? -1 : 1))
+    let total = 0n
+    const possible = sorted.some((value, at) => {
+      total += value
+      return total >= amount + feeAt(at + 1, 1, rate)
+    })
+    let found = true
+    try {
+      select(list, amount, rate)
+    } catch (error) {
+      assert.equal((error as ChainError).code, 'INSUFFICIENT')
+      found = false
+    }
+    assert.equal(found, possible)
+  }), { numRuns: 500 })
+})
+
+test('the same coins in any order give the same selection', () => {
+  fc.assert(fc.property(values.chain((list) => fc.tuple(fc.constant(coins(list)), fc.shuffledSubarray(coins(list), { minLength: list.length }))), amounts, rates, ([one, other], amount, rate) => {
+    const attempt = (list: utxo.Utxo[]) => {
+      try {
+        return select(list, amount, rate)
+      } catch (error) {
+        return (error as ChainError).message
+      }
+    }
+    assert.deepEqual(attempt(other), attempt(one))
+  }), { numRuns: 200 })
+})
+
+test('required coins are among the inputs, once', () => {
+  fc.assert(fc.property(values, fc.bigInt({ min: 1n, max: 10n ** 6n }), amounts, rates, (list, value, amount, rate) => {
+    const must = coin(value, 1000)
+    const all = [...coins(list), must]
+    try {
+      const { utxos, fee, change } = select(all, amount, rate, [must])
+      assert.equal(utxos.filter((each) => utxo.outpointOf(each) === utxo.outpointOf(must)).length, 1)
+      assert.equal(sum(utxos), amount + fee + change)
+    } catch (error) {
+      assert.equal((error as ChainError).code, 'INSUFFICIENT')
+    }
+  }), { numRuns: 300 })
+})
+
+test('an exact match leaves no change', () => {
+  const fee = feeAt(2, 1, 1000n)
+  const { utxos, change } = select([900_000n, 40_000n, 60_000n + fee, 77_777n], 100_000n, 1000n)
+  assert.equal(change, 0n)
+  assert.deepEqual(utxos.map((each) => each.value).sort(), [40_000n, 60_000n + fee].sort())
+})
+
+test('the edge: one satoshi decides', () => {
+  const fee = feeAt(1, 1, 5000n)
+  assert.equal(select([50_000n + fee], 50_000n, 5000n).fee, fee)
+  refuses(() => select([50_000n + fee - 1n], 50_000n, 5000n), 'INSUFFICIENT', /by 1 satoshi/)
+})
+
+test('an amount below dust, no coins, a foreign address', () => {
+  refuses(() => select([10_000n], DUST - 1n, 1000n), 'DUST')
+  assert.ok(select([10_000n], DUST, 1000n))
+  refuses(() => select([], 1000n, 1000n), 'INSUFFICIENT')
+  refuses(() => utxo.selectCoins(BTC, { utxos: [], to: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', amount: 1000n, changeAddress: CHANGE, feeRate: 1000n }), 'ADDRESS')
+})
+
+test('a wallet of very many coins is answered, quickly', () => {
+  const many = Array.from({ length: 20_000 }, (_, at) => ({ ...coin(0n, 0), txid: at.toString(16).padStart(64, '0'), value: 100_000n + BigInt(at) }))
+  const started = performance.now()
+  assert.equal(select(many, 50_000n, 1000n).utxos.length, 1)
+  refuses(() => select(many.map((each) => ({ ...each, value: 400n })), 1_000_000n, 1000n), /TOO_MANY_INPUTS|INSUFFICIENT/)
+  assert.ok(performance.now() - started < 5000)
+})
