@@ -1,3 +1,5 @@
+import { ZodError, type ZodType } from 'zod'
+
 /** Every refusal of a node: the stable code, the rule of the design it stands for, and the HTTP status. */
 export const CODES = {
   // Rule 0: the shape of the call itself.
@@ -89,5 +91,13 @@ export function errorAnswer(error: unknown): { status: number; body: Record<stri
   if (error instanceof Refusal) {
     return { status: error.status, body: { error: error.code, rule: error.rule, message: error.message, ...error.detail } }
   }
+  if (error instanceof ZodError) return { status: 400, body: { error: 'BAD_ORDER', rule: 0, message: 'The call has another shape' } }
   return { status: 500, body: { error: 'INTERNAL', rule: 0, message: 'The node met an unexpected error; see its log' } }
+}
+
+/** A partner's answer in the shape it must have; another one is the partner's failure, not the caller's. */
+export function shapeOfAnswer<T>(schema: ZodType<T>, value: unknown, node: number): T {
+  const parsed = schema.safeParse(value)
+  if (!parsed.success) throw new Refusal('PEER_UNAVAILABLE', `The answer of peer node ${node} has another shape`, { node })
+  return parsed.data
 }

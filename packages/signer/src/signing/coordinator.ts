@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
-import { Refusal } from '../errors.ts'
+import { Refusal, shapeOfAnswer } from '../errors.ts'
 import type { Bans } from '../keys/bans.ts'
 import type { Keyring } from '../keys/keyring.ts'
 import type { Judge } from '../policy/judge.ts'
@@ -96,7 +96,7 @@ export class Coordinator {
     const fresh = hex(environment.random(32))
     const timeout = config.timeouts_ms.round
     const epoch = keyring.epochOf(verdict.key.key_id)
-    const opened = openedSchema.parse(await peers.call(partner, '/peer/sign/open', { order: verdict.order, fresh, epoch }, { timeout: timeout + 1000, binding: bindingOf(verdict, items, '', 0, participants) }))
+    const opened = shapeOfAnswer(openedSchema, await peers.call(partner, '/peer/sign/open', { order: verdict.order, fresh, epoch }, { timeout: timeout + 1000, binding: bindingOf(verdict, items, '', 0, participants) }), partner)
     if ('recorded' in opened) {
       // The partner signed the very same transaction before; the signatures speak for themselves.
       const step = judge.admit(verdict, { sessions: [], partner, peer_head: peers.headOf(partner) })
@@ -117,7 +117,7 @@ export class Coordinator {
         for (let round = 1; ; round++) {
           if (run.results && messages.every((list) => list.length === 0)) break
           if (environment.now() > deadline) throw new Refusal('PEER_UNAVAILABLE', `The signature with partner ${partner} took too long`, { node: partner })
-          const heard = roundSchema.parse(await peers.call(partner, '/peer/sign/round', { batch, messages, done: run.results !== null }, { timeout, binding: bindingOf(verdict, items, session, round, participants) }))
+          const heard = shapeOfAnswer(roundSchema, await peers.call(partner, '/peer/sign/round', { batch, messages, done: run.results !== null }, { timeout, binding: bindingOf(verdict, items, session, round, participants) }), partner)
           if (run.results) break
           messages = await run.step(heard.messages)
         }
