@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { createPrivateKey, randomBytes, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:https'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { decode, loadRegistry, signing, type UnsignedTransaction } from '@custody/chains'
+import { hex, sha256hex } from '../src/canonical.ts'
+import { Store } from '../src/store/index.ts'
+import { NO_BINDING, seal, type Binding, type Header } from '../src/transport/envelope.ts'
+import { ETH, eth, House, pay, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
+
+/** Node 1 is taken over: the test holds its keys, its record and its port, and speaks for it. Node 2 is honest. */
+let house: House
+let workspace: Workspace
+let caller: Caller
+let store: Store
+let server: Server
+let say: (call: string, body: unknown, binding?: Binding) => Promise<Json>
+const ONE = 10n ** 18n
+const path = [1, ETH.chain_index, 0]
+const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
+
+before(async () => {
+  house = await House.start()
+  workspace = await house.workspace()
+  caller = await workspace.caller()
+  await house.kill(1)
+  const { home, port } = house.peers.nodes[0]!
+  const config = JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as Json
+  const credentials = { key: readFileSync(join(home, 'tls.key'), 'utf8'), cert: readFileSync(join(home, 'tls.crt'), 'utf8') }
+  const identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
+  store = new Store(join(home, 'record.sqlite'), () => Date.now())
+  const boot = randomUUID()
+  const header = (to: number, call: string, more: Partial<Header>): Header => ({ protocol: 'custody/peer', version: 1, call, request: randomBytes(16).toString('hex'), response: false, status: 0, ...NO_BINDING, from: 1, to, height: store.record.height, head: store.record.head, generation: 0, boot, ...more })
+  server = createServer({ ...credentials, ca: config.peers.map((peer: Json) => peer.certificate), requestCert: true }, (request, response) => {
+    let text = ''
+    request.setEncoding('utf8').on('data', (chunk: string) => { text += chunk })
+    request.on('end', () => {
+      const heard = JSON.parse(text) as Json
+      const body = JSON.parse(heard.payload) as Json
+      const answer = request.url === '/peer/hash' ? { hash: store.record.hashAt(body.height) } : request.url === '/peer/nonce' ? { nonce: null } : {}
+      response.end(seal(identity, header(heard.header.from, request.url!, { request: heard.header.request, response: true, status: 200 }), answer))
+    })
+  })
+  await new Promise<void>((resolve) => { server.listen(port, '127.0.0.1', resolve) })
+  say = async (call, body, binding = NO_BINDING) => {
+    const answer = await house.send(2, 'POST', call, seal(identity, header(2, call, binding), body), credentials)
+    return answer.body.payload ? JSON.parse(answer.body.payload) : answer.body
+  }
+})
+after(async () => {
+  server.closeAllConnections()
+  server.close()
+  store.close()
+  await house.stop()
+})
+
+const registry = loadRegistry('local')
+function bindingOf(unsigned: UnsignedTransaction, more: Partial<Binding> = {}): Binding {
+  const items = signing(registry, unsigned, workspace.publicKeyAt)
+  return { session: '', round: 0, key: workspace.set.key_id, path: sha256hex(JSON.stringify(items.map((item) => item.path))), digest: sha256hex(JSON.stringify(items.map((item) => hex(item.message)))), participants: [1, 2], ...more }
+}
+const open = async (purpose: unknown, unsigned: UnsignedTransaction, more: Partial<Binding> = {}) =>
+  say('/peer/sign/open', { order: { workspace: workspace.name, purpose, unsigned }, fresh: randomBytes(32).toString('hex'), epoch: 0 }, bindingOf(unsigned, more))
+
+test('the honest partner judges the whole order by itself', async () => {
+  const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+  assert.equal((await open(pay(request), eth(path, { value: ONE, to: OTHER }))).error, 'DESTINATION_MISMATCH')
+  assert.equal((await open(pay(request), eth(path, { value: 2n * ONE }))).error, 'AMOUNT_MISMATCH')
+  assert.equal((await open(pay({ ...request, body: request.body.replace('1', '2') }), eth(path, { value: 2n * ONE }))).error, 'NOT_AUTHENTIC')
+  assert.equal((await open({ kind: 'drain', order: 'mine' }, eth([0, 60, 0], { value: ONE }))).error, 'ORDER_UNKNOWN')
+  assert.equal((await open({ kind: 'anything' }, eth(path))).error, 'BAD_ORDER')
+  assert.equal((await say('/peer/sign/open', {})).error, 'BAD_ORDER')
+})
+
+test('the envelope must speak of the digest that the partner computes', async () => {
+  const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+  const good = eth(path, { value: ONE })
+  for (const more of [{ digest: sha256hex('x') }, { path: sha256hex('x') }, { key: 'other' }, { participants: [1, 3] }]) assert.equal((await open(pay(request), good, more)).error, 'SESSION_ABORTED')
+  assert.equal(decode(registry, good, workspace.publicKeyAt).asset, 'ETH')
+})
+
+test('an open session serves its own round and digest only; rubbish ends it and bans nobody', async () => {
+  const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+  const good = eth(path, { value: ONE })
+  const fresh = randomBytes(32).toString('hex')
+  const opened = await say('/peer/sign/open', { order: { workspace: workspace.name, purpose: pay(request), unsigned: good }, fresh, epoch: 0 }, bindingOf(good))
+  assert.match(opened.fresh, /^[0-9a-f]{64}$/)
+  const { sessionIds } = await import('../src/signing/items.ts')
+  const { hashOfUnsigned } = await import('../src/policy/order.ts')
+  const session = hex(sessionIds({ key: workspace.set.key_id, epoch: 0, participants: [1, 2], fresh: [fresh, opened.fresh], unsigned: hashOfUnsigned(good) }, 1)[0]!)
+  const round = (binding: Binding, messages: string[][] = [['AAAA']]) => say('/peer/sign/round', { batch: 0, messages, done: false }, binding)
+  assert.equal((await round(bindingOf(good, { session: sha256hex('no'), round: 1 }))).error, 'SESSION_ABORTED')
+  const first = await round(bindingOf(good, { session, round: 1 }))
+  assert.equal(first.messages.length, 1)
+  assert.equal((await round(bindingOf(good, { session, round: 2 }))).error, 'SESSION_ABORTED')
+  assert.equal((await round(bindingOf(good, { session, round: 2 }))).error, 'SESSION_ABORTED')
+  assert.deepEqual((await house.get(2, '/status')).body.bans, [])
+  // Round 1 was entered: another transaction for the request is refused now, the same one is opened again.
+  assert.equal((await open(pay(request), eth(path, { value: ONE, nonce: 0, to: SINK_ETH, maxFeePerGas: 3_000_000_000n }))).error, undefined)
+  assert.equal((await open(pay(request), good)).error, undefined)
+  const status = await house.post(2, '/void', { request })
+  assert.equal(status.body.error, 'ALREADY_SIGNED')
+  assert.equal(status.body.unfinished, 2)
+})
+
+test('keys, certificates and refreshes are not had by asking', async () => {
+  const other = await house.post(2, '/key', { workspace: 'another', curve: 'secp256k1' })
+  assert.notEqual(other.status, 200)
+  assert.equal((await say('/peer/key/certify', { workspace: 'thief', curve: 'secp256k1', key_id: workspace.set.key_id })).error, 'KEY_CONFLICT')
+  assert.equal((await say('/peer/key/set', { workspace: 'thief', curve: 'secp256k1', key_id: workspace.set.key_id, certificates: workspace.set.certificates })).error, 'KEY_CONFLICT')
+  const name = { key_id: workspace.set.key_id, epoch: 1, session: sha256hex('x') }
+  for (const call of ['commit', 'forget', 'open', 'pair']) {
+    const body = call === 'open' ? { ...name, fresh: sha256hex('y') } : call === 'pair' ? { ...name, partner: 3 } : name
+    assert.equal((await say(`/peer/refresh/${call}`, body)).error, 'KEY_CONFLICT', call)
+  }
+  assert.equal((await say('/peer/ceremony/start', { run: sha256hex('x'), fresh: [1, 2, 3].map((node) => ({ node, fresh: sha256hex(String(node)) })) })).error, 'SESSION_ABORTED')
+  assert.equal((await say('/peer/nothing', {})).error, 'NOT_FOUND')
+  // The other two go on.
+  const request = await transfer(caller, { asset: 'ETH', amount: 3, destination_address: SINK_ETH })
+  const { status, body } = await workspace.sign(pay(request), eth(path, { value: 3n * ONE, nonce: 1 }), [2, 3])
+  assert.equal(status, 200, JSON.stringify(body))
+})
