@@ -46,8 +46,9 @@ export function jsonRpc(endpoint: RpcEndpoint, fetch: Fetch, reviver?: (key: str
         method: 'POST', headers, signal: AbortSignal.timeout(RPC_TIMEOUT_MS), redirect: 'error',
         body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
       })
-      text = await response.text()
-      if (text.length > ANSWER_BYTES_MAX) throw new RpcUnavailable(`${where}: ${method}: answer is too large`)
+      const answered = await readText(response)
+      if (answered === null) throw new RpcUnavailable(`${where}: ${method}: answer is too large`)
+      text = answered
     } catch (error) {
       if (error instanceof ChainError) throw error
       // The URL may hold a provider's key: only the host is named.
@@ -65,6 +66,18 @@ export function jsonRpc(endpoint: RpcEndpoint, fetch: Fetch, reviver?: (key: str
     if (!('result' in answer)) throw new RpcUnavailable(`${where}: ${method}: answer is not JSON-RPC`)
     return answer.result as T
   }
+}
+
+/** The body as text, or null where it is larger than {@link ANSWER_BYTES_MAX}; what lies beyond is never held. */
+async function readText(response: Response): Promise<string | null> {
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  for await (const piece of response.body ?? []) {
+    bytes += piece.byteLength
+    if (bytes > ANSWER_BYTES_MAX) return null
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces, bytes).toString('utf8')
 }
 
 /** A movement of coins to an address, as a block shows it. */

@@ -15,6 +15,14 @@ export interface UtxoFeeRates { low: bigint; medium: bigint; high: bigint }
 const TARGET_BLOCKS = { low: 24, medium: 6, high: 2 } as const
 /** Core: RPC_VERIFY_ALREADY_IN_CHAIN (now RPC_VERIFY_ALREADY_IN_UTXO_SET). */
 const ALREADY_IN_CHAIN = -27
+/** Core: RPC_INVALID_ADDRESS_OR_KEY, no such transaction or block; RPC_INVALID_PARAMETER, no block of that height. */
+const NOT_FOUND = -5
+const OUT_OF_RANGE = -8
+
+/** Only these say that something is absent: a node that is loading, busy or limited answers errors as well. */
+function isRefusal(error: unknown, ...codes: number[]): boolean {
+  return error instanceof RpcRefused && codes.includes(error.rpcCode)
+}
 const METHOD_NOT_FOUND = -32601
 /** Transactions fetched at once where a block names only their ids. */
 const FETCHED_AT_ONCE = 8
@@ -67,7 +75,7 @@ export class UtxoClient implements ChainClient {
     try {
       block = await this.#call<CoreBlock>('getblock', [await this.#call<string>('getblockhash', [height]), verbosity])
     } catch (error) {
-      if (error instanceof RpcRefused) return null
+      if (isRefusal(error, OUT_OF_RANGE, NOT_FOUND)) return null
       throw error
     }
     if (block.height !== height) throw new RpcUnavailable(`${this.network.code}: getblock answered another height`)
@@ -105,7 +113,7 @@ export class UtxoClient implements ChainClient {
     try {
       found = await this.#call('getrawtransaction', [hash, true])
     } catch (error) {
-      if (error instanceof RpcRefused) return { state: 'absent' }
+      if (isRefusal(error, NOT_FOUND)) return { state: 'absent' }
       throw error
     }
     if (!found.blockhash || !found.confirmations || found.confirmations < 1) return { state: 'mempool' }

@@ -1,0 +1,262 @@
+// The clients of nodes: what comes over the wire is exact, or an error that says what it is.
+import assert from 'node:assert/strict'
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, beforeEach, test } from 'node:test'
+import { ChainError, EvmClient, jsonRpc, RpcRefused, RpcUnavailable, UtxoClient } from '../src/index.ts'
+import { addressOf, BTC, ETH, ETH_ASSETS, USDT } from './support.ts'
+
+interface Call { method: string; params: unknown[] }
+type Answer = { result?: unknown; error?: { code: number; message: string } | null } | { raw: string; status?: number; headers?: Record<string, string> } | 'hang' | 'cut'
+
+let server: Server
+let answer: (call: Call) => Answer
+let calls: Call[] = []
+let headers: IncomingHttpHeaders = {}
+
+before(async () => {
+  server = createServer((request, response) => {
+    void (async () => {
+      let text = ''
+      for await (const part of request) text += String(part)
+      headers = request.headers
+      const call = JSON.parse(text) as Call
+      calls.push(call)
+      const given = answer(call)
+      if (given === 'hang') return
+      if (given === 'cut') request.socket.destroy()
+      else if ('raw' in given) response.writeHead(given.status ?? 200, given.headers).end(given.raw)
+      else response.writeHead(given.error ? 500 : 200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...given }))
+    })()
+  })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+})
+after(() => {
+  server.closeAllConnections()
+  server.close()
+})
+beforeEach(() => { calls = [] })
+
+const url = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}/key-in-path-4711`
+const quick = (input: string, init: RequestInit) => fetch(input, { ...init, signal: AbortSignal.timeout(150) })
+const call = (method = 'test') => jsonRpc({ url: url() }, fetch)(method, [])
+const btc = () => new UtxoClient(BTC, { url: url(), username: 'user', password: 'pass:word' }, fetch)
+const eth = () => new EvmClient(ETH, ETH_ASSETS, { url: url() }, fetch)
+/** Answers by method; JSON text as it stands. */
+const script = (answers: Record<string, unknown>) => {
+  answer = ({ method }) => {
+    const given = answers[method]
+    if (given === undefined) return { error: { code: -32601, message: `no ${method}` } }
+    return typeof given === 'string' && given.startsWith('RAW') ? { raw: `{"result":${given.slice(3)},"error":null,"id":1}` } : { result: given }
+  }
+}
+const refuse = (code: number, message: string) => { answer = () => ({ error: { code, message } }) }
+
+async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<void> {
+  await assert.rejects(promise, (error: unknown) => {
+    assert.ok(error instanceof RpcUnavailable, String(error))
+    assert.equal(error.code, 'RPC_UNAVAILABLE')
+    assert.match(error.message, message)
+    assert.doesNotMatch(error.message, /key-in-path/, 'a provider key must not reach a log')
+    return true
+  })
+}
+
+test('what is not JSON-RPC is unavailable, not an answer', async () => {
+  for (const [raw, status] of [['<html>502 Bad Gateway</html>', 502], ['', 200], ['', 401], ['{"result":1', 200], ['null', 200], ['[]', 200], ['7', 200], ['"text"', 200], ['{}', 200], ['{"id":1}', 200]] as const) {
+    answer = () => ({ raw, status })
+    await unavailable(call(), /not JSON/)
+  }
+})
+
+test('no answer in time, a cut connection, nobody there', async () => {
+  answer = () => 'hang'
+  await unavailable(jsonRpc({ url: url() }, quick)('test', []), /no answer within/)
+  answer = () => 'cut'
+  await unavailable(call(), /cannot be reached/)
+  await unavailable(jsonRpc({ url: 'http://127.0.0.1:1/key-in-path' }, fetch)('test', []), /cannot be reached/)
+})
+
+test('a redirect is not followed: it could lead to another chain', async () => {
+  answer = () => ({ raw: '', status: 307, headers: { location: '/elsewhere' } })
+  await unavailable(call(), /cannot be reached/)
+  assert.equal(calls.length, 1)
+})
+
+test('an answer without end is cut off, not kept', async () => {
+  let pulled = 0
+  const piece = new Uint8Array(16 * 1024 * 1024).fill(0x20)
+  const endless = new ReadableStream({ pull(controller) {
+    if (++pulled > 64) controller.close()
+    else controller.enqueue(piece)
+  } })
+  await unavailable(jsonRpc({ url: url() }, async () => new Response(endless))('test', []), /too large/)
+  assert.ok(pulled < 24, `${pulled} pieces were read`)
+})
+
+test('an error of the node keeps its code; its text is bounded', async () => {
+  refuse(-26, `min relay fee not met ${'x'.repeat(1000)}`)
+  await assert.rejects(call(), (error: unknown) => {
+    assert.ok(error instanceof RpcRefused)
+    assert.equal(error.rpcCode, -26)
+    assert.ok(error.message.length <= 300)
+    return true
+  })
+})
+
+test('a result of null is an answer', async () => {
+  answer = () => ({ result: null, error: null })
+  assert.equal(await call(), null)
+})
+
+test('credentials go as Basic, headers as given', async () => {
+  script({ getblockhash: BTC.genesis })
+  await btc().probe()
+  assert.equal(headers.authorization, `Basic ${Buffer.from('user:pass:word').toString('base64')}`)
+  answer = () => ({ result: 1 })
+  await jsonRpc({ url: url(), headers: { 'x-token': 't' } }, fetch)('test', [])
+  assert.equal(headers['x-token'], 't')
+})
+
+test('a node of another network is refused', async () => {
+  script({ getblockhash: '00'.repeat(32), eth_chainId: '0x1' })
+  for (const client of [btc(), eth()]) await assert.rejects(client.probe(), { name: 'ChainError', code: 'WRONG_NETWORK' })
+  script({ getblockhash: BTC.genesis, eth_chainId: `0x${(ETH.chain_id as number).toString(16)}` })
+  for (const client of [btc(), eth()]) await client.probe()
+})
+
+test('BTC: values are read from the text, to the satoshi', async () => {
+  const own = addressOf(BTC, [1, 0, 0])
+  const { utxo } = await import('../src/index.ts')
+  const script22 = Buffer.from(utxo.scriptOf(BTC, own)).toString('hex')
+  const texts = ['0.1', '0.2', '0.30000000', '20999999.9769', '1e-8', '0.00000001', '12345678.87654321', '0', '1E+2']
+  const satoshi = [10_000_000n, 20_000_000n, 30_000_000n, 2_099_999_997_690_000n, 1n, 1n, 1_234_567_887_654_321n, 10_000_000_000n]
+  const outs = texts.map((value, n) => `{"value":${value},"n":${n},"scriptPubKey":{"hex":"${script22}"}}`)
+  script({ getblockhash: 'aa', getblock: `RAW{"hash":"aa","height":7,"previousblockhash":"bb","tx":[{"txid":"t1","vin":[{"coinbase":"00"}],"vout":[${outs.join(',')},{"value":5,"n":99,"scriptPubKey":{"hex":"6a0101"}}]},{"txid":"t2","vin":[{"txid":"x","vout":0}],"vout":[]}]}` })
+  const block = await btc().block(7)
+  assert.deepEqual(block?.transfers.map((each) => each.amount), satoshi)
+  assert.ok(block?.transfers.every((each) => each.address === own && each.coinbase && each.asset === 'BTC'))
+  assert.deepEqual([block?.hash, block?.parent, block?.txids], ['aa', 'bb', ['t1', 't2']])
+  script({ gettxout: 'RAW{"value":0.07000001}' })
+  assert.equal(await btc().unspent('t', 0), 7_000_001n)
+  script({ gettxout: null })
+  assert.equal(await btc().unspent('t', 0), null)
+})
+
+test('BTC: more decimals than there are is no value', async () => {
+  script({ gettxout: 'RAW{"value":0.000000001}' })
+  await unavailable(btc().unspent('t', 0), /not JSON/)
+})
+
+test('BTC: fee rates are exact, rise with their level and keep the floor', async () => {
+  const rates: Record<number, string> = { 24: '0.00001', 6: '0.00012345', 2: '0.0001' }
+  answer = ({ params }) => ({ raw: `{"result":{"feerate":${rates[params[0] as number]}},"error":null}` })
+  assert.deepEqual(await btc().feeRates(), { low: 1000n, medium: 12_345n, high: 12_345n })
+  answer = () => ({ result: { errors: ['Insufficient data'], blocks: 2 } })
+  assert.deepEqual(await btc().feeRates(), { low: 1000n, medium: 1000n, high: 1000n })
+})
+
+test('BTC: a block of another height is not taken', async () => {
+  script({ getblockhash: 'aa', getblock: { hash: 'aa', height: 8, tx: [] } })
+  await unavailable(btc().block(7), /another height/)
+})
+
+test('BTC: absent is what the node calls absent; a node that cannot say is no witness', async () => {
+  refuse(-5, 'No such mempool or blockchain transaction. Use gettransaction for wallet transactions.')
+  assert.deepEqual(await btc().status('t'), { state: 'absent' })
+  refuse(-8, 'Block height out of range')
+  assert.equal(await btc().block(10 ** 6), null)
+  for (const [code, message] of [[-28, 'Loading block index…'], [-1, 'Work queue depth exceeded'], [-32603, 'internal error'], [429, 'rate limited']] as const) {
+    refuse(code, message)
+    await assert.rejects(btc().status('t'), RpcRefused, message)
+    await assert.rejects(btc().block(1), RpcRefused, message)
+  }
+})
+
+test('BTC: status from mempool to block, and back after a reorganisation', async () => {
+  script({ getrawtransaction: {} })
+  assert.deepEqual(await btc().status('t'), { state: 'mempool' })
+  script({ getrawtransaction: { blockhash: 'aa', confirmations: 3 }, getblockheader: { height: 9, confirmations: 3 } })
+  assert.deepEqual(await btc().status('t'), { state: 'included', height: 9, blockHash: 'aa', succeeded: true, fee: null })
+  script({ getrawtransaction: { blockhash: 'aa', confirmations: 1 }, getblockheader: { height: 9, confirmations: -1 } })
+  assert.deepEqual(await btc().status('t'), { state: 'mempool' })
+})
+
+test('broadcast: accepted, already known, rejected, unknown', async () => {
+  for (const [code, message] of [[-27, 'Transaction outputs already in utxo set'], [-25, 'txn-already-in-mempool'], [-26, 'txn-already-known']] as const) {
+    refuse(code, message)
+    assert.deepEqual(await btc().broadcast('00'), { kind: 'accepted' })
+  }
+  for (const message of ['already known', 'known transaction: 0xabc', 'transaction already imported']) {
+    refuse(-32000, message)
+    assert.deepEqual(await eth().broadcast('00'), { kind: 'accepted' })
+  }
+  for (const client of [btc(), eth()]) {
+    answer = () => ({ result: 'hash' })
+    assert.deepEqual(await client.broadcast('00'), { kind: 'accepted' })
+    refuse(-26, 'bad-txns-inputs-missingorspent')
+    assert.deepEqual(await client.broadcast('00'), { kind: 'rejected', reason: 'bad-txns-inputs-missingorspent' })
+    answer = () => 'cut'
+    assert.equal((await client.broadcast('00')).kind, 'unknown')
+    answer = () => ({ raw: '<html>', status: 504 })
+    assert.equal((await client.broadcast('00')).kind, 'unknown')
+  }
+})
+
+const word = (address: string) => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
+const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+const A = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const B = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
+
+test('ETH: native and token transfers of a block; logs that do not count are left out', async () => {
+  const log = { address: (USDT.contract_address as string).toLowerCase(), topics: [TRANSFER, word(A), word(B)], data: `0x${(5n * 10n ** 6n).toString(16).padStart(64, '0')}`, logIndex: '0x3', transactionHash: '0xt2', blockHash: '0xb' }
+  script({
+    eth_getBlockByNumber: { number: '0x10', hash: '0xb', parentHash: '0xa', transactions: [
+      { hash: '0xt1', from: A.toLowerCase(), to: B.toLowerCase(), value: '0xde0b6b3a7640001' }, { hash: '0xt2', from: A, to: log.address, value: '0x0' }, { hash: '0xt3', from: A, to: null, value: '0x1' },
+    ] },
+    eth_getLogs: [log, { ...log, removed: true }, { ...log, blockHash: '0xother' }, { ...log, address: B.toLowerCase() }, { ...log, topics: [TRANSFER, word(A)] }, { ...log, topics: [...log.topics, word(A)] }, { ...log, data: '0x' }, { ...log, data: `0x${'0'.repeat(64)}` }],
+  })
+  const block = await eth().block(16)
+  assert.deepEqual(block, { height: 16, hash: '0xb', parent: '0xa', txids: ['0xt1', '0xt2', '0xt3'], transfers: [
+    { txid: '0xt1', position: -1, asset: 'ETH', address: B, amount: 10n ** 18n + 1n, sender: A, coinbase: false },
+    { txid: '0xt2', position: 3, asset: 'USDT_ETH', address: B, amount: 5_000_000n, sender: A, coinbase: false },
+  ] })
+  // Logs are asked for by the block's hash.
+  assert.deepEqual(calls.filter((each) => each.method === 'eth_getLogs').map((each) => (each.params[0] as { blockHash: string }).blockHash), ['0xb'])
+  await unavailable(eth().block(17), /another height/)
+  script({ eth_getBlockByNumber: null })
+  assert.equal(await eth().block(16), null)
+})
+
+test('ETH: logs that cannot be read make the block fail, never shrink', async () => {
+  answer = ({ method }) => (method === 'eth_getLogs' ? { error: { code: -32005, message: 'limit exceeded' } } : { result: { number: '0x10', hash: '0xb', parentHash: '0xa', transactions: [{ hash: '0xt', from: A, to: B, value: '0x1' }] } })
+  await assert.rejects(eth().block(16), RpcRefused)
+})
+
+test('ETH: status, with what was really paid', async () => {
+  const receipt = { status: '0x1', gasUsed: '0x5208', effectiveGasPrice: '0x3b9aca00', blockNumber: '0x9', blockHash: '0xb' }
+  script({ eth_getTransactionReceipt: receipt })
+  assert.deepEqual(await eth().status('0xt'), { state: 'included', height: 9, blockHash: '0xb', succeeded: true, fee: 21_000n * 10n ** 9n })
+  script({ eth_getTransactionReceipt: { ...receipt, status: '0x0', l1Fee: '0x5' } })
+  assert.deepEqual(await eth().status('0xt'), { state: 'included', height: 9, blockHash: '0xb', succeeded: false, fee: 21_000n * 10n ** 9n + 5n })
+  script({ eth_getTransactionReceipt: null, eth_getTransactionByHash: {} })
+  assert.deepEqual(await eth().status('0xt'), { state: 'mempool' })
+  script({ eth_getTransactionReceipt: null, eth_getTransactionByHash: null })
+  assert.deepEqual(await eth().status('0xt'), { state: 'absent' })
+  refuse(-32000, 'header not found')
+  await assert.rejects(eth().status('0xt'), ChainError)
+})
+
+test('ETH: amounts beyond the doubles are exact', async () => {
+  script({ eth_getBalance: '0x52b7d2dcc80cd2e4000001', eth_call: `0x${'f'.repeat(64)}`, eth_getTransactionCount: '0x20' })
+  assert.equal(await eth().balance(A, ETH_ASSETS.find((asset) => asset.type === 'native') as typeof USDT), 0x52b7d2dcc80cd2e4000001n)
+  assert.equal(await eth().balance(A, USDT), 2n ** 256n - 1n)
+  assert.equal(await eth().nonce(A), 32n)
+})
+
+test('ETH: the head, and what the chain itself calls final', async () => {
+  answer = ({ params }) => ({ result: params[0] === 'latest' ? { number: '0x20', hash: '0xh' } : params[0] === 'finalized' ? { number: '0x1f', hash: '0xf' } : null })
+  assert.deepEqual(await eth().tip(), { height: 32, hash: '0xh', finalHeight: 31 })
+  answer = ({ params }) => ({ result: params[0] === 'latest' ? { number: '0x20', hash: '0xh' } : null })
+  assert.equal((await eth().tip()).finalHeight, 0)
+})
