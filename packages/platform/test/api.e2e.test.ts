@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { connect } from 'node:net'
+import { after, before, test } from 'node:test'
+import fc from 'fast-check'
+import { requestHeaders, signRequest } from '@custody/request-auth'
+import { call, fundedWallet, PRIVATE_KEY, TestPlatform, transferBody, type Transfer, type User } from './harness.ts'
+
+const platform = new TestPlatform()
+let user: User
+let reader: User
+const BTC_TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
+
+before(async () => {
+  await platform.start()
+  user = await platform.user('api')
+  reader = await platform.user('api', { role: 'read-only' })
+  await fundedWallet(platform, user, 'BTC', '1')
+})
+after(() => platform.remove())
+
+interface Problem { error: string; message: string; code: string; field?: string; request_id: string; status: string; wallet_id?: string }
+const problem = async (method: string, path: string, body?: unknown, options?: Parameters<typeof call>[4], as: User | null = user) => call<Problem>(as, method, path, body, { base: platform.base, ...options })
+
+test('GET /assets needs no key; supported-assets answers the same with one', async () => {
+  const open = await call<{ asset_name: string; decimals: string }[]>(null, 'GET', '/assets', undefined, { base: platform.base })
+  assert.equal(open.status, 200)
+  for (const ticker of ['BTC', 'ETH', 'USDT_ETH']) assert.ok(open.body.some((asset) => asset.asset_name === ticker))
+  const signed = await call(user, 'GET', '/dac/v1/supported-assets')
+  assert.deepEqual(signed.body, open.body)
+})
+
+test('rate-limit headers stand on every response', async () => {
+  for (const answer of [await call(null, 'GET', '/assets', undefined, { base: platform.base }), await call(user, 'GET', '/dac/v1/transactions'), await problem('GET', '/nowhere', undefined, {}, null), await problem('GET', '/dac/v1/transactions', undefined, {}, null)]) {
+    assert.match(answer.headers.get('x-rate-limit-remaining') ?? '', /^\d+$/)
+    assert.equal(answer.headers.get('x-rate-limit-limit'), '1m')
+    assert.equal(new Date(answer.headers.get('x-rate-limit-reset') ?? '').getTime() % 60_000, 0)
+  }
+})
+
+test('401 names the claim that failed', async () => {
+  const now = Math.floor(Date.now() / 1000)
+  const other = generateKeyPairSync('rsa', { modulusLength: 2048, privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' } }).privateKey
+  const cases: [string, Parameters<typeof call>[4]][] = [
+    ['exp', { sign: { claims: { exp: now + 30 } } }], ['exp', { sign: { now: now - 3600 } }], ['iat', { sign: { now: now + 3600 } }],
+    ['uri', { sign: { claims: { uri: '/dac/v1/other' } } }], ['sub', { sign: { claims: { sub: 'someone' } } }], ['bodyHash', { sign: { claims: { bodyHash: '00' } } }],
+    ['nonce', { sign: { nonce: '' } }], ['signature', { sign: { privateKey: other } }], ['x-api-key', { headers: { 'x-api-key': '00000000-0000-4000-8000-000000000000' } }],
+    ['x-api-key', { headers: { 'x-api-key': 'no' } }], ['Authorization', { headers: { authorization: 'Basic abc' } }], ['token', { headers: { authorization: 'Bearer abc' } }],
+  ]
+  for (const [claim, options] of cases) {
+    const answer = await problem('GET', '/dac/v1/transactions', undefined, options)
+    assert.equal(answer.status, 401, `${claim}: ${answer.text}`)
+    assert.equal(answer.body.field, claim, answer.text)
+    assert.equal(answer.body.error, 'Unauthorized')
+    assert.ok(answer.body.message.startsWith(`${claim}: `))
+  }
+  assert.equal((await problem('GET', '/dac/v1/transactions', undefined, {}, null)).status, 401)
+})
+
+test('Bearer and Token are both accepted; a query may be signed or left out; old claims pass', async () => {
+  const signed = await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method: 'GET', uri: '/dac/v1/transactions' })
+  const answer = await fetch(`${platform.base}/dac/v1/transactions?page=1`, { headers: { ...requestHeaders(signed, user.apiKey), authorization: `Token ${signed.token}` } })
+  assert.equal(answer.status, 200)
+  const empty = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+  assert.equal((await problem('GET', '/dac/v1/transactions', undefined, { sign: { claims: { bodyHash: undefined, bodyhash: empty, nonce: Number.parseInt(randomBytes(6).toString('hex'), 16) } } })).status, 200)
+})
+
+test('a nonce works once; a changed body does not', async () => {
+  const sign = { nonce: 'once' }
+  assert.equal((await problem('GET', '/dac/v1/transactions', undefined, { sign })).status, 200)
+  assert.equal((await problem('GET', '/dac/v1/transactions', undefined, { sign })).body.field, 'nonce')
+  const signed = await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri: '/dac/v1/address', body: '{"asset":"BTC"}' })
+  const answer = await fetch(`${platform.base}/dac/v1/address`, { method: 'POST', headers: requestHeaders(signed, user.apiKey), body: '{"asset": "BTC"}' })
+  assert.equal(answer.status, 401)
+})
+
+test('doubled authentication headers are refused', async () => {
+  const signed = await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method: 'GET', uri: '/dac/v1/transactions' })
+  const text = await raw(`GET /dac/v1/transactions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${signed.token}\r\nauthorization: Bearer ${signed.token}\r\nx-api-key: ${user.apiKey}\r\nconnection: close\r\n\r\n`)
+  assert.match(text, /^HTTP\/1\.1 401/)
+})
+
+test('a read-only key reads and validates; writing is 403', async () => {
+  assert.equal((await problem('GET', '/dac/v1/wallets?asset=BTC', undefined, {}, reader)).status, 200)
+  assert.equal((await problem('POST', '/dac/v1/validate-address', { asset: 'BTC', address: BTC_TO }, {}, reader)).status, 200)
+  for (const [path, body] of [['/dac/v1/create-wallet', { asset: 'ETH' }], ['/dac/v1/address', { asset: 'BTC' }], ['/dac/v1/transaction', transferBody('BTC', '0.1', BTC_TO)]] as const) {
+    const answer = await problem('POST', path, body, {}, reader)
+    assert.equal(answer.status, 403)
+    assert.equal(answer.body.code, 'READ_ONLY')
+  }
+})
+
+test('a second wallet is 400 with the id of the first; the other path is the same', async () => {
+  const [existing] = (await call<{ id: string }[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body
+  for (const path of ['/dac/v1/create-wallet', '/dac/v1/wallet']) {
+    const answer = await problem('POST', path, { asset: 'BTC' })
+    assert.equal(answer.status, 400)
+    assert.equal(answer.body.code, 'WALLET_EXISTS')
+    assert.equal(answer.body.wallet_id, existing?.id)
+  }
+})
+
+test('bad input is 400 and names the field', async () => {
+  const to = transferBody
+  const cases: [string, string, unknown][] = [
+    ['asset', '/dac/v1/create-wallet', {}], ['asset', '/dac/v1/create-wallet', { asset: 'btc' }], ['asset', '/dac/v1/create-wallet', { asset: 7 }], ['colour', '/dac/v1/create-wallet', { asset: 'ETH', colour: 'red' }],
+    ['body', '/dac/v1/create-wallet', '[]'], ['body', '/dac/v1/create-wallet', '{"asset":"ETH","asset":"ETH"}'], ['body', '/dac/v1/create-wallet', '{"asset":'],
+    ['amount', '/dac/v1/transaction', to('BTC', '0', BTC_TO)], ['amount', '/dac/v1/transaction', to('BTC', '-1', BTC_TO)], ['amount', '/dac/v1/transaction', to('BTC', '0.123456789', BTC_TO)],
+    ['amount', '/dac/v1/transaction', to('BTC', '"abc"', BTC_TO)], ['amount', '/dac/v1/transaction', to('BTC', 'null', BTC_TO)], ['amount', '/dac/v1/transaction', to('BTC', '0.00000001', BTC_TO)], ['amount', '/dac/v1/transaction', to('BTC', '1e400', BTC_TO)],
+    ['destination_address', '/dac/v1/transaction', to('BTC', '0.1', 'nonsense')], ['destination_address', '/dac/v1/transaction', to('BTC', '0.1', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4')],
+    ['address_tag', '/dac/v1/transaction', to('BTC', '0.1', BTC_TO, { address_tag: '5' })], ['adress_tag', '/dac/v1/transaction', to('BTC', '0.1', BTC_TO, { adress_tag: '5' })],
+    ['fee_rate', '/dac/v1/transaction', to('BTC', '0.1', BTC_TO, { fee_rate: 0.01 })], ['fee_rate', '/dac/v1/transaction', to('BTC', '0.1', BTC_TO, { fee_rate: 1e9 })], ['fee_level', '/dac/v1/transaction', to('BTC', '0.1', BTC_TO, { fee_level: 'urgent' })],
+    ['fee_level', '/dac/v1/transaction', to('BTC', '0.1', BTC_TO, { fee_level: 'low', fee_rate: 5 })], ['sequence_id', '/dac/v1/transaction', to('BTC', '0.1', BTC_TO, { sequence_id: '' })],
+    ['destination_type', '/dac/v1/transaction', '{"asset":"BTC","amount":1,"destination_address":"x","destination_type":"INTERNAL","source_type":"INTERNAL"}'],
+  ]
+  for (const [field, path, body] of cases) {
+    const answer = await problem('POST', path, body)
+    assert.equal(answer.status, 400, `${JSON.stringify(body)}: ${answer.text}`)
+    assert.equal(answer.body.field, field, answer.text)
+    assert.ok(answer.body.message.startsWith(`${field}: `), answer.body.message)
+    assert.equal(typeof answer.body.error, 'string')
+    assert.equal(typeof answer.body.request_id, 'string')
+  }
+  assert.equal((await call<{ total: string }>(user, 'GET', '/dac/v1/transactions?type=Withdraw')).body.total, '0', 'nothing was changed')
+})
+
+test('the exact address and amount spellings that are valid pass', async () => {
+  for (const amount of ['"0.001"', '1e-3', '0.0010', '1E-3']) {
+    const answer = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', amount, BTC_TO.toUpperCase(), { type: 'Withdraw', ts: 1 }))
+    assert.equal(answer.status, 200, answer.text)
+    assert.equal(answer.body.amount, '0.001')
+    assert.equal(answer.body['destination_id'], BTC_TO)
+  }
+})
+
+test('lists: filters, paging, refused parameters', async () => {
+  const list = (query: string) => call<{ data: Transfer[]; page: string; limit: string; total: string }>(user, 'GET', `/dac/v1/transactions${query}`)
+  const all = (await list('')).body
+  assert.ok(Number(all.total) >= 5)
+  const [first] = all.data as [Transfer]
+  const now = Math.floor(Date.now() / 1000)
+  const counts: [string, number][] = [
+    ['?asset=BTC', all.data.length], ['?asset=ETH', 0], [`?before=${now + 60}`, all.data.length], [`?after=${now + 60}`, 0], ['?before=1', 0], ['?source_type=external', 1], ['?dest_type=EXTERNAL', 4],
+    [`?id=${first.id}`, 1], [`?id=${first.id}&asset=ETH`, 0], ['?memo=none', 0], ['?status=failed', 0], [`?dest_id=${BTC_TO}`, 4], ['?page=99', 0], ['?limit=2', 2], ['?limit=2&page=2', 2],
+  ]
+  for (const [query, expected] of counts) {
+    const answer = await list(query)
+    assert.equal(answer.status, 200, answer.text)
+    assert.equal(answer.body.data.length, expected, query)
+  }
+  const pages = [...(await list('?limit=3&page=1')).body.data, ...(await list('?limit=3&page=2')).body.data]
+  assert.deepEqual(pages.map((each) => each.id), all.data.slice(0, 6).map((each) => each.id))
+  for (const [field, query] of [['page', '?page=0'], ['limit', '?limit=501'], ['limit', '?limit=x'], ['before', '?before=99999999999'], ['colour', '?colour=red']] as const) {
+    const answer = await problem('GET', `/dac/v1/transactions${query}`)
+    assert.equal(answer.status, 400, query)
+    assert.equal(answer.body.field, field)
+  }
+})
+
+test('ids of others: 403 for another workspace, 404 for another sub-account or none', async () => {
+  const { body } = await call<{ data: Transfer[] }>(user, 'GET', '/dac/v1/transactions')
+  const id = body.data[0]?.id as string
+  const stranger = await platform.user('strangers')
+  const sibling = await platform.user('api', { subAccount: 'second' })
+  assert.equal((await problem('GET', `/dac/v1/transaction/${id}`, undefined, {}, stranger)).status, 403)
+  assert.equal((await problem('GET', `/dac/v1/transaction/${id}`, undefined, {}, sibling)).status, 404)
+  for (const other of ['00000000-0000-4000-8000-000000000000', 'no-id', '%00', 'a'.repeat(150)]) assert.equal((await problem('GET', `/dac/v1/transaction/${other}`)).status, 404, other)
+  assert.equal((await problem('GET', `/dac/v1/transaction/${id}`)).status, 200)
+})
+
+test('the rate limit: 429 with Retry-After beyond the allowance, other keys go on', async () => {
+  const limited = await platform.user('limited', { rateLimit: 3 })
+  // A minute may turn between the calls: the limit is met within two windows.
+  const answers = []
+  for (let count = 0; count < 7; count++) answers.push(await problem('GET', '/dac/v1/transactions', undefined, {}, limited))
+  const refused = answers.find((answer) => answer.status === 429)
+  assert.ok(refused, 'seven requests pass an allowance of three a minute')
+  assert.equal(refused.body.code, 'RATE_LIMITED')
+  assert.equal(refused.headers.get('x-rate-limit-remaining'), '0')
+  assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/)
+  assert.equal((await problem('GET', '/dac/v1/transactions')).status, 200)
+})
+
+test('revoked keys are refused', async () => {
+  const gone = await platform.user('gone')
+  assert.equal((await problem('GET', '/dac/v1/transactions', undefined, {}, gone)).status, 200)
+  assert.equal(platform.cli('api-user', 'revoke', '--api-key', gone.apiKey, '--json').status, 0)
+  assert.equal((await problem('GET', '/dac/v1/transactions', undefined, {}, gone)).status, 401)
+})
+
+test('unknown paths, methods, media types and sizes have their own status', async () => {
+  assert.equal((await problem('GET', '/dac/v2/wallets', undefined, {}, null)).status, 404)
+  const method = await problem('GET', '/dac/v1/create-wallet', undefined, {}, null)
+  assert.equal(method.status, 405)
+  assert.equal(method.headers.get('allow'), 'POST')
+  assert.equal((await problem('POST', '/dac/v1/create-wallet', 'asset=ETH', { headers: { 'content-type': 'application/x-www-form-urlencoded' } })).status, 415)
+  assert.equal((await problem('POST', '/dac/v1/create-wallet', '{"asset":"ETH"}', { headers: { 'content-encoding': 'gzip' } })).status, 415)
+  assert.equal((await problem('POST', '/dac/v1/create-wallet', `{"asset":"${'x'.repeat(1_100_000)}"}`)).status, 413)
+})
+
+test('validate-address answers with reasons', async () => {
+  const check = async (asset: string, address: string, more = {}) => (await call<{ valid: boolean; reason?: string }>(user, 'POST', '/dac/v1/validate-address', { asset, address, ...more })).body
+  assert.deepEqual(await check('BTC', BTC_TO), { valid: true })
+  assert.match((await check('BTC', '0x00000000000000000000000000000000000000aa')).reason ?? '', /not an address of Bitcoin/)
+  assert.match((await check('ETH', '0x52908400098527886E0F7030069857D2E4169Ee7')).reason ?? '', /checksum/)
+  assert.equal((await check('ETH', '')).valid, false)
+})
+
+test('OpenAPI, health and readiness', async () => {
+  const document = await call<{ paths: Record<string, unknown>; openapi: string }>(null, 'GET', '/openapi.json', undefined, { base: platform.base })
+  assert.equal(document.body.openapi, '3.1.0')
+  for (const path of ['/assets', '/dac/v1/transaction', '/dac/v1/transaction/{id}', '/dac/v1/wallets']) assert.ok(document.body.paths[path], path)
+  assert.equal((await call(null, 'GET', '/livez', undefined, { base: platform.base })).status, 200)
+  assert.equal((await call(null, 'GET', '/readyz', undefined, { base: platform.base })).status, 200)
+})
+
+test('no input yields a 500', async () => {
+  const paths = ['/dac/v1/create-wallet', '/dac/v1/address', '/dac/v1/transaction', '/dac/v1/validate-address', '/dac/v1/wallet']
+  const leaf = fc.oneof(fc.string(), fc.double(), fc.constant(null), fc.boolean(), fc.constantFrom('BTC', 'ETH', 'EXTERNAL', 'INTERNAL', BTC_TO, '0.1', '\u0000', '1e999', '\ud800'))
+  const body = fc.oneof(
+    fc.dictionary(fc.constantFrom('asset', 'amount', 'destination_address', 'destination_type', 'source_type', 'sequence_id', 'memo', 'address_tag', 'fee_rate', 'fee_level', 'label', 'address'), fc.oneof(leaf, fc.array(leaf), fc.object())).map((value) => JSON.stringify(value)),
+    fc.record({ asset: fc.constantFrom('BTC', 'ETH', 'USDT_ETH'), amount: leaf, destination_address: fc.oneof(leaf, fc.constant(BTC_TO)), destination_type: fc.constant('EXTERNAL'), source_type: fc.constant('INTERNAL'), memo: leaf, sequence_id: leaf, address_tag: leaf, fee_rate: leaf }).map((value) => JSON.stringify(value)),
+    fc.string().filter((value) => value !== ''))
+  await fc.assert(fc.asyncProperty(fc.constantFrom(...paths), body, async (path, text) => {
+    const answer = await problem('POST', path, text)
+    assert.ok(answer.status < 500, `${path} ${text}: ${answer.text}`)
+  }), { numRuns: 150, seed: 7 })
+  await fc.assert(fc.asyncProperty(fc.constantFrom('asset', 'before', 'after', 'source_id', 'dest_id', 'status', 'page', 'limit', 'id', 'memo', 'type'), fc.string(), async (name, value) => {
+    const answer = await problem('GET', `/dac/v1/transactions?${name}=${encodeURIComponent(value.toWellFormed())}`)
+    assert.ok(answer.status < 500, `${name}=${value}: ${answer.text}`)
+  }), { numRuns: 80, seed: 7 })
+  for (const bytes of ['GET / HTTP/1.1\r\n\r\n', 'X\r\n\r\n', 'GET /%ff%00 HTTP/1.1\r\nhost: a\r\n\r\n', `POST /dac/v1/transaction HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n`, `GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`]) {
+    assert.match(await raw(bytes), /^HTTP\/1\.1 4\d\d/)
+  }
+})
+
+/** What the server answers to bytes. */
+function raw(bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(platform.base).port), '127.0.0.1', () => socket.end(bytes))
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    socket.on('close', () => resolve(text))
+    socket.on('error', reject)
+    socket.setTimeout(10_000, () => socket.destroy(new Error('no answer')))
+  })
+}
