@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-/// An ERC-20 with the habits of the production USDT: six decimals, and transfer, transferFrom and
-/// approve that return nothing at all, so that a caller which insists on a boolean fails here as it
-/// would on the main network. A changed allowance must go through zero, as there.
+/// An ERC-20 with the habits of the production USDT: transfer, transferFrom and approve return nothing
+/// at all, so that a caller which insists on a boolean fails here as it would on the main network. A
+/// changed allowance must go through zero, as there.
 contract TetherLike {
     string public constant name = "Tether USD";
     string public constant symbol = "USDT";
-    uint8 public constant decimals = 6;
+    uint8 public immutable decimals;
     uint256 public totalSupply;
 
     mapping(address => uint256) public balanceOf;
@@ -16,10 +16,11 @@ contract TetherLike {
     event Transfer(address indexed from, address indexed to, uint256 value);
     event Approval(address indexed owner, address indexed spender, uint256 value);
 
-    constructor(uint256 supply) {
+    constructor(uint256 supply, uint8 places, address owner) {
+        decimals = places;
         totalSupply = supply;
-        balanceOf[msg.sender] = supply;
-        emit Transfer(address(0), msg.sender, supply);
+        balanceOf[owner] = supply;
+        emit Transfer(address(0), owner, supply);
     }
 
     function transfer(address to, uint256 value) external {

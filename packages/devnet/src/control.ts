@@ -1,4 +1,4 @@
-import type { Devnet, Evm } from './devnet.ts'
+import type { Devnet, Evm, Utxo } from './devnet.ts'
 import { RequestError } from './errors.ts'
 import type { Control } from './http.ts'
 
@@ -33,7 +33,8 @@ export function createControl(devnet: Devnet): Control {
 async function fund(devnet: Devnet, command: Command): Promise<unknown> {
   const { asset, address, amount, tag } = command
   if (tag !== undefined && tag !== null) throw new RequestError(`${String(asset)} has no address tags`)
-  if (asset === 'BTC') return { hash: devnet.bitcoin.chain.fund(address, amount) }
+  const utxo = devnet.utxo.find(({ network }) => network.code === asset)
+  if (utxo) return { hash: (await utxo.chain()).fund(address, amount) }
   const evm = devnet.evm.find(({ network }) => network.native === asset || network.tokens.some((token) => token.asset === asset))
   if (!evm) throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${assets(devnet).join(', ')}`)
   return { hash: await (await evm.chain()).fund(String(asset), address, amount) }
@@ -44,7 +45,7 @@ async function mine(devnet: Devnet, command: Command): Promise<unknown> {
   const { height, hash } = await onNetwork<Head>(
     devnet,
     command,
-    async () => devnet.bitcoin.chain.mine(blocks),
+    async (utxo) => (await utxo.chain()).mine(blocks),
     async (evm) => (await evm.chain()).mine(blocks),
   )
   return { height, hash }
@@ -57,7 +58,7 @@ async function reorg(devnet: Devnet, command: Command): Promise<unknown> {
   const { height, hash } = await onNetwork<Head>(
     devnet,
     command,
-    async () => devnet.bitcoin.chain.reorg(depth, drop === true),
+    async (utxo) => (await utxo.chain()).reorg(depth, drop === true),
     async (evm) => (await evm.chain()).reorg(depth),
   )
   return { height, hash }
@@ -67,7 +68,7 @@ async function fault(devnet: Devnet, command: Command): Promise<unknown> {
   const faults = await onNetwork(
     devnet,
     command,
-    async () => devnet.bitcoin.faults,
+    async (utxo) => utxo.faults,
     async (evm) => evm.faults,
   )
   faults.set(command['mode'])
@@ -77,14 +78,17 @@ async function fault(devnet: Devnet, command: Command): Promise<unknown> {
 async function info(devnet: Devnet): Promise<unknown> {
   const networks: Record<string, unknown> = {}
   const tokens: Record<string, unknown> = {}
-  const { bitcoin } = devnet
-  networks[bitcoin.code] = {
-    height: bitcoin.chain.head.height,
-    hash: bitcoin.chain.head.hash,
-    url: devnet.url + bitcoin.path,
-    engine: 'own regtest ledger',
-    genesis: bitcoin.chain.genesisHash,
-    fault: bitcoin.faults.mode,
+  for (const utxo of devnet.utxo) {
+    const { network } = utxo
+    const chain = utxo.started() ? await utxo.chain() : undefined
+    networks[network.code] = {
+      height: chain?.head.height ?? null,
+      hash: chain?.head.hash ?? null,
+      url: devnet.url + network.path,
+      engine: 'own regtest ledger',
+      genesis: chain?.genesisHash ?? null,
+      fault: utxo.faults.mode,
+    }
   }
   for (const evm of devnet.evm) {
     const { network } = evm
@@ -103,15 +107,16 @@ async function info(devnet: Devnet): Promise<unknown> {
 }
 
 function assets(devnet: Devnet): string[] {
-  return ['BTC', ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)])]
+  return [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)])]
 }
 
-async function onNetwork<T>(devnet: Devnet, command: Command, bitcoin: () => Promise<T>, evm: (evm: Evm) => Promise<T>): Promise<T> {
+async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo) => Promise<T>, evm: (evm: Evm) => Promise<T>): Promise<T> {
   const code = command['network']
-  if (code === devnet.bitcoin.code) return bitcoin()
+  const ledger = devnet.utxo.find(({ network }) => network.code === code)
+  if (ledger) return utxo(ledger)
   const found = devnet.evm.find(({ network }) => network.code === code)
   if (found) return evm(found)
-  const codes = [devnet.bitcoin.code, ...devnet.evm.map(({ network }) => network.code)]
+  const codes = [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.map(({ network }) => network.code)]
   throw new RequestError(`network ${JSON.stringify(code)} is unknown: one of ${codes.join(', ')}`)
 }
 

@@ -2,6 +2,8 @@ import { mkdirSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { BitcoinChain } from './bitcoin/chain.ts'
+import { loadCashMachine } from './bitcoin/cash-script.ts'
+import { BTC, UTXO_NETWORKS, type UtxoNetwork } from './bitcoin/networks.ts'
 import { bitcoinRpc } from './bitcoin/rpc.ts'
 import { createControl } from './control.ts'
 import { EthereumChain } from './ethereum/chain.ts'
@@ -11,27 +13,29 @@ import { Faults } from './faults.ts'
 import { createDevnetServer, type RpcFace } from './http.ts'
 
 export type Evm = { network: EvmNetwork; faults: Faults; chain: () => Promise<EthereumChain>; started: () => boolean }
-export type Bitcoin = { code: 'BTC'; path: '/btc'; faults: Faults; chain: BitcoinChain }
+export type Utxo = { network: UtxoNetwork; faults: Faults; chain: () => Promise<BitcoinChain>; started: () => boolean }
 
 /** All local chains behind one HTTP port. */
 export class Devnet {
-  readonly bitcoin: Bitcoin
+  readonly utxo: readonly Utxo[]
   readonly evm: readonly Evm[]
   readonly #server: Server
-  readonly #open: EthereumChain[] = []
+  readonly #open: { close: () => void }[] = []
+  #closed = false
   url = ''
 
   private constructor(home: string) {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    this.bitcoin = { code: 'BTC', path: '/btc', faults: new Faults(), chain: BitcoinChain.open(join(home, 'btc')) }
-    this.evm = EVM_NETWORKS.map((network) => this.#evm(network, join(home, network.code.toLowerCase())))
+    this.utxo = UTXO_NETWORKS.map((network) => ({ network, faults: new Faults(), ...this.#lazy(() => openUtxo(network, folder(home, network.code))) }))
+    this.evm = EVM_NETWORKS.map((network) => ({ network, faults: new Faults(), ...this.#lazy(() => EthereumChain.open(network, folder(home, network.code))) }))
     this.#server = createDevnetServer((path) => this.#face(path), createControl(this))
   }
 
   static async start(home: string, port: number): Promise<Devnet> {
     const devnet = new Devnet(home)
     try {
-      await Promise.all(devnet.evm.filter(({ network }) => network.eager).map(({ chain }) => chain()))
+      const eager = [...devnet.evm.filter(({ network }) => network.eager), ...devnet.utxo.filter(({ network }) => network === BTC)]
+      await Promise.all(eager.map(({ chain }) => chain()))
       await new Promise<void>((resolve, reject) => {
         devnet.#server.once('error', reject)
         devnet.#server.listen(port, '127.0.0.1', resolve)
@@ -46,18 +50,21 @@ export class Devnet {
   }
 
   close(): void {
+    this.#closed = true
     this.#server.close()
     this.#server.closeAllConnections()
     for (const chain of this.#open) chain.close()
-    this.bitcoin.chain.close()
   }
 
-  #evm(network: EvmNetwork, home: string): Evm {
-    let opening: Promise<EthereumChain> | undefined
-    const chain = (): Promise<EthereumChain> => {
-      opening ??= EthereumChain.open(network, home).then(
+  /** A chain is opened when it is first asked for; one that could not be opened is tried again. */
+  #lazy<T extends { close: () => void }>(open: () => Promise<T>): { chain: () => Promise<T>; started: () => boolean } {
+    let opening: Promise<T> | undefined
+    const chain = (): Promise<T> => {
+      opening ??= open().then(
         (opened) => {
-          this.#open.push(opened)
+          // One that was still opening when the process was told to end.
+          if (this.#closed) opened.close()
+          else this.#open.push(opened)
           return opened
         },
         (error: unknown) => {
@@ -67,12 +74,14 @@ export class Devnet {
       )
       return opening
     }
-    return { network, faults: new Faults(), chain, started: () => opening !== undefined }
+    return { chain, started: () => opening !== undefined }
   }
 
   async #face(path: string): Promise<RpcFace | undefined> {
-    if (path === this.bitcoin.path) {
-      const { chain, faults } = this.bitcoin
+    const utxo = this.utxo.find(({ network }) => network.path === path)
+    if (utxo) {
+      const { faults } = utxo
+      const chain = await utxo.chain()
       return { faults, contentType: 'application/json', handle: async (body) => bitcoinRpc(chain, faults, body) }
     }
     const evm = this.evm.find(({ network }) => network.path === path)
@@ -87,4 +96,13 @@ export class Devnet {
       },
     }
   }
+}
+
+function folder(home: string, code: string): string {
+  return join(home, code.toLowerCase())
+}
+
+async function openUtxo(network: UtxoNetwork, home: string): Promise<BitcoinChain> {
+  if (network.forkId) await loadCashMachine()
+  return BitcoinChain.open(home, { network })
 }

@@ -79,7 +79,7 @@ test('a reorganisation of ETH makes receipts vanish, and the same bytes can be s
 test('mistakes are named', async () => {
   const cases: [Record<string, unknown>, RegExp][] = [
     [{ command: 'nothing' }, /command "nothing" is unknown/],
-    [{ command: 'fund', asset: 'DOGE2', address: 'x', amount: '1' }, /asset "DOGE2" is unknown: one of BTC, ETH, USDT_ETH/],
+    [{ command: 'fund', asset: 'DOGE2', address: 'x', amount: '1' }, /asset "DOGE2" is unknown: one of BTC, LTC, DASH, DOGE, BCH, ETH, /],
     [{ command: 'fund', asset: 'BTC', address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', amount: '1' }, /is not an address of BTC/],
     [{ command: 'fund', asset: 'ETH', address: '0x123', amount: '1' }, /is not an address of ETH/],
     [{ command: 'fund', asset: 'BTC', address: alice.address, amount: '0.000000001' }, /more than 8 decimals/],

@@ -1,12 +1,9 @@
+import { BECH32, regroup } from './base32.ts'
+import { cashAddress, cashScript } from './cashaddr.ts'
 import { hash256 } from './encoding.ts'
-
-/** Regtest: only these bytes differ from the main network. */
-const HRP = 'bcrt'
-const P2PKH = 111
-const P2SH = 196
+import { BTC, type UtxoNetwork } from './networks.ts'
 
 const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
-const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
 
 export type ScriptType =
   | 'pubkeyhash'
@@ -28,10 +25,11 @@ export function witnessProgram(script: Buffer): { version: number; program: Buff
   return { version: op === 0 ? 0 : op - 0x50, program: script.subarray(2) }
 }
 
-export function scriptType(script: Buffer): ScriptType {
+/** Without segwit a witness program is a script that nobody relays. */
+export function scriptType(script: Buffer, segwit = true): ScriptType {
   if (isP2pkh(script)) return 'pubkeyhash'
   if (isP2sh(script)) return 'scripthash'
-  const witness = witnessProgram(script)
+  const witness = segwit ? witnessProgram(script) : undefined
   if (witness) {
     const { version, program } = witness
     if (version === 0 && program.length === 20) return 'witness_v0_keyhash'
@@ -68,23 +66,27 @@ export function pushesOnly(script: Buffer): boolean {
   return at === script.length
 }
 
-export function addressOf(script: Buffer): string | undefined {
-  if (isP2pkh(script)) return base58Check(P2PKH, script.subarray(3, 23))
-  if (isP2sh(script)) return base58Check(P2SH, script.subarray(2, 22))
-  const witness = witnessProgram(script)
+export function addressOf(script: Buffer, network: UtxoNetwork = BTC): string | undefined {
+  const { hrp, p2pkh, p2sh, cashaddr } = network.address
+  if (isP2pkh(script)) return cashaddr === null ? base58Check(p2pkh, script.subarray(3, 23)) : cashAddress(cashaddr, 'p2pkh', script.subarray(3, 23))
+  if (isP2sh(script)) return cashaddr === null ? base58Check(p2sh, script.subarray(2, 22)) : cashAddress(cashaddr, 'p2sh', script.subarray(2, 22))
+  const witness = hrp === null ? undefined : witnessProgram(script)
   if (!witness) return undefined
   if (witness.version === 0 && witness.program.length !== 20 && witness.program.length !== 32) return undefined
-  return encodeSegwit(witness.version, witness.program)
+  return encodeSegwit(hrp!, witness.version, witness.program)
 }
 
 /** The script an address stands for, or a sentence of what is wrong, in Core's words. */
-export function scriptOf(address: string): Buffer | { error: string } {
-  if (address.toLowerCase().startsWith(`${HRP}1`)) return decodeSegwit(address)
+export function scriptOf(address: string, network: UtxoNetwork = BTC): Buffer | { error: string } {
+  const { hrp, p2pkh, p2sh, cashaddr } = network.address
+  if (hrp !== null && address.toLowerCase().startsWith(`${hrp}1`)) return decodeSegwit(hrp, address)
+  const cash = cashaddr === null ? undefined : cashScript(cashaddr, address)
+  if (cash) return cash
   const decoded = decodeBase58Check(address)
-  if (decoded?.length === 21 && decoded[0] === P2PKH) {
+  if (decoded?.length === 21 && decoded[0] === p2pkh) {
     return Buffer.concat([Buffer.from('76a914', 'hex'), decoded.subarray(1), Buffer.from('88ac', 'hex')])
   }
-  if (decoded?.length === 21 && decoded[0] === P2SH) {
+  if (decoded?.length === 21 && decoded[0] === p2sh) {
     return Buffer.concat([Buffer.from('a914', 'hex'), decoded.subarray(1), Buffer.from('87', 'hex')])
   }
   if (decoded) return { error: 'Invalid or unsupported Base58-encoded address.' }
@@ -143,40 +145,22 @@ function expanded(hrp: string): number[] {
 const BECH32_CONSTANT = 1
 const BECH32M_CONSTANT = 0x2bc830a3
 
-function regroup(bytes: Iterable<number>, from: number, to: number, pad: boolean): number[] | undefined {
-  let held = 0
-  let bits = 0
-  const groups: number[] = []
-  for (const value of bytes) {
-    held = ((held << from) | value) & 0xfff
-    bits += from
-    while (bits >= to) {
-      bits -= to
-      groups.push((held >> bits) & ((1 << to) - 1))
-    }
-  }
-  if (pad) {
-    if (bits > 0) groups.push((held << (to - bits)) & ((1 << to) - 1))
-  } else if (bits >= from || ((held << (to - bits)) & ((1 << to) - 1)) !== 0) return undefined
-  return groups
-}
-
-function encodeSegwit(version: number, program: Buffer): string {
+function encodeSegwit(hrp: string, version: number, program: Buffer): string {
   const values = [version, ...regroup(program, 8, 5, true)!]
   const constant = version === 0 ? BECH32_CONSTANT : BECH32M_CONSTANT
-  const check = polymod([...expanded(HRP), ...values, 0, 0, 0, 0, 0, 0]) ^ constant
+  const check = polymod([...expanded(hrp), ...values, 0, 0, 0, 0, 0, 0]) ^ constant
   for (let index = 0; index < 6; index += 1) values.push((check >>> (5 * (5 - index))) & 31)
-  return `${HRP}1${values.map((value) => BECH32[value]).join('')}`
+  return `${hrp}1${values.map((value) => BECH32[value]).join('')}`
 }
 
-function decodeSegwit(address: string): Buffer | { error: string } {
+function decodeSegwit(hrp: string, address: string): Buffer | { error: string } {
   const text = address.toLowerCase()
   if (text !== address && address.toUpperCase() !== address) return { error: 'Invalid character or mixed case' }
-  const values = Array.from(text.slice(HRP.length + 1), (character) => BECH32.indexOf(character))
+  const values = Array.from(text.slice(hrp.length + 1), (character) => BECH32.indexOf(character))
   if (values.length < 7 || text.length > 90 || values.includes(-1)) return { error: 'Invalid Base 32 character' }
   const version = values[0]!
   const constant = version === 0 ? BECH32_CONSTANT : BECH32M_CONSTANT
-  const found = polymod(expanded(HRP).concat(values))
+  const found = polymod(expanded(hrp).concat(values))
   if (found !== constant) {
     if (version === 0 && found === BECH32M_CONSTANT) return { error: 'Version 0 witness address must use Bech32 checksum' }
     if (version !== 0 && found === BECH32_CONSTANT) return { error: 'Version 1+ witness address must use Bech32m checksum' }

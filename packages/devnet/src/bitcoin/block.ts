@@ -5,10 +5,6 @@ export type Header = { version: number; previous: string; merkleRoot: string; ti
 export type ParsedBlock = { header: Header; hash: string; headerBytes: Buffer; raw: Buffer; txs: Tx[]; strippedSize: number; weight: number }
 
 export const REGTEST_BITS = 0x207fffff
-export const REGTEST_GENESIS = Buffer.from(
-  '0100000000000000000000000000000000000000000000000000000000000000000000003ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e5e4adae5494dffff7f20020000000101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff4d04ffff001d0104455468652054696d65732030332f4a616e2f32303039204368616e63656c6c6f72206f6e206272696e6b206f66207365636f6e64206261696c6f757420666f722062616e6b73ffffffff0100f2052a01000000434104678afdb0fe5548271967f1a67130b7105cd6a828e03909a67962e0ea1f61deb649f6bc3f4cef38c4f35504e51ec112de5c384df7ba0b8d578a4c702b6bf11d5fac00000000',
-  'hex',
-)
 const TARGET = 0x7fffffn << (8n * (0x20n - 3n))
 const NULL_HASH = '0'.repeat(64)
 
@@ -78,6 +74,7 @@ export function makeBlock(options: {
   reward: bigint
   payTo: Buffer
   extraNonce: Buffer
+  segwit: boolean
   txs: readonly Tx[]
 }): ParsedBlock {
   const reserved = Buffer.alloc(32)
@@ -86,12 +83,14 @@ export function makeBlock(options: {
     vout: 0xffffffff,
     script: Buffer.concat([heightScript(options.height), data(options.extraNonce)]),
     sequence: 0xffffffff,
-    witness: [reserved],
+    witness: options.segwit ? [reserved] : [],
   }
-  const coinbaseWith = (script: Buffer): Tx =>
-    makeTx({ version: 2, ins: [input], outs: [{ value: options.reward, script: options.payTo }, { value: 0n, script }], locktime: 0 })
+  const reward = { value: options.reward, script: options.payTo }
+  const coinbaseWith = (script: Buffer): Tx => makeTx({ version: 2, ins: [input], outs: [reward, { value: 0n, script }], locktime: 0 })
   const draft = [coinbaseWith(COMMITMENT), ...options.txs]
-  const coinbase = coinbaseWith(Buffer.concat([COMMITMENT, commitment(draft, reserved)]))
+  const coinbase = options.segwit
+    ? coinbaseWith(Buffer.concat([COMMITMENT, commitment(draft, reserved)]))
+    : makeTx({ version: 2, ins: [input], outs: [reward], locktime: 0 })
   const txs = [coinbase, ...options.txs]
   const header = Buffer.concat([
     uint32(0x20000000),

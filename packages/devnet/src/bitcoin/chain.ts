@@ -9,6 +9,7 @@ import { scriptOf } from './address.ts'
 import { makeBlock, parseBlock } from './block.ts'
 import { Ledger, subsidy, type Block } from './ledger.ts'
 import { Mempool, type Outcome } from './mempool.ts'
+import { BTC, type UtxoNetwork } from './networks.ts'
 import { dustLimit } from './policy.ts'
 import type { Tx } from './transaction.ts'
 import { MinerWallet } from './wallet.ts'
@@ -16,9 +17,6 @@ import { MinerWallet } from './wallet.ts'
 /** Blocks in hex. `after`: height of the last block that stays; a reorganisation is one record. */
 export type ChainRecord = { blocks: string[]; after?: number }
 
-const BUSY_MS = 2000
-const IDLE_MS = 30_000
-const QUIET_BLOCKS = 6
 /** With regtest's halving every 150 blocks, the mature part of these is more than 11,000 BTC. */
 const INITIAL_BLOCKS = 440
 const INITIAL_SPACING_SECONDS = 60
@@ -31,32 +29,36 @@ const SCRIPT_INPUTS = 64
 const BLOCK_WEIGHT_MAX = 3_996_000
 
 export class BitcoinChain {
-  readonly ledger = new Ledger()
+  readonly network: UtxoNetwork
+  readonly ledger: Ledger
   readonly mempool: Mempool
   readonly started = Date.now()
-  readonly #wallet = new MinerWallet()
+  readonly #wallet: MinerWallet
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
   /** From zero also at a start, so that what was mined just before the end gets its depth at once. */
   #blocksSinceTransaction = 0
 
-  private constructor(journal: Journal<ChainRecord>, records: ChainRecord[], fullRbf: boolean) {
+  private constructor(network: UtxoNetwork, journal: Journal<ChainRecord>, records: ChainRecord[], fullRbf: boolean) {
+    this.network = network
+    this.ledger = new Ledger(network)
+    this.#wallet = new MinerWallet(network)
     this.#journal = journal
     this.mempool = new Mempool(this.ledger, fullRbf)
     this.#reload(records)
     this.#initialBlocks()
     this.#producer = new Producer({
-      busyMs: BUSY_MS,
-      idleMs: IDLE_MS,
-      isBusy: () => this.mempool.entries.size > 0 || this.#blocksSinceTransaction < QUIET_BLOCKS,
+      busyMs: network.blocks.busyMs,
+      idleMs: network.blocks.idleMs,
+      isBusy: () => this.mempool.entries.size > 0 || this.#blocksSinceTransaction < network.blocks.quiet,
       produce: async () => void this.#produce(),
     })
   }
 
-  static open(home: string, options: { fullRbf?: boolean } = {}): BitcoinChain {
+  static open(home: string, options: { fullRbf?: boolean; network?: UtxoNetwork } = {}): BitcoinChain {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
-    const chain = new BitcoinChain(journal, records, options.fullRbf ?? true)
+    const chain = new BitcoinChain(options.network ?? BTC, journal, records, options.fullRbf ?? true)
     chain.#producer.wake()
     return chain
   }
@@ -81,10 +83,11 @@ export class BitcoinChain {
   }
 
   fund(address: unknown, amount: unknown): string {
-    const script = typeof address === 'string' ? scriptOf(address) : { error: 'not a string' }
-    if (!Buffer.isBuffer(script)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of BTC: ${script.error}`)
+    const script = typeof address === 'string' ? scriptOf(address, this.network) : { error: 'not a string' }
+    if (!Buffer.isBuffer(script)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of ${this.network.code}: ${script.error}`)
     const value = parseAmount(amount, 8)
-    if (value < dustLimit(script)) throw new RequestError(`amount ${formatAmount(value, 8)} is dust: at least ${formatAmount(dustLimit(script), 8)}`)
+    const least = dustLimit(script, this.network)
+    if (value < least) throw new RequestError(`amount ${formatAmount(value, 8)} is dust: at least ${formatAmount(least, 8)}`)
     const tx = this.#wallet.pay(this.ledger, (key) => this.mempool.spenders.has(key), { value, script })
     if ('available' in tx) {
       throw new RequestError(`amount ${formatAmount(value, 8)} is more than the miner can pay now: ${formatAmount(tx.available, 8)}`)
@@ -153,10 +156,11 @@ export class BitcoinChain {
       previous: tip.hash,
       height,
       time: Math.max(time, tip.medianTime + 1),
-      reward: subsidy(height) + fees,
+      reward: subsidy(height, this.network.subsidy) + fees,
       payTo: this.#wallet.script,
       // Random, so that a block of another branch is another block.
       extraNonce: randomBytes(8),
+      segwit: this.network.segwit,
       txs,
     })
   }

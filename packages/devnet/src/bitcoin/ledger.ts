@@ -1,4 +1,5 @@
-import { checkBlock, heightScript, parseBlock, REGTEST_GENESIS, type ParsedBlock } from './block.ts'
+import { checkBlock, heightScript, parseBlock, type ParsedBlock } from './block.ts'
+import type { UtxoNetwork } from './networks.ts'
 import { verifyScripts } from './script.ts'
 import { outpoint, type Tx } from './transaction.ts'
 
@@ -10,15 +11,13 @@ export type Block = ParsedBlock & {
   medianTime: number
 }
 
-export const COINBASE_MATURITY = 100
-export const MAX_MONEY = 21_000_000n * 100_000_000n
 const HALVING = 150
 const SEQUENCE_DISABLED = 0x80000000
 const SEQUENCE_TIME = 0x00400000
 
-export function subsidy(height: number): bigint {
+export function subsidy(height: number, first: bigint): bigint {
   const halvings = Math.floor(height / HALVING)
-  return halvings >= 64 ? 0n : 5_000_000_000n >> BigInt(halvings)
+  return halvings >= 64 ? 0n : first >> BigInt(halvings)
 }
 
 /** The active chain and its unspent outputs. Every rule of a block is checked in `connect`. */
@@ -29,8 +28,11 @@ export class Ledger {
   readonly byHash = new Map<string, Block>()
   readonly txIndex = new Map<string, { block: Block; index: number }>()
 
-  constructor() {
-    const genesis = parseBlock(REGTEST_GENESIS)
+  readonly network: UtxoNetwork
+
+  constructor(network: UtxoNetwork) {
+    this.network = network
+    const genesis = parseBlock(network.genesis)
     // As in Core, the genesis coinbase can never be spent: it does not enter the coins.
     const block = { ...genesis, height: 0, spent: [], medianTime: genesis.header.time }
     this.blocks.push(block)
@@ -73,14 +75,14 @@ export class Ledger {
           const key = outpoint(txid, vout)
           const coin = created.get(key) ?? this.coins.get(key)
           if (!coin || used.has(key)) return fail(`bad-txns-inputs-missingorspent ${key}`)
-          if (coin.coinbase && height - coin.height < COINBASE_MATURITY) fail('bad-txns-premature-spend-of-coinbase')
+          if (coin.coinbase && height - coin.height < this.network.maturity) fail('bad-txns-premature-spend-of-coinbase')
           used.add(key)
           return coin
         })
         const fee = sum(coins) - sum(tx.outs)
         if (fee < 0n) fail('bad-txns-in-belowout')
         if (!this.sequenceLocksHold(tx, coins, height)) fail('bad-txns-nonfinal')
-        const script = scripts ? verifyScripts(tx, coins, 'consensus') : undefined
+        const script = scripts ? verifyScripts(this.network, tx, coins, 'consensus') : undefined
         if (script !== undefined) fail(`mandatory-script-verify-flag-failed (${script})`)
         fees += fee
         spent.push(coins)
@@ -89,7 +91,7 @@ export class Ledger {
         if (script[0] !== 0x6a) created.set(outpoint(tx.txid, vout), { value, script, height, coinbase: index === 0 })
       }
     }
-    if (sum(parsed.txs[0]!.outs) > subsidy(height) + fees) fail('bad-cb-amount')
+    if (sum(parsed.txs[0]!.outs) > subsidy(height, this.network.subsidy) + fees) fail('bad-cb-amount')
 
     for (const [key, coin] of created) this.coins.set(key, coin)
     for (const key of used) this.coins.delete(key)

@@ -1,5 +1,5 @@
 import { formatAmount } from '../amount.ts'
-import { COINBASE_MATURITY, isFinal, MAX_MONEY, sum, type Coin, type Ledger } from './ledger.ts'
+import { isFinal, sum, type Coin, type Ledger } from './ledger.ts'
 import { checkInputs, checkStandard, checkTransaction, rejection, type Rejection } from './policy.ts'
 import { scriptReason, verifyScripts } from './script.ts'
 import { isCoinbase, outpoint, type Tx } from './transaction.ts'
@@ -7,8 +7,6 @@ import { isCoinbase, outpoint, type Tx } from './transaction.ts'
 export type Entry = { tx: Tx; coins: Coin[]; fee: bigint; time: number; height: number }
 export type Outcome = { entry: Entry; replaced: Entry[] } | { rejection: Rejection }
 
-/** Satoshi per virtual byte, both for the first relay and for each replacement. */
-const RELAY_RATE = 1n
 const CHAIN_MAX = 25
 const REPLACED_MAX = 100
 const BIP125_SEQUENCE_MAX = 0xfffffffd
@@ -18,13 +16,14 @@ export class Mempool {
   readonly entries = new Map<string, Entry>()
   /** Which waiting transaction spends an output. */
   readonly spenders = new Map<string, string>()
-  readonly fullRbf: boolean
+  /** Any waiting transaction gives way to a dearer one; else one that signals it, or on some chains none. */
+  readonly replacement: 'full' | 'signalled' | 'none'
   readonly #ledger: Ledger
   sequence = 1
 
   constructor(ledger: Ledger, fullRbf = true) {
     this.#ledger = ledger
-    this.fullRbf = fullRbf
+    this.replacement = ledger.network.replacement === 'none' ? 'none' : fullRbf ? 'full' : 'signalled'
   }
 
   accept(tx: Tx, now: number): Outcome {
@@ -41,14 +40,15 @@ export class Mempool {
   check(tx: Tx, now: number): Outcome {
     const ledger = this.#ledger
     const height = ledger.tip.height + 1
-    const early = checkTransaction(tx) ?? (isCoinbase(tx) ? rejection('coinbase') : undefined) ?? checkStandard(tx)
+    const { network } = ledger
+    const early = checkTransaction(tx, network) ?? (isCoinbase(tx) ? rejection('coinbase') : undefined) ?? checkStandard(tx, network)
     if (early) return { rejection: early }
     if (!isFinal(tx, height, ledger.tip.medianTime)) return { rejection: rejection('non-final') }
     const same = this.entries.get(tx.txid)
     if (same) return { rejection: rejection(same.tx.wtxid === tx.wtxid ? 'txn-already-in-mempool' : 'txn-same-nonwitness-data-in-mempool') }
 
     const conflicts = this.#conflicts(tx)
-    if (!this.fullRbf && conflicts.some((entry) => !this.signalsReplacement(entry))) return { rejection: rejection('txn-mempool-conflict') }
+    if (conflicts.some((entry) => !this.isReplaceable(entry))) return { rejection: rejection('txn-mempool-conflict') }
 
     const coins: Coin[] = []
     for (const { txid, vout } of tx.ins) {
@@ -63,20 +63,20 @@ export class Mempool {
     if (!ledger.sequenceLocksHold(tx, coins, height)) return { rejection: rejection('non-BIP68-final') }
     for (const coin of coins) {
       const depth = height - coin.height
-      if (coin.coinbase && depth < COINBASE_MATURITY) {
+      if (coin.coinbase && depth < network.maturity) {
         return { rejection: rejection('bad-txns-premature-spend-of-coinbase', `tried to spend coinbase at depth ${depth}`) }
       }
     }
     const [valueIn, valueOut] = [sum(coins), sum(tx.outs)]
-    if (valueIn > MAX_MONEY) return { rejection: rejection('bad-txns-inputvalues-outofrange') }
+    if (valueIn > network.maxMoney) return { rejection: rejection('bad-txns-inputvalues-outofrange') }
     if (valueIn < valueOut) {
       return { rejection: rejection('bad-txns-in-belowout', `value in (${formatAmount(valueIn, 8)}) < value out (${formatAmount(valueOut, 8)})`) }
     }
-    const nonstandard = checkInputs(tx, coins.map(({ script }) => script))
+    const nonstandard = checkInputs(tx, coins.map(({ script }) => script), network)
     if (nonstandard) return { rejection: nonstandard }
 
     const fee = valueIn - valueOut
-    const floor = RELAY_RATE * BigInt(tx.vsize)
+    const floor = network.relayRate * BigInt(tx.vsize)
     if (fee < floor) return { rejection: rejection('min relay fee not met', `${fee} < ${floor}`) }
     const entry: Entry = { tx, coins, fee, time: now, height: ledger.tip.height }
     const ancestors = this.ancestors(tx)
@@ -88,8 +88,8 @@ export class Mempool {
     }
     const replacement = this.#checkReplacement(entry, conflicts, ancestors)
     if ('reason' in replacement) return { rejection: replacement }
-    const script = verifyScripts(tx, coins, 'policy')
-    if (script !== undefined) return { rejection: rejection(scriptReason(tx, coins, script)) }
+    const script = verifyScripts(network, tx, coins, 'policy')
+    if (script !== undefined) return { rejection: rejection(scriptReason(network, tx, coins, script)) }
     return { entry, replaced: replacement }
   }
 
@@ -120,7 +120,7 @@ export class Mempool {
     const oldFees = [...replaced].reduce((total, old) => total + old.fee, 0n)
     if (fee < oldFees) return refuse(`, less fees than conflicting txs; ${formatAmount(fee, 8)} < ${formatAmount(oldFees, 8)}`)
     const extra = fee - oldFees
-    const least = RELAY_RATE * BigInt(tx.vsize)
+    const least = this.#ledger.network.relayRate * BigInt(tx.vsize)
     if (extra < least) return refuse(`, not enough additional fees to relay; ${formatAmount(extra, 8)} < ${formatAmount(least, 8)}`)
     return [...replaced]
   }
@@ -131,6 +131,10 @@ export class Mempool {
     const parent = this.entries.get(txid)?.tx.outs[Number(vout)]
     if (parent) return { ...parent, height: this.#ledger.tip.height + 1, coinbase: false }
     return this.#ledger.coins.get(key)
+  }
+
+  isReplaceable(entry: Entry): boolean {
+    return this.replacement === 'full' || (this.replacement === 'signalled' && this.signalsReplacement(entry))
   }
 
   signalsReplacement(entry: Entry): boolean {

@@ -3,8 +3,9 @@ import { addressOf, scriptOf, scriptType } from './address.ts'
 import type { BitcoinChain } from './chain.ts'
 import { btc, Literal } from './json.ts'
 import type { Block } from './ledger.ts'
+import type { UtxoNetwork } from './networks.ts'
 import type { Rejection } from './policy.ts'
-import { addressObject, blockObject, chainWork, DIFFICULTY, headerObject, mempoolEntry, scriptPubKey, txObject } from './shapes.ts'
+import { addressObject, blockObject, chainWork, DIFFICULTY, headerObject, isLocked, mempoolEntry, scriptPubKey, txObject } from './shapes.ts'
 import { outpoint, parseTx, type Tx } from './transaction.ts'
 
 export type Params = readonly unknown[]
@@ -18,17 +19,7 @@ const TRANSACTION_ERROR = -25
 const REJECTED = -26
 const ALREADY_IN_UTXO_SET = -27
 
-/** Core's default ceiling of what sendrawtransaction pays, 0.10 BTC/kvB. */
-const MAX_FEE_RATE = 10_000_000n
 const PACKAGE_MAX = 25
-/** Satoshi per virtual byte by confirmation target: this chain has no market to estimate from. */
-const FEE_TARGETS: readonly [target: number, rate: bigint][] = [
-  [2, 10n],
-  [6, 5n],
-  [12, 3n],
-  [24, 2n],
-]
-const FLOOR_RATE = 1n
 
 function hash(value: unknown, name: string): string {
   if (typeof value !== 'string') throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`)
@@ -50,18 +41,20 @@ function block(chain: BitcoinChain, value: unknown): Block {
   return found
 }
 
-function decode(value: unknown): Tx {
+function decode(network: UtxoNetwork, value: unknown): Tx {
   if (typeof value !== 'string') throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`)
   try {
     if (value.length === 0 || value.length % 2 || !/^[0-9a-fA-F]*$/.test(value)) throw new Error('not hex')
-    return parseTx(Buffer.from(value, 'hex'))
+    const tx = parseTx(Buffer.from(value, 'hex'))
+    if (!network.segwit && tx.raw.length !== tx.baseSize) throw new Error('an unknown form')
+    return tx
   } catch {
     throw new RpcError(DESERIALIZATION, 'TX decode failed. Make sure the tx has at least one input.')
   }
 }
 
-function feeRateCeiling(value: unknown): bigint {
-  if (value === undefined || value === null) return MAX_FEE_RATE
+function feeRateCeiling(network: UtxoNetwork, value: unknown): bigint {
+  if (value === undefined || value === null) return network.maxFeeRate
   const text = typeof value === 'number' ? value.toFixed(8) : String(value)
   if (!/^\d{1,8}(\.\d{1,8})?$/.test(text)) throw new RpcError(TYPE, 'Invalid amount')
   const [whole = '', fraction = ''] = text.split('.')
@@ -77,9 +70,9 @@ function sentence({ reason, details }: Rejection): string {
 }
 
 function sendRawTransaction(chain: BitcoinChain, [hex, maxFeeRate, maxBurn]: Params): unknown {
-  const tx = decode(hex)
-  const ceiling = feeRateCeiling(maxFeeRate)
-  const burnt = tx.outs.find(({ value, script }) => value > feeRateCeiling(maxBurn ?? 0) && scriptType(script) === 'nulldata')
+  const tx = decode(chain.network, hex)
+  const ceiling = feeRateCeiling(chain.network, maxFeeRate)
+  const burnt = tx.outs.find(({ value, script }) => value > feeRateCeiling(chain.network, maxBurn ?? 0) && scriptType(script) === 'nulldata')
   if (burnt) throw new RpcError(TRANSACTION_ERROR, 'Unspendable output exceeds maximum configured by user (maxburnamount)')
   if (tx.outs.some((_, vout) => chain.ledger.coins.has(outpoint(tx.txid, vout)))) {
     throw new RpcError(ALREADY_IN_UTXO_SET, 'Transaction outputs already in utxo set')
@@ -101,8 +94,8 @@ function testMempoolAccept(chain: BitcoinChain, [raw, maxFeeRate]: Params): unkn
   if (!Array.isArray(raw) || raw.length < 1 || raw.length > PACKAGE_MAX) {
     throw new RpcError(INVALID_PARAMETER, `Array must contain between 1 and ${PACKAGE_MAX} transactions.`)
   }
-  const ceiling = feeRateCeiling(maxFeeRate)
-  const txs = raw.map(decode)
+  const ceiling = feeRateCeiling(chain.network, maxFeeRate)
+  const txs = raw.map((each) => decode(chain.network, each))
   return chain.mempool.tentatively(() =>
     txs.map((tx) => {
       const ids = { txid: tx.txid, wtxid: tx.wtxid }
@@ -139,7 +132,7 @@ function getRawTransaction(chain: BitcoinChain, [id, verbose, blockHash]: Params
   const tx = waiting?.tx ?? holder!.txs[position]!
   if (verbosity <= 0) return tx.raw.toString('hex')
   const coins = waiting?.coins ?? holder!.spent[position - 1]
-  const { fee, ...object } = txObject(tx, verbosity >= 2 ? coins : undefined, true)
+  const { fee, ...object } = txObject(chain.network, tx, verbosity >= 2 ? coins : undefined, true)
   const active = holder && chain.ledger.isActive(holder)
   return {
     ...(within ? { in_active_chain: active } : {}),
@@ -152,6 +145,7 @@ function getRawTransaction(chain: BitcoinChain, [id, verbose, blockHash]: Params
           confirmations: active ? chain.ledger.tip.height - holder.height + 1 : 0,
           time: active ? holder.header.time : undefined,
           blocktime: active ? holder.header.time : undefined,
+          chainlock: chain.network.chainLocks ? isLocked(chain.ledger, holder) : undefined,
         }),
   }
 }
@@ -167,7 +161,7 @@ function getTxOut(chain: BitcoinChain, [id, n, includeMempool]: Params): unknown
     bestblock: tip.hash,
     confirmations: Math.max(0, tip.height - coin.height + 1),
     value: btc(coin.value),
-    scriptPubKey: scriptPubKey(coin.script),
+    scriptPubKey: scriptPubKey(coin.script, chain.network),
     coinbase: coin.coinbase,
   }
 }
@@ -182,10 +176,12 @@ function getTxSpendingPrevout(chain: BitcoinChain, [outputs]: Params): unknown {
   })
 }
 
-function estimateSmartFee(_: BitcoinChain, [target]: Params): unknown {
+/** Constants: there is no market to estimate from. Where a node would not know, -1, as Dogecoin's. */
+function estimateSmartFee({ network }: BitcoinChain, [target]: Params): unknown {
   const blocks = integer(target, 0)
   if (blocks < 1 || blocks > 1008) throw new RpcError(INVALID_PARAMETER, 'Invalid conf_target, must be between 1 and 1008')
-  const rate = FEE_TARGETS.find(([most]) => blocks <= most)?.[1] ?? FLOOR_RATE
+  const rate = network.fees.targets.find(([most]) => blocks <= most)?.[1] ?? network.fees.floor
+  if (rate < 0n) return { feerate: new Literal('-1'), blocks }
   return { feerate: btc(rate * 1000n), blocks: Math.max(2, blocks) }
 }
 
@@ -210,7 +206,7 @@ function getBlockchainInfo({ ledger }: BitcoinChain): unknown {
   }
 }
 
-function getMempoolInfo({ mempool }: BitcoinChain): unknown {
+function getMempoolInfo({ mempool, network }: BitcoinChain): unknown {
   const entries = [...mempool.entries.values()]
   return {
     loaded: true,
@@ -219,11 +215,11 @@ function getMempoolInfo({ mempool }: BitcoinChain): unknown {
     usage: entries.reduce((size, { tx }) => size + tx.raw.length + 1000, 0),
     total_fee: btc(entries.reduce((total, { fee }) => total + fee, 0n)),
     maxmempool: 300_000_000,
-    mempoolminfee: new Literal('0.00001000'),
-    minrelaytxfee: new Literal('0.00001000'),
-    incrementalrelayfee: new Literal('0.00001000'),
+    mempoolminfee: btc(network.relayRate * 1000n),
+    minrelaytxfee: btc(network.relayRate * 1000n),
+    incrementalrelayfee: btc(network.relayRate * 1000n),
     unbroadcastcount: 0,
-    fullrbf: mempool.fullRbf,
+    fullrbf: mempool.replacement === 'full',
   }
 }
 
@@ -234,16 +230,14 @@ function getRawMempool({ mempool }: BitcoinChain, [verbose, withSequence]: Param
   return withSequence === true ? { txids, mempool_sequence: mempool.sequence } : txids
 }
 
-function validateAddress(_: BitcoinChain, [address]: Params): unknown {
+function validateAddress({ network }: BitcoinChain, [address]: Params): unknown {
   if (typeof address !== 'string') throw new RpcError(TYPE, 'JSON value is not a string as expected')
-  const script = scriptOf(address)
+  const script = scriptOf(address, network)
   if (!Buffer.isBuffer(script)) return { isvalid: false, error_locations: [], error: script.error }
-  return addressObject(addressOf(script) ?? address, script)
+  return addressObject(network, addressOf(script, network) ?? address, script)
 }
 
 const NETWORK_INFO = {
-  version: 290000,
-  subversion: '/Satoshi:29.0.0/',
   protocolversion: 70016,
   localservices: '0000000000000409',
   localservicesnames: ['NETWORK', 'WITNESS', 'NETWORK_LIMITED'],
@@ -254,10 +248,12 @@ const NETWORK_INFO = {
   connections_in: 0,
   connections_out: 0,
   networks: [],
-  relayfee: new Literal('0.00001000'),
-  incrementalfee: new Literal('0.00001000'),
   localaddresses: [],
   warnings: [],
+}
+
+function relayFees({ relayRate }: UtxoNetwork): Record<string, unknown> {
+  return { relayfee: btc(relayRate * 1000n), incrementalfee: btc(relayRate * 1000n) }
 }
 
 function method(params: string, run: Method['run']): Method {
@@ -266,7 +262,7 @@ function method(params: string, run: Method['run']): Method {
 
 export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['getblockchaininfo', method('', getBlockchainInfo)],
-  ['getnetworkinfo', method('', () => NETWORK_INFO)],
+  ['getnetworkinfo', method('', ({ network }) => ({ version: network.version, subversion: network.subversion, ...NETWORK_INFO, ...relayFees(network) }))],
   ['getblockcount', method('', ({ ledger }) => ledger.tip.height)],
   ['getbestblockhash', method('', ({ ledger }) => ledger.tip.hash)],
   [
@@ -287,7 +283,7 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   [
     'getblock',
     method('blockhash verbosity', (chain, [id, verbose]) => {
-      const verbosity = integer(verbose, 1)
+      const verbosity = Math.min(integer(verbose, 1), chain.network.blockVerbosity)
       const found = block(chain, id)
       return verbosity <= 0 ? found.raw.toString('hex') : blockObject(chain.ledger, found, verbosity)
     }),
@@ -308,10 +304,11 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['testmempoolaccept', method('rawtxs maxfeerate', testMempoolAccept)],
   ['sendrawtransaction', method('hexstring maxfeerate maxburnamount', sendRawTransaction)],
   ['estimatesmartfee', method('conf_target estimate_mode', estimateSmartFee)],
+  ['estimatefee', method('', ({ network }) => btc(network.fees.floor * 1000n))],
   [
     'decoderawtransaction',
-    method('hexstring iswitness', (_, [hex]) => {
-      const { hex: _hex, ...object } = txObject(decode(hex))
+    method('hexstring iswitness', ({ network }, [hex]) => {
+      const { hex: _hex, ...object } = txObject(network, decode(network, hex))
       return object
     }),
   ],

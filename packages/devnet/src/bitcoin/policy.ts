@@ -1,5 +1,5 @@
 import { pushesOnly, scriptType, witnessProgram } from './address.ts'
-import { MAX_MONEY } from './ledger.ts'
+import { BTC, type UtxoNetwork } from './networks.ts'
 import { isCoinbase, outpoint, type Tx, type TxOut } from './transaction.ts'
 
 /** Why a transaction is not taken. `reason` and `details` in Core's words. */
@@ -12,21 +12,18 @@ export function rejection(reason: string, details?: string): Rejection {
 const WEIGHT_MAX = 400_000
 const SCRIPT_SIG_MAX = 1650
 const DATA_CARRIER_MAX = 83
-const SIZE_MIN = 65
-/** Satoshi per 1000 bytes. */
-const DUST_RATE = 3000n
 
 /** Consensus rules that need nothing but the transaction. */
-export function checkTransaction(tx: Tx): Rejection | undefined {
+export function checkTransaction(tx: Tx, network: UtxoNetwork): Rejection | undefined {
   if (tx.ins.length === 0) return rejection('bad-txns-vin-empty')
   if (tx.outs.length === 0) return rejection('bad-txns-vout-empty')
   if (tx.baseSize * 4 > 4_000_000) return rejection('bad-txns-oversize')
   let total = 0n
   for (const { value } of tx.outs) {
     if (value >= 1n << 63n) return rejection('bad-txns-vout-negative')
-    if (value > MAX_MONEY) return rejection('bad-txns-vout-toolarge')
+    if (value > network.maxMoney) return rejection('bad-txns-vout-toolarge')
     total += value
-    if (total > MAX_MONEY) return rejection('bad-txns-txouttotal-toolarge')
+    if (total > network.maxMoney) return rejection('bad-txns-txouttotal-toolarge')
   }
   if (new Set(tx.ins.map(({ txid, vout }) => outpoint(txid, vout))).size !== tx.ins.length) return rejection('bad-txns-inputs-duplicate')
   if (isCoinbase(tx)) {
@@ -37,8 +34,8 @@ export function checkTransaction(tx: Tx): Rejection | undefined {
 }
 
 /** What a node relays, stricter than what a block may hold. */
-export function checkStandard(tx: Tx): Rejection | undefined {
-  if (tx.version < 1 || tx.version > 3) return rejection('version')
+export function checkStandard(tx: Tx, network: UtxoNetwork): Rejection | undefined {
+  if (tx.version < 1 || tx.version > network.versionMax) return rejection('version')
   if (tx.weight > WEIGHT_MAX) return rejection('tx-size')
   for (const { script } of tx.ins) {
     if (script.length > SCRIPT_SIG_MAX) return rejection('scriptsig-size')
@@ -46,34 +43,35 @@ export function checkStandard(tx: Tx): Rejection | undefined {
   }
   let dataOutputs = 0
   for (const { script } of tx.outs) {
-    const type = scriptType(script)
+    const type = scriptType(script, network.segwit)
     if (type === 'nonstandard') return rejection('scriptpubkey')
     if (type === 'nulldata') {
       if (script.length > DATA_CARRIER_MAX) return rejection('scriptpubkey')
       dataOutputs += 1
     }
   }
-  if (tx.outs.some(isDust)) return rejection('dust')
+  if (tx.outs.some((output) => isDust(output, network))) return rejection('dust')
   if (dataOutputs > 1) return rejection('multi-op-return')
-  if (tx.baseSize < SIZE_MIN) return rejection('tx-size-small')
+  if (tx.baseSize < network.sizeMin) return rejection('tx-size-small')
   return undefined
 }
 
-export function dustLimit(script: Buffer): bigint {
+export function dustLimit(script: Buffer, network: UtxoNetwork = BTC): bigint {
   if (script[0] === 0x6a) return 0n
   const output = 8 + (script.length < 253 ? 1 : 3) + script.length
   const spend = witnessProgram(script) ? 32 + 4 + 1 + Math.floor(107 / 4) + 4 : 148
-  return (BigInt(output + spend) * DUST_RATE) / 1000n
+  const limit = BigInt(output + spend) * network.dustRate
+  return limit > network.dustFloor ? limit : network.dustFloor
 }
 
-export function isDust({ value, script }: TxOut): boolean {
-  return value < dustLimit(script)
+export function isDust({ value, script }: TxOut, network: UtxoNetwork): boolean {
+  return value < dustLimit(script, network)
 }
 
 /** Inputs must spend forms that every node relays. */
-export function checkInputs(tx: Tx, scripts: readonly Buffer[]): Rejection | undefined {
+export function checkInputs(tx: Tx, scripts: readonly Buffer[], network: UtxoNetwork): Rejection | undefined {
   for (const [index, script] of scripts.entries()) {
-    const type = scriptType(script)
+    const type = scriptType(script, network.segwit)
     if (type === 'nonstandard' || type === 'witness_unknown') return rejection('bad-txns-nonstandard-inputs')
     const { witness } = tx.ins[index]!
     if (witness.length === 0) continue

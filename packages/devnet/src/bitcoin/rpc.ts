@@ -44,13 +44,14 @@ function answer(chain: BitcoinChain, faults: Faults, request: RpcRequest): Answe
     if (typeof request !== 'object' || request === null) throw new RpcError(INVALID_REQUEST, 'Invalid Request object')
     if (typeof request.method !== 'string') throw new RpcError(INVALID_REQUEST, 'Method must be a string')
     const method = METHODS.get(request.method)
-    if (!method) throw new RpcError(METHOD_NOT_FOUND, 'Method not found')
+    const other = request.method.startsWith('estimate') && request.method !== chain.network.fees.method
+    if (!method || other) throw new RpcError(METHOD_NOT_FOUND, 'Method not found')
     if (request.method === 'sendrawtransaction' && faults.mode === 'reject') throw new RpcError(-26, 'mempool full')
     const result = method.run(chain, positional(request.params, method.params))
     return { code: 0, body: modern ? { jsonrpc: '2.0', result, id } : { result, error: null, id } }
   } catch (error) {
     if (error instanceof RpcError) return failure(id, error.code, error.message, modern)
-    console.error(`devnet: btc ${String(request?.method)}: ${(error as Error).stack}`)
+    console.error(`devnet: ${chain.network.code} ${String(request?.method)}: ${(error as Error).stack}`)
     return failure(id, INTERNAL, (error as Error).message, modern)
   }
 }

@@ -1,5 +1,7 @@
 import bitcore from 'bitcore-lib'
 import { isP2pkh, isP2sh, witnessProgram } from './address.ts'
+import { verifyCash } from './cash-script.ts'
+import type { UtxoNetwork } from './networks.ts'
 import type { Tx } from './transaction.ts'
 
 const { Script, Transaction } = bitcore
@@ -7,23 +9,29 @@ const { Interpreter } = Script
 
 export type Spent = { value: bigint; script: Buffer }
 
-const CONSENSUS = ['P2SH', 'DERSIG', 'NULLDUMMY', 'CHECKLOCKTIMEVERIFY', 'CHECKSEQUENCEVERIFY', 'WITNESS', 'TAPROOT']
+const CONSENSUS = ['P2SH', 'DERSIG', 'NULLDUMMY', 'CHECKLOCKTIMEVERIFY', 'CHECKSEQUENCEVERIFY']
+const SEGWIT = ['WITNESS', 'TAPROOT']
 /**
  * What nodes ask beyond consensus. Two flags of the library share one bit with flags of other coins,
  * and its CLEANSTACK counts the wrong stack: those stay off, and `templates` below holds the same
  * line for the script forms that occur.
  */
-const POLICY = ['STRICTENC', 'LOW_S', 'MINIMALDATA', 'MINIMALIF', 'NULLFAIL', 'WITNESS_PUBKEYTYPE']
+const POLICY = ['STRICTENC', 'LOW_S', 'MINIMALDATA', 'MINIMALIF', 'NULLFAIL']
+const SEGWIT_POLICY = ['WITNESS_PUBKEYTYPE']
 
 function flagsOf(names: string[]): number {
   return names.reduce((flags, name) => flags | Interpreter[`SCRIPT_VERIFY_${name}`]!, 0)
 }
 
-const CONSENSUS_FLAGS = flagsOf(CONSENSUS)
-const POLICY_FLAGS = flagsOf([...CONSENSUS, ...POLICY])
+const FLAGS = {
+  segwit: { consensus: flagsOf([...CONSENSUS, ...SEGWIT]), policy: flagsOf([...CONSENSUS, ...SEGWIT, ...POLICY, ...SEGWIT_POLICY]) },
+  plain: { consensus: flagsOf(CONSENSUS), policy: flagsOf([...CONSENSUS, ...POLICY]) },
+}
 
 /** Executes every input's script; the library's name of what failed, or undefined when all hold. */
-export function verifyScripts(tx: Tx, spent: readonly Spent[], rules: 'consensus' | 'policy'): string | undefined {
+export function verifyScripts(network: UtxoNetwork, tx: Tx, spent: readonly Spent[], rules: 'consensus' | 'policy'): string | undefined {
+  if (network.forkId) return verifyCash(tx, spent)
+  const flags = FLAGS[network.segwit ? 'segwit' : 'plain'][rules]
   const foreign = new Transaction(tx.raw.toString('hex'))
   for (const [index, input] of foreign.inputs.entries()) {
     input.output = new Transaction.Output({ satoshis: Number(spent[index]!.value), script: spent[index]!.script })
@@ -40,7 +48,7 @@ export function verifyScripts(tx: Tx, spent: readonly Spent[], rules: 'consensus
         Script.fromBuffer(script),
         foreign,
         index,
-        rules === 'policy' ? POLICY_FLAGS : CONSENSUS_FLAGS,
+        flags,
         // A copy: the interpreter uses the array it is given as its stack.
         [...input.witness],
         Number(value),
@@ -115,7 +123,7 @@ const REASONS: Record<string, string> = {
 }
 
 /** As Core does: what fails only under the stricter flags is called non-mandatory. */
-export function scriptReason(tx: Tx, spent: readonly Spent[], failure: string): string {
-  const mandatory = verifyScripts(tx, spent, 'consensus') !== undefined
+export function scriptReason(network: UtxoNetwork, tx: Tx, spent: readonly Spent[], failure: string): string {
+  const mandatory = verifyScripts(network, tx, spent, 'consensus') !== undefined
   return `${mandatory ? 'mandatory-script-verify-flag-failed' : 'non-mandatory-script-verify-flag'} (${REASONS[failure] ?? failure})`
 }

@@ -3,6 +3,7 @@ import { descriptorChecksum } from './descriptor.ts'
 import { btc, Literal } from './json.ts'
 import { sum, type Block, type Coin, type Ledger } from './ledger.ts'
 import type { Entry, Mempool } from './mempool.ts'
+import type { UtxoNetwork } from './networks.ts'
 import { isCoinbase, type Tx } from './transaction.ts'
 
 /** The objects of Core's answers. */
@@ -74,20 +75,20 @@ function pushed(item: Buffer, signatures: boolean): string {
   return item.toString('hex')
 }
 
-export function scriptPubKey(script: Buffer): Record<string, unknown> {
-  const address = addressOf(script)
+export function scriptPubKey(script: Buffer, network: UtxoNetwork): Record<string, unknown> {
+  const address = addressOf(script, network)
   const body = address === undefined ? `raw(${script.toString('hex')})` : `addr(${address})`
   return {
     asm: asm(script, false),
     desc: `${body}#${descriptorChecksum(body)}`,
     hex: script.toString('hex'),
     address,
-    type: scriptType(script),
+    type: scriptType(script, network.segwit),
   }
 }
 
 /** `coins` (what the inputs spend) gives the fee, and with `prevouts` also each input's own. */
-export function txObject(tx: Tx, coins?: readonly Coin[], prevouts = false): Record<string, unknown> {
+export function txObject(network: UtxoNetwork, tx: Tx, coins?: readonly Coin[], prevouts = false): Record<string, unknown> {
   const coinbase = isCoinbase(tx)
   return {
     txid: tx.txid,
@@ -102,17 +103,17 @@ export function txObject(tx: Tx, coins?: readonly Coin[], prevouts = false): Rec
         ? { coinbase: input.script.toString('hex') }
         : { txid: input.txid, vout: input.vout, scriptSig: { asm: asm(input.script, true), hex: input.script.toString('hex') } }),
       txinwitness: input.witness.length > 0 ? input.witness.map((item) => item.toString('hex')) : undefined,
-      prevout: prevouts && coins?.[index] ? prevout(coins[index]) : undefined,
+      prevout: prevouts && coins?.[index] ? prevout(network, coins[index]) : undefined,
       sequence: input.sequence,
     })),
-    vout: tx.outs.map(({ value, script }, n) => ({ value: btc(value), n, scriptPubKey: scriptPubKey(script) })),
+    vout: tx.outs.map(({ value, script }, n) => ({ value: btc(value), n, scriptPubKey: scriptPubKey(script, network) })),
     fee: coins && !coinbase ? btc(sum(coins) - sum(tx.outs)) : undefined,
     hex: tx.raw.toString('hex'),
   }
 }
 
-function prevout({ coinbase, height, value, script }: Coin): Record<string, unknown> {
-  return { generated: coinbase, height, value: btc(value), scriptPubKey: scriptPubKey(script) }
+function prevout(network: UtxoNetwork, { coinbase, height, value, script }: Coin): Record<string, unknown> {
+  return { generated: coinbase, height, value: btc(value), scriptPubKey: scriptPubKey(script, network) }
 }
 
 export function headerObject(ledger: Ledger, block: Block): Record<string, unknown> {
@@ -144,6 +145,11 @@ export function chainWork(height: number): string {
   return (BigInt(height + 1) * 2n).toString(16).padStart(64, '0')
 }
 
+/** Dash: the masternodes lock a block once another stands on it. */
+export function isLocked(ledger: Ledger, block: Block): boolean {
+  return ledger.isActive(block) && block.height < ledger.tip.height
+}
+
 export function blockObject(ledger: Ledger, block: Block, verbosity: number): Record<string, unknown> {
   const { nTx, previousblockhash, nextblockhash, ...header } = headerObject(ledger, block)
   return {
@@ -154,7 +160,8 @@ export function blockObject(ledger: Ledger, block: Block, verbosity: number): Re
     strippedsize: block.strippedSize,
     size: block.raw.length,
     weight: block.weight,
-    tx: block.txs.map((tx, index) => (verbosity === 1 ? tx.txid : txObject(tx, index === 0 ? undefined : block.spent[index - 1], verbosity >= 3))),
+    chainlock: ledger.network.chainLocks ? isLocked(ledger, block) : undefined,
+    tx: block.txs.map((tx, index) => (verbosity === 1 ? tx.txid : txObject(ledger.network, tx, index === 0 ? undefined : block.spent[index - 1], verbosity >= 3))),
   }
 }
 
@@ -176,13 +183,13 @@ export function mempoolEntry(mempool: Mempool, entry: Entry): Record<string, unk
     fees: { base: btc(entry.fee), modified: btc(entry.fee), ancestor: fees(ancestors), descendant: fees(descendants) },
     depends: [...new Set(entry.tx.ins.map(({ txid }) => txid))].filter((txid) => mempool.entries.has(txid)),
     spentby: mempool.children(entry.tx).map(({ tx }) => tx.txid),
-    'bip125-replaceable': mempool.fullRbf || mempool.signalsReplacement(entry),
+    'bip125-replaceable': mempool.isReplaceable(entry),
     unbroadcast: false,
   }
 }
 
-export function addressObject(address: string, script: Buffer): Record<string, unknown> {
-  const witness = witnessProgram(script)
+export function addressObject(network: UtxoNetwork, address: string, script: Buffer): Record<string, unknown> {
+  const witness = network.segwit ? witnessProgram(script) : undefined
   return {
     isvalid: true,
     address,

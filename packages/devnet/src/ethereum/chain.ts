@@ -9,7 +9,7 @@ import { Gate } from '../gate.ts'
 import { Journal, syncFolder } from '../journal.ts'
 import { Producer } from '../producer.ts'
 import { Anvil } from './anvil.ts'
-import { artefact, FAUCET_KEY, type EvmNetwork } from './networks.ts'
+import { artefact, deployedAddress, deployerKey, FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
 import type { Pending } from './policy.ts'
 
 /** A block as it is journalled: with these the engine makes the same block again, to the hash. */
@@ -21,7 +21,6 @@ type Block = { number: Hex; hash: Hex; parentHash: Hex; timestamp: Hex; transact
 
 const BUSY_MS = 1000
 const IDLE_MS = 15_000
-const QUIET_BLOCKS = 4
 /** Pending transactions that cannot be mined (fee below the base fee) must not drive blocks for ever. */
 const STALLED_BLOCKS = 30
 /**
@@ -33,6 +32,10 @@ const SNAPSHOT_EVERY = 64
 const SNAPSHOTS_KEPT = 4
 /** A snapshot holds only its newest state, so this many blocks are always replayed on top of one. */
 const REPLAY_MIN = 32
+/** The genesis phase: the first contract, coins for the deployers of the others, and those. */
+const GENESIS_BLOCKS = 2
+const GENESIS_SPACING_SECONDS = 12
+const DEPLOYER_COINS = 10n ** 18n
 
 export class EthereumChain {
   readonly network: EvmNetwork
@@ -60,7 +63,7 @@ export class EthereumChain {
       busyMs: BUSY_MS,
       idleMs: IDLE_MS,
       isBusy: () =>
-        this.#blocksSinceTransaction < QUIET_BLOCKS || (this.#pending.size > 0 && this.#blocksSinceTransaction < STALLED_BLOCKS),
+        this.#blocksSinceTransaction < network.quietBlocks || (this.#pending.size > 0 && this.#blocksSinceTransaction < STALLED_BLOCKS),
       produce: async () => void (await this.gate.write(() => this.#produce())),
     })
   }
@@ -72,7 +75,7 @@ export class EthereumChain {
     chain.#anvil = await chain.#engine(chain.#blocks)
     chain.#watch()
     if (chain.#blocks.length === 0) await chain.#genesis()
-    await chain.#checkTokens()
+    await chain.#deployMissing()
     chain.#producer.wake()
     return chain
   }
@@ -95,7 +98,7 @@ export class EthereumChain {
   /** After the engine took a transaction. */
   broadcast(hash: Hex, transaction: Pending): void {
     this.#pending.set(hash, transaction)
-    if (this.#blocksSinceTransaction >= QUIET_BLOCKS) this.#blocksSinceTransaction = 0
+    if (this.#blocksSinceTransaction >= this.network.quietBlocks) this.#blocksSinceTransaction = 0
     this.#producer.wake()
   }
 
@@ -131,7 +134,7 @@ export class EthereumChain {
    */
   async reorg(depth: number): Promise<BlockRecord> {
     await this.gate.write(async () => {
-      const deepest = this.head.height - this.network.tokens.length
+      const deepest = this.head.height - (this.network.tokens.length > 0 ? GENESIS_BLOCKS : 0)
       if (depth > deepest) throw new RequestError(`depth ${depth} would undo the genesis phase: at most ${deepest} blocks can be replaced`)
       const kept = this.#blocks.slice(0, this.#blocks.length - depth)
       const removed = this.#blocks[kept.length]!
@@ -151,6 +154,7 @@ export class EthereumChain {
       await this.#adopt(anvil)
       this.#blocksSinceTransaction = 0
     })
+    await this.#deployMissing()
     this.#producer.wake()
     return this.head
   }
@@ -208,42 +212,60 @@ export class EthereumChain {
     const hash = await this.#send(call)
     await this.#produce()
     const receipt = await this.#anvil.call<{ status: Hex } | null>('eth_getTransactionReceipt', hash)
-    if (receipt?.status !== '0x1') throw new Error('the funding transaction was not executed')
+    if (receipt?.status !== '0x1') throw new Error(`the funding transaction of ${this.network.code} was not executed`)
     this.#producer.wake()
     return hash
   }
 
-  async #send(call: { to?: Hex; value: bigint; data?: Hex }): Promise<Hex> {
-    const nonce = Number(await this.#anvil.call<Hex>('eth_getTransactionCount', this.#account.address, 'pending'))
-    const raw = await this.#account.signTransaction({
-      ...call,
-      type: 'eip1559',
-      chainId: this.network.chainId,
-      nonce,
-      gas: call.to === undefined ? 2_000_000n : 200_000n,
-      maxFeePerGas: 1_000_000_000_000n,
-      maxPriorityFeePerGas: 1_000_000_000n,
-    })
+  async #send(call: { to?: Hex; value: bigint; data?: Hex }, key: Hex = FAUCET_KEY): Promise<Hex> {
+    const account = privateKeyToAccount(key)
+    const nonce = Number(await this.#anvil.call<Hex>('eth_getTransactionCount', account.address, 'pending'))
+    const common = { ...call, chainId: this.network.chainId, nonce, gas: call.to === undefined ? 2_000_000n : 200_000n }
+    const raw = await account.signTransaction(
+      this.network.legacy
+        ? { ...common, type: 'legacy', gasPrice: BigInt(await this.#anvil.call<Hex>('eth_gasPrice')) }
+        : { ...common, type: 'eip1559', maxFeePerGas: key === FAUCET_KEY ? 1_000_000_000_000n : 100_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n },
+    )
     return this.#anvil.call<Hex>('eth_sendRawTransaction', raw)
   }
 
-  /** The contracts of the asset registry, one deployment per block from the faucet's nonce 0 on. */
+  /** The contracts of the asset registry, in the first blocks. */
   async #genesis(): Promise<void> {
     const blocks = [await blockRecord(this.#anvil, new Map())]
-    for (const token of this.network.tokens) {
-      const { abi, bytecode } = artefact(token.artefact)
-      await this.#send({ value: 0n, data: encodeDeployData({ abi, bytecode, args: [token.supply] }) })
-      blocks.push(await mineBlock(this.#anvil, blocks.at(-1)!.time + 12, this.#pending))
-    }
+    await this.#deploy(this.network.tokens, async () => {
+      blocks.push(await mineBlock(this.#anvil, blocks.at(-1)!.time + GENESIS_SPACING_SECONDS, this.#pending))
+    })
     this.#journal.append([{ blocks }])
     this.#remember({ blocks })
   }
 
-  async #checkTokens(): Promise<void> {
+  /** A token that joined the registry after this chain began, or that a reorganisation took away. */
+  async #deployMissing(): Promise<void> {
+    const missing: Token[] = []
     for (const token of this.network.tokens) {
-      const code = await this.#anvil.call<Hex>('eth_getCode', token.address, 'latest')
-      if (code === '0x') throw new Error(`${token.asset} is not at ${token.address}: this home was made by another genesis`)
+      if ((await this.#anvil.call<Hex>('eth_getCode', token.address, 'latest')) === '0x') missing.push(token)
     }
+    if (missing.length === 0) return
+    await this.gate.write(() => this.#deploy(missing, async () => void (await this.#produce())))
+    for (const token of missing) {
+      const code = await this.#anvil.call<Hex>('eth_getCode', token.address, 'latest')
+      if (code === '0x') throw new Error(`${token.asset} is not at ${token.address}: this home was made by another genesis, or the registry names another address`)
+    }
+  }
+
+  async #deploy(tokens: readonly Token[], mine: () => Promise<void>): Promise<void> {
+    if (tokens.length === 0) return
+    const keys = new Map(tokens.map((token) => [token, token.address === deployedAddress(FAUCET_KEY) ? FAUCET_KEY : deployerKey(token.asset)]))
+    const create = async (token: Token, key: Hex): Promise<void> => {
+      const { abi, bytecode } = artefact(token.artefact)
+      await this.#send({ value: 0n, data: encodeDeployData({ abi, bytecode, args: [token.supply, token.decimals, this.#account.address] }) }, key)
+    }
+    // The faucet's own contract comes first: its address follows from the faucet's first nonce.
+    for (const [token, key] of keys) if (key === FAUCET_KEY) await create(token, key)
+    for (const key of keys.values()) if (key !== FAUCET_KEY) await this.#send({ to: privateKeyToAccount(key).address, value: DEPLOYER_COINS })
+    await mine()
+    for (const [token, key] of keys) if (key !== FAUCET_KEY) await create(token, key)
+    await mine()
   }
 
   /** A fresh engine brought to the end of `blocks`, every hash on the way compared with the journal. */
@@ -253,6 +275,7 @@ export class EthereumChain {
       this.#slot = 1 - this.#slot
       const anvil = await Anvil.start(this.network, this.#home, `anvil-${this.#slot}`)
       try {
+        for (const { address, artefact: name } of this.network.predeploys) await anvil.call('anvil_setCode', address, artefact(name).runtime)
         if (!genesis) return anvil
         const own = await anvil.call<Block>('eth_getBlockByNumber', '0x0', false)
         if (own.hash !== genesis.hash) throw new Error(`the genesis block of ${this.network.code} is not the journal's`)

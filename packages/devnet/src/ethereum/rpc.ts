@@ -43,6 +43,9 @@ const METHODS = new Set([
   'web3_sha3',
 ])
 
+/** Came with the base fee. */
+const FEE_MARKET_METHODS = new Set(['eth_blobBaseFee', 'eth_feeHistory', 'eth_maxPriorityFeePerGas'])
+
 type RpcRequest = { id?: unknown; method?: unknown; params?: unknown }
 
 /** One HTTP body, single or batch → the text of the answer, or undefined when there is to be none. */
@@ -69,7 +72,7 @@ async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest)
   const id = request?.id ?? null
   const method = request?.method
   if (typeof method !== 'string') return failure(id, -32600, 'invalid request')
-  if (!METHODS.has(method)) return failure(id, -32601, `the method ${method} does not exist/is not available`)
+  if (!METHODS.has(method) || (chain.network.legacy && FEE_MARKET_METHODS.has(method))) return failure(id, -32601, `the method ${method} does not exist/is not available`)
   const params = Array.isArray(request.params) ? (request.params as unknown[]) : []
   if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, id, params)
   try {

@@ -1,0 +1,21 @@
+import type { Spent } from './script.ts'
+import type { Tx } from './transaction.ts'
+
+type Machine = typeof import('@bitauth/libauth')
+let machine: { library: Machine; vm: ReturnType<Machine['createVirtualMachineBCH']> } | undefined
+
+/** Loads the machine: thirty megabytes that only a process with this chain needs. */
+export async function loadCashMachine(): Promise<void> {
+  const library = await import('@bitauth/libauth')
+  machine ??= { library, vm: library.createVirtualMachineBCH(true) }
+}
+
+/** Executes every input in Bitcoin Cash's own virtual machine; what failed, or undefined when all hold. */
+export function verifyCash(tx: Tx, spent: readonly Spent[]): string | undefined {
+  if (!machine) throw new Error('the virtual machine of Bitcoin Cash is not loaded')
+  const transaction = machine.library.decodeTransaction(Uint8Array.from(tx.raw))
+  if (typeof transaction === 'string') return transaction
+  const sourceOutputs = spent.map(({ value, script }) => ({ valueSatoshis: value, lockingBytecode: Uint8Array.from(script) }))
+  const verdict = machine.vm.verify({ sourceOutputs, transaction })
+  return verdict === true ? undefined : verdict
+}
