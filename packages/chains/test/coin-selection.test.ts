@@ -90,6 +90,26 @@ test('required coins are among the inputs, once', () => {
   }), { numRuns: 300 })
 })
 
+test('a rest below dust goes to the fee', () => {
+  const due = feeAt(1, 2, 1000n)
+  const [must] = coins([50_000n + due + DUST - 1n]) as [utxo.Utxo]
+  // Required: the search for an exact match is left out.
+  assert.deepEqual(select([must], 50_000n, 1000n, [must]), { utxos: [must], fee: due + DUST - 1n, change: 0n, vsize: utxo.virtualSize(params, 1, [22]) })
+  const [richer] = coins([50_000n + due + DUST]) as [utxo.Utxo]
+  assert.deepEqual(select([richer], 50_000n, 1000n, [richer]), { utxos: [richer], fee: due, change: DUST, vsize: utxo.virtualSize(params, 1, [22, 22]) })
+})
+
+test('a required coin is not counted a second time', () => {
+  const [must, other] = coins([10_000n, 5000n]) as [utxo.Utxo, utxo.Utxo]
+  assert.deepEqual(select([must, other], 12_000n, 1000n, [must]).utxos, [must, other])
+  refuses(() => select([must, other], 16_000n, 1000n, [must]), 'INSUFFICIENT')
+})
+
+test('of coins of one value the choice does not hang on their order', () => {
+  const list = coins([7000n, 7000n, 7000n, 7000n])
+  assert.deepEqual(select(list.toReversed(), 3000n, 1000n), select(list, 3000n, 1000n))
+})
+
 test('an exact match leaves no change', () => {
   const fee = feeAt(2, 1, 1000n)
   const { utxos, change } = select([900_000n, 40_000n, 60_000n + fee, 77_777n], 100_000n, 1000n)
