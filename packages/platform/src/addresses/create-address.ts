@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
+import { startScan } from '../deposits/start.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, text } from '../http/schemas.ts'
@@ -15,6 +16,7 @@ export const createAddress = endpoint({
     const { asset, network } = findAsset(services, body.asset)
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     await services.keys.get(caller.workspaceId, network.curve)
+    await startScan(services, network)
     const row = await services.database.transaction(async (tx) => {
       // Addresses of a sub-account are numbered one after the other.
       await tx.query('select 1 from sub_accounts where id = $1 for update', [caller.subAccountId])

@@ -1,5 +1,6 @@
 import { addressAt, CHANGE_INDEX, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
+import { startScan } from '../deposits/start.ts'
 import type { Services } from '../services.ts'
 
 export type AddressKind = 'omnibus' | 'deposit' | 'change' | 'tank'
@@ -10,6 +11,8 @@ export interface Owner { workspaceId: string; subAccountId: string | null; subAc
 /** Derives an address from the certified workspace key and stores it; the same call answers the same address. */
 export async function ensureAddress(services: Services, tx: Queryable, network: Network, owner: Owner, index: number, kind: AddressKind): Promise<string> {
   const key = await services.keys.get(owner.workspaceId, network.curve)
+  // Before the address exists: what is paid to it must stand in a block that will be scanned.
+  await startScan(services, network)
   const address = addressAt(network, key, pathOf(network, owner.subAccountIndex, index))
   await tx.query(
     `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, $5, $6)

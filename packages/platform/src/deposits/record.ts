@@ -23,8 +23,16 @@ export async function findDeposits(services: Services, network: Network, block: 
     `select c.hash, t.kind from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.hash = any($2)`,
     [network.code, hits.map(({ transfer }) => transfer.txid)])
   const kinds = new Map(own.map(({ hash, kind }) => [hash, kind]))
+  const senders = [...new Set(hits.flatMap(({ transfer }) => (transfer.sender !== null && !kinds.has(transfer.txid) ? [transfer.sender] : [])))]
+  const ownSenders = new Set((senders.length === 0 ? [] : await services.database.query<{ address: string }>(
+    `select address from chain_addresses where network = $1 and address = any($2) and kind in ('tank', 'deposit')`, [network.code, senders])).map((row) => row.address))
   const found = hits.filter(({ transfer, owner }) => {
     const kind = kinds.get(transfer.txid)
+    if (kind === undefined && transfer.sender !== null && ownSenders.has(transfer.sender)) {
+      // Only the platform moves coins from there. A database that does not know it is older than the chain.
+      services.log.error({ network: network.code, txid: transfer.txid, sender: transfer.sender }, 'a transaction of our own is unknown here and is not credited; was an old backup restored?')
+      return false
+    }
     return kind !== 'FUEL' && kind !== 'SWEEP' && !(owner.kind === 'change' && kind !== undefined)
   })
   const real: typeof found = []

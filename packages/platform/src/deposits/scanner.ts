@@ -13,24 +13,27 @@ const BLOCKS_PER_RUN = 50
 /** Blocks remembered per network; a reorganisation deeper than this stops the scanner with an error. */
 const BLOCKS_KEPT = 2000
 
-interface Scan { height: string | null; lease_token: string }
+interface Scan { height: string; lease_token: string }
 
 /** Follows one network block by block: finds deposits, credits them at depth, walks back over reorganisations. */
-export function scanLoop(services: Services, connected: Connected): Loop {
+export function scanLoop(services: Services, connected: Connected, startedNetworks: () => Promise<Set<string>>): Loop {
   const { network } = connected
+  let started = false
   let probed = false
   return {
     name: `scan ${network.code}`,
     everyMs: services.settings.pollMs,
     async run() {
+      // Until an address of ours exists on it the network is left alone: a local chain starts on first use.
+      started ||= (await startedNetworks()).has(network.code)
+      if (!started) return false
       if (!probed) {
         await connected.client.probe()
         probed = true
       }
-      await services.database.query('insert into network_scans (network) values ($1) on conflict do nothing', [network.code])
       const scan = await services.database.one<Scan>(
         `update network_scans set lease_until = now() + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
-         where network = $1 and (lease_until is null or lease_until < now()) returning height::text, lease_token`, [network.code, SCAN_LEASE_MS])
+         where network = $1 and height is not null and (lease_until is null or lease_until < now()) returning height::text, lease_token`, [network.code, SCAN_LEASE_MS])
       if (!scan) return false
       try {
         return await scanOnce(services, connected, scan)
@@ -45,16 +48,6 @@ async function scanOnce(services: Services, connected: Connected, scan: Scan): P
   const { network, client } = connected
   const tip = await client.tip()
   const final = tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1
-  if (scan.height === null) {
-    // A new installation has no addresses yet: what came before cannot concern it.
-    const start = await client.block(tip.height)
-    if (!start) return true
-    await services.database.transaction(async (tx) => {
-      await rememberBlock(tx, network, start)
-      await move(tx, network, scan, start.height, tip.height, final)
-    })
-    return false
-  }
   let height = Number(scan.height)
   let moved = false
   const last = await services.database.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, height])

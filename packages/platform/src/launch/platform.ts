@@ -6,6 +6,7 @@ import { startEmbeddedPostgres } from '../database/embedded.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabase, type Database } from '../database/pool.ts'
 import { scanLoop } from '../deposits/scanner.ts'
+import { startedNetworksShared } from '../deposits/start.ts'
 import { requeueFailedSweeps } from '../deposits/sweeps.ts'
 import { systemEnvironment } from '../environment.ts'
 import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
@@ -102,9 +103,10 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
 }
 
 function workLoops(services: Services): Loop[] {
+  const startedNetworks = startedNetworksShared(services)
   return [
     transactionLoop(services),
-    ...services.networks.all().map((connected) => scanLoop(services, connected)),
+    ...services.networks.all().map((connected) => scanLoop(services, connected, startedNetworks)),
     fillTanksLoop(services),
     housekeepingLoop(services),
     { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueFailedSweeps).then(() => false) },

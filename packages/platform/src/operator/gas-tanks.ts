@@ -5,6 +5,7 @@ import { gasTanksOf } from '../gas-tanks/list-tanks.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import type { Services } from '../services.ts'
 import { planFields } from '../transactions/steps/evm-plan.ts'
+import { l1FeeOf } from '../transactions/steps/l1-fee.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /** A local tank that is getting its first fill is waited for. */
@@ -53,7 +54,9 @@ export const drainTank: Command = async (services, input) => {
     const tank = await tx.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
     if (!tank) throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
     const gas = await client.gasLimit({ asset: native, from: tank.address, to: to.address, amount: 0n })
-    const fee = gas * price
+    const priced = { ...rates.high, maxFeePerGas: price, maxPriorityFeePerGas: price }
+    const l1Fee = await l1FeeOf(services, network, native, { to: to.address, amount: 10n ** BigInt(native.decimals), gas, fee: priced })
+    const fee = gas * price + l1Fee
     const balance = await lockedBalance(tx, { workspace: workspaceId, asset: native.asset_name, kind: 'tank' })
     if (balance <= fee) throw new OperatorError(`the tank holds ${formatAmount(balance, native.decimals)} ${native.asset_name}, not more than the network fee of ${formatAmount(fee, native.decimals)}`)
     const amount = balance - fee
@@ -64,7 +67,7 @@ export const drainTank: Command = async (services, input) => {
       `insert into transactions (id, kind, workspace_id, asset, network, amount, fee, fee_asset, source_type, source_id, destination_type, destination_id, state, status, plan, next_run_at)
        values ($1, 'DRAIN', $2, $3, $4, $5, $6, $3, 'GAS_TANK', $7, 'EXTERNAL', $8, 'QUEUED', 'pending', $9, now())`,
       [id, workspaceId, native.asset_name, network.code, amount.toString(), fee.toString(), tank.address, to.address, JSON.stringify({
-        order: String(input['order']), reserved_fee: fee.toString(), ...planFields({ gas, fee: { maxFeePerGas: price, maxPriorityFeePerGas: price }, need: fee }),
+        order: String(input['order']), reserved_fee: fee.toString(), ...planFields({ gas, fee: priced, l1Fee, need: fee }),
       })])
     return { id, amount: formatAmount(amount, native.decimals), fee: formatAmount(fee, native.decimals), asset: native.asset_name, to: to.address }
   })

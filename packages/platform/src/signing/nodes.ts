@@ -27,10 +27,13 @@ export class NodeRefused extends Error {
 /** A node could not be reached, was too slow, or has no partner. */
 export class NodeUnavailable extends Error {
   readonly node: number
-  constructor(node: number, message: string) {
+  /** The node's own error code; null where it did not answer. */
+  readonly code: string | null
+  constructor(node: number, message: string, code: string | null = null) {
     super(`signer ${node}: ${message}`)
     this.name = 'NodeUnavailable'
     this.node = node
+    this.code = code
   }
 }
 
@@ -95,7 +98,7 @@ export class SignerNodes {
     } catch {
       throw new NodeUnavailable(node, `status ${status} without JSON`)
     }
-    if (status >= 500) throw new NodeUnavailable(node, String(answer['message'] ?? answer['error'] ?? status))
+    if (status >= 500) throw new NodeUnavailable(node, String(answer['message'] ?? answer['error'] ?? status), String(answer['error'] ?? status))
     if (status >= 400) throw new NodeRefused(node, status, answer)
     return answer as T
   }

@@ -70,7 +70,7 @@ export async function signOrder(services: Services, order: SignOrder): Promise<S
       } else if (error instanceof NodeUnavailable) {
         unavailable = error.message
         failedPairs.add(name)
-        penalise(services, /partner|peer/i.test(error.message) ? second : first)
+        penalise(services, error.code === null ? first : second)
       } else throw error
     }
   }

@@ -3,12 +3,18 @@ import { ensureChange } from '../addresses/derive.ts'
 import type { Caller } from '../http/endpoint.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../services.ts'
+import { l1FeeOf } from './steps/l1-fee.ts'
 
 /** Gas of a token transfer where the chain cannot be asked. */
 const TOKEN_GAS = 65_000n
 const NATIVE_GAS = 21_000n
 /** sat/kvB where no estimate has ever been read. */
 const FALLBACK_RATE = 20_000n
+/** Where a network's floor is higher, twice its floor. */
+const fallbackRate = (network: Network): bigint => {
+  const floor = BigInt(network.utxo?.min_fee_rate ?? 1) * 2000n
+  return floor > FALLBACK_RATE ? floor : FALLBACK_RATE
+}
 
 export type FeeLevel = 'low' | 'medium' | 'high'
 export const DEFAULT_LEVEL: FeeLevel = 'medium'
@@ -38,7 +44,7 @@ export interface Estimate { /** Smallest native unit. */ fee: bigint; /** What t
 export async function estimateFee(services: Services, caller: Caller, walletId: string, o: { asset: Asset; network: Network; amount: bigint; to: string; feeRate: string | null; level: FeeLevel | null }): Promise<Estimate> {
   const { network } = o
   if (network.family === 'utxo') {
-    const rate = await utxoRate(services, network, o.feeRate, o.level).catch(() => FALLBACK_RATE)
+    const rate = await utxoRate(services, network, o.feeRate, o.level).catch(() => fallbackRate(network))
     const coins = await spendableCoins(services.database, walletId, network, caller.subAccountIndex)
     const changeAddress = await ensureChange(services, services.database, network, { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
     try {
@@ -56,7 +62,8 @@ export async function estimateFee(services: Services, caller: Caller, walletId: 
   const price = o.feeRate !== null
     ? feeRateInteger(network, o.feeRate)
     : await services.networks.evmFeeRates(network.code).then((rates) => (rates[o.level ?? DEFAULT_LEVEL].maxFeePerGas + rates[o.level ?? DEFAULT_LEVEL].maxPriorityFeePerGas) / 2n, () => 0n)
-  return { fee: gas * price, reserve: 0n }
+  const l1Fee = await l1FeeOf(services, network, o.asset, { to: o.to, amount: o.amount, gas, fee: { maxFeePerGas: price, maxPriorityFeePerGas: price } }).catch(() => 0n)
+  return { fee: gas * price + l1Fee, reserve: 0n }
 }
 
 export { CHANGE_INDEX }

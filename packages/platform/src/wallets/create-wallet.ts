@@ -5,6 +5,7 @@ import { ApiError } from '../errors.ts'
 import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName } from '../http/schemas.ts'
+import { startScan } from '../deposits/start.ts'
 import { creditWaitingDeposits } from '../deposits/waiting.ts'
 import { presentWallet, walletShape, type WalletRow } from './present.ts'
 
@@ -17,6 +18,7 @@ const definition = (path: string) => endpoint({
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     // Asked for before the transaction: the nodes may need seconds to make a key.
     await services.keys.get(caller.workspaceId, network.curve)
+    await startScan(services, network)
     const row = await services.database.transaction(async (tx) => {
       const created = await tx.one<WalletRow>(
         `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) on conflict do nothing

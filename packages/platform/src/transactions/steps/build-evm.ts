@@ -29,7 +29,7 @@ export async function buildEvm(services: Services, row: TransactionRow, network:
     return services.database.transaction((tx) => startFailing(services, tx, row, `the chain would refuse this transfer: ${planned.reverts}`))
   }
   const { plan } = planned
-  const worst = plan.gas * plan.fee.maxFeePerGas
+  const worst = plan.gas * plan.fee.maxFeePerGas + plan.l1Fee
   if (worst > BigInt(network.fee_cap)) {
     const native = services.registry.asset(network.native_asset) as Asset
     return services.database.transaction((tx) => startFailing(services, tx, row, `a network fee of up to ${formatAmount(worst, native.decimals)} ${native.asset_name} exceeds the cap of ${formatAmount(BigInt(network.fee_cap), native.decimals)}`))
@@ -40,7 +40,7 @@ export async function buildEvm(services: Services, row: TransactionRow, network:
     if ('empty' in fuel && await isFilling(tx, row.workspace_id, network.code)) return advance(tx, row, { last_error: 'waits for the first fill of the gas tank', run_in_ms: TANK_FILL_RETRY_MS })
     if ('empty' in fuel) return startFailing(services, tx, row, fuel.empty)
     await advance(tx, row, {
-      state: 'FUELING', fee: plan.gas * plan.fee.maxFeePerGas, last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null,
+      state: 'FUELING', fee: worst, last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null,
       plan: { ...planFields(plan), fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() },
     })
   })

@@ -14,14 +14,16 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
     `select id, hash, signed, fee_max::text, fee::text, succeeded, state, account from chain_transactions where transaction_id = $1 and state in ('SIGNED', 'INCLUDED') order by attempt desc limit 1`, [row.id])
   if (!chain) throw new Error('CONFIRMING without signed bytes')
   const { network, client } = services.networks.get(row.network)
-  const [status, tip] = [await client.status(chain.hash), await client.tip()]
+  const asset = services.registry.asset(row.asset)
+  const expected = asset?.type === 'token' && row.source_id && row.destination_id ? { asset, from: row.source_id, to: row.destination_id } : undefined
+  const [status, tip] = [await client.status(chain.hash, expected), await client.tip()]
   if (status.state !== 'included') {
     if (chain.state === 'INCLUDED') await services.database.query(`update chain_transactions set state = 'SIGNED', block_height = null, block_hash = null where id = $1`, [chain.id])
     if (status.state === 'absent' || row.attempts % REBROADCAST_ATTEMPTS === 0) return advance(services.database, row, { state: 'BROADCASTING', confirmations: 0, run_in_ms: 0 })
     return advance(services.database, row, { confirmations: 0, run_in_ms: null })
   }
   const confirmations = Math.max(1, tip.height - status.height + 1)
-  const final = network.confirmations === null ? tip.finalHeight !== null && status.height <= tip.finalHeight : confirmations >= network.confirmations
+  const final = tip.finalHeight === null ? network.confirmations !== null && confirmations >= network.confirmations : status.height <= tip.finalHeight
   const fee = status.fee ?? BigInt(chain.fee_max)
   await services.database.transaction(async (tx) => {
     await tx.query(

@@ -4,23 +4,24 @@ import { lockedBalance, post } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
 import { DEFAULT_LEVEL, feeRateInteger, type FeeLevel } from '../estimate.ts'
 import type { TransactionRow } from '../present.ts'
+import { l1FeeOf } from './l1-fee.ts'
 
 /** Gas and price of one transaction, decided once and kept with it. All in wei or gas. */
-export interface GasPlan { gas: bigint; fee: evmBuild.EvmFee; need: bigint }
+export interface GasPlan { gas: bigint; fee: evmBuild.EvmFee; /** Roll-ups: what publishing the transaction below may cost. */ l1Fee: bigint; need: bigint }
 
 /** How often a transfer that would revert is looked at again before it fails. */
 export const REVERT_ATTEMPTS_MAX = 8
 
 export function planOf(row: TransactionRow): GasPlan | null {
-  const { gas, max_fee_per_gas: max, max_priority_fee_per_gas: tip, need, legacy } = row.plan
+  const { gas, max_fee_per_gas: max, max_priority_fee_per_gas: tip, need, legacy, l1_fee: l1Fee } = row.plan
   if (gas === undefined || max === undefined || tip === undefined || need === undefined) return null
-  return { gas: BigInt(gas), fee: { maxFeePerGas: BigInt(max), maxPriorityFeePerGas: BigInt(tip), legacy: legacy === '1' }, need: BigInt(need) }
+  return { gas: BigInt(gas), fee: { maxFeePerGas: BigInt(max), maxPriorityFeePerGas: BigInt(tip), legacy: legacy === '1' }, l1Fee: BigInt(l1Fee ?? '0'), need: BigInt(need) }
 }
 
 export function planFields(plan: GasPlan): Record<string, string> {
   return {
     gas: plan.gas.toString(), max_fee_per_gas: plan.fee.maxFeePerGas.toString(), max_priority_fee_per_gas: plan.fee.maxPriorityFeePerGas.toString(),
-    need: plan.need.toString(), legacy: plan.fee.legacy ? '1' : '0',
+    l1_fee: plan.l1Fee.toString(), need: plan.need.toString(), legacy: plan.fee.legacy ? '1' : '0',
   }
 }
 
@@ -53,7 +54,8 @@ export async function planGas(services: Services, row: TransactionRow, network: 
     if (error instanceof RpcRefused) return { reverts: error.message }
     throw error
   }
-  return { plan: { gas, fee, need: evmBuild.fuelFor(gas, fee.maxFeePerGas) } }
+  const l1Fee = await l1FeeOf(services, network, asset, { to: row.destination_id as string, amount, gas, fee })
+  return { plan: { gas, fee, l1Fee, need: evmBuild.fuelFor(gas, fee.maxFeePerGas, l1Fee) } }
 }
 
 /** Takes what is missing at the source address from the gas tank. Answers the reason where the tank holds too little. */
@@ -65,7 +67,8 @@ export async function reserveFuel(services: Services, tx: Queryable, row: Transa
   const floatTaken = float < plan.need ? (float > 0n ? float : 0n) : plan.need
   const fuel = plan.need - floatTaken
   if (fuel > 0n) {
-    const cost = evmBuild.NATIVE_GAS * plan.fee.maxFeePerGas
+    // The fuel is a transaction too, no longer than the one that it is for.
+    const cost = evmBuild.NATIVE_GAS * plan.fee.maxFeePerGas + plan.l1Fee
     const tank = await tx.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [row.workspace_id, network.code])
     const held = tank ? await lockedBalance(tx, { ...scope, kind: 'tank' }) : 0n
     if (!tank || held < fuel + cost) {
@@ -80,7 +83,7 @@ export async function reserveFuel(services: Services, tx: Queryable, row: Transa
        values ($1, 'FUEL', $2, $3, $4, $5, $6, $7, $8, $5, 'GAS_TANK', $9, $10, $11, 'QUEUED', 'pending', $12, now())`,
       [fuelId, row.workspace_id, row.sub_account_id, row.id, native.asset_name, network.code, fuel.toString(), cost.toString(), tank.address,
         'OMNIBUS', row.source_id, JSON.stringify({
-          ...planFields({ gas: evmBuild.NATIVE_GAS, fee: plan.fee, need: cost }), for_gas: plan.gas.toString(), for_max_fee_per_gas: plan.fee.maxFeePerGas.toString(),
+          ...planFields({ gas: evmBuild.NATIVE_GAS, fee: plan.fee, l1Fee: plan.l1Fee, need: cost }), for_gas: plan.gas.toString(), for_max_fee_per_gas: plan.fee.maxFeePerGas.toString(), for_l1_fee: plan.l1Fee.toString(),
         })])
     await post(tx, 'float-reserve', row.id, [{ ...scope, kind: 'float', address: row.source_id, amount: -floatTaken }, { ...scope, kind: 'float_reserved', address: row.source_id, amount: floatTaken }])
     return { fuelId, floatTaken }

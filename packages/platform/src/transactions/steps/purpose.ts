@@ -21,7 +21,7 @@ export async function purposeOf(services: Services, row: TransactionRow): Promis
     case 'FUEL': {
       const parent = await services.database.one<TransactionRow>('select * from transactions where id = $1', [row.parent_id])
       if (!parent) throw new Error('fuel without the transfer it is for')
-      return { kind: 'fuel', for: await purposeOf(services, parent), gas: String(row.plan['for_gas']), max_fee_per_gas: String(row.plan['for_max_fee_per_gas']), l1_fee: '0' }
+      return { kind: 'fuel', for: await purposeOf(services, parent), gas: String(row.plan['for_gas']), max_fee_per_gas: String(row.plan['for_max_fee_per_gas']), l1_fee: String(row.plan['for_l1_fee'] ?? '0') }
     }
     case 'DRAIN':
       return { kind: 'drain', order: String(row.plan['order']) }

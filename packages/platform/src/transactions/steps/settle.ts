@@ -21,7 +21,8 @@ export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): P
 export async function settleFuel(tx: Queryable, row: TransactionRow, chain: ChainRow, fee: bigint, succeeded: boolean): Promise<void> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const fuel = BigInt(row.amount)
-  const reserved = fuel + BigInt(chain.fee_max)
+  // With the fee of the chain below, which the transaction itself does not name.
+  const reserved = fuel + BigInt(row.plan['need'] ?? chain.fee_max)
   const moved = succeeded ? fuel : 0n
   const done = await post(tx, 'fuel', row.id, [
     { ...scope, kind: 'tank_reserved', amount: -reserved },
