@@ -1,4 +1,4 @@
-import { ChainError } from './types.ts'
+import { ChainError, type Asset } from './types.ts'
 
 /** Where an RPC endpoint is and how to authenticate to it. */
 export interface RpcEndpoint { url: string; username?: string; password?: string; headers?: Record<string, string> }
@@ -110,6 +110,9 @@ export type TransactionStatus =
 /** An error of a broadcast says nothing about the transaction's fate: only `accepted` is knowledge. */
 export type BroadcastResult = { kind: 'accepted' } | { kind: 'rejected'; reason: string } | { kind: 'unknown'; reason: string }
 
+/** What an included token transfer must have left in its logs: a receipt's status says only that nothing reverted. */
+export interface ExpectedTransfer { asset: Asset; from: string; to: string }
+
 /** What every network's client can do. */
 export interface ChainClient {
   /** Checks that the endpoint serves the network it should. Throws ChainError `WRONG_NETWORK`. */
@@ -117,6 +120,7 @@ export interface ChainClient {
   tip(): Promise<ChainTip>
   /** Null where no block has that height (yet). */
   block(height: number): Promise<ChainBlock | null>
-  status(hash: string): Promise<TransactionStatus>
+  /** @param expected tokens: `succeeded` is false where the transfer is not in the transaction's logs */
+  status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus>
   broadcast(raw: string): Promise<BroadcastResult>
 }

@@ -1,5 +1,5 @@
-import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
-import { ChainError, type Asset, type Network } from '../types.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
 import { NATIVE_GAS, transferData, type EvmFee } from './build.ts'
 
@@ -12,10 +12,18 @@ const HISTORY_BLOCKS = 10
 /** Head-room over estimateGas for tokens whose cost depends on state that may change. */
 const GAS_HEADROOM_PERCENT = 130n
 const TIP_FLOOR_WEI = 1n
+/** getL1Fee(bytes) of the GasPriceOracle (OP Stack). */
+const GET_L1_FEE = '0x49948e0e'
+/** The price of the chain below may rise until the transaction is published; what is left over stays booked. */
+const L1_HEADROOM_PERCENT = 150n
+const METHOD_NOT_FOUND = -32601
+const EXECUTION_REVERTED = 3
 
 interface RpcBlock { number: string; hash: string; parentHash: string; transactions: { hash: string; from: string; to: string | null; value: string }[] }
-interface RpcReceipt { status: string; gasUsed: string; effectiveGasPrice: string; blockNumber: string; blockHash: string; l1Fee?: string }
+interface RpcReceipt { status: string; gasUsed: string; effectiveGasPrice: string; blockNumber: string; blockHash: string; l1Fee?: string | null; logs?: RpcLog[] }
 interface RpcLog { address: string; topics: string[]; data: string; logIndex: string; transactionHash: string; blockHash: string; removed?: boolean }
+
+interface FeeHistory { baseFeePerGas?: string[]; reward?: string[][] }
 
 /** maxFeePerGas and tip by level, in wei per gas. */
 export type EvmFeeRates = Record<'low' | 'medium' | 'high', EvmFee>
@@ -60,18 +68,18 @@ export class EvmClient implements ChainClient {
         if (!asset || log.removed || log.blockHash !== block.hash || log.topics.length !== 3 || log.data.length !== 66) continue
         const amount = BigInt(log.data)
         if (amount === 0n) continue
-        const word = (at: number) => canonical(`0x${(log.topics[at] as string).slice(26)}`)
-        transfers.push({ txid: log.transactionHash, position: Number(log.logIndex), asset: asset.asset_name, address: word(2), amount, sender: word(1), coinbase: false })
+        const party = (at: number) => canonical(`0x${(log.topics[at] as string).slice(26)}`)
+        transfers.push({ txid: log.transactionHash, position: Number(log.logIndex), asset: asset.asset_name, address: party(2), amount, sender: party(1), coinbase: false })
       }
     }
     return { height, hash: block.hash, parent: block.parentHash, txids: block.transactions.map((each) => each.hash), transfers }
   }
 
-  async status(hash: string): Promise<TransactionStatus> {
+  async status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus> {
     const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [hash])
     if (receipt) {
       const fee = BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice) + BigInt(receipt.l1Fee ?? '0x0')
-      return { state: 'included', height: Number(receipt.blockNumber), blockHash: receipt.blockHash, succeeded: receipt.status === '0x1', fee }
+      return { state: 'included', height: Number(receipt.blockNumber), blockHash: receipt.blockHash, succeeded: receipt.status === '0x1' && (expected === undefined || hasTransfer(receipt.logs ?? [], expected)), fee }
     }
     return { state: (await this.#call<unknown>('eth_getTransactionByHash', [hash])) ? 'mempool' : 'absent' }
   }
@@ -109,12 +117,14 @@ export class EvmClient implements ChainClient {
       ? { from: o.from, to: o.asset.contract_address, data: transferData(o.to, o.amount) }
       : { from: o.from, to: o.to, value: `0x${o.amount.toString(16)}` }
     const gas = BigInt(await this.#call<string>('eth_estimateGas', [request]))
+    // Some tokens say false where others revert; those that answer nothing at all are asked no more.
+    if (token && /^0x0{64}$/.test(await this.#call<string>('eth_call', [request, 'latest']))) throw new RpcRefused(EXECUTION_REVERTED, `${o.asset.asset_name} refuses this transfer`)
     return gas === NATIVE_GAS ? gas : (gas * GAS_HEADROOM_PERCENT) / 100n
   }
 
   /** eth_feeHistory percentiles 25, 50, 75; max = 2 × base fee + tip. Legacy gas price where there is no base fee. */
   async feeRates(): Promise<EvmFeeRates> {
-    const history = await this.#call<{ baseFeePerGas?: string[]; reward?: string[][] }>('eth_feeHistory', [`0x${HISTORY_BLOCKS.toString(16)}`, 'latest', Object.values(PERCENTILES)])
+    const history = this.network.legacy_gas_price ? {} : await this.#feeHistory()
     const base = history.baseFeePerGas?.at(-1)
     if (base === undefined) {
       const maxFeePerGas = BigInt(await this.#call<string>('eth_gasPrice', []))
@@ -131,7 +141,38 @@ export class EvmClient implements ChainClient {
     return { low: level(0), medium: level(1), high: level(2) }
   }
 
+  async #feeHistory(): Promise<FeeHistory> {
+    try {
+      return await this.#call<FeeHistory>('eth_feeHistory', [`0x${HISTORY_BLOCKS.toString(16)}`, 'latest', Object.values(PERCENTILES)])
+    } catch (error) {
+      // Nodes from before the base fee do not know the method.
+      if (error instanceof RpcRefused && error.rpcCode === METHOD_NOT_FOUND) return {}
+      throw error
+    }
+  }
+
+  /** What a roll-up charges beside gas for publishing a transaction, with head-room, in wei; 0 elsewhere. */
+  async l1Fee(unsigned: UnsignedTransaction): Promise<bigint> {
+    const oracle = this.network.l1_fee_oracle
+    if (oracle === undefined) return 0n
+    const length = unsigned.bytes.length / 2
+    const data = `${GET_L1_FEE}${word(32)}${word(length)}${unsigned.bytes.padEnd(Math.ceil(length / 32) * 64, '0')}`
+    return (BigInt(await this.#call<string>('eth_call', [{ to: oracle, data }, 'latest'])) * L1_HEADROOM_PERCENT) / 100n
+  }
+
   async #blockBy(tag: string, full: boolean): Promise<RpcBlock | null> {
     return this.#call<RpcBlock | null>('eth_getBlockByNumber', [tag, full])
   }
+}
+
+function word(value: number): string {
+  return value.toString(16).padStart(64, '0')
+}
+
+/** Whether the token's own Transfer event says that something went from one address to the other. */
+function hasTransfer(logs: readonly RpcLog[], expected: ExpectedTransfer): boolean {
+  const contract = (expected.asset.contract_address as string).toLowerCase()
+  const topics = [expected.from, expected.to].map((address) => address.slice(2).toLowerCase().padStart(64, '0'))
+  return logs.some((log) => log.address.toLowerCase() === contract && log.topics[0] === TRANSFER_TOPIC && log.topics.length === 3 && log.data.length === 66
+    && log.topics[1]?.slice(2).toLowerCase() === topics[0] && log.topics[2]?.slice(2).toLowerCase() === topics[1] && BigInt(log.data) > 0n)
 }
