@@ -14,11 +14,13 @@ function post(socketPath: string, path: string, body: string): Promise<{ status:
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('error', reject)
       response.on('end', () => {
+        let answer: Record<string, unknown>
         try {
-          resolve({ status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown> })
-        } catch (error) {
-          reject(error as Error)
+          answer = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown>
+        } catch {
+          return reject(new Error(`status ${String(response.statusCode)} without JSON`))
         }
+        resolve({ status: response.statusCode ?? 0, body: answer })
       })
     })
     outgoing.on('error', reject)

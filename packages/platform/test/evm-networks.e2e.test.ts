@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+
+const platform = new TestPlatform()
+let alice: User
+const TO = '0x00000000000000000000000000000000000000B1'
+
+interface Listed { asset_name: string; network: string; family: string; type: string; decimals: number; contract_address: string | null }
+let assets: Listed[] = []
+const networks = () => [...new Set(assets.map((asset) => asset.network))]
+
+before(async () => {
+  await platform.start()
+  alice = await platform.user('alice')
+  assets = (await call<Listed[]>(alice, 'GET', '/assets')).body.filter((asset) => asset.family === 'evm')
+})
+after(() => platform.remove())
+
+const whole = (decimals: number | string) => 10n ** BigInt(decimals)
+const tokensOf = async (asset: Listed, owner: string) => BigInt(await rpc<string>(platform, asset.network, 'eth_call', [{ to: asset.contract_address, data: `0x70a08231${owner.slice(2).toLowerCase().padStart(64, '0')}` }, 'latest']))
+const coinsOf = async (network: string, owner: string) => BigInt(await rpc<string>(platform, network, 'eth_getBalance', [owner, 'latest']))
+
+test('eleven networks, each with a chain id of its own', async () => {
+  assert.equal(networks().length, 11)
+  // Keyed by network and contract: a contract of one network says nothing on another.
+  const tokens = assets.filter((asset) => asset.type === 'token')
+  assert.equal(tokens.length, 18)
+  assert.equal(new Set(tokens.map((asset) => `${asset.network} ${String(asset.contract_address)}`)).size, tokens.length)
+  assert.deepEqual(tokens.filter((asset) => asset.decimals === 18).map((asset) => asset.asset_name).sort(), ['USDC_BSC', 'USDT_BSC'])
+})
+
+/** One network: each of its assets receives and sends, fuelled by the tank. */
+async function journey(network: string): Promise<string> {
+  let omnibus = ''
+  for (const asset of assets.filter((each) => each.network === network)) {
+    const ticker = asset.asset_name
+    omnibus = await fundedWallet(platform, alice, ticker, '5')
+    const before = asset.type === 'native' ? await coinsOf(network, TO) : await tokensOf(asset, TO)
+    const sent = await call<Transfer>(alice, 'POST', '/dac/v1/transaction', transferBody(ticker, '1.000001', TO))
+    assert.equal(sent.status, 200, sent.text)
+    const done = await terminal(alice, sent.body.id)
+    assert.equal(done.status, 'confirmed', `${ticker}: ${String(done.failure_reason)}`)
+    assert.equal((await balance(alice, ticker)).balance, '3.999999', 'the tank pays the fee, not the wallet')
+    const after = asset.type === 'native' ? await coinsOf(network, TO) : await tokensOf(asset, TO)
+    assert.equal(after - before, (whole(asset.decimals) * 1_000_001n) / 1_000_000n, ticker)
+    const transaction = await rpc<{ type: string; chainId: string }>(platform, network, 'eth_getTransactionByHash', [done.hash])
+    assert.equal(transaction.type, network === 'ONE' ? '0x0' : '0x2')
+    assert.equal(Number(transaction.chainId), Number(await rpc<string>(platform, network, 'eth_chainId', [])))
+  }
+  return omnibus
+}
+
+test('every asset receives and sends, its tank pays', { timeout: 90_000 }, async () => {
+  await Promise.all(networks().map(async (network) => {
+    const omnibus = await journey(network)
+    if (network !== 'OP_ETH' && network !== 'BASE') return
+    // The local chain names a fee of the chain below and does not charge it: what was fuelled for it is still there.
+    const fuelled = await coinsOf(network, omnibus) - (whole(18) * 3_999_999n) / 1_000_000n
+    assert.ok(fuelled > 1_500_000_000_000n, `${network}: ${fuelled} wei are left of the fuel`)
+  }))
+})
+
+test('coins and tokens at further addresses are swept, with 18 decimals, with a fee below, with a gas price', { timeout: 90_000 }, async () => {
+  await Promise.all(['USDT_BSC', 'USDC_OP_ETH', 'ONE'].map(async (ticker) => {
+    const { address } = (await call<{ address: string }>(alice, 'POST', '/dac/v1/address', { asset: ticker })).body
+    assert.notEqual(address, undefined)
+    await platform.fund(ticker, address, '2.000001')
+    await waitFor(`${ticker} sweep`, async () => (await balance(alice, ticker)).balance === '6')
+  }))
+})
+
+test('an estimate on a roll-up contains the fee of the chain below', async () => {
+  const estimate = async (asset: string) => Number((await call<{ fee: string }>(alice, 'POST', '/dac/v1/estimate-fee', { asset, fee_rate: 1 })).body.fee)
+  const [plain, rollUp] = [await estimate('ARB'), await estimate('OP_ETH')]
+  if (Number.isNaN(plain)) return
+  assert.ok(rollUp > plain, `${rollUp} > ${plain}`)
+})
+
+test('a tank of each network is listed, and one can be drained', { timeout: 60_000 }, async () => {
+  const tanks = (await call<{ network: string; status: string }[]>(alice, 'GET', '/dac/v1/gas-tanks')).body
+  for (const network of networks()) assert.equal(tanks.find((tank) => tank.network === network)?.status, 'ok', network)
+  for (const network of ['ONE', 'OP_ETH']) {
+    const to = `0x00000000000000000000000000000000000000${network === 'ONE' ? 'd1' : 'd2'}`
+    const drained = platform.cli('gas-tank', 'drain', '--workspace', 'alice', '--network', network, '--to', to)
+    assert.equal(drained.status, 0, drained.stderr)
+    assert.ok(await coinsOf(network, to) > 9n * whole(18))
+  }
+})
+
+test('the books agree with every chain', { timeout: 60_000 }, async () => {
+  const report = await platform.operator('audit')
+  assert.equal(report['ok'], true, JSON.stringify(report['differences']))
+})
