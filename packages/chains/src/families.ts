@@ -1,13 +1,15 @@
 import { derivePublicKey, type WorkspaceKey } from './derivation.ts'
 import { evm } from './evm/index.ts'
 import type { Registry } from './registry.ts'
+import { stellar } from './stellar/index.ts'
 import {
   ChainError, type DecodedTransaction, type Family, type FamilyName, type Network, type Path, type PublicKeyAt,
   type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation,
 } from './types.ts'
 import { utxo } from './utxo/index.ts'
+import { xrp } from './xrp/index.ts'
 
-const families: Partial<Record<FamilyName, Family>> = { utxo, evm }
+const families: Partial<Record<FamilyName, Family>> = { utxo, evm, xrp, stellar }
 
 /** The family's pure functions. Throws ChainError `FAMILY` where the family is not implemented. */
 export function familyOf(network: Network): Family {

@@ -27,7 +27,7 @@ export const RPC_TIMEOUT_MS = 8000
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024
 
 /** A JSON-RPC caller. Numbers that need exactness are read by `reviver` from their source text. */
-export type JsonRpc = <T>(method: string, params: unknown[]) => Promise<T>
+export type JsonRpc = <T>(method: string, params: unknown[] | Record<string, unknown>) => Promise<T>
 
 /**
  * Makes a JSON-RPC caller over HTTP POST.
@@ -38,7 +38,7 @@ export function jsonRpc(endpoint: RpcEndpoint, fetch: Fetch, reviver?: (key: str
   let id = 0
   const headers: Record<string, string> = { 'content-type': 'application/json', ...endpoint.headers }
   if (endpoint.username !== undefined) headers['authorization'] = `Basic ${Buffer.from(`${endpoint.username}:${endpoint.password ?? ''}`).toString('base64')}`
-  return async <T>(method: string, params: unknown[]): Promise<T> => {
+  return async <T>(method: string, params: unknown[] | Record<string, unknown>): Promise<T> => {
     const where = new URL(endpoint.url).host
     let text: string
     try {
@@ -90,6 +90,8 @@ export interface ChainTransfer {
   amount: bigint
   sender: string | null
   coinbase: boolean
+  /** Destination tag or memo, as `address_tag` spells it; absent where the network has none. */
+  tag?: string | null
 }
 
 export interface ChainBlock {
@@ -123,4 +125,34 @@ export interface ChainClient {
   /** @param expected tokens: `succeeded` is false where the transfer is not in the transaction's logs */
   status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus>
   broadcast(raw: string): Promise<BroadcastResult>
+}
+
+/** What a client of a network tells whose accounts have a sequence, a reserve, and tags (XRP, Stellar). */
+export interface AccountState {
+  /** Smallest unit, with the reserve. */
+  balance: bigint
+  /** Sequence of the next transaction. */
+  sequence: bigint
+  /** What must stay on the account. */
+  reserve: bigint
+  /** A payment without tag or memo is refused. */
+  requiresTag: boolean
+  /** Takes payments only from senders that it has allowed. */
+  closed: boolean
+}
+
+export type LevelRates = Record<'low' | 'medium' | 'high', bigint>
+
+export interface TaggedClient extends ChainClient {
+  /** Null where the account does not exist (yet). */
+  account(address: string): Promise<AccountState | null>
+  balance(address: string): Promise<bigint>
+  /** What a new account must be given at least. */
+  activation(): Promise<bigint>
+  /** Smallest native unit for one payment. */
+  feeRates(): Promise<LevelRates>
+  /** The end of a transaction's life that is built now; read last. */
+  validUntil(): Promise<number>
+  /** True where the transaction can provably never be included any more: past its end on a final ledger, and absent from a history without gaps. */
+  isDead(hash: string, validUntil: number): Promise<boolean>
 }

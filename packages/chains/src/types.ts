@@ -33,6 +33,10 @@ export interface Network {
   legacy_gas_price?: boolean
   /** UTXO only. */
   utxo?: UtxoParams
+  /** Stellar: signatures commit to it. */
+  passphrase?: string
+  /** XRP Ledger: what a server calls its network. */
+  network_id?: number
   /** The most that all parts beyond the amount may cost, in the smallest native unit (decimal string). */
   fee_cap: string
   explorer_transaction_url?: string
@@ -59,6 +63,8 @@ export interface UtxoParams {
   cashaddr_prefix?: string
   /** What `getblock` understands at most; 2 where it is left out. At 1 each transaction is fetched by itself. */
   block_verbosity?: 1 | 2
+  /** Litecoin: transactions may carry a part of its extension blocks, which their ids do not cover. */
+  extension_blocks?: boolean
   /** Dash: with a ChainLock a transaction is final at this many confirmations. */
   chainlock_confirmations?: number
 }
@@ -107,6 +113,8 @@ export interface DecodedTransaction {
   fee_rate: string
   /** What makes two transactions exclude each other: `txid:vout` (UTXO) or `address:nonce` (EVM). */
   consumes: string[]
+  /** The last ledger (XRP) or Unix second (Stellar) in which the transaction can be included; absent: no end. */
+  valid_until?: number
   /** EVM and other account-based chains. */
   nonce: bigint | null
   gas_limit: bigint | null

@@ -31,6 +31,22 @@ function parse(unsigned: UnsignedTransaction): Transaction {
   return transaction
 }
 
+/** Marker and flag of a transaction with nothing but a reference to extension blocks, and that reference, empty. */
+const EXTENSION_MARK = '0008'
+const EXTENSION_EMPTY = '00'
+const VERSION_DIGITS = 8
+const LOCKTIME_DIGITS = 8
+
+/**
+ * Litecoin's transaction of a block that pays out from the extension blocks, without what its id does not cover.
+ * The id is recomputed from what is left, so that nothing can be hidden in the rest.
+ */
+function withoutExtension(network: Network, hex: string): string {
+  if (!paramsOf(network).extension_blocks || hex.slice(VERSION_DIGITS, VERSION_DIGITS + EXTENSION_MARK.length) !== EXTENSION_MARK) return hex
+  const end = hex.length - LOCKTIME_DIGITS - EXTENSION_EMPTY.length
+  return hex.slice(0, VERSION_DIGITS) + hex.slice(VERSION_DIGITS + EXTENSION_MARK.length, end) + hex.slice(-LOCKTIME_DIGITS)
+}
+
 function outpoint(hash: Uint8Array, index: number): string {
   return `${Buffer.from(hash).reverse().toString('hex')}:${index}`
 }
@@ -42,7 +58,7 @@ function inputsOf(network: Network, transaction: Transaction, unsigned: Unsigned
   return unsigned.inputs.map(({ path, previous }, position) => {
     const input = transaction.ins[position] as Transaction['ins'][number]
     if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} lacks its previous transaction`)
-    const before = known.get(previous) ?? parseHex(previous, `previous transaction of input ${position}`)
+    const before = known.get(previous) ?? parseHex(withoutExtension(network, previous), `previous transaction of input ${position}`)
     known.set(previous, before)
     if (Buffer.compare(before.getHash(), input.hash) !== 0) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction of input ${position} has another id`)
     const output = before.outs[input.index]

@@ -1,0 +1,236 @@
+import { StrKey, xdr } from '@stellar/stellar-base'
+import { jsonRpc, RpcRefused, RpcUnavailable, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus } from '../rpc.ts'
+import { ChainError, type Network } from '../types.ts'
+import { addressOf, splitMuxed } from './address.ts'
+import { SECONDS_TO_LIVE } from './build.ts'
+import { tagOf } from './memo.ts'
+
+const PAGE = 200
+const BASE_FEE = 100n
+const BASE_RESERVE = 5_000_000n
+const RESERVE_FRESH_MS = 60_000
+/** Entries that every account counts. */
+const ACCOUNT_ENTRIES = 2n
+/** SEP-29: an account that wants a memo says so in this entry. */
+const MEMO_REQUIRED = 'config.memo_required'
+
+interface Latest { id: string; sequence: number }
+interface LedgerInfo { hash: string; sequence: number; ledgerCloseTime: string; headerXdr: string }
+interface TransactionInfo { status: 'SUCCESS' | 'FAILED'; txHash: string; ledger: number; envelopeXdr: string; resultXdr: string }
+interface Found { status: 'SUCCESS' | 'FAILED' | 'NOT_FOUND'; ledger?: number; resultXdr?: string; latestLedgerCloseTime: string | number; oldestLedgerCloseTime: string | number }
+interface Distribution { p50: string; p80: string; p95: string }
+
+/** Client of Stellar RPC. A closed ledger is final. */
+export class StellarClient implements TaggedClient {
+  readonly network: Network
+  readonly #call: JsonRpc
+  readonly #now: () => number
+  #baseReserve: { value: bigint; at: number } | null = null
+
+  constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
+    this.network = network
+    this.#call = jsonRpc(endpoint, fetch)
+    this.#now = now
+  }
+
+  async probe(): Promise<void> {
+    const { passphrase } = await this.#call<{ passphrase: string }>('getNetwork', {})
+    if (passphrase !== this.network.passphrase) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint serves the network "${passphrase}", not "${this.network.passphrase ?? ''}"`)
+  }
+
+  async tip(): Promise<ChainTip> {
+    const { id, sequence } = await this.#call<Latest>('getLatestLedger', {})
+    return { height: sequence, hash: id, finalHeight: sequence }
+  }
+
+  async #ledger(height: number): Promise<LedgerInfo | null> {
+    try {
+      const { ledgers } = await this.#call<{ ledgers: LedgerInfo[] }>('getLedgers', { startLedger: height, pagination: { limit: 1 } })
+      const [ledger] = ledgers
+      return ledger && Number(ledger.sequence) === height ? ledger : null
+    } catch (error) {
+      // Beyond the head there is nothing yet; below what the endpoint keeps there will never be anything again.
+      if (error instanceof RpcRefused && height > (await this.tip()).height) return null
+      if (error instanceof RpcRefused) throw new RpcUnavailable(`${this.network.code}: ledger ${height} is not kept by the endpoint (${error.message}); use one with a longer history to catch up`)
+      throw error
+    }
+  }
+
+  async block(height: number): Promise<ChainBlock | null> {
+    const ledger = await this.#ledger(height)
+    if (!ledger) return null
+    // LedgerHeaderHistoryEntry: the hash, then the header, whose second field is the previous ledger's hash.
+    const parent = Buffer.from(ledger.headerXdr, 'base64').subarray(36, 68).toString('hex')
+    const transactions = await this.#transactions(height)
+    return { height, hash: ledger.hash, parent, txids: transactions.map(({ txHash }) => txHash), transfers: transactions.flatMap((each) => this.#transfers(each)) }
+  }
+
+  async #transactions(height: number): Promise<TransactionInfo[]> {
+    const found: TransactionInfo[] = []
+    let cursor: string | undefined
+    for (;;) {
+      const page = await this.#call<{ transactions: TransactionInfo[]; cursor?: string }>('getTransactions', cursor === undefined ? { startLedger: height, pagination: { limit: PAGE } } : { pagination: { cursor, limit: PAGE } })
+      for (const each of page.transactions) {
+        if (each.ledger === height) found.push(each)
+        else if (each.ledger > height) return found
+      }
+      if (page.transactions.length < PAGE || !page.cursor || page.cursor === cursor) return found
+      cursor = page.cursor
+    }
+  }
+
+  /** Native coin that operations of a successful transaction have moved to accounts, with the transaction's memo or the muxed id. */
+  #transfers(info: TransactionInfo): ChainTransfer[] {
+    if (info.status !== 'SUCCESS') return []
+    let transaction: { source: xdr.MuxedAccount; memo: xdr.Memo; operations: xdr.Operation[] }
+    let outcomes: xdr.OperationResult[]
+    try {
+      const envelope = xdr.TransactionEnvelope.fromXDR(info.envelopeXdr, 'base64')
+      transaction = open(envelope)
+      outcomes = operationResults(xdr.TransactionResult.fromXDR(info.resultXdr, 'base64'))
+    } catch {
+      // An operation of a protocol to come: none of those that pay an account. The audit would show what this misses.
+      return []
+    }
+    const memo = tagOf(transaction.memo)
+    return transaction.operations.flatMap((operation, position): ChainTransfer[] => {
+      const paid = delivered(operation.body(), outcomes[position])
+      if (!paid || paid.amount === 0n) return []
+      const muxed = splitMuxed(paid.to)
+      const source = addressOf(operation.sourceAccount() ?? transaction.source)
+      const sender = splitMuxed(source)?.account ?? source
+      const to = muxed?.account ?? paid.to
+      if (sender === to) return []
+      return [{ txid: info.txHash, position, asset: this.network.native_asset, address: to, amount: paid.amount, sender, coinbase: false, tag: muxed?.id ?? memo }]
+    })
+  }
+
+  async status(hash: string): Promise<TransactionStatus> {
+    const found = await this.#call<Found>('getTransaction', { hash })
+    if (found.status === 'NOT_FOUND' || found.ledger === undefined || found.resultXdr === undefined) return { state: 'absent' }
+    const ledger = await this.#ledger(found.ledger)
+    const fee = BigInt(xdr.TransactionResult.fromXDR(found.resultXdr, 'base64').feeCharged().toString())
+    return { state: 'included', height: found.ledger, blockHash: ledger?.hash ?? '', succeeded: found.status === 'SUCCESS', fee }
+  }
+
+  async broadcast(raw: string): Promise<BroadcastResult> {
+    try {
+      const answer = await this.#call<{ status: string; errorResultXdr?: string }>('sendTransaction', { transaction: Buffer.from(raw, 'hex').toString('base64') })
+      if (answer.status === 'PENDING' || answer.status === 'DUPLICATE') return { kind: 'accepted' }
+      if (answer.status === 'ERROR') return { kind: 'rejected', reason: answer.errorResultXdr === undefined ? 'ERROR' : xdr.TransactionResult.fromXDR(answer.errorResultXdr, 'base64').result().switch().name }
+      return { kind: 'unknown', reason: answer.status }
+    } catch (error) {
+      if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
+      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+    }
+  }
+
+  async account(address: string): Promise<AccountState | null> {
+    const accountId = xdr.PublicKey.publicKeyTypeEd25519(StrKey.decodeEd25519PublicKey(splitMuxed(address)?.account ?? address))
+    const keys = [
+      xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId })),
+      xdr.LedgerKey.data(new xdr.LedgerKeyData({ accountId, dataName: MEMO_REQUIRED })),
+    ].map((key) => key.toXDR('base64'))
+    const { entries } = await this.#call<{ entries: { key: string; xdr: string }[] | null }>('getLedgerEntries', { keys })
+    const data = (at: number): xdr.LedgerEntryData | null => {
+      const entry = (entries ?? []).find(({ key }) => key === keys[at])
+      return entry ? xdr.LedgerEntryData.fromXDR(entry.xdr, 'base64') : null
+    }
+    const account = data(0)?.account()
+    if (!account) return null
+    let sponsored = 0n
+    if (account.ext().switch() === 1 && account.ext().v1().ext().switch() === 2) {
+      const v2 = account.ext().v1().ext().v2()
+      sponsored = BigInt(v2.numSponsored()) - BigInt(v2.numSponsoring())
+    }
+    return {
+      balance: BigInt(account.balance().toString()),
+      sequence: BigInt(account.seqNum().toString()) + 1n,
+      reserve: (ACCOUNT_ENTRIES + BigInt(account.numSubEntries()) - sponsored) * await this.#reserve(),
+      requiresTag: data(1)?.data().dataValue().toString() === '1',
+      closed: false,
+    }
+  }
+
+  async balance(address: string): Promise<bigint> {
+    return (await this.account(address))?.balance ?? 0n
+  }
+
+  async activation(): Promise<bigint> {
+    return ACCOUNT_ENTRIES * await this.#reserve()
+  }
+
+  async feeRates(): Promise<LevelRates> {
+    const { inclusionFee } = await this.#call<{ inclusionFee: Distribution }>('getFeeStats', {})
+    const atLeast = (text: string) => (BigInt(text) > BASE_FEE ? BigInt(text) : BASE_FEE)
+    return { low: atLeast(inclusionFee.p50), medium: atLeast(inclusionFee.p80), high: atLeast(inclusionFee.p95) }
+  }
+
+  /** From the head's close time, never from this machine's clock. */
+  async validUntil(): Promise<number> {
+    const { height } = await this.tip()
+    const ledger = await this.#ledger(height)
+    if (!ledger) throw new RpcUnavailable(`${this.network.code}: the latest ledger is not there`)
+    return Number(ledger.ledgerCloseTime) + SECONDS_TO_LIVE
+  }
+
+  async isDead(hash: string, validUntil: number): Promise<boolean> {
+    const found = await this.#call<Found>('getTransaction', { hash })
+    // An endpoint that keeps less than the transaction's whole life may have forgotten it.
+    return found.status === 'NOT_FOUND' && Number(found.latestLedgerCloseTime) > validUntil && Number(found.oldestLedgerCloseTime) <= validUntil - SECONDS_TO_LIVE - 60
+  }
+
+  async #reserve(): Promise<bigint> {
+    if (!this.#baseReserve || this.#now() - this.#baseReserve.at > RESERVE_FRESH_MS) {
+      const ledger = await this.#ledger((await this.tip()).height)
+      const value = ledger ? BigInt(xdr.LedgerHeaderHistoryEntry.fromXDR(ledger.headerXdr, 'base64').header().baseReserve()) : BASE_RESERVE
+      this.#baseReserve = { value, at: this.#now() }
+    }
+    return this.#baseReserve.value
+  }
+}
+
+function open(envelope: xdr.TransactionEnvelope): { source: xdr.MuxedAccount; memo: xdr.Memo; operations: xdr.Operation[] } {
+  switch (envelope.switch().name) {
+    case 'envelopeTypeTx': return plain(envelope.v1().tx())
+    case 'envelopeTypeTxFeeBump': return plain(envelope.feeBump().tx().innerTx().v1().tx())
+    default: {
+      const old = envelope.v0().tx()
+      return { source: xdr.MuxedAccount.keyTypeEd25519(old.sourceAccountEd25519()), memo: old.memo(), operations: old.operations() }
+    }
+  }
+}
+
+function plain(transaction: xdr.Transaction): { source: xdr.MuxedAccount; memo: xdr.Memo; operations: xdr.Operation[] } {
+  return { source: transaction.sourceAccount(), memo: transaction.memo(), operations: transaction.operations() }
+}
+
+function operationResults(result: xdr.TransactionResult): xdr.OperationResult[] {
+  const outcome = result.result()
+  return outcome.switch().name === 'txFeeBumpInnerSuccess' ? outcome.innerResultPair().result().result().results() : outcome.results()
+}
+
+const isNative = (asset: xdr.Asset): boolean => asset.switch().name === 'assetTypeNative'
+
+/** What a successful operation gave to whom, of the native coin. */
+function delivered(body: xdr.OperationBody, outcome: xdr.OperationResult | undefined): { to: string; amount: bigint } | null {
+  const of = (to: string, amount: { toString(): string }) => ({ to, amount: BigInt(amount.toString()) })
+  switch (body.switch().name) {
+    case 'createAccount': return of(StrKey.encodeEd25519PublicKey(body.createAccountOp().destination().ed25519()), body.createAccountOp().startingBalance())
+    case 'payment': return isNative(body.paymentOp().asset()) ? of(addressOf(body.paymentOp().destination()), body.paymentOp().amount()) : null
+    case 'pathPaymentStrictReceive': {
+      const payment = body.pathPaymentStrictReceiveOp()
+      return isNative(payment.destAsset()) ? of(addressOf(payment.destination()), payment.destAmount()) : null
+    }
+    case 'pathPaymentStrictSend': {
+      const payment = body.pathPaymentStrictSendOp()
+      const last = outcome?.tr().pathPaymentStrictSendResult().success().last()
+      return isNative(payment.destAsset()) && last ? of(addressOf(payment.destination()), last.amount()) : null
+    }
+    case 'accountMerge': {
+      const left = outcome?.tr().accountMergeResult().sourceAccountBalance()
+      return left === undefined ? null : of(addressOf(body.destination()), left)
+    }
+    default: return null
+  }
+}

@@ -1,0 +1,123 @@
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
+import { StrKey, xdr } from '@stellar/stellar-base'
+import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
+import { address, addressOf } from './address.ts'
+import { tagOf } from './memo.ts'
+
+/** ENVELOPE_TYPE_TX, which stands between the network's id and the transaction in what is signed. */
+const ENVELOPE_TYPE_TX = hexToBytes('00000002')
+const BYTES_MAX = 1024
+const HINT_BYTES = 4
+
+interface Parsed { transaction: xdr.Transaction; payment: { address: string; amount: bigint; tag: string | null }; validUntil: number }
+
+function shape(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new ChainError('SHAPE', message)
+}
+
+function parse(unsigned: UnsignedTransaction): Parsed {
+  if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes) || unsigned.bytes.length > 2 * BYTES_MAX) throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
+  let envelope: xdr.TransactionEnvelope
+  let again: string
+  try {
+    envelope = xdr.TransactionEnvelope.fromXDR(unsigned.bytes, 'hex')
+    again = envelope.toXDR('hex')
+  } catch {
+    throw new ChainError('TRANSACTION', 'is not a Stellar transaction')
+  }
+  if (again !== unsigned.bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  shape(envelope.switch().name === 'envelopeTypeTx', 'only plain transactions are allowed')
+  const v1 = envelope.v1()
+  if (v1.signatures().length > 0) throw new ChainError('TRANSACTION', 'carries a signature already')
+  const transaction = v1.tx()
+  shape(transaction.ext().switch() === 0, 'an extension is not allowed')
+  shape(transaction.sourceAccount().switch().name === 'keyTypeEd25519', 'the source must be a plain account')
+  shape(BigInt(transaction.seqNum().toString()) > 0n, 'names no sequence')
+  const conditions = transaction.cond()
+  shape(conditions.switch().name === 'precondTime', 'time bounds are required, and no other condition is allowed')
+  const bounds = conditions.timeBounds()
+  shape(bounds.minTime().toString() === '0', 'a transaction must be valid at once')
+  const validUntil = Number(bounds.maxTime().toString())
+  shape(validUntil > 0 && validUntil <= 0xffff_ffff, 'maxTime is missing: the transaction would never expire')
+  const [operation, more] = transaction.operations()
+  shape(operation !== undefined && more === undefined, 'exactly one operation is allowed')
+  shape(!operation.sourceAccount(), 'an operation of another account is not allowed')
+  const body = operation.body()
+  const tag = tagOf(transaction.memo())
+  let payment: Parsed['payment']
+  if (body.switch().name === 'payment') {
+    const { asset, destination, amount } = { asset: body.paymentOp().asset(), destination: body.paymentOp().destination(), amount: body.paymentOp().amount() }
+    shape(asset.switch().name === 'assetTypeNative', 'only the native coin can be paid')
+    payment = { address: addressOf(destination), amount: BigInt(amount.toString()), tag }
+  } else {
+    shape(body.switch().name === 'createAccount', 'only a payment or the creation of an account is allowed')
+    const create = body.createAccountOp()
+    payment = { address: StrKey.encodeEd25519PublicKey(create.destination().ed25519()), amount: BigInt(create.startingBalance().toString()), tag }
+  }
+  shape(payment.amount > 0n, 'pays nothing')
+  return { transaction, payment, validUntil }
+}
+
+function onlyPath(unsigned: UnsignedTransaction): number[] {
+  const [input, more] = unsigned.inputs
+  if (!input || more || unsigned.change) throw new ChainError('SHAPE', 'a Stellar transaction has one input and no change')
+  return input.path
+}
+
+/** The hash that is signed; it commits to the network's passphrase. */
+function hashOf(network: Network, transaction: xdr.Transaction): Uint8Array {
+  if (network.passphrase === undefined) throw new ChainError('NETWORK', `${network.code} has no passphrase`)
+  return sha256(concatBytes(sha256(utf8ToBytes(network.passphrase)), ENVELOPE_TYPE_TX, new Uint8Array(transaction.toXDR())))
+}
+
+/** See Family.decode. One operation: a native payment or the creation of an account; time bounds required. */
+export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
+  const { transaction, payment, validUntil } = parse(unsigned)
+  const from = address(network, publicKeyAt(onlyPath(unsigned)))
+  if (addressOf(transaction.sourceAccount()) !== from) throw new ChainError('PATH', 'the account is not the one at the path')
+  const asset = assets.find((candidate) => candidate.type === 'native')
+  if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
+  const sequence = transaction.seqNum().toString()
+  return {
+    network: network.code,
+    asset: asset.asset_name,
+    payments: [payment],
+    change: null,
+    from: [from],
+    fee_max: BigInt(transaction.fee()),
+    fee_rate: String(transaction.fee()),
+    consumes: [`${from}:${sequence}`],
+    valid_until: validUntil,
+    nonce: BigInt(sequence),
+    gas_limit: null,
+    max_fee_per_gas: null,
+    vsize: null,
+  }
+}
+
+/** Ed25519 signs the 32 bytes of the hash as its message. */
+export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+  const { transaction } = parse(unsigned)
+  const path = onlyPath(unsigned)
+  return [{ path, publicKey: publicKeyAt(path), message: hashOf(network, transaction) }]
+}
+
+/** Adds the decorated signature: its hint is the last four bytes of the key. */
+export function assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+  const { transaction } = parse(unsigned)
+  const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
+  const [part, more] = signatures
+  if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
+  if (part.recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
+  if (!ed25519.verify(part.signature, item.message, item.publicKey, { zip215: false })) throw new ChainError('SIGNATURE', 'does not verify')
+  const decorated = new xdr.DecoratedSignature({ hint: Buffer.from(item.publicKey.subarray(-HINT_BYTES)), signature: Buffer.from(part.signature) })
+  const envelope = xdr.TransactionEnvelope.envelopeTypeTx(new xdr.TransactionV1Envelope({ tx: transaction, signatures: [decorated] }))
+  return { network: network.code, raw: envelope.toXDR('hex'), hash: bytesToHex(item.message) }
+}
+
+/** Same account and sequence: only one can be included. */
+export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
+  return earlier.consumes[0] === next.consumes[0]
+}

@@ -1,0 +1,41 @@
+import { bytesToHex } from '@noble/hashes/utils.js'
+import { isValidClassicAddress, isValidXAddress, xAddressToClassicAddress } from 'ripple-address-codec'
+import { deriveAddress } from 'ripple-keypairs'
+import type { Network, Validation } from '../types.ts'
+
+const TAG_MAX = 0xffff_ffff
+/** The accounts of the empty and of the smallest key: nobody has theirs. */
+const BLACK_HOLES = new Set(['rrrrrrrrrrrrrrrrrrrrrhoLvTp', 'rrrrrrrrrrrrrrrrrrrrBZbvji'])
+
+/** Classic address of a compressed secp256k1 key. */
+export function address(_network: Network, publicKey: Uint8Array): string {
+  return deriveAddress(bytesToHex(publicKey).toUpperCase())
+}
+
+/** A destination tag from its text; null where it is none. Tag 0 is a tag. */
+export function readTag(text: string): number | null {
+  if (!/^(?:0|[1-9]\d{0,9})$/.test(text)) return null
+  const tag = Number(text)
+  return tag <= TAG_MAX ? tag : null
+}
+
+/** Classic addresses and X-addresses; answers the classic spelling with the tag beside it. */
+export function validate(network: Network, text: string, addressTag?: string | null): Validation {
+  const given = addressTag ?? null
+  const tag = given === null ? null : readTag(given)
+  if (given !== null && tag === null) return { valid: false, reason: `address_tag must be a whole number from 0 to ${TAG_MAX}` }
+  let classic = text
+  let inside: number | null = null
+  if (/^[XT]/.test(text)) {
+    if (!isValidXAddress(text)) return { valid: false, reason: 'is not an X-address: checksum or length does not match' }
+    const decoded = xAddressToClassicAddress(text)
+    // The prefix only says for which network the address was shown; the account is the same everywhere.
+    if (decoded.test && network.mode === 'mainnet') return { valid: false, reason: 'belongs to a test network (T…); this one uses X…' }
+    classic = decoded.classicAddress
+    inside = decoded.tag === false ? null : decoded.tag
+    if (tag !== null && inside !== tag) return { valid: false, reason: inside === null ? 'address_tag is given, and the X-address says that there is none' : `address_tag differs from the tag ${inside} inside the X-address` }
+  } else if (!isValidClassicAddress(text)) return { valid: false, reason: 'is not an XRP Ledger address: it starts with r (or X) and its checksum must match' }
+  if (BLACK_HOLES.has(classic)) return { valid: false, reason: 'nobody holds the key of this account' }
+  const effective = tag ?? inside
+  return { valid: true, address: classic, address_tag: effective === null ? null : String(effective) }
+}

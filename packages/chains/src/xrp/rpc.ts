@@ -1,0 +1,175 @@
+import { parseAmount } from '../amount.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus } from '../rpc.ts'
+import { ChainError, type Network } from '../types.ts'
+import { LEDGERS_TO_LIVE } from './build.ts'
+
+const XRP_DECIMALS = 6
+const REQUIRE_DESTINATION_TAG = 0x0002_0000
+const DEPOSIT_AUTHORISATION = 0x0100_0000
+/** Ledgers below the end of a transaction's life that are searched for it: more than it can live. */
+const SEARCHED_LEDGERS = LEDGERS_TO_LIVE + 40
+const RESERVES_FRESH_MS = 60_000
+/** Answers of `submit` after which the server holds the transaction. */
+const HELD = /^(?:tes|tec|terQUEUED|terPRE_SEQ|tefALREADY)/
+
+interface Answer { status?: string; error?: string; error_message?: string; error_code?: number; validated?: boolean; searched_all?: boolean }
+interface ServerInfo extends Answer { info: { network_id?: number; complete_ledgers?: string; validated_ledger?: { hash: string; seq: number; reserve_base_xrp: number; reserve_inc_xrp: number } } }
+interface LedgerTransaction { hash: string; TransactionType: string; Account: string; Destination?: string; DestinationTag?: number; metaData?: Meta; meta?: Meta }
+interface Meta { TransactionResult: string; delivered_amount?: unknown }
+interface Ledger extends Answer { ledger_hash: string; ledger_index: number; ledger: { parent_hash: string; transactions?: LedgerTransaction[] } }
+interface Tx extends Answer { ledger_index?: number; Fee?: string; meta?: Meta }
+interface AccountInfo extends Answer { account_data: { Balance: string; Sequence: number; OwnerCount: number; Flags: number } }
+interface Fee extends Answer { drops: { base_fee: string; median_fee: string; minimum_fee: string; open_ledger_fee: string } }
+interface Submit extends Answer { engine_result: string; engine_result_message: string }
+
+interface Reserves { base: bigint; increment: bigint; at: number }
+
+/** Client of a rippled server (JSON-RPC, API version 1). A validated ledger is final. */
+export class XrpClient implements TaggedClient {
+  readonly network: Network
+  readonly #json: JsonRpc
+  readonly #now: () => number
+  #reserves: Reserves | null = null
+
+  constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
+    this.network = network
+    this.#json = jsonRpc(endpoint, fetch)
+    this.#now = now
+  }
+
+  /** rippled puts its errors into the result. */
+  async #call<T extends Answer>(method: string, parameters: Record<string, unknown> = {}): Promise<T> {
+    const result = await this.#json<T>(method, [{ ...parameters, api_version: 1 }])
+    if (typeof result !== 'object' || result === null) throw new RpcUnavailable(`${this.network.code}: ${method}: answer is not rippled's`)
+    if (result.status === 'error' || result.error !== undefined) throw new XrpRefused(result)
+    return result
+  }
+
+  /** Null where the server names exactly this error. */
+  async #unless<T extends Answer>(error: string, method: string, parameters: Record<string, unknown>): Promise<T | null> {
+    try {
+      return await this.#call<T>(method, parameters)
+    } catch (thrown) {
+      if (thrown instanceof XrpRefused && thrown.error === error) return null
+      throw thrown
+    }
+  }
+
+  async probe(): Promise<void> {
+    const { info } = await this.#call<ServerInfo>('server_info')
+    const id = info.network_id ?? 0
+    if (id !== (this.network.network_id ?? 0)) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint serves network id ${id}, not ${this.network.network_id ?? 0}`)
+  }
+
+  async #validated(): Promise<NonNullable<ServerInfo['info']['validated_ledger']>> {
+    const { info } = await this.#call<ServerInfo>('server_info')
+    if (!info.validated_ledger) throw new RpcUnavailable(`${this.network.code}: the server has no validated ledger yet`)
+    const drops = (xrp: number) => parseAmount(String(xrp), XRP_DECIMALS)
+    this.#reserves = { base: drops(info.validated_ledger.reserve_base_xrp), increment: drops(info.validated_ledger.reserve_inc_xrp), at: this.#now() }
+    return info.validated_ledger
+  }
+
+  async #reserve(): Promise<Reserves> {
+    if (!this.#reserves || this.#now() - this.#reserves.at > RESERVES_FRESH_MS) await this.#validated()
+    return this.#reserves as unknown as Reserves
+  }
+
+  async tip(): Promise<ChainTip> {
+    const { seq, hash } = await this.#validated()
+    return { height: seq, hash, finalHeight: seq }
+  }
+
+  async block(height: number): Promise<ChainBlock | null> {
+    const found = await this.#unless<Ledger>('lgrNotFound', 'ledger', { ledger_index: height, transactions: true, expand: true })
+    if (!found?.validated) return null
+    if (Number(found.ledger_index) !== height) throw new RpcUnavailable(`${this.network.code}: ledger answered another height`)
+    const transactions = found.ledger.transactions ?? []
+    return { height, hash: found.ledger_hash, parent: found.ledger.parent_hash, txids: transactions.map(({ hash }) => hash), transfers: transactions.flatMap((each) => this.#transfers(each)) }
+  }
+
+  /** What was delivered, never what the Amount says: a partial payment delivers less. */
+  #transfers(transaction: LedgerTransaction): ChainTransfer[] {
+    const meta = transaction.metaData ?? transaction.meta
+    if (!meta) throw new RpcUnavailable(`${this.network.code}: the ledger shows a transaction without its outcome`)
+    if (transaction.TransactionType !== 'Payment' || meta.TransactionResult !== 'tesSUCCESS' || transaction.Destination === undefined) return []
+    // Tokens are objects; payments before 2014 say "unavailable".
+    if (typeof meta.delivered_amount !== 'string' || !/^\d+$/.test(meta.delivered_amount)) return []
+    const amount = BigInt(meta.delivered_amount)
+    if (amount === 0n || transaction.Account === transaction.Destination) return []
+    return [{
+      txid: transaction.hash, position: 0, asset: this.network.native_asset, address: transaction.Destination, amount, sender: transaction.Account, coinbase: false,
+      tag: transaction.DestinationTag === undefined ? null : String(transaction.DestinationTag),
+    }]
+  }
+
+  async status(hash: string): Promise<TransactionStatus> {
+    const found = await this.#unless<Tx>('txnNotFound', 'tx', { transaction: hash, binary: false })
+    if (!found) return { state: 'absent' }
+    if (!found.validated || found.ledger_index === undefined) return { state: 'mempool' }
+    const { ledger_hash: blockHash } = await this.#call<Ledger>('ledger', { ledger_index: found.ledger_index })
+    return { state: 'included', height: found.ledger_index, blockHash, succeeded: found.meta?.TransactionResult === 'tesSUCCESS', fee: found.Fee === undefined ? null : BigInt(found.Fee) }
+  }
+
+  async broadcast(raw: string): Promise<BroadcastResult> {
+    try {
+      const answer = await this.#call<Submit>('submit', { tx_blob: raw.toUpperCase() })
+      if (HELD.test(answer.engine_result)) return { kind: 'accepted' }
+      return { kind: 'rejected', reason: `${answer.engine_result}: ${answer.engine_result_message}` }
+    } catch (error) {
+      if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
+      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+    }
+  }
+
+  async account(address: string): Promise<AccountState | null> {
+    const found = await this.#unless<AccountInfo>('actNotFound', 'account_info', { account: address, ledger_index: 'validated' })
+    if (!found) return null
+    const { Balance, Sequence, OwnerCount, Flags } = found.account_data
+    const { base, increment } = await this.#reserve()
+    return {
+      balance: BigInt(Balance), sequence: BigInt(Sequence), reserve: base + BigInt(OwnerCount) * increment,
+      requiresTag: (Flags & REQUIRE_DESTINATION_TAG) !== 0, closed: (Flags & DEPOSIT_AUTHORISATION) !== 0,
+    }
+  }
+
+  async balance(address: string): Promise<bigint> {
+    return (await this.account(address))?.balance ?? 0n
+  }
+
+  async activation(): Promise<bigint> {
+    return (await this.#reserve()).base
+  }
+
+  async feeRates(): Promise<LevelRates> {
+    const { drops } = await this.#call<Fee>('fee')
+    const most = (...values: string[]) => values.map(BigInt).reduce((a, b) => (a > b ? a : b))
+    return { low: most(drops.base_fee, drops.minimum_fee), medium: most(drops.base_fee, drops.open_ledger_fee), high: most(drops.open_ledger_fee, drops.median_fee) }
+  }
+
+  async validUntil(): Promise<number> {
+    return (await this.#validated()).seq + LEDGERS_TO_LIVE
+  }
+
+  async isDead(hash: string, validUntil: number): Promise<boolean> {
+    if ((await this.#validated()).seq <= validUntil) return false
+    try {
+      await this.#call<Tx>('tx', { transaction: hash, binary: false, min_ledger: Math.max(1, validUntil - SEARCHED_LEDGERS), max_ledger: validUntil })
+      return false
+    } catch (error) {
+      // Only a server that has searched every ledger of the range knows that it is absent.
+      if (error instanceof XrpRefused && error.error === 'txnNotFound') return error.searchedAll
+      throw error
+    }
+  }
+}
+
+class XrpRefused extends RpcRefused {
+  readonly error: string
+  readonly searchedAll: boolean
+  constructor(answer: Answer) {
+    const error = answer.error ?? 'unknown'
+    super(answer.error_code ?? 0, `${error}: ${answer.error_message ?? 'refused'}`.slice(0, 300))
+    this.error = error
+    this.searchedAll = answer.searched_all === true
+  }
+}
