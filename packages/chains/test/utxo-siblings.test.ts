@@ -1,0 +1,235 @@
+// LTC, DASH, DOGE and BCH: published addresses, and other libraries as judges of what is built and signed.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as libauth from '@bitauth/libauth'
+import { Address, NETWORK, OutScript, RawTx, Transaction as ScureTransaction } from '@scure/btc-signer'
+import { Transaction } from 'bitcoinjs-lib'
+import fc from 'fast-check'
+import { ChainError, familyOf, utxo, type Asset, type Network, type UnsignedTransaction } from '../src/index.ts'
+import { addressOf, fund, highS, local, mainnet, previousOf, publicKeyAt, sign } from './support.ts'
+
+const CODES = ['LTC', 'DASH', 'DOGE', 'BCH'] as const
+const net = (code: string): Network => local.network(code) as Network
+const main = (code: string): Network => mainnet.network(code) as Network
+const assetsOf = (code: string): Asset[] => local.assetsOf(code)
+const check = (network: Network, address: string) => familyOf(network).validate(network, address)
+const canonical = (network: Network, address: string) => {
+  const answer = check(network, address)
+  return answer.valid ? answer.address : answer.reason
+}
+/** The point G itself. */
+const KEY_ONE = Buffer.from('0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798', 'hex')
+
+// https://github.com/bitcoincashorg/bitcoincash.org/blob/master/spec/cashaddr.md
+const LEGACY_AND_CASH = [
+  ['1BpEi6DfDAUFd7GtittLSdBeYJvcoaVggu', 'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a'],
+  ['1KXrWXciRDZUpQwQmuM1DbwsKDLYAYsVLR', 'bitcoincash:qr95sy3j9xwd2ap32xkykttr4cvcu7as4y0qverfuy'],
+  ['16w1D5WRVKJuZUsSRzdLp9w3YGcgoxDXb', 'bitcoincash:qqq3728yw0y47sqn6l2na30mcw6zm78dzqre909m2r'],
+  ['3CWFddi6m4ndiGyKqzYvsFYagqDLPVMTzC', 'bitcoincash:ppm2qsznhks23z7629mms6s4cwef74vcwvn0h829pq'],
+  ['3LDsS579y7sruadqu11beEJoTjdFiFCdX4', 'bitcoincash:pr95sy3j9xwd2ap32xkykttr4cvcu7as4yc93ky28e'],
+  ['31nwvkZwyPdgzjBJZXfDmSWsC4ZLKpYyUw', 'bitcoincash:pqq3728yw0y47sqn6l2na30mcw6zm78dzq5ucqzc37'],
+] as const
+
+test('CashAddr: the specification’s pairs, with and without prefix, in capitals', () => {
+  for (const [legacy, cash] of LEGACY_AND_CASH) {
+    const body = cash.slice('bitcoincash:'.length)
+    for (const spelling of [legacy, cash, body, cash.toUpperCase(), body.toUpperCase()]) assert.equal(canonical(main('BCH'), spelling), cash, spelling)
+  }
+})
+
+test('CashAddr: mixed case, another prefix, a longer hash and a changed letter are refused', () => {
+  const cash = 'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a'
+  const wrong = [
+    cash.replace('qpm2', 'qPm2'), cash.replace('bitcoincash', 'bchtest'), `bchreg:${cash.slice(12)}`, `${cash}q`, cash.replace('gdx6a', 'gdx6q'),
+    // Vectors of the specification for 24 and 32 bytes: nothing standard is locked to them.
+    'bitcoincash:q9adhakpwzztepkpwp5z0dq62m6u5v5xtyj7j3h2ws4mr9g0', 'bitcoincash:qvch8mmxy0rtfrlarg7ucrxxfzds5pamg73h7370aa87d80gyhqxq5nlegake',
+    'bchtest:pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', 'bitcoincash:', ':', '',
+  ]
+  for (const address of wrong) assert.equal(check(main('BCH'), address).valid, false, address)
+  assert.equal(canonical(main('BCH'), 'bitcoincash:qr6m7j9njldwwzlg9v7v53unlr4jkmx6eylep8ekg2'), 'bitcoincash:qr6m7j9njldwwzlg9v7v53unlr4jkmx6eylep8ekg2')
+  assert.throws(() => utxo.scriptOf(net('BCH'), cash), ChainError)
+})
+
+test('the addresses of a known key', () => {
+  const expected = {
+    LTC: 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9', DASH: 'XmN7PQYWKn5MJFna5fRYgP6mxT2F7xpekE', DOGE: 'DFpN6QqFfUm3gKNaxN6tNcab1FArL9cZLE',
+    BCH: 'bitcoincash:qp63uahgrxged4z5jswyt5dn5v3lzsem6cy4spdc2h',
+  }
+  for (const code of CODES) assert.equal(familyOf(main(code)).address(main(code), KEY_ONE), expected[code])
+  const regtest = { LTC: /^rltc1q/, DASH: /^y/, DOGE: /^[mn]/, BCH: /^bchreg:q/ }
+  for (const code of CODES) assert.match(familyOf(net(code)).address(net(code), KEY_ONE), regtest[code])
+})
+
+test('published addresses of each chain are read, and by no sister', () => {
+  const samples: Record<string, string[]> = {
+    LTC: ['LVg2kJoFNg45Nbpy53h7Fe1wKyeXVRhMH9', 'LaMT348PWRnrqeeWArpwQPbuanpXDZGEUz', 'MQMcJhpWHYVeQArcZR3sBgyPZxxRtnH441', 'ltc1qg42tkwuuxefutzxezdkdel39gfstuap288mfea'],
+    DASH: ['XmN7PQYWKn5MJFna5fRYgP6mxT2F7xpekE'],
+    DOGE: ['DBXu2kgc3xtvCUWFcxFE3r9hEYgmuaaCyD', 'DFpN6QqFfUm3gKNaxN6tNcab1FArL9cZLE'],
+  }
+  for (const [code, addresses] of Object.entries(samples)) {
+    for (const address of addresses) {
+      assert.equal(canonical(main(code), address), address)
+      for (const other of ['BTC', ...CODES]) if (other !== code) assert.equal(check(main(other), address).valid, false, `${address} on ${other}`)
+    }
+  }
+})
+
+test('random hashes: the same addresses as @scure/btc-signer and libauth write', () => {
+  fc.assert(fc.property(fc.uint8Array({ minLength: 20, maxLength: 20 }), fc.constantFrom('pkh', 'sh'), (hash, type) => {
+    const script = OutScript.encode({ type, hash })
+    for (const network of CODES.flatMap((code) => [net(code), main(code)])) {
+      const { p2pkh_version: pubKeyHash, p2sh_version: scriptHash, cashaddr_prefix: prefix } = network.utxo!
+      const expected = prefix === undefined
+        ? Address({ ...NETWORK, pubKeyHash, scriptHash }).encode({ type, hash })
+        : (libauth.lockingBytecodeToCashAddress({ bytecode: script, prefix: prefix as 'bchreg' }) as { address: string }).address
+      assert.equal(utxo.addressOf(network, script), expected)
+      assert.deepEqual(Buffer.from(utxo.scriptOf(network, expected)), Buffer.from(script))
+      assert.equal(canonical(network, expected), expected)
+    }
+  }), { numRuns: 200 })
+})
+
+test('whatever text comes, the answer is valid or a reason', () => {
+  fc.assert(fc.property(fc.oneof(fc.string(), fc.stringMatching(/^(bchreg:)?[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{30,60}$/)), (text) => {
+    for (const code of CODES) {
+      const answer = check(net(code), text)
+      if (!answer.valid) assert.ok(answer.reason.length > 5)
+    }
+  }), { numRuns: 500 })
+})
+
+/** A signed payment from two coins of the wallet, with change. */
+function payment(code: string, amount = 150_000_000n) {
+  const network = net(code)
+  const path = [1, network.chain_index, 0]
+  const changePath = [1, network.chain_index, 0x7fffffff]
+  const funds = fund(network, [{ path, value: 100_000_000n }, { path: [1, network.chain_index, 3], value: 120_000_000n }])
+  const to = familyOf(network).address(network, KEY_ONE)
+  const feeRate = BigInt(network.utxo!.min_fee_rate) * 1000n
+  const changeAddress = addressOf(network, changePath)
+  const selection = utxo.selectCoins(network, { utxos: funds.utxos, to, amount, changeAddress, feeRate })
+  const unsigned = utxo.buildTransfer(network, { selection, to, amount, changeAddress, changePath, previous: previousOf(funds) })
+  const signatures = sign(familyOf(network).signing(network, unsigned, publicKeyAt))
+  const coins = selection.utxos.map((coin) => ({ value: coin.value, script: utxo.scriptOf(network, coin.address) }))
+  return { network, unsigned, signatures, coins, selection, signed: familyOf(network).assemble(network, unsigned, signatures, publicKeyAt), decoded: familyOf(network).decode(network, unsigned, assetsOf(code), publicKeyAt) }
+}
+
+test('what is decoded is what was built, and the size is never below the real one', () => {
+  for (const code of CODES) {
+    const { network, unsigned, decoded, selection, signed } = payment(code)
+    assert.equal(decoded.asset, code)
+    assert.deepEqual(decoded.payments, [{ address: familyOf(network).address(network, KEY_ONE), amount: 150_000_000n, tag: null }])
+    assert.equal(decoded.fee_max, selection.fee)
+    assert.equal(decoded.change?.amount, 70_000_000n - selection.fee)
+    const real = Transaction.fromHex(signed.raw)
+    assert.ok(real.virtualSize() <= decoded.vsize! && real.virtualSize() >= decoded.vsize! - 3 * real.ins.length, `${code} ${real.virtualSize()} ${decoded.vsize}`)
+    assert.equal(real.getId(), signed.hash)
+    const sequence = code === 'LTC' ? 0xfffffffd : 0xffffffff
+    assert.ok(real.ins.every((input) => input.sequence === sequence))
+    assert.equal(unsigned.inputs.length, 2)
+  }
+})
+
+const machine = libauth.createVirtualMachineBCH(true)
+function verdict(raw: string, coins: { value: bigint; script: Uint8Array }[]): string | true {
+  const transaction = libauth.decodeTransactionUnsafe(Uint8Array.from(Buffer.from(raw, 'hex')))
+  return machine.verify({ transaction, sourceOutputs: coins.map(({ value, script }) => ({ valueSatoshis: value, lockingBytecode: Uint8Array.from(script) })) })
+}
+
+test('BCH: libauth’s machine accepts it; a changed amount, signature or sighash byte fails', () => {
+  const { signed, coins } = payment('BCH')
+  assert.equal(verdict(signed.raw, coins), true)
+  assert.notEqual(verdict(signed.raw, [{ ...coins[0]!, value: coins[0]!.value - 1n }, coins[1]!]), true, 'the digest covers the amounts')
+  const signature = /41(?=21[0-9a-f]{66}ffffffff)/
+  assert.match(signed.raw, signature)
+  for (const byte of ['01', '42', 'c1']) assert.notEqual(verdict(signed.raw.replace(signature, byte), coins), true, byte)
+})
+
+test('BCH: the digests are those of libauth', () => {
+  const { network, unsigned, coins } = payment('BCH')
+  const transaction = libauth.decodeTransactionUnsafe(Uint8Array.from(Buffer.from(unsigned.bytes, 'hex')))
+  familyOf(network).signing(network, unsigned, publicKeyAt).forEach((item, inputIndex) => {
+    const serialization = libauth.generateSigningSerializationBCH(
+      { inputIndex, transaction, sourceOutputs: coins.map(({ value, script }) => ({ valueSatoshis: value, lockingBytecode: Uint8Array.from(script) })) },
+      { coveredBytecode: Uint8Array.from(coins[inputIndex]!.script), signingSerializationType: Uint8Array.of(0x41) })
+    assert.deepEqual(Buffer.from(item.message), Buffer.from(libauth.hash256(serialization)))
+  })
+})
+
+test('DASH and DOGE: the digests are those of @scure/btc-signer; LTC’s those of BIP143', () => {
+  for (const code of ['DASH', 'DOGE', 'LTC']) {
+    const { network, unsigned, coins } = payment(code)
+    const judge = new ScureTransaction({ version: 2, allowUnknownOutputs: true })
+    const parts = RawTx.decode(Buffer.from(unsigned.bytes, 'hex'))
+    parts.inputs.forEach((input, at) => judge.addInput({ txid: input.txid, index: input.index, sequence: input.sequence, witnessUtxo: { script: coins[at]!.script, amount: coins[at]!.value } }))
+    for (const output of parts.outputs) judge.addOutput({ script: output.script, amount: output.amount })
+    familyOf(network).signing(network, unsigned, publicKeyAt).forEach((item, at) => {
+      const code = Buffer.concat([Buffer.from('76a914', 'hex'), coins[at]!.script.length === 22 ? coins[at]!.script.slice(2) : coins[at]!.script.slice(3, 23), Buffer.from('88ac', 'hex')])
+      const inner = judge as unknown as { preimageLegacy(index: number, script: Uint8Array, type: number): Uint8Array; preimageWitnessV0(index: number, script: Uint8Array, type: number, amount: bigint): Uint8Array }
+      const expected = network.utxo!.script === 'p2pkh' ? inner.preimageLegacy(at, code, 1) : inner.preimageWitnessV0(at, code, 1, coins[at]!.value)
+      assert.deepEqual(Buffer.from(item.message), Buffer.from(expected), network.code)
+    })
+  }
+})
+
+test('shapes that a chain does not have are refused', () => {
+  for (const code of CODES) {
+    const { network, unsigned } = payment(code)
+    const decode = (edit: (transaction: Transaction) => void, more: Partial<UnsignedTransaction> = {}) => {
+      const transaction = Transaction.fromHex(unsigned.bytes)
+      edit(transaction)
+      return familyOf(network).decode(network, { ...unsigned, bytes: transaction.toHex(), ...more }, assetsOf(code), publicKeyAt)
+    }
+    const refused = (expected: string, edit: (transaction: Transaction) => void, more?: Partial<UnsignedTransaction>) => {
+      assert.throws(() => decode(edit, more), (error: ChainError) => error.code === expected, `${code} ${expected}`)
+    }
+    // Where transactions are not replaced, a sequence that says so would be a lie at best.
+    if (code === 'LTC') decode((transaction) => { transaction.ins[0]!.sequence = 0xffffffff })
+    else for (const sequence of [0xfffffffd, 0xfffffffe, 0]) refused('SHAPE', (transaction) => { transaction.ins[0]!.sequence = sequence })
+    refused('SHAPE', (transaction) => { transaction.version = 1 })
+    refused('SHAPE', (transaction) => { transaction.locktime = 1 })
+    refused('SHAPE', (transaction) => { transaction.outs[0]!.script = Buffer.from('6a0548656c6c6f', 'hex') })
+    if (code !== 'LTC') refused('SHAPE', (transaction) => { transaction.outs[0]!.script = Buffer.from('0014751e76e8199196d454941c45d1b3a323f1433bd6', 'hex') })
+    // Legacy signatures do not cover amounts: a previous transaction that lies about them has another id.
+    const lie = Transaction.fromHex(unsigned.inputs[0]!.previous!)
+    lie.outs[0]!.value -= 1_000_000n
+    refused('PREVIOUS_TRANSACTION', () => {}, { inputs: unsigned.inputs.map((input) => ({ ...input, previous: lie.toHex() })) })
+    refused('PREVIOUS_TRANSACTION', () => {}, { inputs: unsigned.inputs.map(({ path }) => ({ path })) })
+  }
+})
+
+test('signatures that do not verify, or are malleable, are refused', () => {
+  for (const code of CODES) {
+    const { network, unsigned, signatures } = payment(code)
+    const refuse = (changed: typeof signatures) => assert.throws(() => familyOf(network).assemble(network, unsigned, changed, publicKeyAt), (error: ChainError) => error.code === 'SIGNATURE')
+    refuse([highS(signatures[0]!), signatures[1]!])
+    refuse([signatures[1]!, signatures[0]!])
+    refuse([signatures[0]!])
+  }
+})
+
+test('a signature for one chain does not verify on a sister', () => {
+  // The same keys, coins and outputs: Bitcoin Cash's FORKID alone keeps it from being played on a chain without.
+  const { signatures, unsigned } = payment('BCH')
+  const network: Network = { ...net('BCH'), utxo: { ...net('DOGE').utxo!, p2pkh_version: 111 } }
+  const elsewhere = { ...unsigned, network: network.code }
+  assert.throws(() => familyOf(network).assemble(network, elsewhere, signatures, publicKeyAt), (error: ChainError) => error.code === 'SIGNATURE')
+})
+
+test('dust: each chain’s own limit, to the unit', () => {
+  const limits: [string, bigint][] = [['LTC', 2940n], ['DASH', 546n], ['DOGE', 1_000_000n], ['BCH', 546n]]
+  for (const [code, limit] of limits) {
+    payment(code, limit)
+    assert.throws(() => payment(code, limit - 1n), (error: ChainError) => error.code === 'DUST', code)
+  }
+})
+
+test('LTC: a coin paid out of the extension blocks can be spent, and hides nothing', () => {
+  const { network, unsigned } = payment('LTC')
+  const previous = unsigned.inputs[0]!.previous!
+  const extended = `${previous.slice(0, 8)}0008${previous.slice(8, -8)}00${previous.slice(-8)}`
+  const inputs = unsigned.inputs.map(({ path }) => ({ path, previous: extended }))
+  assert.equal(familyOf(network).decode(network, { ...unsigned, inputs }, assetsOf('LTC'), publicKeyAt).payments.length, 1)
+  const more = unsigned.inputs.map(({ path }) => ({ path, previous: extended.replace('0008', '0009') }))
+  assert.throws(() => familyOf(network).decode(network, { ...unsigned, inputs: more }, assetsOf('LTC'), publicKeyAt), ChainError)
+})
