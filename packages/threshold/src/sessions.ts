@@ -24,6 +24,8 @@ function checkKey({ party, epoch }: KeyMaterial): void {
 class NativeBackedSession<R> implements Session<R> {
   readonly #native: NativeSession
   readonly #finish: (step: NativeStep) => R | undefined
+  #aborted = false
+  #busy = false
 
   constructor(start: () => NativeSession, finish: (step: NativeStep) => R | undefined) {
     this.#finish = finish
@@ -35,22 +37,30 @@ class NativeBackedSession<R> implements Session<R> {
   }
 
   async step(inbox: InMessage[]): Promise<Step<R>> {
+    const overlaps = this.#busy
+    this.#busy = true
     try {
+      if (overlaps) throw new ThresholdError('BAD_ARGUMENT', 'one step at a time')
       for (const { from } of inbox) {
         if (![1, 2, 3].includes(from)) throw new ThresholdError('MALFORMED', `party ${from} does not take part`)
       }
       const step = await this.#native.step(inbox)
+      // The native half may have finished the step just before it was aborted: its result is not given out.
+      if (this.#aborted) throw new ThresholdError('ABORT', 'the session was aborted')
       const result = this.#finish(step)
       if (result === undefined) return { kind: 'send', round: step.round, messages: step.messages }
       return { kind: 'done', result, messages: step.messages }
     } catch (error) {
       // Also for what the addon never saw, such as an argument of a wrong type.
-      this.#native.abort()
+      this.abort()
       throw fromNative(error)
+    } finally {
+      if (!overlaps) this.#busy = false
     }
   }
 
   abort(): void {
+    this.#aborted = true
     this.#native.abort()
   }
 }

@@ -63,7 +63,16 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
     sets.push(`next_run_at = now() + $${values.length} * interval '1 millisecond'`)
   }
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
-  const written = await tx.query<{ id: string }>(`update transactions set ${sets.join(', ')} where id = $1 and lease_token = $2 returning id`, values)
+  // The event of a change is written by the same statement. Terminal states have events of their own, with the whole transaction.
+  values.push(row.kind === 'WITHDRAWAL' && change.state !== undefined && change.state !== row.state && (change.status ?? 'pending') === 'pending')
+  const written = await tx.query<{ id: string }>(
+    `with written as (
+       update transactions set ${sets.join(', ')} where id = $1 and lease_token = $2 returning id, workspace_id, sub_account_id, state, hash, confirmations
+     ), noted as (
+       insert into events (workspace_id, sub_account_id, type, payload)
+       select workspace_id, sub_account_id, 'transaction.updated', jsonb_build_object('id', id, 'status', 'pending', 'sub_status', state, 'hash', hash, 'confirmations', confirmations)
+       from written where $${values.length}
+     ) select id from written`, values)
   if (written.length !== 1) throw new LeaseLost(row.id)
 }
 

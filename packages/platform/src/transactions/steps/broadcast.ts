@@ -1,8 +1,6 @@
-import { emit } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
-import { presentTransaction, type TransactionRow } from '../present.ts'
-import { stringifyJson } from '@custody/request-auth'
+import type { TransactionRow } from '../present.ts'
 
 const REJECTED_RETRY_MS = 3000
 
@@ -12,7 +10,6 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
     `select id, signed, hash from chain_transactions where transaction_id = $1 and state in ('SIGNED', 'INCLUDED') order by attempt desc limit 1`, [row.id])
   if (!chain) throw new Error(`${row.state} without signed bytes`)
   const client = services.networks.client(row.network)
-  const first = row.hash === null
   // From here on the transaction may be public: the hash is shown even when the answer is lost.
   if (row.state === 'SIGNED') {
     const rows = await services.database.query(
@@ -31,10 +28,5 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
       return advance(services.database, row, { state: 'BROADCASTING', hash: chain.hash, last_error: `broadcast rejected: ${result.reason}`.slice(0, 500), run_in_ms: REJECTED_RETRY_MS })
     }
   }
-  await services.database.transaction(async (tx) => {
-    await advance(tx, row, { state: 'CONFIRMING', hash: chain.hash, last_error: result.kind === 'unknown' ? `broadcast: ${result.reason}` : null, run_in_ms: 1000 })
-    if (first && row.kind === 'WITHDRAWAL') {
-      await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.updated', stringifyJson(presentTransaction({ ...row, state: 'CONFIRMING', hash: chain.hash }, services.registry)))
-    }
-  })
+  await advance(services.database, row, { state: 'CONFIRMING', hash: chain.hash, last_error: result.kind === 'unknown' ? `broadcast: ${result.reason}` : null, run_in_ms: 1000 })
 }
