@@ -65,8 +65,6 @@ export interface UtxoParams {
   block_verbosity?: 1 | 2
   /** Litecoin: transactions may carry a part of its extension blocks, which their ids do not cover. */
   extension_blocks?: boolean
-  /** Litecoin: transactions may carry a part of its extension blocks, which their ids do not cover. */
-  extension_blocks?: boolean
   /** Dash: with a ChainLock a transaction is final at this many confirmations. */
   chainlock_confirmations?: number
 }
