@@ -7,7 +7,7 @@ import { endpoint, type Reply } from '../http/endpoint.ts'
 import type { Services } from '../services.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
-import { ensureOmnibus } from '../addresses/derive.ts'
+import { omnibusOf } from '../addresses/derive.ts'
 import { transactionBody, type TransactionBody } from './body.ts'
 import { estimateFee, feeRateInteger } from './estimate.ts'
 import { presentTransaction, transactionShape, type TransactionRow } from './present.ts'
@@ -29,7 +29,7 @@ export const createTransaction = endpoint({
     const { amount, destination, addressTag } = check(services, body, asset, network)
     if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
-    const source = await ensureOmnibus(services, services.database, network, owner)
+    const source = await omnibusOf(services, network, owner)
     const level = body.fee_level ?? null
     const { fee, reserve } = await estimateFee(services, caller, wallet.id, { asset, network, amount, to: destination, feeRate: body.fee_rate ?? null, level })
     const { nonce } = claimedNonceAndSubject(signed.token)

@@ -1,5 +1,5 @@
 import { CHANGE_INDEX, ChainError, parseAmount, pathOf, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
-import { ensureChange } from '../addresses/derive.ts'
+import { changeOf } from '../addresses/derive.ts'
 import type { Caller } from '../http/endpoint.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../services.ts'
@@ -46,7 +46,7 @@ export async function estimateFee(services: Services, caller: Caller, walletId: 
   if (network.family === 'utxo') {
     const rate = await utxoRate(services, network, o.feeRate, o.level).catch(() => fallbackRate(network))
     const coins = await spendableCoins(services.database, walletId, network, caller.subAccountIndex)
-    const changeAddress = await ensureChange(services, services.database, network, { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
+    const changeAddress = await changeOf(services, network, { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
     try {
       const { fee } = utxoBuild.selectCoins(network, { utxos: coins, to: o.to, amount: o.amount, changeAddress, feeRate: rate })
       return { fee, reserve: fee }

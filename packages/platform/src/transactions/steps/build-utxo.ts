@@ -1,5 +1,5 @@
 import { CHANGE_INDEX, ChainError, decode, formatAmount, pathOf, utxo as utxoBuild, type Network } from '@custody/chains'
-import { ensureChange } from '../../addresses/derive.ts'
+import { changeOf } from '../../addresses/derive.ts'
 import { lockedBalance, post } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
@@ -17,7 +17,7 @@ export async function buildUtxo(services: Services, row: TransactionRow, network
   const key = await services.keys.get(row.workspace_id, network.curve)
   const subAccount = await services.database.one<{ path_index: number }>('select path_index from sub_accounts where id = $1', [row.sub_account_id])
   const owner = { workspaceId: row.workspace_id, subAccountId: row.sub_account_id, subAccountIndex: subAccount?.path_index as number }
-  const changeAddress = await ensureChange(services, services.database, network, owner)
+  const changeAddress = await changeOf(services, network, owner)
   const amount = BigInt(row.amount)
   // Previous transactions are fetched before any lock is held: the chain may be slow.
   const candidates = await spendableCoins(services.database, row.wallet_id as string, network, owner.subAccountIndex)
