@@ -1,0 +1,79 @@
+// The nodes of the sister chains answer in their own ways; the client reads each.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { UtxoClient, type Fetch, type Network } from '../src/index.ts'
+import { addressOf, local, mainnet } from './support.ts'
+
+type Answers = Record<string, (params: unknown[]) => unknown>
+const calls: { method: string; params: unknown[] }[] = []
+
+/** JSON text as it stands where an answer begins with RAW; an Error becomes the node's own. */
+function node(answers: Answers): Fetch {
+  calls.length = 0
+  return async (_, init) => {
+    const { method, params } = JSON.parse(String(init.body)) as { method: string; params: unknown[] }
+    calls.push({ method, params })
+    const given = answers[method]?.(params)
+    if (given === undefined) return Response.json({ result: null, error: { code: -32601, message: 'Method not found' }, id: 1 }, { status: 404 })
+    return new Response(typeof given === 'string' && given.startsWith('RAW') ? `{"result":${given.slice(3)},"error":null,"id":1}` : JSON.stringify({ result: given, error: null, id: 1 }))
+  }
+}
+const client = (code: string, answers: Answers, registry = local) => new UtxoClient(registry.network(code) as Network, { url: 'http://127.0.0.1:1' }, node(answers))
+
+test('DOGE: a block names ids; each transaction is fetched, in order, values exact', async () => {
+  const network = local.network('DOGE') as Network
+  const own = addressOf(network, [1, network.chain_index, 0])
+  const { utxo } = await import('../src/index.ts')
+  const hex = Buffer.from(utxo.scriptOf(network, own)).toString('hex')
+  const ids = Array.from({ length: 20 }, (_, at) => `t${at}`)
+  const doge = client('DOGE', {
+    getblockhash: () => 'aa',
+    getblock: () => ({ hash: 'aa', height: 9, previousblockhash: 'bb', tx: ids }),
+    getrawtransaction: ([id]) => `RAW{"txid":"${String(id)}","vin":[{}],"vout":[{"value":123456789.12345678,"n":0,"scriptPubKey":{"hex":"${hex}"}}]}`,
+  })
+  const block = await doge.block(9)
+  assert.deepEqual(block?.txids, ids)
+  assert.ok(block?.transfers.every((each) => each.amount === 12_345_678_912_345_678n && each.asset === 'DOGE' && each.address === own))
+  assert.deepEqual(calls.find(({ method }) => method === 'getblock')?.params, ['aa', true], 'its nodes take no number')
+})
+
+test('DOGE: a fee of -1 means that the node does not know: the floor holds', async () => {
+  const rates = await client('DOGE', { estimatesmartfee: () => 'RAW{"feerate":-1,"blocks":6}' }).feeRates()
+  assert.deepEqual(rates, { low: 1_000_000n, medium: 1_000_000n, high: 1_000_000n })
+})
+
+test('BCH: its nodes know estimatefee alone', async () => {
+  assert.deepEqual(await client('BCH', { estimatefee: () => 'RAW0.00001234' }).feeRates(), { low: 1234n, medium: 1234n, high: 1234n })
+  assert.deepEqual(await client('BCH', { estimatefee: () => 'RAW-1' }).feeRates(), { low: 1000n, medium: 1000n, high: 1000n })
+  assert.deepEqual(calls.filter(({ method }) => method === 'estimatefee').map(({ params }) => params), [[], [], []])
+})
+
+test('DASH: with a ChainLock two confirmations are final, without twelve; a lock covers what lies below', async () => {
+  const tip = async (lockedHeight: number) => client('DASH', {
+    getblockchaininfo: () => ({ blocks: 100, bestblockhash: 'h100' }),
+    getblockhash: ([height]) => `h${String(height)}`,
+    getblock: ([hash]) => ({ chainlock: Number(String(hash).slice(1)) <= lockedHeight }),
+  }).tip()
+  assert.equal((await tip(100)).finalHeight, 99, 'one more must stand on it')
+  assert.equal((await tip(99)).finalHeight, 99)
+  assert.equal((await tip(95)).finalHeight, 95)
+  assert.equal((await tip(89)).finalHeight, 89)
+  assert.equal((await tip(0)).finalHeight, 89)
+  for (const code of ['BTC', 'LTC', 'DOGE', 'BCH']) {
+    assert.equal((await client(code, { getblockchaininfo: () => ({ blocks: 100, bestblockhash: 'h' }) }).tip()).finalHeight, null, code)
+  }
+})
+
+test('Bitcoin and Bitcoin Cash share their first block, and are told apart', async () => {
+  const [btc, bch] = ['BTC', 'BCH'].map((code) => mainnet.network(code) as Network)
+  assert.equal(btc?.genesis, bch?.genesis)
+  const serving = (network: Network): Answers => ({ getblockhash: ([height]) => (height === 0 ? network.genesis : network.checkpoint !== undefined && height === network.checkpoint.height ? network.checkpoint.hash : 'other') })
+  for (const own of [btc, bch] as Network[]) {
+    for (const served of [btc, bch] as Network[]) {
+      const probe = client(own.code, serving(served), mainnet).probe()
+      if (own === served) await probe
+      else await assert.rejects(probe, { code: 'WRONG_NETWORK' })
+    }
+  }
+  for (const code of ['LTC', 'DASH', 'DOGE']) await assert.rejects(client(code, serving(btc as Network), mainnet).probe(), { code: 'WRONG_NETWORK' })
+})
