@@ -21,6 +21,7 @@ function parse(network: Network, unsigned: UnsignedTransaction): TransactionSeri
     throw new ChainError('TRANSACTION', 'is not an unsigned EVM transaction')
   }
   if (transaction.type !== 'eip1559' && transaction.type !== 'legacy') throw new ChainError('SHAPE', 'only transactions of type 0 and 2 are allowed')
+  if (network.legacy_gas_price && transaction.type !== 'legacy') throw new ChainError('SHAPE', `${network.code} takes transactions of type 0 only`)
   if (transaction.accessList && transaction.accessList.length > 0) throw new ChainError('SHAPE', 'an access list is not allowed')
   // EIP-155: without a chain id a signature would be valid on every network.
   if (transaction.chainId !== network.chain_id) throw new ChainError('CHAIN_ID', `chain id ${String(transaction.chainId)} is not ${network.code}'s ${String(network.chain_id)}`)
