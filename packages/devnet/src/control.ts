@@ -1,9 +1,11 @@
-import type { Devnet, Evm, Utxo } from './devnet.ts'
+import type { Devnet, Evm, Tagged, Utxo } from './devnet.ts'
 import { RequestError } from './errors.ts'
 import type { Control } from './http.ts'
 
 const BLOCKS_MAX = 1000
 const DEPTH_MAX = 100
+/** XRP and XLM: how far one command moves the ledger's time forward. */
+const SECONDS_MAX = 1000
 
 type Command = Record<string, unknown>
 type Head = { height: number; hash: string }
@@ -32,6 +34,10 @@ export function createControl(devnet: Devnet): Control {
 
 async function fund(devnet: Devnet, command: Command): Promise<unknown> {
   const { asset, address, amount, tag } = command
+  if (asset === 'XRP' || asset === 'XLM') {
+    const chain = await devnet.tagged.find(({ code }) => code === asset)!.chain()
+    return { hash: chain.fund(address, amount, tag, command['delivered']) }
+  }
   if (tag !== undefined && tag !== null) throw new RequestError(`${String(asset)} has no address tags`)
   const utxo = devnet.utxo.find(({ network }) => network.code === asset)
   if (utxo) return { hash: (await utxo.chain()).fund(address, amount) }
@@ -47,6 +53,7 @@ async function mine(devnet: Devnet, command: Command): Promise<unknown> {
     command,
     async (utxo) => (await utxo.chain()).mine(blocks),
     async (evm) => (await evm.chain()).mine(blocks),
+    async (tagged) => (await tagged.chain()).mine(blocks, command['seconds'] === undefined ? 0 : count(command['seconds'], 'seconds', SECONDS_MAX)),
   )
   return { height, hash }
 }
@@ -60,6 +67,7 @@ async function reorg(devnet: Devnet, command: Command): Promise<unknown> {
     command,
     async (utxo) => (await utxo.chain()).reorg(depth, drop === true),
     async (evm) => (await evm.chain()).reorg(depth),
+    async ({ code }) => { throw new RequestError(`${code} is never reorganised: its validated ledgers are final`) },
   )
   return { height, hash }
 }
@@ -70,6 +78,7 @@ async function fault(devnet: Devnet, command: Command): Promise<unknown> {
     command,
     async (utxo) => utxo.faults,
     async (evm) => evm.faults,
+    async (tagged) => tagged.faults,
   )
   faults.set(command['mode'])
   return { network: command['network'], mode: faults.mode }
@@ -103,20 +112,26 @@ async function info(devnet: Devnet): Promise<unknown> {
     }
     for (const { asset, address, decimals } of network.tokens) tokens[asset] = { network: network.code, address, decimals }
   }
+  for (const tagged of devnet.tagged) {
+    const head = tagged.started() ? (await tagged.chain()).head : undefined
+    networks[tagged.code] = { height: head?.height ?? null, hash: head?.hash ?? null, url: devnet.url + tagged.path, engine: tagged.engine, fault: tagged.faults.mode }
+  }
   return { networks, tokens }
 }
 
 function assets(devnet: Devnet): string[] {
-  return [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)])]
+  return [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)]), ...devnet.tagged.map(({ code }) => code)]
 }
 
-async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo) => Promise<T>, evm: (evm: Evm) => Promise<T>): Promise<T> {
+async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo) => Promise<T>, evm: (evm: Evm) => Promise<T>, tagged: (tagged: Tagged) => Promise<T>): Promise<T> {
   const code = command['network']
   const ledger = devnet.utxo.find(({ network }) => network.code === code)
   if (ledger) return utxo(ledger)
   const found = devnet.evm.find(({ network }) => network.code === code)
   if (found) return evm(found)
-  const codes = [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.map(({ network }) => network.code)]
+  const withTags = devnet.tagged.find((each) => each.code === code)
+  if (withTags) return tagged(withTags)
+  const codes = [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.map(({ network }) => network.code), ...devnet.tagged.map((each) => each.code)]
   throw new RequestError(`network ${JSON.stringify(code)} is unknown: one of ${codes.join(', ')}`)
 }
 

@@ -11,14 +11,22 @@ import { EVM_NETWORKS, type EvmNetwork } from './ethereum/networks.ts'
 import { ethereumRpc } from './ethereum/rpc.ts'
 import { Faults } from './faults.ts'
 import { createDevnetServer, type RpcFace } from './http.ts'
+import { StellarChain } from './stellar/chain.ts'
+import { stellarRpc } from './stellar/rpc.ts'
+import { XrpChain } from './xrp/chain.ts'
+import { xrpRpc, xrpSocket } from './xrp/rpc.ts'
 
 export type Evm = { network: EvmNetwork; faults: Faults; chain: () => Promise<EthereumChain>; started: () => boolean }
 export type Utxo = { network: UtxoNetwork; faults: Faults; chain: () => Promise<BitcoinChain>; started: () => boolean }
+
+/** A chain of accounts with tags or memos. */
+export type Tagged = { code: string; path: string; engine: string; faults: Faults; chain: () => Promise<XrpChain | StellarChain>; started: () => boolean }
 
 /** All local chains behind one HTTP port. */
 export class Devnet {
   readonly utxo: readonly Utxo[]
   readonly evm: readonly Evm[]
+  readonly tagged: readonly Tagged[]
   readonly #server: Server
   readonly #open: { close: () => void }[] = []
   #closed = false
@@ -28,6 +36,10 @@ export class Devnet {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     this.utxo = UTXO_NETWORKS.map((network) => ({ network, faults: new Faults(), ...this.#lazy(() => openUtxo(network, folder(home, network.code))) }))
     this.evm = EVM_NETWORKS.map((network) => ({ network, faults: new Faults(), ...this.#lazy(() => EthereumChain.open(network, folder(home, network.code))) }))
+    this.tagged = [
+      { code: 'XRP', path: '/xrp', engine: 'own ledger', faults: new Faults(), ...this.#lazy(() => XrpChain.open(folder(home, 'XRP'))) },
+      { code: 'XLM', path: '/xlm', engine: 'own ledger', faults: new Faults(), ...this.#lazy(() => StellarChain.open(folder(home, 'XLM'))) },
+    ]
     this.#server = createDevnetServer((path) => this.#face(path), createControl(this))
   }
 
@@ -83,6 +95,13 @@ export class Devnet {
       const { faults } = utxo
       const chain = await utxo.chain()
       return { faults, contentType: 'application/json', handle: async (body) => bitcoinRpc(chain, faults, body) }
+    }
+    const tagged = this.tagged.find((each) => each.path === path)
+    if (tagged) {
+      const { faults } = tagged
+      const chain = await tagged.chain()
+      if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: (text) => xrpSocket(chain, faults, text) }
+      return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
     }
     const evm = this.evm.find(({ network }) => network.path === path)
     if (!evm) return undefined

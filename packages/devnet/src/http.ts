@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { RequestError } from './errors.ts'
 import { LAG_MS, type Faults } from './faults.ts'
+import { WebSocketServer } from 'ws'
 
 const BODY_MAX_BYTES = 8 * 1024 * 1024
 
@@ -9,6 +10,8 @@ export type RpcFace = {
   faults: Faults
   contentType: string
   handle: (body: string) => Promise<{ status: number; body: string } | undefined>
+  /** Where the protocol has a WebSocket too: one message in, one out. */
+  socket?: (text: string) => string | undefined
 }
 
 export type Control = (body: unknown) => Promise<unknown>
@@ -23,7 +26,27 @@ export function createDevnetServer(face: (path: string) => Promise<RpcFace | und
   })
   // Longer than clients keep idle connections: else a request may meet a connection that is just closing.
   server.keepAliveTimeout = 65_000
+  serveSockets(server, face)
   return server
+}
+
+function serveSockets(server: Server, face: (path: string) => Promise<RpcFace | undefined>): void {
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: BODY_MAX_BYTES })
+  server.on('upgrade', (request, stream, head) => {
+    void face((request.url ?? '/').replace(/(.)\/$/, '$1')).then((rpc) => {
+      const { faults, socket: answer } = rpc ?? {}
+      if (!faults || !answer || faults.mode === 'down' || request.headers.origin !== undefined) return void stream.destroy()
+      sockets.handleUpgrade(request, stream, head, (socket) => {
+        socket.on('error', () => socket.terminate())
+        socket.on('message', (data) => {
+          if (faults.mode === 'down') return socket.terminate()
+          const text = answer(data.toString('utf8'))
+          if (text === undefined) return socket.terminate()
+          setTimeout(() => socket.send(text), faults.mode === 'lag' ? LAG_MS : 0).unref()
+        })
+      })
+    }, () => void stream.destroy())
+  })
 }
 
 async function serve(
