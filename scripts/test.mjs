@@ -4,7 +4,7 @@
 // npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
 //
 // Tests run two files at a time. End-to-end tests (*.e2e.test.ts) start whole platforms: they run after the
-// others, one at a time. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails.
+// others, two at a time. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails.
 // The last lines are node:test's totals over everything that ran.
 import { basename, join, sep } from 'node:path'
 import { compose } from 'node:stream'
@@ -14,6 +14,8 @@ import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 const CONCURRENCY = 2
+/** Whole platforms mostly wait for blocks: two at a time still leave the processor idle. */
+const END_TO_END_CONCURRENCY = 2
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
 await underPinnedNode(fileURLToPath(import.meta.url))
@@ -48,7 +50,7 @@ if (files.length === 0) {
 const isEndToEnd = (file) => file.endsWith('.e2e.test.ts')
 const phases = [
   { files: files.filter((file) => !isEndToEnd(file)), concurrency: CONCURRENCY },
-  { files: files.filter(isEndToEnd), concurrency: 1 },
+  { files: files.filter(isEndToEnd), concurrency: END_TO_END_CONCURRENCY },
 ].filter((phase) => phase.files.length > 0)
 
 const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/

@@ -188,6 +188,23 @@ test('twenty transfers at once from one address: every nonce once, all confirmed
   assert.equal((await balance(frank, 'ETH')).balance, '8')
 })
 
+test('transfers of one wallet at once, from one coin and from several: each waits for the change it needs', async () => {
+  const grace = await platform.user('grace')
+  const address = await fundedWallet(platform, grace, 'BTC', '1')
+  const send = async (count: number, name: string) => {
+    const created = await Promise.all(Array.from({ length: count }, (_, at) => post(transferBody('BTC', '0.05', BTC_TO, { sequence_id: `${name}${at}` }), grace)))
+    for (const answer of created) assert.equal(answer.status, 200, answer.text)
+    for (const answer of created) {
+      const done = await terminal(grace, answer.body.id, 90_000)
+      assert.equal(done.status, 'confirmed', String(done.failure_reason))
+    }
+  }
+  await send(8, 'one')
+  for (const amount of ['0.06', '0.07', '0.08']) await platform.fund('BTC', address, amount)
+  await waitFor('deposits', async () => Number((await balance(grace, 'BTC')).balance) > 0.79)
+  await send(8, 'several')
+})
+
 test('the books agree with the chains', async () => {
   await sleep(500)
   const audit = platform.cli('audit', '--json')

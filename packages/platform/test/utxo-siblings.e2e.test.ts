@@ -126,6 +126,23 @@ test('a reorganisation takes a deposit back, and it comes again', { timeout: 60_
   await waitFor('the deposit', async () => (await balance(bob, 'BCH')).balance === '1')
 })
 
+test('what a miner earns is credited when it can be spent, and then it is', { timeout: 60_000 }, async () => {
+  const miner = await platform.user('miner')
+  await call(miner, 'POST', '/dac/v1/create-wallet', { asset: 'DOGE' })
+  const { address } = (await call<{ address: string }>(miner, 'POST', '/dac/v1/address', { asset: 'DOGE' })).body
+  await platform.operator('devnet', { command: 'mine', network: 'DOGE', blocks: 1, address })
+  await platform.operator('devnet', { command: 'mine', network: 'DOGE', blocks: 45 })
+  await waitFor('the deposit’s confirmations', async () => {
+    const { data } = (await call<{ data: { confirmations: string }[] }>(miner, 'GET', '/dac/v1/transactions')).body
+    return Number(data[0]?.confirmations) >= 46
+  })
+  assert.equal((await balance(miner, 'DOGE')).balance, '0', 'forty confirmations are enough for others, not for a coinbase')
+  await platform.operator('devnet', { command: 'mine', network: 'DOGE', blocks: 20 })
+  await waitFor('the deposit', async () => (await balance(miner, 'DOGE')).balance !== '0')
+  const sent = await call<Transfer>(miner, 'POST', '/dac/v1/transaction', transferBody('DOGE', '1', CASES.DOGE.to))
+  assert.equal((await terminal(miner, sent.body.id)).status, 'confirmed')
+})
+
 test('the books agree with every chain', { timeout: 60_000 }, async () => {
   const report = await platform.operator('audit')
   assert.equal(report['ok'], true, JSON.stringify(report['differences']))

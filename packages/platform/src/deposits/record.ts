@@ -71,8 +71,8 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
       [id, tank ? 'TANK_DEPOSIT' : 'DEPOSIT', owner.workspace_id, owner.sub_account_id, wallet?.id ?? null, asset.asset_name, network.code, transfer.amount.toString(), asset.fee_asset,
         transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid])
     await tx.query(
-      'insert into deposits (transaction_id, network, txid, position, address, sender, block_height, block_hash) values ($1, $2, $3, $4, $5, $6, $7, $8)',
-      [id, network.code, transfer.txid, transfer.position, transfer.address, transfer.sender, block.height, block.hash])
+      'insert into deposits (transaction_id, network, txid, position, address, sender, block_height, block_hash, coinbase) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+      [id, network.code, transfer.txid, transfer.position, transfer.address, transfer.sender, block.height, block.hash, transfer.coinbase])
     if (!tank && row) await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry)))
   }
   if (network.family === 'utxo') {

@@ -121,12 +121,14 @@ async function walkBack(services: Services, { network, client }: Connected, scan
 
 /** Credits every deposit at or below the final height, and shows the others' confirmations. */
 async function creditReady(services: Services, network: Network, scanned: number, final: number): Promise<void> {
-  const rows = await services.database.query<TransactionRow & { block_height: string }>(
-    `select t.*, d.block_height::text from transactions t join deposits d on d.transaction_id = t.id
+  const rows = await services.database.query<TransactionRow & { block_height: string; coinbase: boolean }>(
+    `select t.*, d.block_height::text, d.coinbase from transactions t join deposits d on d.transaction_id = t.id
      where t.network = $1 and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and d.block_height is not null`, [network.code])
   for (const row of rows) {
     const confirmations = scanned - Number(row.block_height) + 1
-    if (Number(row.block_height) > final) {
+    // A coinbase is credited when the next block may spend it.
+    const due = row.coinbase ? Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0)) : final
+    if (Number(row.block_height) > due) {
       if (confirmations !== row.confirmations) await services.database.query('update transactions set confirmations = $2, updated_at = now() where id = $1', [row.id, confirmations])
       continue
     }

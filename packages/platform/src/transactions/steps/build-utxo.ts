@@ -34,17 +34,19 @@ export async function buildUtxo(services: Services, row: TransactionRow, network
   for (const coin of preview?.utxos ?? []) if (!previous.has(coin.txid)) previous.set(coin.txid, await previousTransaction(services, client, coin.txid))
   await services.database.transaction(async (tx) => {
     await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`wallet ${row.wallet_id}`])
+    // Asked before the coins are read: a transfer that is signed in between shows its change then.
+    const bound = await tx.one<{ bound: boolean }>(
+      `select exists (select 1 from utxos u join chain_transactions c on c.id = u.spent_by where u.wallet_id = $1 and c.state = 'BUILT') bound`, [row.wallet_id])
     const coins = await spendableCoins(tx, row.wallet_id as string, network, owner.subAccountIndex)
     let selection: utxoBuild.Selection
     try {
-      selection = selectFrom(coins.filter((coin) => preview === null || previous.has(coin.txid) || !candidates.some((known) => utxoBuild.outpointOf(known) === utxoBuild.outpointOf(coin))))
+      selection = selectFrom(coins)
     } catch (error) {
       if (!(error instanceof ChainError) || error.code !== 'INSUFFICIENT') throw error
-      const bound = await tx.one<{ bound: boolean }>(
-        `select exists (select 1 from utxos u join chain_transactions c on c.id = u.spent_by where u.wallet_id = $1 and c.state in ('BUILT')) bound`, [row.wallet_id])
       if (bound?.bound) return advance(tx, row, { last_error: 'waits for change of an earlier transfer', run_in_ms: WAIT_FOR_CHANGE_MS })
       return startFailing(services, tx, row, `the wallet's coins do not cover the amount and a network fee at this rate: ${error.message}`)
     }
+    // Other coins than foreseen: their previous transactions are fetched in the next round.
     if (selection.utxos.some((coin) => !previous.has(coin.txid))) return advance(tx, row, { run_in_ms: 50 })
     const reserved = BigInt(row.plan['fee_reserve'] ?? '0')
     const difference = selection.fee - reserved
