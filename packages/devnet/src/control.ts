@@ -51,7 +51,7 @@ async function mine(devnet: Devnet, command: Command): Promise<unknown> {
   const { height, hash } = await onNetwork<Head>(
     devnet,
     command,
-    async (utxo) => (await utxo.chain()).mine(blocks),
+    async (utxo) => (await utxo.chain()).mine(blocks, command['address']),
     async (evm) => (await evm.chain()).mine(blocks),
     async (tagged) => (await tagged.chain()).mine(blocks, command['seconds'] === undefined ? 0 : count(command['seconds'], 'seconds', SECONDS_MAX)),
   )

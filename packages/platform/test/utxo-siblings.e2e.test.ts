@@ -119,27 +119,27 @@ test('an address of a sister chain is refused', async () => {
 
 test('a reorganisation takes a deposit back, and it comes again', { timeout: 60_000 }, async () => {
   const bob = await platform.user('bob')
-  await call(bob, 'POST', '/dac/v1/create-wallet', { asset: 'BCH' })
-  const { address } = (await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset: 'BCH' })).body
-  await platform.fund('BCH', address, '1')
-  await platform.operator('devnet', { command: 'reorg', network: 'BCH', depth: 2 })
-  await waitFor('the deposit', async () => (await balance(bob, 'BCH')).balance === '1')
+  await call(bob, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
+  const { address } = (await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset: 'DASH' })).body
+  await platform.fund('DASH', address, '1')
+  await platform.operator('devnet', { command: 'reorg', network: 'DASH', depth: 1 })
+  await waitFor('the deposit', async () => (await balance(bob, 'DASH')).balance === '1')
 })
 
 test('what a miner earns is credited when it can be spent, and then it is', { timeout: 60_000 }, async () => {
   const miner = await platform.user('miner')
-  await call(miner, 'POST', '/dac/v1/create-wallet', { asset: 'DOGE' })
-  const { address } = (await call<{ address: string }>(miner, 'POST', '/dac/v1/address', { asset: 'DOGE' })).body
-  await platform.operator('devnet', { command: 'mine', network: 'DOGE', blocks: 1, address })
-  await platform.operator('devnet', { command: 'mine', network: 'DOGE', blocks: 45 })
+  await call(miner, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
+  const { address } = (await call<{ address: string }>(miner, 'POST', '/dac/v1/address', { asset: 'DASH' })).body
+  await platform.operator('devnet', { command: 'mine', network: 'DASH', blocks: 1, address })
+  await platform.operator('devnet', { command: 'mine', network: 'DASH', blocks: 60 })
   await waitFor('the deposit’s confirmations', async () => {
     const { data } = (await call<{ data: { confirmations: string }[] }>(miner, 'GET', '/dac/v1/transactions')).body
-    return Number(data[0]?.confirmations) >= 46
+    return Number(data[0]?.confirmations) > 60
   })
-  assert.equal((await balance(miner, 'DOGE')).balance, '0', 'forty confirmations are enough for others, not for a coinbase')
-  await platform.operator('devnet', { command: 'mine', network: 'DOGE', blocks: 20 })
-  await waitFor('the deposit', async () => (await balance(miner, 'DOGE')).balance !== '0')
-  const sent = await call<Transfer>(miner, 'POST', '/dac/v1/transaction', transferBody('DOGE', '1', CASES.DOGE.to))
+  assert.equal((await balance(miner, 'DASH')).balance, '0', 'twelve confirmations are enough for others, not for a coinbase')
+  await platform.operator('devnet', { command: 'mine', network: 'DASH', blocks: 40 })
+  await waitFor('the deposit', async () => (await balance(miner, 'DASH')).balance !== '0')
+  const sent = await call<Transfer>(miner, 'POST', '/dac/v1/transaction', transferBody('DASH', '1', CASES.DASH.to))
   assert.equal((await terminal(miner, sent.body.id)).status, 'confirmed')
 })
 

@@ -83,8 +83,7 @@ export class BitcoinChain {
   }
 
   fund(address: unknown, amount: unknown): string {
-    const script = typeof address === 'string' ? scriptOf(address, this.network) : { error: 'not a string' }
-    if (!Buffer.isBuffer(script)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of ${this.network.code}: ${script.error}`)
+    const script = this.#scriptOf(address)
     const value = parseAmount(amount, 8)
     const least = dustLimit(script, this.network)
     if (value < least) throw new RequestError(`amount ${formatAmount(value, 8)} is dust: at least ${formatAmount(least, 8)}`)
@@ -99,8 +98,10 @@ export class BitcoinChain {
     return tx.txid
   }
 
-  mine(count: number): Block {
-    for (let made = 0; made < count; made += 1) this.#produce()
+  /** @param address who gets the coinbase; else the miner itself */
+  mine(count: number, address?: unknown): Block {
+    const payTo = address === undefined ? this.#wallet.script : this.#scriptOf(address)
+    for (let made = 0; made < count; made += 1) this.#produce(payTo)
     this.#producer.wake()
     return this.head
   }
@@ -127,8 +128,14 @@ export class BitcoinChain {
     return this.head
   }
 
+  #scriptOf(address: unknown): Buffer {
+    const script = typeof address === 'string' ? scriptOf(address, this.network) : { error: 'not a string' }
+    if (!Buffer.isBuffer(script)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of ${this.network.code}: ${script.error}`)
+    return script
+  }
+
   /** Nothing awaits between the block's making and its journalling, so no request can see it before. */
-  #produce(): void {
+  #produce(payTo = this.#wallet.script): void {
     const txs: Tx[] = []
     let weight = 4000
     for (const { tx } of this.mempool.entries.values()) {
@@ -136,7 +143,7 @@ export class BitcoinChain {
       weight += tx.weight
       txs.push(tx)
     }
-    const block = this.ledger.connect(this.#candidate(txs, now()), false)
+    const block = this.ledger.connect(this.#candidate(txs, now(), payTo), false)
     try {
       this.#journal.append([{ blocks: [block.raw.toString('hex')] }])
     } catch (error) {
@@ -148,7 +155,7 @@ export class BitcoinChain {
     else this.#blocksSinceTransaction += 1
   }
 
-  #candidate(txs: Tx[], time: number) {
+  #candidate(txs: Tx[], time: number, payTo = this.#wallet.script) {
     const { tip } = this.ledger
     const height = tip.height + 1
     const fees = txs.reduce((total, { txid }) => total + this.mempool.entries.get(txid)!.fee, 0n)
@@ -157,7 +164,7 @@ export class BitcoinChain {
       height,
       time: Math.max(time, tip.medianTime + 1),
       reward: subsidy(height, this.network.subsidy) + fees,
-      payTo: this.#wallet.script,
+      payTo,
       // Random, so that a block of another branch is another block.
       extraNonce: randomBytes(8),
       segwit: this.network.segwit,
