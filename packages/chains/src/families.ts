@@ -2,6 +2,7 @@ import { derivePublicKey, type WorkspaceKey } from './derivation.ts'
 import { evm } from './evm/index.ts'
 import type { Registry } from './registry.ts'
 import { stellar } from './stellar/index.ts'
+import { tron } from './tron/index.ts'
 import {
   ChainError, type DecodedTransaction, type Family, type FamilyName, type Network, type Path, type PublicKeyAt,
   type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation,
@@ -9,7 +10,7 @@ import {
 import { utxo } from './utxo/index.ts'
 import { xrp } from './xrp/index.ts'
 
-const families: Partial<Record<FamilyName, Family>> = { utxo, evm, xrp, stellar }
+const families: Partial<Record<FamilyName, Family>> = { utxo, evm, xrp, stellar, tron }
 
 /** The family's pure functions. Throws ChainError `FAMILY` where the family is not implemented. */
 export function familyOf(network: Network): Family {

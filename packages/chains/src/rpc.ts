@@ -69,7 +69,7 @@ export function jsonRpc(endpoint: RpcEndpoint, fetch: Fetch, reviver?: (key: str
 }
 
 /** The body as text, or null where it is larger than {@link ANSWER_BYTES_MAX}; what lies beyond is never held. */
-async function readText(response: Response): Promise<string | null> {
+export async function readText(response: Response): Promise<string | null> {
   const pieces: Uint8Array[] = []
   let bytes = 0
   for await (const piece of response.body ?? []) {

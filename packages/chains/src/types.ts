@@ -96,12 +96,24 @@ export interface UnsignedTransaction {
   change?: { output: number; path: number[] }
 }
 
+export type TronResource = 'BANDWIDTH' | 'ENERGY'
+
+/** Tron's Stake 2.0: what a transaction does that pays nobody. */
+export interface TronAction {
+  kind: 'freeze' | 'unfreeze' | 'withdraw' | 'delegate' | 'undelegate'
+  resource: TronResource | null
+  /** Staked TRX in sun; 0 for a withdrawal, which takes all that has matured. */
+  amount: bigint
+  /** Whom the resource is lent to, or taken back from. */
+  receiver: string | null
+}
+
 /** What a decoded transaction does; the same words for platform and nodes. */
 export interface DecodedTransaction {
   network: string
   /** Ticker that moves. */
   asset: string
-  /** Payments to others, in output order. Exactly one for an allow-listed shape. */
+  /** Payments to others, in output order. Exactly one for an allow-listed shape, none with an `action`. */
   payments: { address: string; amount: bigint; tag: string | null }[]
   /** Value that returns to the sender on the change path (UTXO), else 0n. */
   change: { address: string; amount: bigint } | null
@@ -111,10 +123,12 @@ export interface DecodedTransaction {
   fee_max: bigint
   /** Fee rate as the family quotes it, decimal string in `fee_rate_unit` (UTXO: real; EVM: maxFeePerGas). */
   fee_rate: string
-  /** What makes two transactions exclude each other: `txid:vout` (UTXO) or `address:nonce` (EVM). */
+  /** What makes two transactions exclude each other: `txid:vout` (UTXO) or `address:nonce` (EVM); empty where nothing does (Tron). */
   consumes: string[]
-  /** The last ledger (XRP) or Unix second (Stellar) in which the transaction can be included; absent: no end. */
+  /** The last ledger (XRP) or Unix second (Stellar, Tron) in which the transaction can be included; absent: no end. */
   valid_until?: number
+  /** Staking on Tron. */
+  action?: TronAction
   /** EVM and other account-based chains. */
   nonce: bigint | null
   gas_limit: bigint | null

@@ -1,0 +1,109 @@
+import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
+import { ChainError, type Asset, type Network, type TronResource, type UnsignedTransaction } from '../types.ts'
+import { address, addressBytes } from './address.ts'
+import { encodeRaw, type ContractType, type Fields } from './proto.ts'
+
+/** Bytes that bandwidth counts beyond the signed transaction, for its result. */
+export const RESULT_BYTES = 64
+/** What a transfer of TRX and one of a token take, in points of bandwidth. */
+export const TRANSFER_BANDWIDTH = 268n
+export const TOKEN_BANDWIDTH = 345n
+/** Sun for a point of bandwidth; live in the chain's parameters, here to bound what a transaction may cost. */
+export const BANDWIDTH_SUN = 1000n
+/** What a transfer costs that creates its receiver: 1 TRX, and 0.1 in place of bandwidth. */
+export const ACTIVATION_SUN = 1_100_000n
+/** Field tag, length and 65 bytes of the signature; tag and length of raw_data. */
+const SIGNATURE_BYTES = 67
+/** transfer(address,uint256) */
+export const TRANSFER_SELECTOR = 'a9059cbb'
+/** Head-room of fee_limit over energy × price, for a factor that may rise until the transaction is included. */
+export const FEE_LIMIT_NUMERATOR = 12n
+export const FEE_LIMIT_DENOMINATOR = 10n
+/** How long a transaction lives: three nodes have time to sign, and a lost one is soon known to be dead. */
+export const LIFE_MS = 600_000
+
+/**
+ * What ties a transaction to the chain, read from it just before building.
+ * `timestamp` is free, no node checks it. It is what makes two equal payments two transactions: never use one
+ * twice for an account.
+ */
+export interface TronReference { refBlockBytes: Uint8Array; refBlockHash: Uint8Array; /** Unix milliseconds. */ expiration: number; timestamp: number }
+
+/** The reference to a block: bytes 6 to 8 of its number, bytes 8 to 16 of its id. */
+export function refBlock(height: number, id: string): { refBlockBytes: Uint8Array; refBlockHash: Uint8Array } {
+  const number = hexToBytes(BigInt(height).toString(16).padStart(16, '0'))
+  return { refBlockBytes: number.slice(6, 8), refBlockHash: hexToBytes(id).slice(8, 16) }
+}
+
+const RESOURCES: Record<TronResource, number> = { BANDWIDTH: 0, ENERGY: 1 }
+
+/** Call data of a TRC-20 transfer. */
+export function transferData(to: string, amount: bigint): Uint8Array {
+  if (amount < 0n || amount >= 2n ** 256n) throw new ChainError('AMOUNT', 'does not fit into 256 bits')
+  return concatBytes(hexToBytes(TRANSFER_SELECTOR), new Uint8Array(12), addressBytes(to).subarray(1), hexToBytes(amount.toString(16).padStart(64, '0')))
+}
+
+/** fee_limit caps all energy of a call, staked energy too, so it never follows from what would be burnt alone. */
+export function feeLimitFor(energy: bigint, energySun: bigint): bigint {
+  return (energy * energySun * FEE_LIMIT_NUMERATOR) / FEE_LIMIT_DENOMINATOR
+}
+
+/** Points of bandwidth that raw_data takes once it is signed. */
+export function bandwidthOf(bytes: string): bigint {
+  const length = bytes.length / 2
+  const lengthBytes = length < 128 ? 1 : length < 16_384 ? 2 : 3
+  return BigInt(1 + lengthBytes + length + SIGNATURE_BYTES + RESULT_BYTES)
+}
+
+interface Common { reference: TronReference; publicKey: Uint8Array; path: number[] }
+
+function build(network: Network, common: Common, type: ContractType, value: Fields, feeLimit = 0n): UnsignedTransaction {
+  const { refBlockBytes, refBlockHash, expiration, timestamp } = common.reference
+  const raw = encodeRaw({
+    refBlockBytes, refBlockHash, expiration: BigInt(expiration), timestamp: BigInt(timestamp), feeLimit, type,
+    value: { owner_address: addressBytes(address(network, common.publicKey)), ...value },
+  })
+  return { network: network.code, bytes: bytesToHex(raw), inputs: [{ path: common.path }] }
+}
+
+/**
+ * Builds an unsigned transfer of TRX or a TRC-20 token.
+ *
+ * @param o.amount smallest unit of the asset
+ * @param o.feeLimit tokens: the most that energy may cost, in sun
+ * @param o.publicKey of the sending account, 33 bytes
+ * @throws ChainError `ADDRESS`, `AMOUNT`, `FEE`
+ */
+export function buildTransfer(network: Network, o: Common & { asset: Asset; to: string; amount: bigint; feeLimit?: bigint }): UnsignedTransaction {
+  if (o.asset.type === 'native') {
+    if (o.feeLimit) throw new ChainError('FEE', 'a transfer of TRX takes no fee limit')
+    return build(network, o, 1, { to_address: addressBytes(o.to), amount: o.amount })
+  }
+  if (!o.feeLimit || o.feeLimit < 0n) throw new ChainError('FEE', 'a token transfer needs a fee limit')
+  return build(network, o, 31, { contract_address: addressBytes(o.asset.contract_address as string), data: transferData(o.to, o.amount) }, o.feeLimit)
+}
+
+/** Stakes TRX for a resource. */
+export function buildFreeze(network: Network, o: Common & { amount: bigint; resource: TronResource }): UnsignedTransaction {
+  return build(network, o, 54, { frozen_balance: o.amount, resource: RESOURCES[o.resource] })
+}
+
+/** Begins to unstake; what has matured already returns to the balance with it. */
+export function buildUnfreeze(network: Network, o: Common & { amount: bigint; resource: TronResource }): UnsignedTransaction {
+  return build(network, o, 55, { unfreeze_balance: o.amount, resource: RESOURCES[o.resource] })
+}
+
+/** Takes back everything unstaked that has matured. */
+export function buildWithdraw(network: Network, o: Common): UnsignedTransaction {
+  return build(network, o, 56, {})
+}
+
+/** Lends the resource of staked TRX to another account, without a lock. */
+export function buildDelegate(network: Network, o: Common & { amount: bigint; resource: TronResource; receiver: string }): UnsignedTransaction {
+  return build(network, o, 57, { resource: RESOURCES[o.resource], balance: o.amount, receiver_address: addressBytes(o.receiver) })
+}
+
+/** Takes a lent resource back. */
+export function buildUndelegate(network: Network, o: Common & { amount: bigint; resource: TronResource; receiver: string }): UnsignedTransaction {
+  return build(network, o, 58, { resource: RESOURCES[o.resource], balance: o.amount, receiver_address: addressBytes(o.receiver) })
+}

@@ -1,0 +1,303 @@
+import { randomInt } from 'node:crypto'
+import { bytesToHex } from '@noble/hashes/utils.js'
+import { readText, RPC_TIMEOUT_MS, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { ChainError, type Asset, type Network, type TronResource } from '../types.ts'
+import { addressBytes, addressHex, addressOfHex } from './address.ts'
+import { LIFE_MS, refBlock, transferData, type TronReference } from './build.ts'
+
+/** keccak256("Transfer(address,address,uint256)") */
+const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+const SUCCESS = 'SUCCESS'
+/** Spread of the timestamps of transactions that refer to one block. */
+const TIMESTAMP_SPREAD_MS = 86_400_000
+/** Answers to a broadcast that speak of the node, not of the transaction. */
+const NODE_TROUBLE = new Set(['SERVER_BUSY', 'NO_CONNECTION', 'NOT_ENOUGH_EFFECTIVE_CONNECTION', 'BLOCK_UNSOLIDIFIED', 'OTHER_ERROR'])
+const RESOURCE_NUMBERS: Record<TronResource, number> = { BANDWIDTH: 0, ENERGY: 1 }
+
+/** Numbers arrive exact: those beyond 2^53 as bigint. */
+type Int = number | bigint
+interface Header { number?: number; parentHash: string; timestamp?: number }
+interface Block { blockID?: string; block_header?: { raw_data: Header }; transactions?: Transaction[] }
+interface Transaction { txID: string; ret?: { contractRet?: string }[]; raw_data: { contract: { type: string; parameter: { value: { owner_address?: string; to_address?: string; amount?: Int } } }[] } }
+interface Log { address: string; topics?: string[]; data?: string }
+interface Info { id?: string; fee?: Int; blockNumber?: number; result?: string; receipt?: { result?: string }; log?: Log[] }
+interface Account { address?: string; balance?: Int; frozenV2?: { type?: string; amount?: Int }[]; unfrozenV2?: { type?: string; unfreeze_amount?: Int; unfreeze_expire_time?: Int }[] }
+interface Resources { freeNetUsed?: Int; freeNetLimit?: Int; NetUsed?: Int; NetLimit?: Int; EnergyUsed?: Int; EnergyLimit?: Int; TotalNetLimit?: Int; TotalNetWeight?: Int; TotalEnergyLimit?: Int; TotalEnergyWeight?: Int }
+interface ConstantCall { result?: { result?: boolean; code?: string; message?: string }; energy_used?: Int; constant_result?: string[]; transaction?: { ret?: { ret?: string }[] } }
+
+/** The chain's parameters that costs follow from. Sun, points and days. */
+export interface TronParameters { energySun: bigint; bandwidthSun: bigint; createAccountSun: bigint; createAccountFeeSun: bigint; unfreezeDelayDays: number; maxFeeLimit: bigint }
+
+export interface TronAccount {
+  balance: bigint
+  staked: Record<TronResource, bigint>
+  /** Unstaked, waiting for the end of the delay (Unix milliseconds). */
+  unfreezing: { resource: TronResource; amount: bigint; expires: number }[]
+  /** What can be spent now, staked and free bandwidth together. */
+  energy: bigint
+  bandwidth: bigint
+}
+
+export type TronResources = { energyLeft: bigint; stakedBandwidthLeft: bigint; freeBandwidthLeft: bigint; /** Points a day for 1 TRX staked, times 10^6. */ energyPerMillionTrx: bigint; bandwidthPerMillionTrx: bigint }
+
+/** Client of a node of Tron over its HTTP interface. */
+export class TronClient implements ChainClient {
+  readonly network: Network
+  readonly #assets: readonly Asset[]
+  readonly #endpoint: RpcEndpoint
+  readonly #fetch: Fetch
+
+  constructor(network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch) {
+    this.network = network
+    this.#assets = assets
+    this.#endpoint = endpoint
+    this.#fetch = fetch
+  }
+
+  async #post<T>(path: string, body: Record<string, unknown> = {}): Promise<T> {
+    const base = this.#endpoint.url.replace(/\/+$/, '')
+    const where = new URL(base).host
+    const headers: Record<string, string> = { 'content-type': 'application/json', ...this.#endpoint.headers }
+    if (this.#endpoint.username !== undefined) headers['authorization'] = `Basic ${Buffer.from(`${this.#endpoint.username}:${this.#endpoint.password ?? ''}`).toString('base64')}`
+    let text: string | null
+    let ok: boolean
+    try {
+      const response = await this.#fetch(`${base}/${path}`, { method: 'POST', headers, signal: AbortSignal.timeout(RPC_TIMEOUT_MS), redirect: 'error', body: JSON.stringify(body) })
+      ok = response.ok
+      text = await readText(response)
+    } catch (error) {
+      // The URL may hold a provider's key: only the host is named.
+      throw new RpcUnavailable(`${where}: ${path}: ${error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${RPC_TIMEOUT_MS} ms` : 'cannot be reached'}`)
+    }
+    if (text === null) throw new RpcUnavailable(`${where}: ${path}: answer is too large`)
+    let answer: unknown
+    try {
+      answer = (JSON.parse as (text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown) => unknown)(text, (_key, value, { source }) =>
+        (typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? BigInt(source as string) : value))
+    } catch {
+      throw new RpcUnavailable(`${where}: ${path}: answer is not JSON`)
+    }
+    if (!ok || typeof answer !== 'object' || answer === null) throw new RpcUnavailable(`${where}: ${path}: answer is not a Tron node's`)
+    const { Error: refusal } = answer as { Error?: unknown }
+    if (refusal !== undefined) throw new RpcRefused(0, String(refusal).slice(0, 300))
+    return answer as T
+  }
+
+  async #header(path: string, body?: Record<string, unknown>): Promise<{ height: number; hash: string; time: number } | null> {
+    const block = await this.#post<Block>(path, body)
+    if (block.blockID === undefined || !block.block_header) return null
+    const { number, timestamp } = block.block_header.raw_data
+    return { height: number ?? 0, hash: block.blockID, time: timestamp ?? 0 }
+  }
+
+  async #now(side: 'wallet' | 'walletsolidity'): Promise<{ height: number; hash: string; time: number }> {
+    const block = await this.#header(`${side}/getnowblock`)
+    if (!block) throw new RpcUnavailable(`${this.network.code}: no latest block`)
+    return block
+  }
+
+  async probe(): Promise<void> {
+    const first = await this.#header('wallet/getblockbynum', { num: 0 })
+    if (!first || first.hash !== this.network.genesis) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's first block is ${String(first?.hash)}, not ${String(this.network.genesis)}`)
+  }
+
+  async tip(): Promise<ChainTip> {
+    const head = await this.#now('wallet')
+    const solid = this.network.confirmations === null ? await this.#now('walletsolidity') : null
+    return { height: head.height, hash: head.hash, finalHeight: solid?.height ?? null }
+  }
+
+  async block(height: number): Promise<ChainBlock | null> {
+    const block = await this.#post<Block>('wallet/getblockbynum', { num: height })
+    if (block.blockID === undefined || !block.block_header) return null
+    const header = block.block_header.raw_data
+    if ((header.number ?? 0) !== height) throw new RpcUnavailable(`${this.network.code}: getblockbynum answered another height`)
+    const transactions = block.transactions ?? []
+    const transfers = transactions.flatMap((each) => this.#native(each))
+    const tokens = new Map(this.#assets.filter((asset) => asset.type === 'token').map((asset) => [addressHex(asset.contract_address as string).slice(2), asset]))
+    if (tokens.size > 0 && transactions.some(({ raw_data }) => raw_data.contract[0]?.type === 'TriggerSmartContract')) transfers.push(...(await this.#tokens(height, transactions, tokens)))
+    return { height, hash: block.blockID, parent: header.parentHash, txids: transactions.map(({ txID }) => txID), transfers }
+  }
+
+  #native({ txID: txid, ret, raw_data }: Transaction): ChainTransfer[] {
+    const [contract] = raw_data.contract
+    if (contract?.type !== 'TransferContract' || ret?.[0]?.contractRet !== SUCCESS) return []
+    const { owner_address: owner, to_address: to, amount } = contract.parameter.value
+    if (owner === undefined || to === undefined || amount === undefined || BigInt(amount) <= 0n) return []
+    return [{ txid, position: -1, asset: this.network.native_asset, address: addressOfHex(to), amount: BigInt(amount), sender: addressOfHex(owner), coinbase: false }]
+  }
+
+  /** Logs are asked for by height: an answer that is not about the same transactions is of another branch, or partial. */
+  async #tokens(height: number, transactions: readonly Transaction[], tokens: ReadonlyMap<string, Asset>): Promise<ChainTransfer[]> {
+    const infos = await this.#post<Info[]>('wallet/gettransactioninfobyblocknum', { num: height })
+    const known = new Map((Array.isArray(infos) ? infos : []).map((info) => [info.id, info]))
+    return transactions.flatMap(({ txID, ret }) => {
+      const info = known.get(txID)
+      if (!info || info.blockNumber !== height) throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyblocknum is not about the block at ${height}`)
+      if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') return []
+      return (info.log ?? []).flatMap((log, position): ChainTransfer[] => {
+        const asset = tokens.get(log.address.toLowerCase())
+        const moved = asset && transferOf(log)
+        return moved ? [{ txid: txID, position, asset: asset.asset_name, address: moved.to, amount: moved.amount, sender: moved.from, coinbase: false }] : []
+      })
+    })
+  }
+
+  async status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus> {
+    const info = await this.#post<Info>('wallet/gettransactioninfobyid', { value: hash })
+    if (info.id === undefined || info.blockNumber === undefined) {
+      const pending = await this.#post<{ txID?: string }>('wallet/gettransactionfrompending', { value: hash })
+      return { state: pending.txID === hash ? 'mempool' : 'absent' }
+    }
+    const block = await this.#post<Block>('wallet/getblockbynum', { num: info.blockNumber })
+    const transaction = block.transactions?.find(({ txID }) => txID === hash)
+    if (block.blockID === undefined || !transaction) throw new RpcUnavailable(`${this.network.code}: the block at ${info.blockNumber} does not hold ${hash}`)
+    const succeeded = transaction.ret?.[0]?.contractRet === SUCCESS && info.result !== 'FAILED' && (info.receipt?.result ?? SUCCESS) === SUCCESS
+      && (expected === undefined || hasTransfer(info.log ?? [], expected))
+    return { state: 'included', height: info.blockNumber, blockHash: block.blockID, succeeded, fee: BigInt(info.fee ?? 0) }
+  }
+
+  async broadcast(raw: string): Promise<BroadcastResult> {
+    try {
+      const { result, code, message } = await this.#post<{ result?: boolean; code?: string; message?: string }>('wallet/broadcasthex', { transaction: raw })
+      if (result === true || code === 'DUP_TRANSACTION_ERROR') return { kind: 'accepted' }
+      const reason = `${code ?? 'refused'}: ${plain(message)}`.slice(0, 300)
+      return { kind: code === undefined || NODE_TROUBLE.has(code) ? 'unknown' : 'rejected', reason }
+    } catch (error) {
+      if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
+      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+    }
+  }
+
+  /**
+   * What a transaction that is built now refers to; read last. The reference block is a final one, which no branch
+   * loses; the end follows from the head's time, which is what nodes compare it with. No two answers are equal.
+   */
+  async reference(): Promise<TronReference> {
+    const [solid, head] = [await this.#now('walletsolidity'), await this.#now('wallet')]
+    return { ...refBlock(solid.height, solid.hash), expiration: Math.ceil((head.time + LIFE_MS) / 1000) * 1000, timestamp: head.time - randomInt(TIMESTAMP_SPREAD_MS) }
+  }
+
+  /** True where the transaction can provably never be included any more: past its end (Unix second) in a final block, and in none of those. */
+  async isDead(hash: string, validUntil: number): Promise<boolean> {
+    const isPast = async () => (await this.#now('walletsolidity')).time > validUntil * 1000
+    if (!(await isPast())) return false
+    const info = await this.#post<Info>('walletsolidity/gettransactioninfobyid', { value: hash })
+    const transaction = await this.#post<{ txID?: string }>('walletsolidity/gettransactionbyid', { value: hash })
+    // Asked again: behind one address may be nodes of different age.
+    return info.id === undefined && transaction.txID === undefined && isPast()
+  }
+
+  /** Balance in the asset's smallest unit, without what is staked. */
+  async balance(address: string, asset: Asset): Promise<bigint> {
+    if (asset.type === 'native') return BigInt((await this.#post<Account>('wallet/getaccount', { address: addressHex(address) })).balance ?? 0)
+    const { result } = await this.#constant(address, asset, 'balanceOf(address)', addressHex(address).slice(2).padStart(64, '0'))
+    if (!/^[0-9a-f]{64}$/.test(result)) throw new RpcUnavailable(`${this.network.code}: balanceOf answered no number`)
+    return BigInt(`0x${result}`)
+  }
+
+  /** Null where the account has not been activated. */
+  async account(address: string): Promise<TronAccount | null> {
+    const found = await this.#post<Account>('wallet/getaccount', { address: addressHex(address) })
+    if (found.address === undefined) return null
+    const { energyLeft, stakedBandwidthLeft, freeBandwidthLeft } = await this.resources(address)
+    // Bandwidth is the resource whose name is left out, as all that is zero.
+    const staked = (resource: TronResource) => (found.frozenV2 ?? []).filter(({ type }) => (type ?? 'BANDWIDTH') === resource).reduce((sum, { amount }) => sum + BigInt(amount ?? 0), 0n)
+    return {
+      balance: BigInt(found.balance ?? 0),
+      staked: { ENERGY: staked('ENERGY'), BANDWIDTH: staked('BANDWIDTH') },
+      unfreezing: (found.unfrozenV2 ?? []).map(({ type, unfreeze_amount, unfreeze_expire_time }) => ({ resource: type === 'ENERGY' ? 'ENERGY' : 'BANDWIDTH', amount: BigInt(unfreeze_amount ?? 0), expires: Number(unfreeze_expire_time ?? 0) })),
+      energy: energyLeft,
+      bandwidth: stakedBandwidthLeft + freeBandwidthLeft,
+    }
+  }
+
+  async resources(address: string): Promise<TronResources> {
+    const found = await this.#post<Resources>('wallet/getaccountresource', { address: addressHex(address) })
+    const left = (limit: Int | undefined, used: Int | undefined) => {
+      const rest = BigInt(limit ?? 0) - BigInt(used ?? 0)
+      return rest > 0n ? rest : 0n
+    }
+    const perMillion = (limit: Int | undefined, weight: Int | undefined) => (BigInt(weight ?? 0) === 0n ? 0n : (BigInt(limit ?? 0) * 1_000_000n) / BigInt(weight ?? 0))
+    return {
+      energyLeft: left(found.EnergyLimit, found.EnergyUsed),
+      stakedBandwidthLeft: left(found.NetLimit, found.NetUsed),
+      freeBandwidthLeft: left(found.freeNetLimit, found.freeNetUsed),
+      energyPerMillionTrx: perMillion(found.TotalEnergyLimit, found.TotalEnergyWeight),
+      bandwidthPerMillionTrx: perMillion(found.TotalNetLimit, found.TotalNetWeight),
+    }
+  }
+
+  async parameters(): Promise<TronParameters> {
+    const { chainParameter } = await this.#post<{ chainParameter?: { key: string; value?: Int }[] }>('wallet/getchainparameters')
+    const values = new Map((chainParameter ?? []).map(({ key, value }) => [key, value ?? 0]))
+    const value = (key: string): bigint => {
+      const found = values.get(key)
+      if (found === undefined) throw new RpcUnavailable(`${this.network.code}: getchainparameters does not name ${key}`)
+      return BigInt(found)
+    }
+    return {
+      energySun: value('getEnergyFee'), bandwidthSun: value('getTransactionFee'), createAccountSun: value('getCreateNewAccountFeeInSystemContract'),
+      createAccountFeeSun: value('getCreateAccountFee'), unfreezeDelayDays: Number(value('getUnfreezeDelayDays')), maxFeeLimit: value('getMaxFeeLimit'),
+    }
+  }
+
+  /** Energy of a token transfer, a penalty of the contract included. Throws RpcRefused where it would revert. */
+  async energy(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
+    const { energy } = await this.#constant(o.from, o.asset, 'transfer(address,uint256)', bytesToHex(transferData(o.to, o.amount).subarray(4)))
+    return energy
+  }
+
+  async #constant(owner: string, asset: Asset, selector: string, parameter: string): Promise<{ energy: bigint; result: string }> {
+    const answer = await this.#post<ConstantCall>('wallet/triggerconstantcontract', { owner_address: addressHex(owner), contract_address: addressHex(asset.contract_address as string), function_selector: selector, parameter })
+    const failed = answer.transaction?.ret?.[0]?.ret
+    if (answer.result?.result !== true || (failed !== undefined && failed !== 'SUCESS' && failed !== SUCCESS)) throw new RpcRefused(0, `${asset.asset_name} refuses ${selector}: ${plain(answer.result?.message)}`.slice(0, 300))
+    return { energy: BigInt(answer.energy_used ?? 0), result: answer.constant_result?.[0] ?? '' }
+  }
+
+  /** Sun of stake whose resource can be lent now. */
+  async delegatable(owner: string, resource: TronResource): Promise<bigint> {
+    return BigInt((await this.#post<{ max_size?: Int }>('wallet/getcandelegatedmaxsize', { owner_address: addressHex(owner), type: RESOURCE_NUMBERS[resource] })).max_size ?? 0)
+  }
+
+  /** Sun of stake whose resource one account has lent to another. */
+  async delegated(from: string, to: string): Promise<Record<TronResource, bigint>> {
+    interface Lent { frozen_balance_for_energy?: Int; frozen_balance_for_bandwidth?: Int }
+    const { delegatedResource } = await this.#post<{ delegatedResource?: Lent[] }>('wallet/getdelegatedresourcev2', { fromAddress: addressHex(from), toAddress: addressHex(to) })
+    const sum = (name: keyof Lent) => (delegatedResource ?? []).reduce((total, each) => total + BigInt(each[name] ?? 0), 0n)
+    return { ENERGY: sum('frozen_balance_for_energy'), BANDWIDTH: sum('frozen_balance_for_bandwidth') }
+  }
+
+  /** How often can be unstaked before something has matured. */
+  async unfreezesLeft(owner: string): Promise<number> {
+    return Number((await this.#post<{ count?: Int }>('wallet/getavailableunfreezecount', { owner_address: addressHex(owner) })).count ?? 0)
+  }
+
+  /** Sun that a withdrawal would take back at the head's time. */
+  async withdrawable(owner: string): Promise<bigint> {
+    const { time } = await this.#now('wallet')
+    return BigInt((await this.#post<{ amount?: Int }>('wallet/getcanwithdrawunfreezeamount', { owner_address: addressHex(owner), timestamp: time })).amount ?? 0)
+  }
+}
+
+/** Nodes answer some messages as the hex of their text. */
+function plain(message: string | undefined): string {
+  if (message === undefined) return 'no reason'
+  return /^(?:[0-9a-f]{2})+$/i.test(message) ? Buffer.from(message, 'hex').toString('utf8') : message
+}
+
+function transferOf({ topics, data }: Log): { from: string; to: string; amount: bigint } | null {
+  if (topics?.length !== 3 || topics[0] !== TRANSFER_TOPIC || !/^[0-9a-f]{64}$/.test(data ?? '')) return null
+  const amount = BigInt(`0x${data as string}`)
+  const party = (at: number) => addressOfHex((topics[at] as string).slice(24))
+  return amount === 0n ? null : { from: party(1), to: party(2), amount }
+}
+
+/** Whether the token's own Transfer event says that something went from one address to the other. */
+function hasTransfer(logs: readonly Log[], expected: ExpectedTransfer): boolean {
+  const contract = bytesToHex(addressBytes(expected.asset.contract_address as string).subarray(1))
+  return logs.some((log) => {
+    const moved = log.address.toLowerCase() === contract ? transferOf(log) : null
+    return moved !== null && moved.from === expected.from && moved.to === expected.to
+  })
+}
