@@ -206,6 +206,29 @@ test('validate-address answers with reasons', async () => {
   assert.equal((await check('ETH', '')).valid, false)
 })
 
+test('fee rates and estimates', async () => {
+  const rates = await call<{ low: string; medium: string; high: string; fee_rate_unit: string; updated_at: string }>(reader, 'GET', '/dac/v1/network-fee-rates/BTC')
+  assert.equal(rates.status, 200, rates.text)
+  assert.equal(rates.body.fee_rate_unit, 'Sat/Byte')
+  assert.ok(Number(rates.body.low) <= Number(rates.body.high))
+  assert.ok(Math.abs(Date.now() - new Date(rates.body.updated_at).getTime()) < 30_000)
+  const estimate = (body: Record<string, unknown>, as = user) => call<{ fee: string; basis: string; fee_rate: string; fee_rate_unit: string }>(as, 'POST', '/dac/v1/estimate-fee', body)
+  const own = await estimate({ asset: 'BTC', fee_rate: 5, amount: 0.1 })
+  assert.deepEqual([own.status, own.body.fee, own.body.basis, own.body.fee_rate_unit], [200, '0.00000705', 'wallet', 'Sat/Byte'], own.text)
+  for (const body of [{ asset: 'BTC', fee_rate: 5 }, { asset: 'BTC', fee_rate: 5, amount: 1000 }, { asset: 'BTC', fee_rate: 5, amount: 0.00000001 }]) {
+    const typical = await estimate(body)
+    assert.deepEqual([typical.status, typical.body.basis, typical.body.fee], [200, 'typical', '0.00000705'], typical.text)
+  }
+  const eth = await estimate({ asset: 'ETH', fee_rate: 2.5 }, reader)
+  assert.deepEqual([eth.body.fee, eth.body.fee_rate, eth.body.fee_rate_unit], ['0.0000525', '2.5', 'GWei'])
+  assert.equal((await estimate({ asset: 'USDT_ETH', fee_rate: 1 })).body.fee, '0.000065')
+  for (const [field, body] of [['fee_rate', { asset: 'BTC' }], ['fee_rate', { asset: 'BTC', fee_rate: -1 }], ['fee_rate', { asset: 'BTC', fee_rate: 0 }], ['fee_rate', { asset: 'BTC', fee_rate: 1.0001 }], ['amount', { asset: 'BTC', fee_rate: 1, amount: 0 }], ['asset', { asset: 'XYZ', fee_rate: 1 }]] as const) {
+    const answer = await problem('POST', '/dac/v1/estimate-fee', body)
+    assert.deepEqual([answer.status, answer.body.field], [400, field], answer.text)
+  }
+  assert.equal((await problem('GET', '/dac/v1/network-fee-rates/XYZ')).status, 400)
+})
+
 test('OpenAPI, health and readiness', async () => {
   const document = await call<{ paths: Record<string, unknown>; openapi: string }>(null, 'GET', '/openapi.json', undefined, { base: platform.base })
   assert.equal(document.body.openapi, '3.1.0')

@@ -111,6 +111,12 @@ export class EvmClient implements ChainClient {
 
   /** Gas limit of a transfer, with head-room where it runs code. Throws RpcRefused where it would revert. */
   async gasLimit(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
+    const gas = await this.gasUsed(o)
+    return gas === NATIVE_GAS ? gas : (gas * GAS_HEADROOM_PERCENT) / 100n
+  }
+
+  /** What a transfer is estimated to use, without head-room. Throws RpcRefused where it would revert. */
+  async gasUsed(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
     const token = o.asset.type === 'token'
     // Without a gas price nothing is charged, so that an address without native coin can be asked for.
     const request = token
@@ -119,7 +125,7 @@ export class EvmClient implements ChainClient {
     const gas = BigInt(await this.#call<string>('eth_estimateGas', [request]))
     // Some tokens say false where others revert; those that answer nothing at all are asked no more.
     if (token && /^0x0{64}$/.test(await this.#call<string>('eth_call', [request, 'latest']))) throw new RpcRefused(EXECUTION_REVERTED, `${o.asset.asset_name} refuses this transfer`)
-    return gas === NATIVE_GAS ? gas : (gas * GAS_HEADROOM_PERCENT) / 100n
+    return gas
   }
 
   /** eth_feeHistory percentiles 25, 50, 75; max = 2 × base fee + tip. Legacy gas price where there is no base fee. */

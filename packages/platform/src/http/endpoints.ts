@@ -3,6 +3,8 @@ import { listAddresses } from '../addresses/list-addresses.ts'
 import { postValidateAddress } from '../addresses/validate-address.ts'
 import { getAssets } from '../assets/list-assets.ts'
 import { getSupportedAssets } from '../assets/supported-assets.ts'
+import { estimateFeeEndpoint } from '../fees/estimate-fee.ts'
+import { networkFeeRates } from '../fees/network-fee-rates.ts'
 import { listGasTanks } from '../gas-tanks/list-tanks.ts'
 import { createTransaction } from '../transactions/create-transaction.ts'
 import { listTransactions } from '../transactions/list-transactions.ts'
@@ -14,5 +16,5 @@ import type { Endpoint } from './endpoint.ts'
 /** Every endpoint of the API. A new one is a file in its room and a line here. */
 export const endpoints: readonly Endpoint[] = [
   getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, createAddress, listAddresses, postValidateAddress,
-  createTransaction, readTransaction, listTransactions, listGasTanks,
+  createTransaction, readTransaction, listTransactions, listGasTanks, networkFeeRates, estimateFeeEndpoint,
 ]

@@ -67,6 +67,10 @@ export class Networks {
     return this.#cached(code, () => this.evm(code).feeRates())
   }
 
+  ratesReadAt(code: string): number | null {
+    return this.#rates.get(code)?.at ?? null
+  }
+
   async #cached<T extends UtxoFeeRates | EvmFeeRates>(code: string, read: () => Promise<T>): Promise<T> {
     const known = this.#rates.get(code)
     if (known && this.#environment.now() - known.at < FEE_RATES_FRESH_MS) return known.rates as T

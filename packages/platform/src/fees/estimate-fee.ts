@@ -1,0 +1,102 @@
+import { ChainError, formatAmount, parseAmount, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
+import { z } from 'zod'
+import { changeOf, omnibusOf } from '../addresses/derive.ts'
+import { findAsset } from '../assets/find-asset.ts'
+import { ApiError } from '../errors.ts'
+import { endpoint, type Caller } from '../http/endpoint.ts'
+import { assetName, decimal, exact } from '../http/schemas.ts'
+import type { Services } from '../services.ts'
+import { feeRateInteger, spendableCoins } from '../transactions/estimate.ts'
+import { l1FeeOf } from '../transactions/steps/l1-fee.ts'
+
+/** One input, payment and change: what stands in where there is no wallet or it holds too little. */
+const TYPICAL_INPUTS = 1
+const NATIVE_GAS = 21_000n
+const TOKEN_GAS = 65_000n
+
+interface FeeEstimate { fee: bigint; basis: 'wallet' | 'typical'; l1Fee?: bigint }
+
+/** What a transfer would cost at a fee rate, in the network's native coin. */
+export const estimateFeeEndpoint = endpoint({
+  method: 'POST', path: '/dac/v1/estimate-fee', summary: 'Estimate a network fee', access: 'read',
+  body: z.strictObject({ asset: assetName, fee_rate: decimal, amount: decimal.optional() }),
+  response: z.object({
+    asset: z.string(), fee: z.number(), fee_rate: z.number(), fee_rate_unit: z.string(), fee_asset: z.string(),
+    basis: z.enum(['wallet', 'typical']).meta({ description: '`wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas' }),
+    l1_fee: z.number().optional().meta({ description: 'Part of `fee` that a roll-up pays to the chain below' }),
+  }),
+  async handler({ services, caller, body }) {
+    const { asset, network } = findAsset(services, body.asset)
+    const native = services.registry.asset(network.native_asset) as Asset
+    let rate: bigint
+    try {
+      rate = feeRateInteger(network, body.fee_rate)
+    } catch {
+      throw new ApiError('INVALID_REQUEST', `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${network.family === 'evm' ? 9 : 3} decimals`, { field: 'fee_rate' })
+    }
+    if (rate === 0n) throw new ApiError('INVALID_REQUEST', 'fee_rate: must be greater than zero', { field: 'fee_rate' })
+    let amount: bigint | null = null
+    try {
+      if (body.amount !== undefined) amount = parseAmount(body.amount, asset.decimals)
+    } catch (error) {
+      throw new ApiError('INVALID_AMOUNT', `amount: ${error instanceof Error ? error.message : 'is not valid'}`, { field: 'amount' })
+    }
+    if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
+    if (network.family !== 'utxo' && network.family !== 'evm') throw new ApiError('INVALID_REQUEST', `asset: fee estimates of ${network.name} are not available yet`, { field: 'asset' })
+    const estimate = network.family === 'utxo' ? await ofUtxo(services, caller, network, rate, amount) : await ofEvm(services, caller, asset, network, rate, amount)
+    return {
+      body: {
+        asset: asset.asset_name, fee: exact(formatAmount(estimate.fee, native.decimals)), fee_rate: exact(body.fee_rate), fee_rate_unit: network.fee_rate_unit,
+        fee_asset: asset.fee_asset, basis: estimate.basis, ...(estimate.l1Fee === undefined ? {} : { l1_fee: exact(formatAmount(estimate.l1Fee, native.decimals)) }),
+      },
+    }
+  },
+})
+
+const ownerOf = (caller: Caller) => ({ workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
+
+async function ofUtxo(services: Services, caller: Caller, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
+  const params = network.utxo as NonNullable<Network['utxo']>
+  const wallet = await services.database.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [caller.subAccountId, network.native_asset])
+  if (wallet && amount !== null) {
+    const own = await changeOf(services, network, ownerOf(caller))
+    try {
+      const coins = await spendableCoins(services.database, wallet.id, network, caller.subAccountIndex)
+      return { fee: utxoBuild.selectCoins(network, { utxos: coins, to: own, amount, changeAddress: own, feeRate: rate }).fee, basis: 'wallet' }
+    } catch (error) {
+      // Too few coins, or an amount that is dust: the typical size still tells what the network asks.
+      if (!(error instanceof ChainError)) throw error
+    }
+  }
+  const output = params.script === 'p2wpkh' ? 22 : 25
+  return { fee: (BigInt(utxoBuild.virtualSize(params, TYPICAL_INPUTS, [output, output])) * rate) / 1000n, basis: 'typical' }
+}
+
+async function ofEvm(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
+  const whole = 10n ** BigInt(asset.decimals)
+  if (asset.type === 'native') return withL1Fee(services, network, asset, amount ?? whole, NATIVE_GAS, rate, 'typical')
+  const wallet = await services.database.one<{ balance: string }>(
+    `select a.balance::text from wallets w join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset and a.kind = 'available' where w.sub_account_id = $1 and w.asset = $2 and a.balance > 0`,
+    [caller.subAccountId, asset.asset_name])
+  if (!wallet) return withL1Fee(services, network, asset, amount ?? whole, TOKEN_GAS, rate, 'typical')
+  const balance = BigInt(wallet.balance)
+  const omnibus = await omnibusOf(services, network, ownerOf(caller))
+  try {
+    // To an address that holds none: the dearer and usual case of a first payment.
+    const moved = amount !== null && amount < balance ? amount : balance
+    const gas = await services.networks.evm(network.code).gasUsed({ asset, from: omnibus, to: UNUSED_ADDRESS, amount: moved })
+    return await withL1Fee(services, network, asset, moved, gas, rate, 'wallet')
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error
+    return withL1Fee(services, network, asset, amount ?? whole, TOKEN_GAS, rate, 'typical')
+  }
+}
+
+/** Roll-ups also charge for publishing the transaction; where that cannot be asked, the estimate says only the rest. */
+async function withL1Fee(services: Services, network: Network, asset: Asset, amount: bigint, gas: bigint, rate: bigint, basis: FeeEstimate['basis']): Promise<FeeEstimate> {
+  const l1Fee = await l1FeeOf(services, network, asset, { to: UNUSED_ADDRESS, amount, gas, fee: { maxFeePerGas: rate, maxPriorityFeePerGas: rate } }).catch(() => 0n)
+  return { fee: gas * rate + l1Fee, basis, ...(l1Fee > 0n ? { l1Fee } : {}) }
+}
+
+/** Nobody's: the first twenty bytes of SHA-256("custody"). */
+const UNUSED_ADDRESS = '0x21a7f61c15cef4ddedae076d6b7393f1d3d4a9b5'

@@ -1,0 +1,31 @@
+import { formatAmount, type EvmFeeRates, type Network, type UtxoFeeRates } from '@custody/chains'
+import { ApiError } from '../errors.ts'
+import type { Services } from '../services.ts'
+
+/** Decimals between the integer that a family computes with and the unit that it quotes rates in. */
+const RATE_DECIMALS: Partial<Record<Network['family'], number>> = { utxo: 3, evm: 9 }
+
+export interface QuotedRates { low: string; medium: string; high: string }
+
+/**
+ * Current fee rates in the unit of the network's family. EVM: what a transaction is expected to pay per gas,
+ * base fee and tip, not the maximum that it allows.
+ * @throws ApiError `NETWORK_UNAVAILABLE` that names the network
+ */
+export async function quotedRates(services: Services, network: Network): Promise<QuotedRates> {
+  const decimals = RATE_DECIMALS[network.family]
+  if (decimals === undefined) throw new ApiError('NETWORK_UNAVAILABLE', `fee rates of ${network.name} are not available yet`)
+  const show = (rate: bigint) => formatAmount(rate, decimals)
+  try {
+    if (network.family === 'utxo') {
+      const rates: UtxoFeeRates = await services.networks.utxoFeeRates(network.code)
+      return { low: show(rates.low), medium: show(rates.medium), high: show(rates.high) }
+    }
+    const rates: EvmFeeRates = await services.networks.evmFeeRates(network.code)
+    const expected = (level: keyof EvmFeeRates) => (rates[level].legacy ? rates[level].maxFeePerGas : (rates[level].maxFeePerGas + rates[level].maxPriorityFeePerGas) / 2n)
+    return { low: show(expected('low')), medium: show(expected('medium')), high: show(expected('high')) }
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    throw new ApiError('NETWORK_UNAVAILABLE', `${network.name} (${network.code}) cannot be reached now; its fee rates are not known`)
+  }
+}
