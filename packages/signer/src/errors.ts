@@ -50,6 +50,7 @@ export const CODES = {
   FEE_RATE: [9, 422],
   // Rule 10.
   NONCE_GAP: [10, 422],
+  EXPIRY: [10, 422],
   // Rule 11 and 12.
   FUEL_WITHOUT_INTENT: [11, 422],
   FUEL_TOO_LARGE: [11, 422],

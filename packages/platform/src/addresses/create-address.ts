@@ -4,11 +4,22 @@ import { startScan } from '../deposits/start.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, text } from '../http/schemas.ts'
+import { traitsOf } from '../networks/traits.ts'
+import type { Services } from '../services.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { ensureAddress, ensureOmnibus } from './derive.ts'
 import { addressShape, presentAddress, type AddressRow } from './present.ts'
 
-/** Hands out a deposit address; the first call of a wallet answers its omnibus address. */
+const TAG_LEAST = 100_000_000
+const TAGS = 900_000_000
+const TAG_BYTES = 6
+
+/** Nine digits, at random: a mistyped tag is most likely nobody's. */
+function newTag(services: Services): string {
+  return String(TAG_LEAST + (Buffer.from(services.environment.bytes(TAG_BYTES)).readUIntBE(0, TAG_BYTES) % TAGS))
+}
+
+/** Hands out a deposit address; the first call of a wallet answers its omnibus address, without a tag. */
 export const createAddress = endpoint({
   method: 'POST', path: '/dac/v1/address', summary: 'Create a deposit address', access: 'write',
   body: z.strictObject({ asset: assetName, label: text(200).optional() }), response: addressShape,
@@ -22,9 +33,11 @@ export const createAddress = endpoint({
       await tx.query('select 1 from sub_accounts where id = $1 for update', [caller.subAccountId])
       const wallet = await findWallet(tx, caller.subAccountId, asset.asset_name)
       if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' })
+      const tagged = traitsOf(network).deposits === 'tagged'
       const first = !(await tx.one('select 1 from wallet_addresses where wallet_id = $1 limit 1', [wallet.id]))
       let address: string
-      if (first) address = await ensureOmnibus(services, tx, network, owner)
+      const tag = tagged && !first ? newTag(services) : null
+      if (first || tagged) address = await ensureOmnibus(services, tx, network, owner)
       else {
         const last = await tx.one<{ index: number }>(
           `select coalesce(max(path_index), 0) as index from chain_addresses where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
@@ -32,8 +45,8 @@ export const createAddress = endpoint({
         address = await ensureAddress(services, tx, network, owner, (last?.index ?? 0) + 1, 'deposit')
       }
       const created = await tx.one<AddressRow>(
-        `insert into wallet_addresses (wallet_id, network, address, label) values ($1, $2, $3, $4) returning id, $5::text asset, address, label, created_at`,
-        [wallet.id, network.code, address, body.label ?? null, asset.asset_name]) as AddressRow
+        `insert into wallet_addresses (wallet_id, network, address, label, address_tag) values ($1, $2, $3, $4, $6) returning id, $5::text asset, address, address_tag, label, created_at`,
+        [wallet.id, network.code, address, body.label ?? null, asset.asset_name, tag]) as AddressRow
       await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created))])
       return created
     })

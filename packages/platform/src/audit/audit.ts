@@ -1,4 +1,5 @@
-import { formatAmount, type Network } from '@custody/chains'
+import { formatAmount, type Asset, type Network } from '@custody/chains'
+import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
 import { utxoDifferences } from './utxo.ts'
 
@@ -52,7 +53,9 @@ interface AddressRow { address: string; kind: string; workspace: string; workspa
 
 /** Account-based networks: the balance of each address of ours against what the books keep there. */
 async function accountDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
-  const client = services.networks.evm(network.code)
+  const balanceOf = traitsOf(network).deposits === 'tagged'
+    ? (address: string) => services.networks.tagged(network.code).balance(address)
+    : (address: string, asset: Asset) => services.networks.evm(network.code).balance(address, asset)
   const assets = services.registry.assetsOf(network.code)
   const rows = await services.database.query<AddressRow>(
     'select c.address, c.kind, w.name workspace, c.workspace_id, c.sub_account_id from chain_addresses c join workspaces w on w.id = c.workspace_id where c.network = $1 order by c.address', [network.code])
@@ -60,7 +63,7 @@ async function accountDifferences(services: Services, network: Network, differen
   for (const row of rows) {
     for (const asset of assets) {
       const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
-      const chain = await client.balance(row.address, asset)
+      const chain = await balanceOf(row.address, asset)
       if (books !== chain) differences.push({ network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`, asset: asset.asset_name, ledger: formatAmount(books, asset.decimals), chain: formatAmount(chain, asset.decimals) })
     }
   }

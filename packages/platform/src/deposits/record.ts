@@ -49,6 +49,13 @@ export async function findDeposits(services: Services, network: Network, block: 
   return real
 }
 
+/** The wallet that a deposit is for: without a tag the sub-account's, with one that was handed out its wallet, else nobody's. */
+async function walletOf(tx: Queryable, network: Network, owner: OwnAddress, asset: string, { address, tag }: ChainTransfer): Promise<{ id: string } | undefined> {
+  if (tag === undefined || tag === null) return tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset])
+  // Senders also write the digits of a tag as a memo text.
+  return tx.one<{ id: string }>('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [network.code, address, tag.replace(/^text:(?=\d+$)/, '')])
+}
+
 /** Writes a deposit as detected; one that a reorganisation took back comes to life again. */
 export async function recordDeposit(services: Services, tx: Queryable, network: Network, block: ChainBlock, { transfer, owner }: { transfer: ChainTransfer; owner: OwnAddress }): Promise<void> {
   const asset = services.registry.asset(transfer.asset)
@@ -63,13 +70,13 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
       [existing.transaction_id, transfer.amount.toString()])
   } else {
     const tank = owner.kind === 'tank'
-    const wallet = tank ? undefined : await tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset.asset_name])
+    const wallet = tank ? undefined : await walletOf(tx, network, owner, asset.asset_name, transfer)
     const id = services.environment.uuid()
     const [row] = await tx.query<TransactionRow>(
-      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, hash, confirmations)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'EXTERNAL', $10, $11, $12, 'CONFIRMING', 'pending', $13, 1) returning *`,
+      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, hash, confirmations, address_tag)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'EXTERNAL', $10, $11, $12, 'CONFIRMING', 'pending', $13, 1, $14) returning *`,
       [id, tank ? 'TANK_DEPOSIT' : 'DEPOSIT', owner.workspace_id, owner.sub_account_id, wallet?.id ?? null, asset.asset_name, network.code, transfer.amount.toString(), asset.fee_asset,
-        transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid])
+        transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid, transfer.tag ?? null])
     await tx.query(
       'insert into deposits (transaction_id, network, txid, position, address, sender, block_height, block_hash, coinbase) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)',
       [id, network.code, transfer.txid, transfer.position, transfer.address, transfer.sender, block.height, block.hash, transfer.coinbase])

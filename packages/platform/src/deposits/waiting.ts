@@ -8,7 +8,7 @@ import { queueSweep } from './sweeps.ts'
 export async function creditWaitingDeposits(tx: Queryable, subAccountId: string, wallet: WalletRow): Promise<void> {
   const rows = await tx.query<TransactionRow & { address_kind: string }>(
     `select t.*, c.kind address_kind from transactions t join chain_addresses c on c.network = t.network and c.address = t.destination_id
-     where t.kind = 'DEPOSIT' and t.sub_account_id = $1 and t.asset = $2 and t.wallet_id is null for update of t`, [subAccountId, wallet.asset])
+     where t.kind = 'DEPOSIT' and t.sub_account_id = $1 and t.asset = $2 and t.wallet_id is null and t.address_tag is null for update of t`, [subAccountId, wallet.asset])
   for (const row of rows) {
     await tx.query('update transactions set wallet_id = $2 where id = $1', [row.id, wallet.id])
     if (row.state !== 'SUSPENSE') continue

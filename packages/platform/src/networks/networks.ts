@@ -1,4 +1,4 @@
-import { EvmClient, UtxoClient, type ChainClient, type EvmFeeRates, type Fetch, type Network, type Registry, type UtxoFeeRates } from '@custody/chains'
+import { EvmClient, StellarClient, UtxoClient, XrpClient, type ChainClient, type EvmFeeRates, type Fetch, type LevelRates, type Network, type Registry, type TaggedClient, type UtxoFeeRates } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import type { Environment } from '../environment.ts'
 import type { Endpoint } from '../settings.ts'
@@ -9,9 +9,11 @@ const FEE_RATES_FRESH_MS = 10_000
 export type Connected = { network: Network } & (
   | { family: 'utxo'; client: UtxoClient }
   | { family: 'evm'; client: EvmClient }
+  | { family: 'xrp'; client: XrpClient }
+  | { family: 'stellar'; client: StellarClient }
 )
 
-interface CachedRates { rates: UtxoFeeRates | EvmFeeRates; at: number }
+interface CachedRates { rates: UtxoFeeRates | EvmFeeRates | LevelRates; at: number }
 
 /** The clients of all configured networks, with their fee rates kept for ten seconds. */
 export class Networks {
@@ -26,6 +28,8 @@ export class Networks {
       if (!endpoint) continue
       if (network.family === 'utxo') this.#connected.set(network.code, { network, family: 'utxo', client: new UtxoClient(network, endpoint, fetch) })
       if (network.family === 'evm') this.#connected.set(network.code, { network, family: 'evm', client: new EvmClient(network, registry.assetsOf(network.code), endpoint, fetch) })
+      if (network.family === 'xrp') this.#connected.set(network.code, { network, family: 'xrp', client: new XrpClient(network, endpoint, fetch, () => environment.now()) })
+      if (network.family === 'stellar') this.#connected.set(network.code, { network, family: 'stellar', client: new StellarClient(network, endpoint, fetch, () => environment.now()) })
     }
   }
 
@@ -59,6 +63,13 @@ export class Networks {
     return found.client
   }
 
+  /** Networks whose accounts have a sequence, a reserve, and tags. */
+  tagged(code: string): TaggedClient {
+    const found = this.get(code)
+    if (found.family !== 'xrp' && found.family !== 'stellar') throw new Error(`${code} has no tags`)
+    return found.client
+  }
+
   async utxoFeeRates(code: string): Promise<UtxoFeeRates> {
     return this.#cached(code, () => this.utxo(code).feeRates())
   }
@@ -67,11 +78,16 @@ export class Networks {
     return this.#cached(code, () => this.evm(code).feeRates())
   }
 
+  async taggedFeeRates(code: string): Promise<LevelRates> {
+    return this.#cached(code, () => this.tagged(code).feeRates())
+  }
+
+  /** When the fee rates of a network were last read, milliseconds since the Unix Epoch; null: never. */
   ratesReadAt(code: string): number | null {
     return this.#rates.get(code)?.at ?? null
   }
 
-  async #cached<T extends UtxoFeeRates | EvmFeeRates>(code: string, read: () => Promise<T>): Promise<T> {
+  async #cached<T extends UtxoFeeRates | EvmFeeRates | LevelRates>(code: string, read: () => Promise<T>): Promise<T> {
     const known = this.#rates.get(code)
     if (known && this.#environment.now() - known.at < FEE_RATES_FRESH_MS) return known.rates as T
     const rates = await read()

@@ -88,14 +88,14 @@ const VOIDS_NEEDED = 2
 
 /**
  * Voids a request at the nodes, so that nothing can be signed for it any more. Two must hold it before `failed` is shown.
- * `signed`: hashes that were signed already, where a node knows of any.
+ * `signed`: hashes that were signed already, where a node knows of any, without those that are `dead` on their chain.
  */
-export async function voidRequest(services: Services, request: SignedRequest): Promise<{ held: number; enough: boolean; signed: string[] }> {
+export async function voidRequest(services: Services, request: SignedRequest, dead: readonly string[] = []): Promise<{ held: number; enough: boolean; signed: string[] }> {
   const ask = (node: number, force: boolean) => services.signers.call<{ voided?: boolean; signed_hashes?: string[] }>(node, 'POST', '/void', { request, force }, VOID_TIMEOUT_MS)
   const answers = await Promise.allSettled(services.signers.peers.map(({ node }) => ask(node, false).catch((error: unknown) => {
     const hashes = error instanceof NodeRefused && error.code === 'ALREADY_SIGNED' ? error.body['signed_hashes'] : null
-    // Signing was entered and never finished: voided at two nodes, no pair can finish it.
-    if (Array.isArray(hashes) && hashes.length === 0) return ask(node, true)
+    // Signing was entered and never finished, or only for what can never be included: voided at two nodes, no pair can sign more.
+    if (Array.isArray(hashes) && hashes.every((hash) => dead.includes(hash))) return ask(node, true)
     throw error
   })))
   let held = 0
@@ -108,5 +108,5 @@ export async function voidRequest(services: Services, request: SignedRequest): P
       signed.push(...(answer.reason.body['signed_hashes'] as string[]))
     }
   }
-  return { held, enough: held >= VOIDS_NEEDED, signed }
+  return { held, enough: held >= VOIDS_NEEDED, signed: signed.filter((hash) => !dead.includes(hash)) }
 }

@@ -4,6 +4,9 @@ import { claimedNonceAndSubject, stringifyJson, transactionId } from '@custody/r
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Reply } from '../http/endpoint.ts'
+import { refusalSoon } from '../networks/destination.ts'
+import { chainReserve } from '../networks/reserve.ts'
+import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
@@ -30,6 +33,12 @@ export const createTransaction = endpoint({
     if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     const source = await omnibusOf(services, network, owner)
+    if (traitsOf(network).deposits === 'tagged') {
+      if (destination === source) throw new ApiError('INVALID_ADDRESS', 'destination_address: is the account that the transfer would leave from', { field: 'destination_address' })
+      const refusal = await refusalSoon(services, network, { to: destination, tag: addressTag, amount })
+      if (refusal) throw new ApiError(refusal.field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${refusal.field}: ${refusal.reason}`, { field: refusal.field })
+    }
+    const kept = await chainReserve(services, network, source)
     const level = body.fee_level ?? null
     const { fee, reserve } = await estimateFee(services, caller, wallet.id, { asset, network, amount, to: destination, feeRate: body.fee_rate ?? null, level })
     const { nonce } = claimedNonceAndSubject(signed.token)
@@ -46,11 +55,11 @@ export const createTransaction = endpoint({
     let answer: { replayed: boolean; response: string; payload_hash?: string }
     try {
       const result = await services.database.one<{ result: typeof answer }>('select create_withdrawal($1) result', [JSON.stringify({
-        ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(), response,
+        ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(), chain_reserve: kept.toString(), response,
       })])
       answer = (result as { result: typeof answer }).result
     } catch (error) {
-      if ((error as { code?: string }).code === 'P0002') throw await insufficient(services, wallet.id, asset, amount, reserve)
+      if ((error as { code?: string }).code === 'P0002') throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
       throw error
     }
     services.environment.checkpoint('transaction.created')
@@ -108,19 +117,18 @@ function checkFeeRate(text: string, network: Network): void {
   try {
     rate = feeRateInteger(network, text)
   } catch {
-    throw new ApiError('INVALID_REQUEST', `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${network.family === 'evm' ? 9 : 3} decimals`, { field: 'fee_rate' })
+    throw new ApiError('INVALID_REQUEST', `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${traitsOf(network).feeRateDecimals} decimals`, { field: 'fee_rate' })
   }
-  const floor = network.family === 'utxo' ? BigInt(network.utxo?.min_fee_rate ?? 1) * 1000n : 1n
-  if (rate < floor) throw new ApiError('INVALID_REQUEST', `fee_rate: is below the minimum that ${network.name} relays`, { field: 'fee_rate' })
-  // The smallest transfer costs 110 vbytes or 21,000 gas: a rate whose smallest fee passes the nodes' cap can never be signed.
-  const least = network.family === 'utxo' ? (rate * 110n) / 1000n : rate * 21_000n
-  if (least > BigInt(network.fee_cap)) throw new ApiError('INVALID_REQUEST', `fee_rate: exceeds the fee cap of the signer nodes for ${network.name}`, { field: 'fee_rate' })
+  if (rate < traitsOf(network).leastRate(network)) throw new ApiError('INVALID_REQUEST', `fee_rate: is below the minimum that ${network.name} relays`, { field: 'fee_rate' })
+  // A rate whose smallest fee passes the nodes' cap can never be signed.
+  if (traitsOf(network).leastFee(rate) > BigInt(network.fee_cap)) throw new ApiError('INVALID_REQUEST', `fee_rate: exceeds the fee cap of the signer nodes for ${network.name}`, { field: 'fee_rate' })
 }
 
-async function insufficient(services: Services, walletId: string, asset: Asset, amount: bigint, reserve: bigint): Promise<ApiError> {
+async function insufficient(services: Services, walletId: string, asset: Asset, amount: bigint, reserve: bigint, kept: bigint): Promise<ApiError> {
   const row = await services.database.one<{ balance: string }>(`select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [walletId, asset.asset_name])
   const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
-  const balance = BigInt(row?.balance ?? '0')
+  const balance = BigInt(row?.balance ?? '0') - kept
+  const chain = kept > 0n ? ` (${show(kept)} must stay on the account)` : ''
   const fee = reserve > 0n ? ` plus a network fee of about ${show(reserve)}` : ''
-  return new ApiError('INSUFFICIENT_BALANCE', `amount: ${show(amount)}${fee} is more than the wallet's spendable balance of ${show(balance < 0n ? 0n : balance)}`, { field: 'amount' })
+  return new ApiError('INSUFFICIENT_BALANCE', `amount: ${show(amount)}${fee} is more than the wallet's spendable balance of ${show(balance < 0n ? 0n : balance)}${chain}`, { field: 'amount' })
 }

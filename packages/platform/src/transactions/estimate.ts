@@ -2,6 +2,7 @@ import { CHANGE_INDEX, ChainError, parseAmount, pathOf, utxo as utxoBuild, type 
 import { changeOf } from '../addresses/derive.ts'
 import type { Caller } from '../http/endpoint.ts'
 import type { Queryable } from '../database/pool.ts'
+import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
 import { l1FeeOf } from './steps/l1-fee.ts'
 
@@ -21,7 +22,7 @@ export const DEFAULT_LEVEL: FeeLevel = 'medium'
 
 /** Caller's fee rate in the chain's own integer: sat/kvB (UTXO) or wei per gas (EVM). Throws ChainError on surplus decimals. */
 export function feeRateInteger(network: Network, text: string): bigint {
-  return parseAmount(text, network.family === 'evm' ? 9 : 3)
+  return parseAmount(text, traitsOf(network).feeRateDecimals)
 }
 
 /** Coins that a wallet may spend now. */
@@ -36,6 +37,12 @@ export async function spendableCoins(database: Queryable, walletId: string, netw
 export async function utxoRate(services: Services, network: Network, feeRate: string | null, level: FeeLevel | null): Promise<bigint> {
   if (feeRate !== null) return feeRateInteger(network, feeRate)
   return (await services.networks.utxoFeeRates(network.code))[level ?? DEFAULT_LEVEL]
+}
+
+/** Fee of one payment on a network with tags: the caller's, else the level's. */
+export async function taggedFee(services: Services, network: Network, feeRate: string | null, level: FeeLevel | null): Promise<bigint> {
+  if (feeRate !== null) return feeRateInteger(network, feeRate)
+  return (await services.networks.taggedFeeRates(network.code))[level ?? DEFAULT_LEVEL]
 }
 
 export interface Estimate { /** Smallest native unit. */ fee: bigint; /** What the sender's wallet must hold beyond the amount. */ reserve: bigint }
@@ -57,6 +64,10 @@ export async function estimateFee(services: Services, caller: Caller, walletId: 
       const fee = (BigInt(utxoBuild.virtualSize(network.utxo as NonNullable<Network['utxo']>, Math.max(1, coins.length), scripts)) * rate) / 1000n
       return { fee, reserve: fee }
     }
+  }
+  if (traitsOf(network).deposits === 'tagged') {
+    const fee = await taggedFee(services, network, o.feeRate, o.level).catch(() => 10n * traitsOf(network).leastRate(network))
+    return { fee, reserve: fee }
   }
   const gas = o.asset.type === 'native' ? NATIVE_GAS : TOKEN_GAS
   const price = o.feeRate !== null

@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, exact } from '../http/schemas.ts'
+import { chainReserve } from '../networks/reserve.ts'
+import { traitsOf } from '../networks/traits.ts'
 import { presentWallet, walletShape, type WalletRow } from './present.ts'
 
 /** Wallets of one asset with what can be sent (`balance`) and all that is held on chain (`omnibus_balance`). */
@@ -11,7 +13,7 @@ export const listWallets = endpoint({
   query: z.strictObject({ asset: assetName }),
   response: z.array(walletShape.extend({ balance: z.number(), omnibus_balance: z.number() })),
   async handler({ services, caller, query }) {
-    const { asset } = findAsset(services, query.asset)
+    const { asset, network } = findAsset(services, query.asset)
     const rows = await services.database.query<WalletRow & { available: string; held: string }>(
       `select w.id, w.asset, w.status, w.created_at, w.network,
          coalesce(sum(a.balance) filter (where a.kind = 'available'), 0)::text available,
@@ -19,6 +21,9 @@ export const listWallets = endpoint({
        from wallets w left join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset
        where w.sub_account_id = $1 and w.asset = $2 group by w.id`, [caller.subAccountId, asset.asset_name])
     const amount = (text: string) => exact(formatAmount(BigInt(text) < 0n ? 0n : BigInt(text), asset.decimals))
-    return { body: rows.map((row) => ({ ...presentWallet(row), balance: amount(row.available), omnibus_balance: amount(row.held) })) }
+    const account = traitsOf(network).deposits === 'tagged' && rows.length > 0
+      ? await services.database.one<{ address: string }>(`select address from chain_addresses where network = $1 and sub_account_id = $2 and kind = 'omnibus'`, [network.code, caller.subAccountId]) : undefined
+    const kept = account ? await chainReserve(services, network, account.address) : 0n
+    return { body: rows.map((row) => ({ ...presentWallet(row), balance: amount((BigInt(row.available) - kept).toString()), omnibus_balance: amount(row.held) })) }
   },
 })

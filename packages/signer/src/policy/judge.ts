@@ -9,6 +9,7 @@ import { assertAge, isTimely } from './age.ts'
 import { assertBudget, charge } from './budget.ts'
 import { assertDrains, drainOrder } from './drain.ts'
 import { assertExclusive, decodeDecoded, encodeDecoded } from './exclusivity.ts'
+import { assertExpiry } from './expiry.ts'
 import { assertFuels, FUELLED } from './fuel.ts'
 import { assertNotVoided, assertOneMeaning, voidNameOfRequest } from './identity.ts'
 import { accountOf, assertNonce } from './nonce.ts'
@@ -89,6 +90,7 @@ export class Judge {
     verdict.assertAge()
     assertExclusive(this.#parts.registry, steps, (entry) => this.#decodedOf(entry), (entry) => this.#recordedOf(entry), verdict)
     assertNonce(state, verdict)
+    assertExpiry(state, verdict, this.#parts.store.seconds())
     assertBudget(state, verdict, this.#parts.store.clock())
     return null
   }

@@ -2,6 +2,9 @@ import { Refusal } from '../errors.ts'
 import { State } from '../store/state.ts'
 import type { Subject } from './order.ts'
 
+/** Families whose accounts start at a sequence that the chain gives them: an account's first one is free. */
+const CHAIN_STARTS = new Set(['xrp', 'stellar'])
+
 /** Rule 10: the account's next nonce, or one used before. */
 export function accountOf({ decoded }: Subject): string | null {
   return decoded.nonce === null ? null : State.accountKey(decoded.network, decoded.from[0]!)
@@ -10,7 +13,9 @@ export function accountOf({ decoded }: Subject): string | null {
 export function isNonceGap(state: State, subject: Subject): boolean {
   const account = accountOf(subject)
   if (account === null) return false
-  return subject.decoded.nonce! > (state.nonces.get(account) ?? -1n) + 1n
+  const highest = state.nonces.get(account)
+  if (highest === undefined && CHAIN_STARTS.has(subject.network.family)) return false
+  return subject.decoded.nonce! > (highest ?? -1n) + 1n
 }
 
 export function assertNonce(state: State, subject: Subject): void {

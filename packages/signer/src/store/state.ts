@@ -29,6 +29,8 @@ export class State {
   readonly steps = new Map<string, StepEntry[]>()
   readonly stepAt = new Map<number, StepEntry>()
   readonly nonces = new Map<string, bigint>()
+  /** Network → the highest end of a transaction's life on record, where its chain counts ledgers. */
+  readonly ends = new Map<string, { end: number; at: number }>()
   readonly spending = new Map<string, { at: number; amount: bigint }[]>()
   readonly sessions = new Set<string>()
   readonly bans = new Map<number, { at: number; reason: string }>()
@@ -130,6 +132,7 @@ export class State {
           intent.steps.set(name, list)
         }
         if (body['account']) this.#raiseNonce(body['account'], BigInt(body['nonce']))
+        if (body['decoded']?.valid_until !== undefined) this.#raiseEnd(body['decoded'].network, body['decoded'].valid_until, at)
         if (body['charge']) {
           const spent = this.spending.get(body['charge'].budget) ?? []
           this.spending.set(body['charge'].budget, spent)
@@ -185,6 +188,11 @@ export class State {
   #raiseNonce(account: string, nonce: bigint): void {
     const highest = this.nonces.get(account)
     if (highest === undefined || nonce > highest) this.nonces.set(account, nonce)
+  }
+
+  #raiseEnd(network: string, end: number, at: number): void {
+    const highest = this.ends.get(network)
+    if (!highest || end > highest.end) this.ends.set(network, { end, at })
   }
 
   /** What was charged to a budget since a time. Drops what is older for good: the sum only looks forward. */

@@ -1,13 +1,14 @@
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
+import { buryDead } from './expiry.ts'
 
 const REJECTED_RETRY_MS = 3000
 
 /** SIGNED or BROADCASTING → CONFIRMING: the same bytes as often as needed. An error is unknown, never failed. */
 export async function broadcast(services: Services, row: TransactionRow): Promise<void> {
-  const chain = await services.database.one<{ id: string; signed: string; hash: string }>(
-    `select id, signed, hash from chain_transactions where transaction_id = $1 and state in ('SIGNED', 'INCLUDED') order by attempt desc limit 1`, [row.id])
+  const chain = await services.database.one<{ id: string; signed: string; hash: string; valid_until: string | null }>(
+    `select id, signed, hash, valid_until::text from chain_transactions where transaction_id = $1 and state in ('SIGNED', 'INCLUDED') order by attempt desc limit 1`, [row.id])
   if (!chain) throw new Error(`${row.state} without signed bytes`)
   const client = services.networks.client(row.network)
   // From here on the transaction may be public: the hash is shown even when the answer is lost.
@@ -24,6 +25,7 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
     // A node also rejects what it has mined already: the chain is asked before the rejection is believed.
     const status = await client.status(chain.hash)
     if (status.state === 'absent') {
+      if (await buryDead(services, row, chain)) return
       if (row.attempts <= 1) services.log.warn({ transaction: row.id, reason: result.reason }, 'broadcast was rejected; the same bytes are sent again')
       return advance(services.database, row, { state: 'BROADCASTING', hash: chain.hash, last_error: `broadcast rejected: ${result.reason}`.slice(0, 500), run_in_ms: REJECTED_RETRY_MS })
     }

@@ -1,11 +1,18 @@
+import type { FamilyName, Network } from '@custody/chains'
 import type { Services } from '../../services.ts'
 import type { TransactionRow } from '../present.ts'
 import { buildEvm } from './build-evm.ts'
+import { buildTagged } from './build-tagged.ts'
 import { buildUtxo } from './build-utxo.ts'
+
+const BUILDERS: Partial<Record<FamilyName, (services: Services, row: TransactionRow, network: Network) => Promise<void>>> = {
+  utxo: buildUtxo, evm: buildEvm, xrp: buildTagged, stellar: buildTagged,
+}
 
 /** QUEUED → SIGNING (or FUELING): fixes inputs or nonce, and the unsigned bytes, in one commit. */
 export async function build(services: Services, row: TransactionRow): Promise<void> {
   const network = services.networks.get(row.network).network
-  if (network.family === 'utxo') await buildUtxo(services, row, network)
-  else await buildEvm(services, row, network)
+  const build = BUILDERS[network.family]
+  if (!build) throw new Error(`${network.code}: nothing builds transactions of the family ${network.family}`)
+  await build(services, row, network)
 }

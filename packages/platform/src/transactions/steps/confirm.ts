@@ -1,23 +1,25 @@
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
+import { buryDead } from './expiry.ts'
 import { settle, settleFuel } from './settle.ts'
 
 /** A transaction that sits in the mempool is sent again this often, in case that nodes forgot it. */
 const REBROADCAST_ATTEMPTS = 20
 
-export interface ChainRow { id: string; hash: string; signed: string; fee_max: string; fee: string | null; succeeded: boolean | null; state: string; account: string | null }
+export interface ChainRow { id: string; hash: string; signed: string; fee_max: string; fee: string | null; succeeded: boolean | null; state: string; account: string | null; valid_until: string | null }
 
 /** CONFIRMING: looks the hash up; settles at the chain's depth. */
 export async function confirm(services: Services, row: TransactionRow): Promise<void> {
   const chain = await services.database.one<ChainRow>(
-    `select id, hash, signed, fee_max::text, fee::text, succeeded, state, account from chain_transactions where transaction_id = $1 and state in ('SIGNED', 'INCLUDED') order by attempt desc limit 1`, [row.id])
+    `select id, hash, signed, fee_max::text, fee::text, succeeded, state, account, valid_until::text from chain_transactions where transaction_id = $1 and state in ('SIGNED', 'INCLUDED') order by attempt desc limit 1`, [row.id])
   if (!chain) throw new Error('CONFIRMING without signed bytes')
   const { network, client } = services.networks.get(row.network)
   const asset = services.registry.asset(row.asset)
   const expected = asset?.type === 'token' && row.source_id && row.destination_id ? { asset, from: row.source_id, to: row.destination_id } : undefined
   const [status, tip] = [await client.status(chain.hash, expected), await client.tip()]
   if (status.state !== 'included') {
+    if (status.state === 'absent' && await buryDead(services, row, chain)) return
     if (chain.state === 'INCLUDED') await services.database.query(`update chain_transactions set state = 'SIGNED', block_height = null, block_hash = null where id = $1`, [chain.id])
     if (status.state === 'absent' || row.attempts % REBROADCAST_ATTEMPTS === 0) return advance(services.database, row, { state: 'BROADCASTING', confirmations: 0, run_in_ms: 0 })
     return advance(services.database, row, { confirmations: 0, run_in_ms: null })

@@ -18,7 +18,9 @@ export async function startFailing(services: Services, tx: Queryable, row: Trans
 /** VOIDING → FAILED, once two nodes hold the void. */
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
   const { api_key: _, ...request } = row.request as NonNullable<TransactionRow['request']>
-  const outcome = await voidRequest(services, request)
+  // What was signed and has died on its chain can be given up; anything else that was signed may still move money.
+  const dead = await services.database.query<{ hash: string }>(`select hash from chain_transactions where transaction_id = $1 and state = 'VOID' and hash is not null`, [row.id])
+  const outcome = await voidRequest(services, request, dead.map(({ hash }) => hash))
   if (outcome.signed.length > 0) {
     // The nodes have signed for this request and this database does not know it: an old backup. Money may have moved.
     services.log.error({ transaction: row.id, hashes: outcome.signed }, 'the signer nodes hold a signature that this database does not know; reconcile by hand')

@@ -2,6 +2,7 @@ import { stringifyJson } from '@custody/request-auth'
 import { queueSweep } from '../../deposits/sweeps.ts'
 import type { Queryable } from '../../database/pool.ts'
 import { emit, post, type Posting } from '../../ledger/post.ts'
+import { traitsOf } from '../../networks/traits.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import { presentTransaction, type TransactionRow } from '../present.ts'
@@ -39,16 +40,17 @@ export async function settleFuel(tx: Queryable, row: TransactionRow, chain: Chai
 export async function settle(services: Services, tx: Queryable, row: TransactionRow, o: { fee: bigint; succeeded: boolean; confirmations: number }): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
-  const family = services.networks.get(row.network).family
+  const { feesFrom } = traitsOf(services.networks.get(row.network).network)
   const held = BigInt(row.plan['need'] ?? '0')
   switch (row.kind) {
     case 'WITHDRAWAL':
-      if (family === 'utxo') {
+      if (feesFrom === 'wallet') {
+        const moved = (o.succeeded ? amount : 0n) + o.fee
         const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
         await post(tx, 'settle', row.id, [
           { ...account, kind: 'reserved', amount: -total },
-          { ...account, wallet: null, kind: 'chain', amount: amount + o.fee },
-          { ...account, kind: 'available', amount: total - amount - o.fee },
+          { ...account, wallet: null, kind: 'chain', amount: moved },
+          { ...account, kind: 'available', amount: total - moved },
         ])
       } else {
         await post(tx, 'settle', row.id, [

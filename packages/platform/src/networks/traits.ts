@@ -1,0 +1,31 @@
+import { ChainError, type FamilyName, type Network } from '@custody/chains'
+
+/** In what the families differ for the platform, beside the code that builds their transactions. */
+export interface Traits {
+  /** Who pays network fees: the sending wallet, or the workspace's gas tank. */
+  feesFrom: 'wallet' | 'tank'
+  /** `spendable`: every address is spent from; `swept`: deposits are moved to the omnibus address; `tagged`: one address, a tag per deposit address. */
+  deposits: 'spendable' | 'swept' | 'tagged'
+  /** Decimals that a caller's fee_rate may have. */
+  feeRateDecimals: number
+  /** The smallest rate that the network takes, as the chain's integer. */
+  leastRate(network: Network): bigint
+  /** What the smallest transfer costs at a rate, in the smallest native unit. */
+  leastFee(rate: bigint): bigint
+}
+
+const one = () => 1n
+
+const TRAITS: Partial<Record<FamilyName, Traits>> = {
+  // The smallest transfer has 110 vbytes, or 21,000 gas.
+  utxo: { feesFrom: 'wallet', deposits: 'spendable', feeRateDecimals: 3, leastRate: (network) => BigInt(network.utxo?.min_fee_rate ?? 1) * 1000n, leastFee: (rate) => (rate * 110n) / 1000n },
+  evm: { feesFrom: 'tank', deposits: 'swept', feeRateDecimals: 9, leastRate: one, leastFee: (rate) => rate * 21_000n },
+  xrp: { feesFrom: 'wallet', deposits: 'tagged', feeRateDecimals: 0, leastRate: () => 10n, leastFee: (rate) => rate },
+  stellar: { feesFrom: 'wallet', deposits: 'tagged', feeRateDecimals: 0, leastRate: () => 100n, leastFee: (rate) => rate },
+}
+
+export function traitsOf(network: Network): Traits {
+  const traits = TRAITS[network.family]
+  if (!traits) throw new ChainError('FAMILY', `${network.code}: family ${network.family} is not available`)
+  return traits
+}

@@ -1,0 +1,28 @@
+import { Refusal } from '../errors.ts'
+import type { State } from '../store/state.ts'
+import type { Subject } from './order.ts'
+
+/** Stellar: how far beyond this node's clock a transaction may be valid. */
+export const SECONDS_MAX = 1800
+/** XRP: how far beyond the highest end on record, and beyond what a chain can have closed since (it takes 3 to 4 seconds for one). */
+export const LEDGERS_MAX = 100_000
+export const LEDGERS_PER_SECOND = 2
+
+/**
+ * Rule 10: a bounded end. A node asks no chain, so that ledgers are measured by its own record: the first end that it
+ * sees on a network is free, later ones move no faster than ledgers can. What shares a sequence excludes each other
+ * whatever its end; the bound is for the platform's proof that a transaction is dead, without which nothing is given up.
+ */
+export function assertExpiry(state: State, { decoded, network }: Subject, now: number): void {
+  if (network.family !== 'stellar' && network.family !== 'xrp') return
+  const end = decoded.valid_until
+  if (end === undefined) throw new Refusal('EXPIRY', 'The transaction never expires')
+  if (network.family === 'stellar') {
+    if (end > now + SECONDS_MAX) throw new Refusal('EXPIRY', `The transaction is valid until ${end}, more than ${SECONDS_MAX} s ahead`)
+    return
+  }
+  const highest = state.ends.get(network.code)
+  if (!highest) return
+  const most = highest.end + LEDGERS_MAX + LEDGERS_PER_SECOND * Math.max(0, now - Math.floor(highest.at / 1000))
+  if (end > most) throw new Refusal('EXPIRY', `The transaction is valid until ledger ${end}, and the record allows ${most}`, { most })
+}
