@@ -16,6 +16,9 @@ const TIP_FLOOR_WEI = 1n
 const GET_L1_FEE = '0x49948e0e'
 /** The price of the chain below may rise until the transaction is published; what is left over stays booked. */
 const L1_HEADROOM_PERCENT = 150n
+/** Where the whole price is paid, as much above the node's own suggestion. */
+const LEGACY_MEDIUM_PERCENT = 110n
+const LEGACY_HIGH_PERCENT = 125n
 const METHOD_NOT_FOUND = -32601
 const EXECUTION_REVERTED = 3
 
@@ -133,9 +136,12 @@ export class EvmClient implements ChainClient {
     const history = this.network.legacy_gas_price ? {} : await this.#feeHistory()
     const base = history.baseFeePerGas?.at(-1)
     if (base === undefined) {
-      const maxFeePerGas = BigInt(await this.#call<string>('eth_gasPrice', []))
-      const fee = { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas, legacy: true }
-      return { low: fee, medium: fee, high: fee }
+      const price = BigInt(await this.#call<string>('eth_gasPrice', []))
+      const level = (percent: bigint): EvmFee => {
+        const maxFeePerGas = (price * percent) / 100n
+        return { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas, legacy: true }
+      }
+      return { low: level(100n), medium: level(LEGACY_MEDIUM_PERCENT), high: level(LEGACY_HIGH_PERCENT) }
     }
     const suggested = BigInt(await this.#call<string>('eth_maxPriorityFeePerGas', []).catch(() => '0x1'))
     const level = (column: number): EvmFee => {
