@@ -1,5 +1,5 @@
 import { createPublicKey, verify, type KeyObject } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { Agent, request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
 
@@ -47,6 +47,9 @@ export class SignerNodes {
 
   /** @param folder the platform's folder as the nodes' set-up wrote it: tls.key, tls.crt, peers.json */
   constructor(folder: string) {
+    if (!existsSync(join(folder, 'peers.json'))) {
+      throw new Error(`no signer nodes are known: ${folder} needs peers.json, tls.key and tls.crt as the nodes' set-up wrote them (packages/signer/README.md); name another folder with CUSTODY_SIGNERS`)
+    }
     this.peers = (JSON.parse(readFileSync(join(folder, 'peers.json'), 'utf8')) as { nodes: NodePeer[] }).nodes
     const key = readFileSync(join(folder, 'tls.key'))
     const cert = readFileSync(join(folder, 'tls.crt'))
