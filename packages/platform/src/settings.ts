@@ -15,6 +15,8 @@ export interface Settings {
   authLegacy: boolean
   /** `key`: one allowance over all endpoints; `endpoint`: one for each. */
   rateScope: 'key' | 'endpoint'
+  /** A proxy in front sets X-Forwarded-For, and nobody else can reach this port. */
+  trustProxy: boolean
   /** Endpoints by network code, from custody.config.json (mainnet) or the local chains. */
   endpoints: Record<string, Endpoint>
   /** Milliseconds between polls of chains and work. */
@@ -65,6 +67,7 @@ export function readSettings(): Settings {
     rateLimit: integer('CUSTODY_RATE_LIMIT', 1000, 1, 10_000_000),
     rateScope: oneOf('CUSTODY_RATE_SCOPE', 'key', ['key', 'endpoint'] as const),
     authLegacy: oneOf('CUSTODY_AUTH_LEGACY', '0', ['0', '1'] as const) === '1',
+    trustProxy: oneOf('CUSTODY_TRUST_PROXY', '0', ['0', '1'] as const) === '1',
     endpoints,
     pollMs: network === 'local' ? 500 : 5000,
     role: oneOf('CUSTODY_ROLE', 'all', ['all', 'api'] as const),

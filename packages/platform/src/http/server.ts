@@ -21,6 +21,7 @@ const BODY_BYTES_MAX = 1024 * 1024
 export async function buildServer(services: Services): Promise<FastifyInstance> {
   const server = Fastify({
     bodyLimit: BODY_BYTES_MAX,
+    trustProxy: services.settings.trustProxy,
     genReqId: () => services.environment.uuid(),
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000,
@@ -87,7 +88,8 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     return reply.code(readiness.ready ? 200 : 503).send({ status: readiness.ready ? 'ok' : 'unavailable', checks: readiness.checks })
   })
   server.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
-    if (!isLoopback(request.ip)) throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
+    // A request that a proxy passed on comes from outside, whatever its last hop.
+    if (!isLoopback(request.ip) || request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined) throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
     return reply.type(services.metrics.contentType).serializer((text) => text as string).send(await services.metrics.text())
   })
   return server
