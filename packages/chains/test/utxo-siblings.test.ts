@@ -233,3 +233,17 @@ test('LTC: a coin paid out of the extension blocks can be spent, and hides nothi
   const more = unsigned.inputs.map(({ path }) => ({ path, previous: extended.replace('0008', '0009') }))
   assert.throws(() => familyOf(network).decode(network, { ...unsigned, inputs: more }, assetsOf('LTC'), publicKeyAt), ChainError)
 })
+
+test('LTC: the id of a real payment out of the extension blocks (main network, block 3115498) is recomputed', () => {
+  const network = main('LTC')
+  const previous = '02000000000801af76b95c6766ffd4db42bcb022e682a2ac3d422e6ca78ec98da312bc490bffd70000000000ffffffff024080c63afd20000022582069fe96e528a9fed69c1e620d4305fc8a0f12f6aa355cfbb0dd160261eb94df1b035fc33900000000160014d40f690970c91a645ff3af4d8676ea1ef1b15d940000000000'
+  const txid = 'e64e56959c87e8689dca558bc1bf0d5b4757b7dc0ee29c64814240b406cade34'
+  const transaction = new Transaction()
+  transaction.version = 2
+  transaction.addInput(Buffer.from(txid, 'hex').reverse(), 1, 0xfffffffd)
+  transaction.addOutput(utxo.scriptOf(network, 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9'), 100_000n)
+  const decode = (hex: string) => familyOf(network).decode(network, { network: 'LTC', bytes: transaction.toHex(), inputs: [{ path: [1, 2, 0], previous: hex }] }, mainnet.assetsOf('LTC'), publicKeyAt)
+  // It belongs to somebody else: that is said only of a transaction whose id was right.
+  assert.throws(() => decode(previous), /does not belong to the key/)
+  assert.throws(() => decode(previous.replace('5fc339', '5fc439')), /has another id/)
+})
