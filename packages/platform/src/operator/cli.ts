@@ -22,6 +22,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet mine NETWORK N
   devnet reorg NETWORK N
   devnet fault NETWORK drop-answer|reject|lag|down|heal
+  suspense list                           deposits that belong to no wallet, with their tags
   audit                                   ledger against chains; exit 1 on any difference
   signer status
   signer refresh --workspace W            new shares of a workspace's keys
@@ -164,6 +165,10 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
       return { result, text: String(result['address']) }
     }
     case 'gas-tank drain': return drain(values)
+    case 'suspense list': {
+      const result = await callPlatform(home, 'suspense list', {}) as { suspense: Record<string, unknown>[] }
+      return { result: { ...result }, text: result.suspense.map((each) => `${String(each['created_at'])}  ${String(each['amount'])} ${String(each['asset'])}  to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}  from ${String(each['sender'] ?? '?')}  ${String(each['workspace'])}  ${String(each['hash'])}`).join('\n') || 'nothing in suspense' }
+    }
     case 'audit': return audit()
     case 'keygen': return keygen(values)
     default:

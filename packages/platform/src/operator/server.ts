@@ -8,6 +8,7 @@ import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
+import { listSuspense } from './suspense.ts'
 import { drainTank, listTanks, tankAddress, transactionState } from './gas-tanks.ts'
 
 const SOCKET_LENGTH_MAX = 100
@@ -26,6 +27,7 @@ const COMMANDS: Record<string, Command> = {
   'gas-tank list': listTanks,
   'gas-tank address': tankAddress,
   'gas-tank drain': drainTank,
+  'suspense list': listSuspense,
   transaction: transactionState,
   audit: async (services) => ({ ...await audit(services) }),
   devnet: async (services, input) => {

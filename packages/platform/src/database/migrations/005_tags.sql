@@ -7,6 +7,9 @@ create unique index wallet_addresses_tag on wallet_addresses (network, address, 
 
 -- Last ledger or second in which a transaction can be included; null: it never expires.
 alter table chain_transactions add column valid_until bigint;
+-- EXPIRED: dead on its chain; it keeps its sequence until another attempt takes it over or the transfer fails.
+alter table chain_transactions drop constraint chain_transactions_state_check;
+alter table chain_transactions add constraint chain_transactions_state_check check (state in ('BUILT', 'SIGNED', 'INCLUDED', 'CONFIRMED', 'EXPIRED', 'VOID'));
 
 -- A wallet whose chain keeps a reserve on its account sends no more than what lies above it.
 create function spendable(p_workspace uuid, p_wallet uuid, p_asset text, p_total numeric, p_chain_reserve numeric) returns boolean

@@ -1,6 +1,7 @@
 import { decode, formatAmount, OMNIBUS_INDEX, pathOf, stellar, xrp, type Network, type UnsignedTransaction } from '@custody/chains'
 import { refusalOf } from '../../networks/destination.ts'
 import { lockedBalance, post } from '../../ledger/post.ts'
+import type { Queryable } from '../../database/pool.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import { taggedFee, type FeeLevel } from '../estimate.ts'
@@ -37,6 +38,7 @@ export async function buildTagged(services: Services, row: TransactionRow, netwo
   // Last: the transaction's life begins with it.
   const validUntil = await client.validUntil()
   await services.database.transaction(async (tx) => {
+    if (create && await isBeingCreated(tx, row, network, to)) return advance(tx, row, { last_error: 'waits for the transfer that creates the destination account', run_in_ms: ACCOUNT_RETRY_MS })
     await tx.query('insert into signing_accounts (network, address) values ($1, $2) on conflict do nothing', [network.code, account])
     await tx.query('select 1 from signing_accounts where network = $1 and address = $2 for update', [network.code, account])
     const earlier = await tx.one<{ attempt: number; nonce: string; hash: string | null }>('select attempt, nonce::text, hash from chain_transactions where transaction_id = $1 order by attempt desc limit 1', [row.id])
@@ -62,6 +64,7 @@ export async function buildTagged(services: Services, row: TransactionRow, netwo
       : stellar.buildPayment(network, { to, tag: row.address_tag, amount, fee, sequence, validUntil, create, publicKey: key.at(path), path })
     const decoded = decode(services.registry, unsigned, key.at)
     if (decoded.from[0] !== account) throw new Error('the derived address is not the source address')
+    await tx.query(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state = 'EXPIRED'`, [row.id])
     await tx.query(
       `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, attempt, valid_until) values ($1, $2, $3, 'BUILT', $4, $5, $6, $7, $8, $9)`,
       [id, row.id, network.code, account, sequence.toString(), JSON.stringify(unsigned), decoded.fee_max.toString(), (earlier?.attempt ?? 0) + 1, validUntil])
@@ -69,4 +72,13 @@ export async function buildTagged(services: Services, row: TransactionRow, netwo
     await advance(tx, row, { state: 'SIGNING', fee, plan: { fee_reserve: fee.toString() }, last_error: null, run_in_ms: 0 })
   })
   services.environment.checkpoint('transaction.built')
+}
+
+/** True while another transfer of ours is about to create the account: on Stellar two creations exclude each other, and the second would only cost its fee. */
+async function isBeingCreated(tx: Queryable, row: TransactionRow, network: Network, to: string): Promise<boolean> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`create ${network.code} ${to}`])
+  const other = await tx.one(
+    `select 1 from transactions where network = $1 and destination_id = $2 and id <> $3 and kind = 'WITHDRAWAL' and status = 'pending' and state in ('SIGNING', 'SIGNED', 'BROADCASTING', 'CONFIRMING') limit 1`,
+    [network.code, to, row.id])
+  return other !== undefined
 }

@@ -11,7 +11,7 @@ export async function buryDead(services: Services, row: TransactionRow, chain: {
   if (!await services.networks.tagged(row.network).isDead(chain.hash, Number(chain.valid_until))) return false
   services.log.warn({ transaction: row.id, hash: chain.hash }, 'a transaction expired without being included; it is built again')
   await services.database.transaction(async (tx) => {
-    await tx.query(`update chain_transactions set state = 'VOID', block_height = null, block_hash = null where id = $1`, [chain.id])
+    await tx.query(`update chain_transactions set state = 'EXPIRED', block_height = null, block_hash = null where id = $1`, [chain.id])
     await advance(tx, row, { state: 'QUEUED', confirmations: 0, last_error: 'expired without being included', run_in_ms: 0 })
   })
   services.environment.checkpoint('transaction.expired')

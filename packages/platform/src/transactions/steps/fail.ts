@@ -19,7 +19,7 @@ export async function startFailing(services: Services, tx: Queryable, row: Trans
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
   const { api_key: _, ...request } = row.request as NonNullable<TransactionRow['request']>
   // What was signed and has died on its chain can be given up; anything else that was signed may still move money.
-  const dead = await services.database.query<{ hash: string }>(`select hash from chain_transactions where transaction_id = $1 and state = 'VOID' and hash is not null`, [row.id])
+  const dead = await services.database.query<{ hash: string }>(`select hash from chain_transactions where transaction_id = $1 and state in ('EXPIRED', 'VOID') and hash is not null`, [row.id])
   const outcome = await voidRequest(services, request, dead.map(({ hash }) => hash))
   if (outcome.signed.length > 0) {
     // The nodes have signed for this request and this database does not know it: an old backup. Money may have moved.
@@ -36,7 +36,7 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
   await tx.query(`update utxos set spent_by = null where spent_by in (select id from chain_transactions where transaction_id = $1 and state = 'BUILT')`, [row.id])
-  await tx.query(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state = 'BUILT'`, [row.id])
+  await tx.query(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED')`, [row.id])
   if (row.kind === 'WITHDRAWAL') {
     const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
     await post(tx, 'release', row.id, [{ ...account, kind: 'reserved', amount: -total }, { ...account, kind: 'available', amount: total }])
