@@ -128,6 +128,12 @@ const PERMISSIVE = new Set([
   'MIT', 'MIT-0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'MPL-2.0', 'Unlicense', 'CC0-1.0', 'BlueOak-1.0.0', 'Python-2.0', 'PostgreSQL',
 ])
 
+/** Packages that leave the licence out of what they publish; looked up in the repository that their package.json names. */
+const LOOKED_UP: Record<string, string> = {
+  // LICENSE of github.com/stellar/js-stellar-xdr-json
+  'node_modules/@stellar/stellar-xdr-json': 'Apache-2.0',
+}
+
 /** SPDX: any side of an OR, every side of an AND. */
 function isPermissive(expression: string): boolean {
   const plain = expression.replaceAll(/[()]/g, ' ')
@@ -136,7 +142,7 @@ function isPermissive(expression: string): boolean {
 
 function licenceOf(path: string, line: { license?: unknown }): string {
   const manifest = existsSync(join(root, path, 'package.json')) ? json<{ license?: unknown; licenses?: { type?: string }[] }>(`${path}/package.json`) : {}
-  const stated = manifest.license ?? manifest.licenses?.map((each) => each.type).join(' OR ') ?? line.license
+  const stated = LOOKED_UP[path] ?? manifest.license ?? manifest.licenses?.map((each) => each.type).join(' OR ') ?? line.license
   if (typeof stated === 'string' && stated !== '') return stated
   if (typeof stated === 'object' && stated !== null && 'type' in stated) return String(stated.type)
   // Some old packages say it in a file only.
