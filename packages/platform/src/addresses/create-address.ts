@@ -47,9 +47,9 @@ export const createAddress = endpoint({
       const created = await tx.one<AddressRow>(
         `insert into wallet_addresses (wallet_id, network, address, label, address_tag) values ($1, $2, $3, $4, $6) returning id, $5::text asset, address, address_tag, label, created_at`,
         [wallet.id, network.code, address, body.label ?? null, asset.asset_name, tag]) as AddressRow
-      await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created))])
+      await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created, services.registry))])
       return created
     })
-    return { body: presentAddress(row) }
+    return { body: presentAddress(row, services.registry) }
   },
 })

@@ -13,6 +13,6 @@ export const listAddresses = endpoint({
     const rows = await services.database.query<AddressRow>(
       `select a.id, w.asset, a.address, a.address_tag, a.label, a.created_at from wallet_addresses a join wallets w on w.id = a.wallet_id
        where w.sub_account_id = $1 and w.asset = $2 order by a.created_at, a.id limit 10000`, [caller.subAccountId, asset.asset_name])
-    return { body: rows.map(presentAddress) }
+    return { body: rows.map((row) => presentAddress(row, services.registry)) }
   },
 })

@@ -1,0 +1,48 @@
+import { formatAmount } from './amount.ts'
+import type { Asset, Network } from './types.ts'
+
+/** URI schemes of BIP21 and of the coins that took it over. CashAddr carries its own prefix. */
+const BIP21_SCHEMES: Record<string, string> = { BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin' }
+
+/** Words of a query, in the order given, without those that are absent. */
+function query(values: Record<string, string | null>): string {
+  const words = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+  return words.length === 0 ? '' : `?${words.join('&')}`
+}
+
+/**
+ * What a payer's wallet opens, for example from a QR code: BIP21 (UTXO), EIP-681 (EVM), Solana Pay, SEP-7 (Stellar),
+ * CIP-13 (Cardano), `xrpl:` and `tron:`.
+ *
+ * @param o.amount smallest unit of the asset; without it the payer chooses
+ * @returns the URI, or null where no convention exists for the asset
+ */
+export function paymentUri(network: Network, asset: Asset, o: { address: string; addressTag?: string | null; amount?: bigint | null }): string | null {
+  const amount = o.amount ?? null
+  const decimal = amount === null ? null : formatAmount(amount, asset.decimals)
+  const tag = o.addressTag ?? null
+  const token = asset.type === 'token'
+  switch (network.family) {
+    case 'utxo': {
+      // CashAddr is written with its prefix, which is the scheme.
+      const scheme = o.address.includes(':') ? '' : `${BIP21_SCHEMES[network.code] ?? network.code.toLowerCase()}:`
+      return `${scheme}${o.address}${query({ amount: decimal })}`
+    }
+    case 'evm':
+      return token
+        ? `ethereum:${String(asset.contract_address)}@${String(network.chain_id)}/transfer${query({ address: o.address, uint256: amount === null ? null : amount.toString() })}`
+        : `ethereum:${o.address}@${String(network.chain_id)}${query({ value: amount === null ? null : amount.toString() })}`
+    case 'solana':
+      return `solana:${o.address}${query({ amount: decimal, 'spl-token': token ? asset.contract_address : null })}`
+    case 'stellar':
+      return `web+stellar:pay${query({ destination: o.address, amount: decimal, memo: tag, memo_type: tag === null ? null : /^\d+$/.test(tag) ? 'MEMO_ID' : 'MEMO_TEXT' })}`
+    case 'xrp':
+      return `xrpl:${o.address}${query({ amount: amount === null ? null : amount.toString(), dt: tag })}`
+    case 'cardano':
+      return token ? null : `web+cardano:${o.address}${query({ amount: decimal })}`
+    case 'tron':
+      return `tron:${o.address}${query({ amount: decimal, token: token ? asset.contract_address : null })}`
+    default:
+      return null
+  }
+}
