@@ -1,11 +1,14 @@
-import type { Devnet, Evm, Tagged, Utxo } from './devnet.ts'
+import type { Devnet, Evm, Tagged, Tron, Utxo } from './devnet.ts'
 import { RequestError } from './errors.ts'
 import type { Control } from './http.ts'
+import { toBase58 } from './tron/address.ts'
+import { GENESIS_ID, TRON_TOKENS } from './tron/chain.ts'
 
 const BLOCKS_MAX = 1000
 const DEPTH_MAX = 100
 /** XRP and XLM: how far one command moves the ledger's time forward. */
 const SECONDS_MAX = 1000
+const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 type Command = Record<string, unknown>
 type Head = { height: number; hash: string }
@@ -24,10 +27,12 @@ export function createControl(devnet: Devnet): Control {
         return reorg(devnet, command)
       case 'fault':
         return fault(devnet, command)
+      case 'clock':
+        return clock(devnet, command)
       case 'info':
         return info(devnet)
       default:
-        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, info`)
+        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, info`)
     }
   }
 }
@@ -41,6 +46,7 @@ async function fund(devnet: Devnet, command: Command): Promise<unknown> {
   if (tag !== undefined && tag !== null) throw new RequestError(`${String(asset)} has no address tags`)
   const utxo = devnet.utxo.find(({ network }) => network.code === asset)
   if (utxo) return { hash: (await utxo.chain()).fund(address, amount) }
+  if (typeof asset === 'string' && (asset === 'TRX' || asset.endsWith('_TRX')) && assets(devnet).includes(asset)) return { hash: await (await devnet.tron.chain()).fund(asset, address, amount) }
   const evm = devnet.evm.find(({ network }) => network.native === asset || network.tokens.some((token) => token.asset === asset))
   if (!evm) throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${assets(devnet).join(', ')}`)
   return { hash: await (await evm.chain()).fund(String(asset), address, amount) }
@@ -54,6 +60,7 @@ async function mine(devnet: Devnet, command: Command): Promise<unknown> {
     async (utxo) => (await utxo.chain()).mine(blocks, command['address']),
     async (evm) => (await evm.chain()).mine(blocks),
     async (tagged) => (await tagged.chain()).mine(blocks, command['seconds'] === undefined ? 0 : count(command['seconds'], 'seconds', SECONDS_MAX)),
+    async (tron) => headOf(await (await tron.chain()).mine(blocks)),
   )
   return { height, hash }
 }
@@ -68,6 +75,7 @@ async function reorg(devnet: Devnet, command: Command): Promise<unknown> {
     async (utxo) => (await utxo.chain()).reorg(depth, drop === true),
     async (evm) => (await evm.chain()).reorg(depth),
     async ({ code }) => { throw new RequestError(`${code} is never reorganised: its validated ledgers are final`) },
+    async (tron) => headOf(await (await tron.chain()).reorg(depth, drop === true)),
   )
   return { height, hash }
 }
@@ -79,9 +87,24 @@ async function fault(devnet: Devnet, command: Command): Promise<unknown> {
     async (utxo) => utxo.faults,
     async (evm) => evm.faults,
     async (tagged) => tagged.faults,
+    async (tron) => tron.faults,
   )
   faults.set(command['mode'])
   return { network: command['network'], mode: faults.mode }
+}
+
+/** Moves the time of a chain's blocks, and nothing else's: what takes days on it can be waited for. */
+async function clock(devnet: Devnet, command: Command): Promise<unknown> {
+  const { network, advance } = command
+  if (network !== devnet.tron.code) throw new RequestError(`network ${JSON.stringify(network)} has no clock that can be moved: only ${devnet.tron.code}`)
+  const [, amount = '', unit = ''] = /^\+(\d{1,9})([smhd])$/.exec(String(advance)) ?? []
+  if (amount === '') throw new RequestError(`advance ${JSON.stringify(advance)} is not a span such as "+14d", "+2h", "+30m" or "+5s"`)
+  const block = await (await devnet.tron.chain()).advance(Number(amount) * UNIT_MS[unit]!)
+  return { ...headOf(block), time: block.time }
+}
+
+function headOf({ number, id }: { number: number; id: string }): Head {
+  return { height: number, hash: id }
 }
 
 async function info(devnet: Devnet): Promise<unknown> {
@@ -116,14 +139,17 @@ async function info(devnet: Devnet): Promise<unknown> {
     const head = tagged.started() ? (await tagged.chain()).head : undefined
     networks[tagged.code] = { height: head?.height ?? null, hash: head?.hash ?? null, url: devnet.url + tagged.path, engine: tagged.engine, fault: tagged.faults.mode }
   }
+  const tron = devnet.tron.started() ? await devnet.tron.chain() : undefined
+  networks[devnet.tron.code] = { height: tron?.head.number ?? null, hash: tron?.head.id ?? null, url: devnet.url + devnet.tron.path, engine: 'own ledger, contracts in anvil', genesis: GENESIS_ID, fault: devnet.tron.faults.mode }
+  for (const { asset, address, decimals } of TRON_TOKENS) tokens[asset] = { network: devnet.tron.code, address: toBase58(address), decimals }
   return { networks, tokens }
 }
 
 function assets(devnet: Devnet): string[] {
-  return [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)]), ...devnet.tagged.map(({ code }) => code)]
+  return [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)]), ...devnet.tagged.map(({ code }) => code), devnet.tron.code, ...TRON_TOKENS.map(({ asset }) => asset)]
 }
 
-async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo) => Promise<T>, evm: (evm: Evm) => Promise<T>, tagged: (tagged: Tagged) => Promise<T>): Promise<T> {
+async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo) => Promise<T>, evm: (evm: Evm) => Promise<T>, tagged: (tagged: Tagged) => Promise<T>, tron: (tron: Tron) => Promise<T>): Promise<T> {
   const code = command['network']
   const ledger = devnet.utxo.find(({ network }) => network.code === code)
   if (ledger) return utxo(ledger)
@@ -131,7 +157,8 @@ async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo)
   if (found) return evm(found)
   const withTags = devnet.tagged.find((each) => each.code === code)
   if (withTags) return tagged(withTags)
-  const codes = [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.map(({ network }) => network.code), ...devnet.tagged.map((each) => each.code)]
+  if (code === devnet.tron.code) return tron(devnet.tron)
+  const codes = [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.map(({ network }) => network.code), ...devnet.tagged.map((each) => each.code), devnet.tron.code]
   throw new RequestError(`network ${JSON.stringify(code)} is unknown: one of ${codes.join(', ')}`)
 }
 

@@ -13,6 +13,8 @@ import { Faults } from './faults.ts'
 import { createDevnetServer, type RpcFace } from './http.ts'
 import { StellarChain } from './stellar/chain.ts'
 import { stellarRpc } from './stellar/rpc.ts'
+import { TronChain } from './tron/chain.ts'
+import { tronRpc } from './tron/rpc.ts'
 import { XrpChain } from './xrp/chain.ts'
 import { xrpRpc, xrpSocket } from './xrp/rpc.ts'
 
@@ -22,11 +24,14 @@ export type Utxo = { network: UtxoNetwork; faults: Faults; chain: () => Promise<
 /** A chain of accounts with tags or memos. */
 export type Tagged = { code: string; path: string; engine: string; faults: Faults; chain: () => Promise<XrpChain | StellarChain>; started: () => boolean }
 
+export type Tron = { code: 'TRX'; path: string; faults: Faults; chain: () => Promise<TronChain>; started: () => boolean }
+
 /** All local chains behind one HTTP port. */
 export class Devnet {
   readonly utxo: readonly Utxo[]
   readonly evm: readonly Evm[]
   readonly tagged: readonly Tagged[]
+  readonly tron: Tron
   readonly #server: Server
   readonly #open: { close: () => void }[] = []
   #closed = false
@@ -40,6 +45,7 @@ export class Devnet {
       { code: 'XRP', path: '/xrp', engine: 'own ledger', faults: new Faults(), ...this.#lazy(() => XrpChain.open(folder(home, 'XRP'))) },
       { code: 'XLM', path: '/xlm', engine: 'own ledger', faults: new Faults(), ...this.#lazy(() => StellarChain.open(folder(home, 'XLM'))) },
     ]
+    this.tron = { code: 'TRX', path: '/trx', faults: new Faults(), ...this.#lazy(() => TronChain.open(folder(home, 'TRX'))) }
     this.#server = createDevnetServer((path) => this.#face(path), createControl(this))
   }
 
@@ -102,6 +108,11 @@ export class Devnet {
       const chain = await tagged.chain()
       if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: (text) => xrpSocket(chain, faults, text) }
       return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
+    }
+    if (path.startsWith(`${this.tron.path}/`)) {
+      const { faults } = this.tron
+      const chain = await this.tron.chain()
+      return { faults, contentType: 'application/json', isGetAllowed: true, handle: async (body) => tronRpc(chain, faults, path.slice(this.tron.path.length + 1), body) }
     }
     const evm = this.evm.find(({ network }) => network.path === path)
     if (!evm) return undefined

@@ -10,6 +10,8 @@ export type RpcFace = {
   faults: Faults
   contentType: string
   handle: (body: string) => Promise<{ status: number; body: string } | undefined>
+  /** Questions may come as GET too; what is asked is then in the query, and handed on as a JSON object. */
+  isGetAllowed?: boolean
   /** Where the protocol has a WebSocket too: one message in, one out. */
   socket?: (text: string) => string | undefined
 }
@@ -64,8 +66,8 @@ async function serve(
   const rpc = await face(path)
   if (!rpc) return send(response, 404, 'application/json', JSON.stringify({ error: `no chain at ${path}` }))
   if (rpc.faults.mode === 'down') return void request.socket.destroy()
-  if (request.method !== 'POST') return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
-  const body = await readBody(request)
+  if (request.method !== 'POST' && !(rpc.isGetAllowed && request.method === 'GET')) return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
+  const body = request.method === 'GET' ? JSON.stringify(Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams)) : await readBody(request)
   const answer = await rpc.handle(body)
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
   if (!answer) return void request.socket.destroy()

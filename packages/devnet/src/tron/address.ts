@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { keccak_256 } from '@noble/hashes/sha3.js'
+
+const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+const HEX = /^41[0-9a-f]{40}$/
+
+export function sha256(...parts: Uint8Array[]): Buffer {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return hash.digest()
+}
+
+/** The base58check form of 42 hexadecimal digits. */
+export function toBase58(hex: string): string {
+  const bytes = Buffer.from(hex, 'hex')
+  let rest = BigInt(`0x${Buffer.concat([bytes, sha256(sha256(bytes)).subarray(0, 4)]).toString('hex')}`)
+  let text = ''
+  for (; rest > 0n; rest /= 58n) text = ALPHABET[Number(rest % 58n)] + text
+  return text
+}
+
+/** Either form to 42 lower-case digits; undefined for what is no address. */
+export function toHex(text: unknown): string | undefined {
+  if (typeof text !== 'string') return undefined
+  if (HEX.test(text.toLowerCase())) return text.toLowerCase()
+  if (!/^T[1-9A-HJ-NP-Za-km-z]{33}$/.test(text)) return undefined
+  let value = 0n
+  for (const letter of text) value = value * 58n + BigInt(ALPHABET.indexOf(letter))
+  const digits = value.toString(16)
+  if (digits.length !== 50 || !digits.startsWith('41')) return undefined
+  const hex = digits.slice(0, 42)
+  return toBase58(hex) === text ? hex : undefined
+}
+
+/** Of an uncompressed public key. */
+export function addressOf(publicKey: Uint8Array): string {
+  return `41${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(12)).toString('hex')}`
+}
+
+export function addressOfSecret(secret: Uint8Array): string {
+  return addressOf(secp256k1.getPublicKey(secret, false))
+}
+
+/** Who made r‖s‖v over a digest; undefined where nobody can have. */
+export function recover(signature: Uint8Array, digest: Uint8Array): string | undefined {
+  if (signature.length !== 65) return undefined
+  const v = signature[64] as number
+  const id = v >= 27 ? v - 27 : v
+  if (id > 3) return undefined
+  try {
+    return addressOf(secp256k1.Signature.fromBytes(signature.subarray(0, 64)).addRecoveryBit(id).recoverPublicKey(digest).toBytes(false))
+  } catch {
+    return undefined
+  }
+}
+
+export function sign(digest: Uint8Array, secret: Uint8Array): Buffer {
+  const recovered = secp256k1.sign(digest, secret, { prehash: false, format: 'recovered' })
+  return Buffer.concat([recovered.subarray(1), Uint8Array.of(27 + (recovered[0] as number))])
+}

@@ -1,0 +1,383 @@
+import type { Call, Log, TvmResult } from './tvm.ts'
+import { RESOURCE_NAMES, type Tx } from './transaction.ts'
+
+export const SLOT_MS = 3000
+export const SUN = 1_000_000n
+const DAY_MS = 86_400_000
+/** Used resources come back over a day. */
+const WINDOW_SLOTS = BigInt(DAY_MS / SLOT_MS)
+const RESULT_BYTES = 64
+const BANDWIDTH = 0
+const ENERGY = 1
+
+/** What governance decides, under the names by which nodes tell it. */
+export const PARAMETERS = {
+  getMaintenanceTimeInterval: 21_600_000,
+  getCreateAccountFee: 100_000,
+  getTransactionFee: 1000,
+  getCreateNewAccountFeeInSystemContract: 1_000_000,
+  getCreateNewAccountBandwidthRate: 1,
+  getEnergyFee: 100,
+  getMaxFeeLimit: 15_000_000_000,
+  getMemoFee: 1_000_000,
+  getFreeNetLimit: 600,
+  getTotalNetLimit: 43_200_000_000,
+  getTotalEnergyLimit: 180_000_000_000,
+  getTotalEnergyCurrentLimit: 180_000_000_000,
+  getUnfreezeDelayDays: 14,
+  getAllowDynamicEnergy: 1,
+  getMaxDelegateLockPeriod: 864_000,
+} as const
+const UNFREEZING_MAX = 32
+/** TRX that others have staked: what a share is of. Like the main network's. */
+const OTHERS_WEIGHT = [25_000_000_000n, 19_000_000_000n] as const
+const TOTAL_LIMIT = [BigInt(PARAMETERS.getTotalNetLimit), BigInt(PARAMETERS.getTotalEnergyCurrentLimit)] as const
+
+type Pair = [bandwidth: bigint, energy: bigint]
+type Usage = { used: bigint; slot: bigint }
+export type Account = {
+  address: string
+  created: number
+  balance: bigint
+  /** Staked and not lent, lent to others, borrowed from others, in sun. */
+  frozen: Pair
+  lent: Pair
+  borrowed: Pair
+  unfreezing: { resource: 0 | 1; amount: bigint; expires: number }[]
+  /** Used of what is staked for, by resource, and of the free bandwidth. */
+  usage: [Usage, Usage]
+  free: Usage
+}
+
+/** A broadcast that is refused, in a node's words. */
+export class Refusal extends Error {
+  readonly code: string
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+const invalid = (message: string): Refusal => new Refusal('CONTRACT_VALIDATE_ERROR', `Contract validate error : ${message}`)
+
+interface Below {
+  account: (address: string) => Account | undefined
+  delegation: (key: string) => Pair | undefined
+  readonly staked: Pair
+}
+
+/** Accounts with changes on top that are kept or dropped as a whole. */
+export class Draft implements Below {
+  readonly #below: Below | undefined
+  readonly #accounts = new Map<string, Account>()
+  readonly #delegations = new Map<string, Pair>()
+  staked: Pair
+
+  constructor(below?: Below) {
+    this.#below = below
+    this.staked = below ? [...below.staked] : [0n, 0n]
+  }
+
+  account(address: string): Account | undefined {
+    const own = this.#accounts.get(address)
+    if (own || !this.#below) return own
+    const found = this.#below.account(address)
+    if (!found) return undefined
+    const copy = structuredClone(found)
+    this.#accounts.set(address, copy)
+    return copy
+  }
+
+  delegation(key: string): Pair | undefined {
+    return this.#delegations.get(key) ?? this.#below?.delegation(key)
+  }
+
+  setDelegation(from: string, to: string, resource: number, change: bigint): void {
+    const pair: Pair = [...(this.delegation(from + to) ?? [0n, 0n])]
+    pair[resource as 0 | 1] += change
+    this.#delegations.set(from + to, pair)
+  }
+
+  /** Whom an account lends to, and who lends to it. */
+  delegationsOf(address: string): { to: string[]; from: string[] } {
+    const keys = [...this.#delegations].filter(([, pair]) => pair[0] + pair[1] > 0n).map(([key]) => key)
+    return { to: keys.filter((key) => key.startsWith(address)).map((key) => key.slice(42)), from: keys.filter((key) => key.endsWith(address)).map((key) => key.slice(0, 42)) }
+  }
+
+  create(address: string, time: number): Account {
+    const account: Account = {
+      address, created: time, balance: 0n, frozen: [0n, 0n], lent: [0n, 0n], borrowed: [0n, 0n], unfreezing: [],
+      usage: [{ used: 0n, slot: 0n }, { used: 0n, slot: 0n }], free: { used: 0n, slot: 0n },
+    }
+    this.#accounts.set(address, account)
+    return account
+  }
+
+  /** Takes over what a draft above this one changed. */
+  keep(above: Draft): void {
+    for (const [address, account] of above.#accounts) this.#accounts.set(address, account)
+    for (const [key, pair] of above.#delegations) this.#delegations.set(key, pair)
+    this.staked = [...above.staked]
+  }
+}
+
+export function usedOf({ used, slot }: Usage, now: bigint): bigint {
+  const passed = now - slot
+  return passed >= WINDOW_SLOTS ? 0n : (used * (WINDOW_SLOTS - (passed > 0n ? passed : 0n))) / WINDOW_SLOTS
+}
+
+export function weightOf(draft: Below, resource: 0 | 1): bigint {
+  return OTHERS_WEIGHT[resource] + draft.staked[resource] / SUN
+}
+
+/** Points a day that an account's stake is worth. */
+export function limitOf(draft: Below, account: Account, resource: 0 | 1): bigint {
+  return (((account.frozen[resource] + account.borrowed[resource]) / SUN) * TOTAL_LIMIT[resource]) / weightOf(draft, resource)
+}
+
+/** Stake that can be lent: not what today's use rests on. */
+export function delegatable(draft: Below, account: Account, resource: 0 | 1, slot: bigint): bigint {
+  const used = (usedOf(account.usage[resource], slot) * weightOf(draft, resource) * SUN) / TOTAL_LIMIT[resource]
+  const ownUse = used > account.borrowed[resource] ? used - account.borrowed[resource] : 0n
+  return account.frozen[resource] > ownUse ? account.frozen[resource] - ownUse : 0n
+}
+
+function spend(usage: Usage, points: bigint, slot: bigint): void {
+  usage.used = usedOf(usage, slot) + points
+  usage.slot = slot
+}
+
+export type ContractRet = 'SUCCESS' | 'REVERT' | 'OUT_OF_ENERGY'
+export type Outcome = {
+  contractRet: ContractRet
+  fee: bigint
+  netUsage: bigint
+  netFee: bigint
+  energyUsage: bigint
+  energyFee: bigint
+  energyTotal: bigint
+  energyPenalty: bigint
+  logs: Log[]
+  output: string
+  message: string
+  withdrawn: bigint
+  unfrozen: bigint
+  /** A call that changed a contract's state, to be made again at a start. */
+  call?: Call
+  /** What the engine said, for the journal. */
+  tvm?: TvmResult
+}
+
+/** Runs a call; `limit` is what it may spend. */
+export type Run = (call: Call, limit: bigint) => Promise<TvmResult>
+
+export function slotOf(time: number): bigint {
+  return BigInt(Math.floor(time / SLOT_MS))
+}
+
+/**
+ * Applies one transaction at a block's time. Throws Refusal where a node would not take it; an out-of-energy or
+ * reverted call is taken, and paid for.
+ */
+export async function apply(draft: Draft, tx: Tx, time: number, isContract: (address: string) => boolean, run: Run): Promise<Outcome> {
+  const slot = slotOf(time)
+  const owner = draft.account(text(tx, 'owner_address'))
+  if (!owner) throw invalid(`account [${text(tx, 'owner_address')}] does not exist`)
+  const outcome: Outcome = { contractRet: 'SUCCESS', fee: 0n, netUsage: 0n, netFee: 0n, energyUsage: 0n, energyFee: 0n, energyTotal: 0n, energyPenalty: 0n, logs: [], output: '', message: '', withdrawn: 0n, unfrozen: 0n }
+  const creates = tx.type === 'TransferContract' && !draft.account(text(tx, 'to_address'))
+  payBandwidth(draft, owner, tx, creates, slot, outcome)
+  if (tx.memo.length > 0) {
+    burn(owner, BigInt(PARAMETERS.getMemoFee))
+    outcome.fee += BigInt(PARAMETERS.getMemoFee)
+  }
+  if (tx.type === 'TriggerSmartContract') await trigger(draft, owner, tx, slot, isContract, run, outcome)
+  else ACTUATORS[tx.type]?.(draft, owner, tx, time, isContract, outcome)
+  return outcome
+}
+
+function text(tx: Tx, name: string): string {
+  return String(tx.value[name])
+}
+
+function number(tx: Tx, name: string): bigint {
+  return tx.value[name] as bigint
+}
+
+function burn(account: Account, sun: bigint): void {
+  if (account.balance < sun) throw new Refusal('BANDWITH_ERROR', 'Account resource insufficient error.')
+  account.balance -= sun
+}
+
+function payBandwidth(draft: Draft, owner: Account, tx: Tx, creates: boolean, slot: bigint, outcome: Outcome): void {
+  const points = BigInt(tx.size + RESULT_BYTES)
+  const usage = owner.usage[BANDWIDTH]
+  if (limitOf(draft, owner, BANDWIDTH) - usedOf(usage, slot) >= points) {
+    spend(usage, points, slot)
+    outcome.netUsage = points
+    return
+  }
+  // Free points are not for creating accounts.
+  if (!creates && BigInt(PARAMETERS.getFreeNetLimit) - usedOf(owner.free, slot) >= points) {
+    spend(owner.free, points, slot)
+    outcome.netUsage = points
+    return
+  }
+  const fee = creates ? BigInt(PARAMETERS.getCreateAccountFee) : points * BigInt(PARAMETERS.getTransactionFee)
+  burn(owner, fee)
+  outcome.netFee = fee
+  outcome.fee += fee
+}
+
+async function trigger(draft: Draft, owner: Account, tx: Tx, slot: bigint, isContract: (address: string) => boolean, run: Run, outcome: Outcome): Promise<void> {
+  const to = text(tx, 'contract_address')
+  if (!isContract(to)) throw invalid('No contract or not a smart contract')
+  if (tx.feeLimit < 0n || tx.feeLimit > BigInt(PARAMETERS.getMaxFeeLimit)) throw invalid(`feeLimit must be >= 0 and <= ${PARAMETERS.getMaxFeeLimit}`)
+  if (number(tx, 'call_value') !== 0n || number(tx, 'call_token_value') !== 0n) throw invalid('contracts of this chain take no value')
+  const price = BigInt(PARAMETERS.getEnergyFee)
+  const usage = owner.usage[ENERGY]
+  const rest = limitOf(draft, owner, ENERGY) - usedOf(usage, slot)
+  const staked = rest > 0n ? rest : 0n
+  // fee_limit caps staked energy too.
+  const affordable = staked + owner.balance / price
+  const limit = affordable < tx.feeLimit / price ? affordable : tx.feeLimit / price
+  const call = { from: owner.address, to, data: text(tx, 'data') }
+  const result = await run(call, limit)
+  outcome.tvm = result
+  const isOut = BigInt(result.energy) > limit
+  const energy = isOut ? limit : BigInt(result.energy)
+  outcome.energyTotal = energy
+  outcome.energyPenalty = isOut ? 0n : BigInt(result.penalty)
+  outcome.energyUsage = energy < staked ? energy : staked
+  outcome.energyFee = (energy - outcome.energyUsage) * price
+  if (outcome.energyUsage > 0n) spend(usage, outcome.energyUsage, slot)
+  burn(owner, outcome.energyFee)
+  outcome.fee += outcome.energyFee
+  if (isOut) {
+    outcome.contractRet = 'OUT_OF_ENERGY'
+    outcome.message = `Not enough energy for 'SSTORE' operation executing: curInvokeEnergyLimit[${limit}]`
+  } else if (result.reverted) {
+    outcome.contractRet = 'REVERT'
+    outcome.message = 'REVERT opcode executed'
+    outcome.output = result.output
+  } else {
+    outcome.output = result.output
+    outcome.logs = result.logs
+    outcome.call = call
+  }
+}
+
+type Actuator = (draft: Draft, owner: Account, tx: Tx, time: number, isContract: (address: string) => boolean, outcome: Outcome) => void
+
+function resourceOf(tx: Tx): 0 | 1 {
+  const index = RESOURCE_NAMES.indexOf(text(tx, 'resource') as (typeof RESOURCE_NAMES)[number])
+  if (index < 0) throw invalid('ResourceCode error, valid ResourceCode[BANDWIDTH、ENERGY]')
+  return index as 0 | 1
+}
+
+/** What has matured returns to the balance. */
+function release(owner: Account, time: number): bigint {
+  const total = matured(owner, time)
+  owner.unfreezing = owner.unfreezing.filter(({ expires }) => expires > time)
+  owner.balance += total
+  return total
+}
+
+export function matured(owner: Account, time: number): bigint {
+  return owner.unfreezing.filter(({ expires }) => expires <= time).reduce((sum, { amount }) => sum + amount, 0n)
+}
+
+export function unfreezesLeft(owner: Account | undefined, time: number): number {
+  return UNFREEZING_MAX - (owner?.unfreezing.filter(({ expires }) => expires > time).length ?? 0)
+}
+
+const ACTUATORS: Record<string, Actuator> = {
+  TransferContract(draft, owner, tx, time, isContract, outcome) {
+    const amount = number(tx, 'amount')
+    const address = text(tx, 'to_address')
+    if (!/^41[0-9a-f]{40}$/.test(address)) throw invalid('Invalid toAddress!')
+    if (address === owner.address) throw invalid('Cannot transfer TRX to yourself.')
+    if (amount <= 0n) throw invalid('Amount must be greater than 0.')
+    if (isContract(address)) throw invalid('Cannot transfer TRX to a smartContract.')
+    let to = draft.account(address)
+    const fee = to ? 0n : BigInt(PARAMETERS.getCreateNewAccountFeeInSystemContract)
+    if (owner.balance < amount + fee) throw invalid('Validate TransferContract error, balance is not sufficient.')
+    to ??= draft.create(address, time)
+    owner.balance -= amount + fee
+    to.balance += amount
+    outcome.fee += fee
+  },
+
+  FreezeBalanceV2Contract(draft, owner, tx) {
+    const amount = number(tx, 'frozen_balance')
+    const resource = resourceOf(tx)
+    if (amount < SUN) throw invalid('frozenBalance must be greater than or equal to 1 TRX')
+    if (amount > owner.balance) throw invalid('frozenBalance must be less than or equal to accountBalance')
+    owner.balance -= amount
+    owner.frozen[resource] += amount
+    draft.staked[resource] += amount
+  },
+
+  UnfreezeBalanceV2Contract(draft, owner, tx, time, _isContract, outcome) {
+    const amount = number(tx, 'unfreeze_balance')
+    const resource = resourceOf(tx)
+    if (owner.frozen[resource] === 0n) throw invalid(`no frozenBalance(${RESOURCE_NAMES[resource]})`)
+    if (amount <= 0n || amount > owner.frozen[resource]) throw invalid(`Invalid unfreeze_balance, [${amount}] is error`)
+    if (unfreezesLeft(owner, time) <= 0) throw invalid('Invalid unfreeze operation, unfreezing times is over limit')
+    outcome.unfrozen = amount
+    outcome.withdrawn = release(owner, time)
+    owner.frozen[resource] -= amount
+    draft.staked[resource] -= amount
+    owner.unfreezing.push({ resource, amount, expires: time + PARAMETERS.getUnfreezeDelayDays * DAY_MS })
+  },
+
+  WithdrawExpireUnfreezeContract(_draft, owner, _tx, time, _isContract, outcome) {
+    if (matured(owner, time) === 0n) throw invalid('no unFreeze balance to withdraw ')
+    outcome.withdrawn = release(owner, time)
+  },
+
+  DelegateResourceContract(draft, owner, tx, time, isContract) {
+    const amount = number(tx, 'balance')
+    const resource = resourceOf(tx)
+    const receiver = receiverOf(draft, owner, tx, isContract)
+    if (tx.value['lock'] === true) throw invalid('a locked delegation is not supported by this chain')
+    if (amount < SUN) throw invalid('delegateBalance must be greater than or equal to 1 TRX')
+    if (amount > delegatable(draft, owner, resource, slotOf(time))) throw invalid(`delegateBalance must be less than or equal to available Freeze${resource === ENERGY ? 'Energy' : 'Bandwidth'}V2 balance`)
+    owner.frozen[resource] -= amount
+    owner.lent[resource] += amount
+    receiver.borrowed[resource] += amount
+    draft.setDelegation(owner.address, receiver.address, resource, amount)
+  },
+
+  UnDelegateResourceContract(draft, owner, tx, time, isContract) {
+    const amount = number(tx, 'balance')
+    const resource = resourceOf(tx)
+    const receiver = receiverOf(draft, owner, tx, isContract)
+    const lent = draft.delegation(owner.address + receiver.address)?.[resource] ?? 0n
+    if (amount <= 0n) throw invalid('unDelegateBalance must be more than 0 TRX')
+    if (lent === 0n) throw invalid('delegated Resource does not exist')
+    if (amount > lent) throw invalid(`insufficient delegatedFrozenBalance(${RESOURCE_NAMES[resource]}), request=${amount}, unlock_balance=${lent}`)
+    // Use that rested on it goes with it.
+    const slot = slotOf(time)
+    const whole = receiver.frozen[resource] + receiver.borrowed[resource]
+    const used = usedOf(receiver.usage[resource], slot)
+    const most = ((amount / SUN) * TOTAL_LIMIT[resource]) / weightOf(draft, resource)
+    const share = (used * amount) / whole
+    const moved = share < most ? share : most
+    spend(receiver.usage[resource], -moved, slot)
+    spend(owner.usage[resource], moved, slot)
+    receiver.borrowed[resource] -= amount
+    owner.lent[resource] -= amount
+    owner.frozen[resource] += amount
+    draft.setDelegation(owner.address, receiver.address, resource, -amount)
+  },
+}
+
+function receiverOf(draft: Draft, owner: Account, tx: Tx, isContract: (address: string) => boolean): Account {
+  const address = text(tx, 'receiver_address')
+  if (!/^41[0-9a-f]{40}$/.test(address)) throw invalid('Invalid receiverAddress')
+  if (address === owner.address) throw invalid('receiverAddress must not be the same as ownerAddress')
+  if (isContract(address)) throw invalid('Do not allow delegate resources to contract addresses')
+  const receiver = draft.account(address)
+  if (!receiver) throw invalid(`Account[${address}] not exists`)
+  return receiver
+}
