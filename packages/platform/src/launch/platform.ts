@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadRegistry } from '@custody/chains'
+import { ChainError, loadRegistry } from '@custody/chains'
 import { pino, type Logger } from 'pino'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
 import { migrate } from '../database/migrate.ts'
@@ -78,6 +78,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(database, signers),
   }
+  if (!local) await probeEndpoints(services)
   const controller = new AbortController()
   let loops: Promise<void> = Promise.resolve()
   if (all) {
@@ -100,6 +101,18 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
       for (const step of undo.reverse()) await step()
     },
   }
+}
+
+/** An endpoint of another chain must not be used for a moment; one that is away is waited for. */
+async function probeEndpoints(services: Services): Promise<void> {
+  await Promise.all(services.networks.all().map(async ({ network, client }) => {
+    try {
+      await client.probe()
+    } catch (error) {
+      if (error instanceof ChainError && error.code === 'WRONG_NETWORK') throw error
+      services.log.warn({ network: network.code, err: error instanceof Error ? error.message : error }, 'an endpoint cannot be reached; its transfers wait')
+    }
+  }))
 }
 
 function workLoops(services: Services): Loop[] {

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { randomBytes } from 'node:crypto'
 import { OperatorError } from './command.ts'
 import { callPlatform, callSigner, localSigners } from './connect.ts'
+import { doctor } from './doctor.ts'
 import { keygen } from './keygen.ts'
 import { sendRequest } from './request.ts'
 
@@ -24,6 +25,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet fault NETWORK drop-answer|reject|lag|down|heal
   suspense list                           deposits that belong to no wallet, with their tags
   audit                                   ledger against chains; exit 1 on any difference
+  doctor                                  tests each configured endpoint and says what is wrong
   signer status
   signer refresh --workspace W            new shares of a workspace's keys
   signer backup --node N --out FILE       a node's shares, encrypted to its recovery key
@@ -171,6 +173,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
     }
     case 'audit': return audit()
     case 'keygen': return keygen(values)
+    case 'doctor': return doctor()
     default:
   }
   if (group === 'devnet') return devnet([action ?? '', ...rest], values)
