@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { Account, Keypair, MuxedAccount, StrKey, TransactionBuilder, type Transaction } from '@stellar/stellar-sdk'
+import { xdr } from '@stellar/stellar-base'
+import fc from 'fast-check'
+import { exclusive, familyOf, loadRegistry, stellar, StellarClient, type Asset, type Fetch, type Network, type PublicKeyAt } from '../src/index.ts'
+import { refuses } from './support.ts'
+
+const local = loadRegistry('local')
+const XLM = local.network('XLM') as Network
+const MAIN = loadRegistry('mainnet').network('XLM') as Network
+const ASSETS: readonly Asset[] = local.assetsOf('XLM')
+const family = familyOf(XLM)
+const SECRET = createHash('sha256').update('tests of Stellar').digest()
+const PUBLIC = ed25519.getPublicKey(SECRET)
+const publicKeyAt: PublicKeyAt = () => PUBLIC
+const PATH = [1, XLM.chain_index, 0]
+const SINK = Keypair.fromRawEd25519Seed(createHash('sha256').update('sink').digest()).publicKey()
+const END = 1_900_000_000
+const build = (o: Partial<Parameters<typeof stellar.buildPayment>[1]> = {}) => stellar.buildPayment(XLM, { to: SINK, tag: null, amount: 15n, fee: 100n, sequence: 9n, validUntil: END, create: false, publicKey: PUBLIC, path: PATH, ...o })
+const validate = (address: string, tag?: string | null) => family.validate(MAIN, address, tag)
+const read = (unsigned: { bytes: string }, network: Network) => TransactionBuilder.fromXDR(Buffer.from(unsigned.bytes, 'hex').toString('base64'), network.passphrase as string) as Transaction
+/** The SDK's own JSON of a memo. */
+const memoOf = (transaction: Transaction) => (JSON.parse(JSON.stringify(transaction.toEnvelope())) as { tx: { tx: { memo: unknown } } }).tx.tx.memo
+
+describe('addresses', () => {
+  // SEP-23, the standard's test cases.
+  const G = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ'
+  test('SEP-23: valid', () => {
+    assert.equal(family.address(XLM, Buffer.from('3f0c34bf93ad0d9971d04ccc90f705511c838aad9734a4a2fb0d7a03fc7fe89a', 'hex')), G)
+    assert.deepEqual(validate(G), { valid: true, address: G, address_tag: null })
+    for (const [text, id] of [['MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUQ', '0'], ['MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAJLK', '9223372036854775808']] as const) {
+      assert.deepEqual(stellar.splitMuxed(text), { account: G, id })
+      assert.deepEqual(validate(text), { valid: true, address: text, address_tag: null })
+      assert.equal(validate(text, id).valid, true, 'the same id beside it')
+      assert.equal(validate(text, '1').valid, false)
+    }
+  })
+
+  test('SEP-23: invalid', () => {
+    for (const bad of [
+      'GAAAAAAAACGC6', 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUR', 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZA', 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUACUSI',
+      'G47QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVP2I', 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAJLKA', 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVAAAAAAAAAAAAAAV75I',
+      'M47QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUQ', 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUK===', 'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUO',
+      '', 'G', G.toLowerCase(), `${G.slice(0, -1)}A`,
+    ]) assert.equal(validate(bad).valid, false, bad)
+    const secret = Keypair.random().secret()
+    assert.match((validate(secret) as { reason: string }).reason, /secret key/)
+    assert.match((validate(StrKey.encodeContract(Buffer.alloc(32))) as { reason: string }).reason, /contract/)
+  })
+
+  test('memos: digits are ids, prefixes say the rest', () => {
+    const cases: [string, string | null][] = [
+      ['0', '0'], ['18446744073709551615', '18446744073709551615'], ['rent', 'rent'], ['x'.repeat(28), 'x'.repeat(28)], ['é'.repeat(14), 'é'.repeat(14)], ['-1', '-1'], ['1.5', '1.5'],
+      ['id:7', '7'], ['text:7', 'text:7'], ['text:rent', 'rent'], ['text:id:7', 'text:id:7'], [`hash:${'AB'.repeat(32)}`, `hash:${'ab'.repeat(32)}`], [`return:${'01'.repeat(32)}`, `return:${'01'.repeat(32)}`],
+      ['', null], ['x'.repeat(29), null], ['é'.repeat(15), null], ['18446744073709551616', null], ['007', null], ['id:x', null], ['hash:ab', null], [`hash:${'zz'.repeat(32)}`, null], ['text:', null], ['\ud800', null],
+    ]
+    for (const [given, canonical] of cases) {
+      const result = validate(G, given)
+      assert.deepEqual(result.valid ? result.address_tag : null, canonical, given)
+      if (canonical !== null) assert.deepEqual(validate(G, canonical), result, 'the canonical spelling means itself')
+    }
+  })
+})
+
+describe('transactions', () => {
+  test('the SDK decodes what is built, finds the same hash on each network, and the signature good', () => {
+    for (const network of [XLM, MAIN]) {
+      for (const [tag, memo] of [[null, 'none'], ['0', { id: '0' }], ['rent', { text: 'rent' }], [`hash:${'ab'.repeat(32)}`, { hash: 'ab'.repeat(32) }], [`return:${'cd'.repeat(32)}`, { return: 'cd'.repeat(32) }]] as const) {
+        for (const create of [false, true]) {
+          const unsigned = build({ tag, create })
+          const [item] = family.signing(network, unsigned, publicKeyAt)
+          assert.ok(item)
+          const transaction = read(unsigned, network)
+          assert.equal(Buffer.from(transaction.hash()).toString('hex'), Buffer.from(item.message).toString('hex'))
+          assert.deepEqual(memoOf(transaction), memo)
+          assert.equal(transaction.operations[0]?.type, create ? 'createAccount' : 'payment')
+          const signed = family.assemble(network, unsigned, [{ signature: ed25519.sign(item.message, SECRET), recoveryId: null }], publicKeyAt)
+          const full = read({ bytes: signed.raw }, network)
+          assert.equal(full.signatures.length, 1)
+          const decoded = family.decode(network, unsigned, ASSETS, publicKeyAt)
+          assert.deepEqual(decoded.payments, [{ address: SINK, amount: 15n, tag }])
+        }
+      }
+    }
+    const [here, there] = [XLM, MAIN].map((network) => Buffer.from(family.signing(network, build(), publicKeyAt)[0]!.message).toString('hex'))
+    assert.notEqual(here, there, 'the hash commits to the passphrase')
+  })
+
+  test('an M-address is paid as it stands, and cannot be created', () => {
+    const muxed = new MuxedAccount(new Account(SINK, '0'), '42').accountId()
+    assert.deepEqual(family.decode(XLM, build({ to: muxed }), ASSETS, publicKeyAt).payments, [{ address: muxed, amount: 15n, tag: null }])
+    refuses(() => build({ to: muxed, create: true }), 'SHAPE')
+  })
+
+  test('exclusive by sequence; the end and the fee are told', () => {
+    const decoded = family.decode(XLM, build(), ASSETS, publicKeyAt)
+    assert.deepEqual([decoded.fee_max, decoded.nonce, decoded.valid_until, decoded.consumes], [100n, 9n, END, [`${decoded.from[0]}:9`]])
+    assert.ok(exclusive(local, decoded, family.decode(XLM, build({ validUntil: END + 1, create: true }), ASSETS, publicKeyAt)))
+    assert.ok(!exclusive(local, decoded, family.decode(XLM, build({ sequence: 10n }), ASSETS, publicKeyAt)))
+  })
+
+  test('signatures: another key’s, another network’s, with a recovery id, two', () => {
+    const unsigned = build()
+    const [item] = family.signing(XLM, unsigned, publicKeyAt)
+    const [elsewhere] = family.signing(MAIN, unsigned, publicKeyAt)
+    const good = { signature: ed25519.sign(item!.message, SECRET), recoveryId: null }
+    for (const bad of [[], [good, good], [{ ...good, recoveryId: 0 }], [{ ...good, signature: ed25519.sign(elsewhere!.message, SECRET) }], [{ ...good, signature: ed25519.sign(item!.message, Buffer.alloc(32, 1)) }]]) refuses(() => family.assemble(XLM, unsigned, bad, publicKeyAt), 'SIGNATURE')
+  })
+
+  test('property: what is built decodes to itself, and one changed byte is refused or means something else', () => {
+    fc.assert(fc.property(fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }), fc.option(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })), fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }), fc.boolean(), fc.nat(), fc.integer({ min: 1, max: 255 }), (amount, id, sequence, create, where, flip) => {
+      const tag = id === null ? null : id.toString()
+      const unsigned = build({ amount, tag, sequence, create })
+      const decoded = family.decode(XLM, unsigned, ASSETS, publicKeyAt)
+      assert.deepEqual(decoded.payments[0], { address: SINK, amount, tag })
+      const bytes = Buffer.from(unsigned.bytes, 'hex')
+      bytes[where % bytes.length]! ^= flip
+      const changed = { ...unsigned, bytes: bytes.toString('hex') }
+      try {
+        const other = family.decode(XLM, changed, ASSETS, publicKeyAt)
+        // Payment and creation of an account are the same to the receiver.
+        if (bytes.length === Buffer.from(unsigned.bytes, 'hex').length) assert.ok(changed.bytes !== unsigned.bytes && (JSON.stringify(other.payments, text) !== JSON.stringify(decoded.payments, text) || other.consumes[0] !== decoded.consumes[0] || other.fee_max !== decoded.fee_max || other.valid_until !== decoded.valid_until))
+      } catch (error) {
+        assert.equal((error as Error).name, 'ChainError', String(error))
+      }
+    }), { numRuns: 200 })
+  })
+})
+
+const text = (_key: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)
+
+describe('client', () => {
+  const answering = (answers: Record<string, unknown>): StellarClient => {
+    const fetch: Fetch = async (_url, init) => {
+      const { method } = JSON.parse(String(init.body)) as { method: string }
+      const answer = answers[method]
+      return new Response(JSON.stringify(answer === undefined ? { error: { code: -32601, message: 'method not found' } } : { result: answer }))
+    }
+    return new StellarClient(XLM, { url: 'http://127.0.0.1:1' }, fetch)
+  }
+  const envelope = (unsigned: { bytes: string }) => Buffer.from(unsigned.bytes, 'hex').toString('base64')
+  const header = Buffer.concat([Buffer.alloc(32, 1), Buffer.alloc(4), Buffer.alloc(32, 2)]).toString('base64')
+  const success = new xdr.TransactionResult({
+    feeCharged: xdr.Int64.fromString('100'), ext: new xdr.TransactionResultExt(0),
+    result: xdr.TransactionResultResult.txSuccess([xdr.OperationResult.opInner(xdr.OperationResultTr.payment(xdr.PaymentResult.paymentSuccess()))]),
+  }).toXDR('base64')
+
+  test('payments of successful transactions, page by page, with memo or muxed id', async () => {
+    const muxed = new MuxedAccount(new Account(SINK, '0'), '42').accountId()
+    const shown = (unsigned: { bytes: string }, more = {}) => ({ status: 'SUCCESS', txHash: 'h', ledger: 9, envelopeXdr: envelope(unsigned), resultXdr: success, ...more })
+    const client = answering({
+      getLedgers: { ledgers: [{ sequence: 9, hash: 'L', headerXdr: header }] },
+      getTransactions: { transactions: [shown(build({ tag: '0' })), shown(build({ to: muxed })), shown(build(), { status: 'FAILED' }), shown(build({ create: true, tag: 'rent' })), shown(build(), { ledger: 10 })], cursor: '1' },
+    })
+    const block = await client.block(9)
+    assert.deepEqual(block?.transfers.map(({ address, amount, tag }) => [address, amount, tag]), [[SINK, 15n, '0'], [SINK, 15n, '42'], [SINK, 15n, 'rent']])
+    assert.equal(block?.parent, '02'.repeat(32))
+    assert.equal(block?.txids.length, 4)
+  })
+
+  test('dead only past its end, where the endpoint keeps the transaction’s whole life', async () => {
+    const found = (status: string, latest: number, oldest: number) => answering({ getTransaction: { status, latestLedgerCloseTime: String(latest), oldestLedgerCloseTime: String(oldest) } })
+    assert.equal(await found('NOT_FOUND', 2001, 100).isDead('h', 2000), true)
+    assert.equal(await found('NOT_FOUND', 2000, 100).isDead('h', 2000), false)
+    assert.equal(await found('NOT_FOUND', 9000, 1900).isDead('h', 2000), false, 'it may have been forgotten')
+    assert.equal(await found('SUCCESS', 9000, 100).isDead('h', 2000), false)
+  })
+
+  test('another network is refused; what a broadcast’s answer means', async () => {
+    await answering({ getNetwork: { passphrase: XLM.passphrase } }).probe()
+    await assert.rejects(answering({ getNetwork: { passphrase: MAIN.passphrase } }).probe(), /serves the network/)
+    for (const [status, kind] of [['PENDING', 'accepted'], ['DUPLICATE', 'accepted'], ['TRY_AGAIN_LATER', 'unknown'], ['ERROR', 'rejected']]) assert.equal((await answering({ sendTransaction: { status } }).broadcast('00')).kind, kind)
+  })
+})
