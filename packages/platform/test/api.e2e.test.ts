@@ -222,6 +222,9 @@ test('fee rates and estimates', async () => {
   const eth = await estimate({ asset: 'ETH', fee_rate: 2.5 }, reader)
   assert.deepEqual([eth.body.fee, eth.body.fee_rate, eth.body.fee_rate_unit], ['0.0000525', '2.5', 'GWei'])
   assert.equal((await estimate({ asset: 'USDT_ETH', fee_rate: 1 })).body.fee, '0.000065')
+  const xrp = await estimate({ asset: 'XRP', fee_rate: 12, amount: 3 })
+  assert.deepEqual([xrp.body.fee, xrp.body.fee_rate_unit], ['0.000012', 'Drop'], xrp.text)
+  for (const ticker of ['XRP', 'XLM', 'ONE', 'DOGE']) assert.equal((await call(reader, 'GET', `/dac/v1/network-fee-rates/${ticker}`)).status, 200, ticker)
   for (const [field, body] of [['fee_rate', { asset: 'BTC' }], ['fee_rate', { asset: 'BTC', fee_rate: -1 }], ['fee_rate', { asset: 'BTC', fee_rate: 0 }], ['fee_rate', { asset: 'BTC', fee_rate: 1.0001 }], ['amount', { asset: 'BTC', fee_rate: 1, amount: 0 }], ['asset', { asset: 'XYZ', fee_rate: 1 }]] as const) {
     const answer = await problem('POST', '/dac/v1/estimate-fee', body)
     assert.deepEqual([answer.status, answer.body.field], [400, field], answer.text)

@@ -6,6 +6,7 @@ import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { assetName, decimal, exact } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
+import { traitsOf } from '../networks/traits.ts'
 import { feeRateInteger, spendableCoins } from '../transactions/estimate.ts'
 import { l1FeeOf } from '../transactions/steps/l1-fee.ts'
 
@@ -32,7 +33,7 @@ export const estimateFeeEndpoint = endpoint({
     try {
       rate = feeRateInteger(network, body.fee_rate)
     } catch {
-      throw new ApiError('INVALID_REQUEST', `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${network.family === 'evm' ? 9 : 3} decimals`, { field: 'fee_rate' })
+      throw new ApiError('INVALID_REQUEST', `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${traitsOf(network).feeRateDecimals} decimals`, { field: 'fee_rate' })
     }
     if (rate === 0n) throw new ApiError('INVALID_REQUEST', 'fee_rate: must be greater than zero', { field: 'fee_rate' })
     let amount: bigint | null = null
@@ -42,8 +43,7 @@ export const estimateFeeEndpoint = endpoint({
       throw new ApiError('INVALID_AMOUNT', `amount: ${error instanceof Error ? error.message : 'is not valid'}`, { field: 'amount' })
     }
     if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
-    if (network.family !== 'utxo' && network.family !== 'evm') throw new ApiError('INVALID_REQUEST', `asset: fee estimates of ${network.name} are not available yet`, { field: 'asset' })
-    const estimate = network.family === 'utxo' ? await ofUtxo(services, caller, network, rate, amount) : await ofEvm(services, caller, asset, network, rate, amount)
+    const estimate = await estimateOf(services, caller, asset, network, rate, amount)
     return {
       body: {
         asset: asset.asset_name, fee: exact(formatAmount(estimate.fee, native.decimals)), fee_rate: exact(body.fee_rate), fee_rate_unit: network.fee_rate_unit,
@@ -52,6 +52,14 @@ export const estimateFeeEndpoint = endpoint({
     }
   },
 })
+
+async function estimateOf(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
+  if (network.family === 'utxo') return ofUtxo(services, caller, network, rate, amount)
+  if (network.family === 'evm') return ofEvm(services, caller, asset, network, rate, amount)
+  // One payment is one operation: the rate is its price.
+  if (traitsOf(network).deposits === 'tagged') return { fee: rate, basis: 'typical' }
+  throw new ApiError('INVALID_REQUEST', `asset: fee estimates of ${network.name} are not available yet`, { field: 'asset' })
+}
 
 const ownerOf = (caller: Caller) => ({ workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
 

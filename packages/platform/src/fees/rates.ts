@@ -1,9 +1,7 @@
-import { formatAmount, type EvmFeeRates, type Network, type UtxoFeeRates } from '@custody/chains'
+import { formatAmount, type EvmFeeRates, type LevelRates, type Network, type UtxoFeeRates } from '@custody/chains'
 import { ApiError } from '../errors.ts'
+import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
-
-/** Decimals between the integer that a family computes with and the unit that it quotes rates in. */
-const RATE_DECIMALS: Partial<Record<Network['family'], number>> = { utxo: 3, evm: 9 }
 
 export interface QuotedRates { low: string; medium: string; high: string }
 
@@ -13,12 +11,15 @@ export interface QuotedRates { low: string; medium: string; high: string }
  * @throws ApiError `NETWORK_UNAVAILABLE` that names the network
  */
 export async function quotedRates(services: Services, network: Network): Promise<QuotedRates> {
-  const decimals = RATE_DECIMALS[network.family]
-  if (decimals === undefined) throw new ApiError('NETWORK_UNAVAILABLE', `fee rates of ${network.name} are not available yet`)
-  const show = (rate: bigint) => formatAmount(rate, decimals)
+  const { feeRateDecimals, deposits } = traitsOf(network)
+  const show = (rate: bigint) => formatAmount(rate, feeRateDecimals)
   try {
     if (network.family === 'utxo') {
       const rates: UtxoFeeRates = await services.networks.utxoFeeRates(network.code)
+      return { low: show(rates.low), medium: show(rates.medium), high: show(rates.high) }
+    }
+    if (deposits === 'tagged') {
+      const rates: LevelRates = await services.networks.taggedFeeRates(network.code)
       return { low: show(rates.low), medium: show(rates.medium), high: show(rates.high) }
     }
     const rates: EvmFeeRates = await services.networks.evmFeeRates(network.code)
