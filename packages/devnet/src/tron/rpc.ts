@@ -143,7 +143,7 @@ async function broadcast(chain: TronChain, hex: string, extra: (tx: Tx | undefin
     try {
       id = readTransaction(hex).id
     } catch {}
-    return { code: error.code, ...extra(undefined), ...(id === undefined ? {} : { txid: id }), message: spell(error.message) }
+    return { ...extra(undefined), code: error.code, ...(id === undefined ? {} : { txid: id }), message: spell(error.message) }
   }
 }
 
