@@ -181,6 +181,24 @@ test('the rate limit: 429 with Retry-After beyond the allowance, other keys go o
   assert.equal((await problem('GET', '/dac/v1/transactions')).status, 200)
 })
 
+test('the operator’s command: JSON on the last line, errors on standard error, enrolment repeated', () => {
+  const created = platform.cli('api-user', 'create', '--workspace', 'operated', '--sub-account', 'main', '--role', 'read-only', '--public-key', platform.writePublicKey(), '--json')
+  assert.equal(created.status, 0, created.stderr)
+  const { api_key: apiKey } = JSON.parse(created.stdout.trim().split('\n').at(-1) as string) as { api_key: string }
+  const again = platform.cli('api-user', 'enrol', '--api-key', apiKey, '--json')
+  assert.deepEqual([again.status, JSON.parse(again.stdout).enrolled], [0, true], again.stderr)
+  for (const [words, said] of [
+    [['api-user', 'create', '--workspace', 'x'], '--public-key'], [['api-user', 'revoke', '--api-key', 'none'], 'no API user'], [['gas-tank', 'list', '--workspace', 'none'], 'no workspace'],
+    [['gas-tank', 'address', '--workspace', 'operated', '--network', 'BTC'], '--network'], [['devnet', 'fund', 'BTC', 'nowhere', '1'], 'address'], [['devnet', 'mine', 'BTC', 'x'], 'blocks'], [['nonsense'], 'unknown command'],
+    [['request', 'GET', 'x'], 'usage'], [['keygen', '--out', platform.writePublicKey()], 'exists already'],
+  ] as const) {
+    const refused = platform.cli(...words, '--json')
+    assert.equal(refused.status, 1, words.join(' '))
+    assert.equal(refused.stdout, '', words.join(' '))
+    assert.match(refused.stderr, new RegExp(said), words.join(' '))
+  }
+})
+
 test('revoked keys are refused', async () => {
   const gone = await platform.user('gone')
   assert.equal((await problem('GET', '/dac/v1/transactions', undefined, {}, gone)).status, 200)

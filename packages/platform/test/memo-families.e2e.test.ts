@@ -211,6 +211,25 @@ test('XRP: nodes that sleep past the end of a transaction sign another, and it i
   assert.equal(await xrpBalance(target), '4000000')
 })
 
+test('ten side by side, their answers lost, the platform killed in between: each is paid once', async () => {
+  const targets = { XRP: Wallet.generate().address, XLM: Keypair.random().publicKey() }
+  await fund('XRP', targets.XRP, '1', null)
+  await fund('XLM', targets.XLM, '1', null)
+  for (const asset of ['XRP', 'XLM']) await fault(asset, 'drop-answer')
+  const created = await Promise.all([...Array.from({ length: 6 }, (_, at) => send('XRP', `0.${at + 1}`, targets.XRP, { address_tag: String(at) })), ...Array.from({ length: 4 }, (_, at) => send('XLM', `0.${at + 1}`, targets.XLM, { address_tag: String(at) }))])
+  await waitFor('one is public', async () => {
+    const states = await Promise.all(created.map(async ({ body }) => (await call<Transfer>(alice, 'GET', `/dac/v1/transaction/${body.id}`)).body.hash))
+    return states.filter((hash) => hash !== null).length >= 3
+  })
+  await platform.kill()
+  await platform.start()
+  alice.base = platform.base
+  await Promise.all(created.map(confirmed))
+  assert.equal(await xrpBalance(targets.XRP), String(1_000_000 + 2_100_000))
+  const server = new stellarRpc.Server(`${devnet}/xlm`, { allowHttp: true })
+  assert.equal(String((await server.getAccountEntry(targets.XLM)).balance), String(10_000_000 + 10_000_000))
+})
+
 test('the books agree with the chains', async () => {
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))

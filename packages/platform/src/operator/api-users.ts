@@ -59,3 +59,14 @@ export const revokeApiUser: Command = async (services, input) => {
   return { api_key: row.api_key, revoked: true }
 }
 
+
+/** What the nodes need to enrol an API user again, for instance one that was away when it was made. */
+export const enrolmentOf: Command = async (services, input) => {
+  const row = await services.database.one<Record<string, unknown>>(
+    `select u.api_key, u.public_key_pem, u.role, w.name workspace, s.path_index sub_account, u.revoked_at
+     from api_users u join sub_accounts s on s.id = u.sub_account_id join workspaces w on w.id = s.workspace_id where u.api_key::text = $1`, [String(input['api_key'] ?? '')])
+  if (!row) throw new OperatorError(`--api-key: there is no API user ${String(input['api_key'] ?? '')}`)
+  if (row['revoked_at'] !== null) throw new OperatorError('--api-key: the API user is revoked')
+  const { revoked_at: _, ...enrolment } = row
+  return enrolment
+}

@@ -12,6 +12,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
 
   api-user create --workspace W --sub-account S --role full|read-only --public-key FILE [--rate-limit N]
   api-user list [--workspace W]
+  api-user enrol --api-key KEY            again, at signer nodes that were away when it was made
   api-user revoke --api-key KEY
   keygen [--out FILE]                     an RSA-4096 pair: FILE (private) and FILE.pub
   request METHOD PATH [BODY] --api-key KEY --key FILE [--url URL]
@@ -70,8 +71,16 @@ async function createApiUser(values: Values): Promise<Outcome> {
     await callPlatform(home, 'api-user revoke', { api_key: created['api_key'] })
     throw error
   })
-  for (const problem of problems) process.stderr.write(`warning: not enrolled everywhere yet: ${problem}\n`)
+  for (const problem of problems) process.stderr.write(`warning: not enrolled everywhere yet (repeat with "api-user enrol"): ${problem}\n`)
   return { result: created, text: `API key ${String(created['api_key'])} (${String(created['role'])}) for ${String(created['workspace'])} / ${String(created['sub_account'])}` }
+}
+
+/** Repeats an enrolment at every node; those that have it already say so and nothing changes. */
+async function enrolApiUser(values: Values): Promise<Outcome> {
+  const enrolment = await callPlatform(home, 'api-user enrolment', { api_key: need(values, 'api-key') })
+  const problems = await tellSigners('enrol', enrolment)
+  for (const problem of problems) process.stderr.write(`warning: ${problem}\n`)
+  return { result: { api_key: enrolment['api_key'], enrolled: true, problems }, text: `API key ${String(enrolment['api_key'])} is enrolled`, exitCode: problems.length === 0 ? 0 : 1 }
 }
 
 async function revokeApiUser(values: Values): Promise<Outcome> {
@@ -157,6 +166,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
       const result = await callPlatform(home, 'api-user list', { workspace: values['workspace'] }) as { api_users: Record<string, string>[] }
       return { result: { ...result }, text: result.api_users.map((user) => `${user['api_key']}  ${user['role']}  ${user['workspace']} / ${user['sub_account']}${user['revoked_at'] ? '  revoked' : ''}`).join('\n') || 'no API users' }
     }
+    case 'api-user enrol': return enrolApiUser(values)
     case 'api-user revoke': return revokeApiUser(values)
     case 'gas-tank list': {
       const result = await callPlatform(home, 'gas-tank list', { workspace: need(values, 'workspace') }) as { gas_tanks: Record<string, unknown>[] }

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { audit } from '../audit/audit.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
-import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
+import { createApiUser, enrolmentOf, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
 import { listSuspense } from './suspense.ts'
 import { drainTank, listTanks, tankAddress, transactionState } from './gas-tanks.ts'
@@ -24,6 +24,7 @@ const COMMANDS: Record<string, Command> = {
   'api-user create': createApiUser,
   'api-user list': listApiUsers,
   'api-user revoke': revokeApiUser,
+  'api-user enrolment': enrolmentOf,
   'gas-tank list': listTanks,
   'gas-tank address': tankAddress,
   'gas-tank drain': drainTank,
