@@ -9,6 +9,8 @@ export interface ChildOptions {
   /** Standard error goes here. */
   logFile: string
   env?: Record<string, string>
+  /** Options of Node itself. */
+  nodeArgs?: string[]
   /** Matches the line that says it is ready; the first group is its URL. */
   ready: RegExp
 }
@@ -54,9 +56,9 @@ export class Child {
   }
 
   #spawn(): Promise<string> {
-    const { name, script, args, logFile, env, ready } = this.options
+    const { name, script, args, logFile, env, nodeArgs, ready } = this.options
     const log = openSync(logFile, 'a', 0o600)
-    const child = spawn(process.execPath, [script, ...args], {
+    const child = spawn(process.execPath, [...(nodeArgs ?? []), script, ...args], {
       stdio: ['pipe', 'pipe', log],
       // Least privilege: a child sees nothing of our environment but where programs are.
       env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', TMPDIR: process.env['TMPDIR'] ?? '/tmp', ...env },
