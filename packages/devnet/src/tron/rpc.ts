@@ -3,7 +3,7 @@ import type { Abi } from 'viem'
 import { artefact } from '../ethereum/networks.ts'
 import type { Faults } from '../faults.ts'
 import { sha256, toHex } from './address.ts'
-import { BLOCK_VERSION, SOLID_DEPTH, WITNESS, type Block, type Included, type TronChain } from './chain.ts'
+import { BLOCK_VERSION, SOLID_DEPTH, WITNESS, witnessSignature, type Block, type Included, type TronChain } from './chain.ts'
 import { delegatable, limitOf, matured, PARAMETERS, Refusal, slotOf, unfreezesLeft, usedOf, weightOf, type Account } from './ledger.ts'
 import { readTransaction, RESOURCE_NAMES, signedHex, toJson, transactionJson, withBase58, type Tx, type Value } from './transaction.ts'
 
@@ -60,10 +60,11 @@ function filled(json: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined && value !== 0 && value !== 0n && value !== '' && !(Array.isArray(value) && value.length === 0)))
 }
 
-function headerJson({ id, number, time, parent, root, witnessSignature }: Block): Record<string, unknown> {
+function headerJson(block: Block): Record<string, unknown> {
+  const { id, number, time, parent, root } = block
   return {
     blockID: id,
-    block_header: { raw_data: filled({ number, txTrieRoot: root, witness_address: WITNESS, parentHash: parent, version: BLOCK_VERSION, timestamp: time }), witness_signature: witnessSignature },
+    block_header: { raw_data: filled({ number, txTrieRoot: root, witness_address: WITNESS, parentHash: parent, version: BLOCK_VERSION, timestamp: time }), witness_signature: witnessSignature(block) },
   }
 }
 
