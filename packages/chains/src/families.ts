@@ -1,6 +1,7 @@
 import { derivePublicKey, type WorkspaceKey } from './derivation.ts'
 import { evm } from './evm/index.ts'
 import type { Registry } from './registry.ts'
+import { solana } from './solana/index.ts'
 import { stellar } from './stellar/index.ts'
 import { tron } from './tron/index.ts'
 import {
@@ -10,7 +11,7 @@ import {
 import { utxo } from './utxo/index.ts'
 import { xrp } from './xrp/index.ts'
 
-const families: Partial<Record<FamilyName, Family>> = { utxo, evm, xrp, stellar, tron }
+const families: Partial<Record<FamilyName, Family>> = { utxo, evm, xrp, stellar, tron, solana }
 
 /** The family's pure functions. Throws ChainError `FAMILY` where the family is not implemented. */
 export function familyOf(network: Network): Family {

@@ -1,6 +1,7 @@
-import type { Devnet, Evm, Tagged, Tron, Utxo } from './devnet.ts'
+import type { Devnet, Evm, Solana, Tagged, Tron, Utxo } from './devnet.ts'
 import { RequestError } from './errors.ts'
 import type { Control } from './http.ts'
+import { SOLANA_TOKENS } from './solana/tokens.ts'
 import { toBase58 } from './tron/address.ts'
 import { GENESIS_ID, TRON_TOKENS } from './tron/chain.ts'
 
@@ -47,6 +48,7 @@ async function fund(devnet: Devnet, command: Command): Promise<unknown> {
   const utxo = devnet.utxo.find(({ network }) => network.code === asset)
   if (utxo) return { hash: (await utxo.chain()).fund(address, amount) }
   if (typeof asset === 'string' && (asset === 'TRX' || asset.endsWith('_TRX')) && assets(devnet).includes(asset)) return { hash: await (await devnet.tron.chain()).fund(asset, address, amount) }
+  if (typeof asset === 'string' && (asset === devnet.solana.code || SOLANA_TOKENS.some((token) => token.asset === asset))) return { hash: await (await devnet.solana.chain()).fund(asset, address, amount) }
   const evm = devnet.evm.find(({ network }) => network.native === asset || network.tokens.some((token) => token.asset === asset))
   if (!evm) throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${assets(devnet).join(', ')}`)
   return { hash: await (await evm.chain()).fund(String(asset), address, amount) }
@@ -61,6 +63,7 @@ async function mine(devnet: Devnet, command: Command): Promise<unknown> {
     async (evm) => (await evm.chain()).mine(blocks),
     async (tagged) => (await tagged.chain()).mine(blocks, command['seconds'] === undefined ? 0 : count(command['seconds'], 'seconds', SECONDS_MAX)),
     async (tron) => headOf(await (await tron.chain()).mine(blocks)),
+    async (solana) => (await solana.chain()).mine(blocks),
   )
   return { height, hash }
 }
@@ -76,6 +79,7 @@ async function reorg(devnet: Devnet, command: Command): Promise<unknown> {
     async (evm) => (await evm.chain()).reorg(depth),
     async ({ code }) => { throw new RequestError(`${code} is never reorganised: its validated ledgers are final`) },
     async (tron) => headOf(await (await tron.chain()).reorg(depth, drop === true)),
+    async ({ code }) => { throw new RequestError(`${code} is never reorganised: its finalized blocks stay`) },
   )
   return { height, hash }
 }
@@ -88,6 +92,7 @@ async function fault(devnet: Devnet, command: Command): Promise<unknown> {
     async (evm) => evm.faults,
     async (tagged) => tagged.faults,
     async (tron) => tron.faults,
+    async (solana) => solana.faults,
   )
   faults.set(command['mode'])
   return { network: command['network'], mode: faults.mode }
@@ -142,14 +147,17 @@ async function info(devnet: Devnet): Promise<unknown> {
   const tron = devnet.tron.started() ? await devnet.tron.chain() : undefined
   networks[devnet.tron.code] = { height: tron?.head.number ?? null, hash: tron?.head.id ?? null, url: devnet.url + devnet.tron.path, engine: 'own ledger, contracts in anvil', genesis: GENESIS_ID, fault: devnet.tron.faults.mode }
   for (const { asset, address, decimals } of TRON_TOKENS) tokens[asset] = { network: devnet.tron.code, address: toBase58(address), decimals }
+  const solana = devnet.solana.started() ? (await devnet.solana.chain()).head : undefined
+  networks[devnet.solana.code] = { height: solana?.slot ?? null, hash: solana?.hash ?? null, url: devnet.url + devnet.solana.path, engine: 'litesvm', fault: devnet.solana.faults.mode }
+  for (const { asset, mint, decimals } of SOLANA_TOKENS) tokens[asset] = { network: devnet.solana.code, address: mint, decimals }
   return { networks, tokens }
 }
 
 function assets(devnet: Devnet): string[] {
-  return [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)]), ...devnet.tagged.map(({ code }) => code), devnet.tron.code, ...TRON_TOKENS.map(({ asset }) => asset)]
+  return [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)]), ...devnet.tagged.map(({ code }) => code), devnet.tron.code, ...TRON_TOKENS.map(({ asset }) => asset), devnet.solana.code, ...SOLANA_TOKENS.map(({ asset }) => asset)]
 }
 
-async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo) => Promise<T>, evm: (evm: Evm) => Promise<T>, tagged: (tagged: Tagged) => Promise<T>, tron: (tron: Tron) => Promise<T>): Promise<T> {
+async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo) => Promise<T>, evm: (evm: Evm) => Promise<T>, tagged: (tagged: Tagged) => Promise<T>, tron: (tron: Tron) => Promise<T>, solana: (solana: Solana) => Promise<T>): Promise<T> {
   const code = command['network']
   const ledger = devnet.utxo.find(({ network }) => network.code === code)
   if (ledger) return utxo(ledger)
@@ -158,7 +166,8 @@ async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo)
   const withTags = devnet.tagged.find((each) => each.code === code)
   if (withTags) return tagged(withTags)
   if (code === devnet.tron.code) return tron(devnet.tron)
-  const codes = [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.map(({ network }) => network.code), ...devnet.tagged.map((each) => each.code), devnet.tron.code]
+  if (code === devnet.solana.code) return solana(devnet.solana)
+  const codes = [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.map(({ network }) => network.code), ...devnet.tagged.map((each) => each.code), devnet.tron.code, devnet.solana.code]
   throw new RequestError(`network ${JSON.stringify(code)} is unknown: one of ${codes.join(', ')}`)
 }
 

@@ -11,6 +11,7 @@ import { EVM_NETWORKS, type EvmNetwork } from './ethereum/networks.ts'
 import { ethereumRpc } from './ethereum/rpc.ts'
 import { Faults } from './faults.ts'
 import { createDevnetServer, type RpcFace } from './http.ts'
+import type { SolanaChain } from './solana/chain.ts'
 import { StellarChain } from './stellar/chain.ts'
 import { stellarRpc } from './stellar/rpc.ts'
 import { TronChain } from './tron/chain.ts'
@@ -26,12 +27,15 @@ export type Tagged = { code: string; path: string; engine: string; faults: Fault
 
 export type Tron = { code: 'TRX'; path: string; faults: Faults; chain: () => Promise<TronChain>; started: () => boolean }
 
+export type Solana = { code: 'SOL'; path: string; faults: Faults; chain: () => Promise<SolanaChain>; started: () => boolean }
+
 /** All local chains behind one HTTP port. */
 export class Devnet {
   readonly utxo: readonly Utxo[]
   readonly evm: readonly Evm[]
   readonly tagged: readonly Tagged[]
   readonly tron: Tron
+  readonly solana: Solana
   readonly #server: Server
   readonly #open: { close: () => void }[] = []
   #closed = false
@@ -46,6 +50,7 @@ export class Devnet {
       { code: 'XLM', path: '/xlm', engine: 'own ledger', faults: new Faults(), ...this.#lazy(() => StellarChain.open(folder(home, 'XLM'))) },
     ]
     this.tron = { code: 'TRX', path: '/trx', faults: new Faults(), ...this.#lazy(() => TronChain.open(folder(home, 'TRX'))) }
+    this.solana = { code: 'SOL', path: '/sol', faults: new Faults(), ...this.#lazy(() => openSolana(folder(home, 'SOL'))) }
     this.#server = createDevnetServer((path) => this.#face(path), createControl(this))
   }
 
@@ -114,6 +119,12 @@ export class Devnet {
       const chain = await this.tron.chain()
       return { faults, contentType: 'application/json', isGetAllowed: true, handle: async (body) => tronRpc(chain, faults, path.slice(this.tron.path.length + 1), body) }
     }
+    if (path === this.solana.path) {
+      const { faults } = this.solana
+      const chain = await this.solana.chain()
+      const { solanaRpc } = await import('./solana/rpc.ts')
+      return { faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body) }
+    }
     const evm = this.evm.find(({ network }) => network.path === path)
     if (!evm) return undefined
     const chain = await evm.chain()
@@ -135,4 +146,10 @@ function folder(home: string, code: string): string {
 async function openUtxo(network: UtxoNetwork, home: string): Promise<BitcoinChain> {
   if (network.forkId) await loadCashMachine()
   return BitcoinChain.open(home, { network })
+}
+
+/** Loaded only where it is used: the Solana runtime takes 80 MB. */
+async function openSolana(home: string): Promise<SolanaChain> {
+  const { SolanaChain } = await import('./solana/chain.ts')
+  return SolanaChain.open(home)
 }

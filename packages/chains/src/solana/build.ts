@@ -1,0 +1,37 @@
+import { bytesToHex } from '@noble/hashes/utils.js'
+import { base58 } from '@scure/base'
+import type { Asset, Network, UnsignedTransaction } from '../types.ts'
+import { encode } from './message.ts'
+
+export { tokenAccountOf } from './address.ts'
+
+/** Lamports per signature. */
+export const SIGNATURE_FEE = 5000n
+/** What an account without data must hold. */
+export const ACCOUNT_RENT = 890_880n
+/** What a token account must hold; the payer of a transfer that creates it pays this. */
+export const TOKEN_ACCOUNT_RENT = 2_039_280n
+const MICRO = 1_000_000n
+/** Compute units with head-room: three built-in instructions take 450; a new token account and a transfer took 30,000 to 45,000. */
+const TRANSFER_UNITS = 1000
+const TOKEN_UNITS = 90_000
+
+export const unitsOf = (token: boolean): number => (token ? TOKEN_UNITS : TRANSFER_UNITS)
+
+/** Lamports of a one-signature transaction, without rent. */
+export const feeOf = (units: number, unitPrice: bigint): bigint => SIGNATURE_FEE + (BigInt(units) * unitPrice + MICRO - 1n) / MICRO
+
+/** The unit price at which the whole fee is no more than `fee` lamports. */
+export const unitPriceFor = (fee: bigint, units: number): bigint => (fee <= SIGNATURE_FEE ? 0n : ((fee - SIGNATURE_FEE) * MICRO) / BigInt(units))
+
+/**
+ * Builds an unsigned transfer of SOL, or of a token to its owner's associated token account, which it creates where
+ * there is none.
+ * @param o.to the wallet's address, of tokens their owner's
+ * @param o.unitPrice millionths of a lamport
+ */
+export function buildTransfer(network: Network, o: { asset: Asset; to: string; amount: bigint; blockhash: string; unitPrice: bigint; publicKey: Uint8Array; path: number[] }): UnsignedTransaction {
+  const token = o.asset.type === 'token' ? { mint: o.asset.contract_address as string, decimals: o.asset.decimals } : null
+  const bytes = encode({ from: base58.encode(o.publicKey), to: o.to, amount: o.amount, token, blockhash: o.blockhash, units: unitsOf(token !== null), unitPrice: o.unitPrice })
+  return { network: network.code, bytes: bytesToHex(bytes), inputs: [{ path: o.path }] }
+}

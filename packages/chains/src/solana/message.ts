@@ -1,0 +1,176 @@
+import { concatBytes } from '@noble/hashes/utils.js'
+import { base58 } from '@scure/base'
+import { ChainError } from '../types.ts'
+import { ASSOCIATED_TOKEN_PROGRAM, COMPUTE_BUDGET_PROGRAM, keyOf, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './address.ts'
+
+/** Whatever a message of an allowed shape says. Its bytes follow from this, and from nothing else. */
+export interface Payment {
+  /** Pays the fee and signs: always the account that the coins leave. */
+  from: string
+  /** A wallet; of tokens the owner, whose associated token account is paid. */
+  to: string
+  amount: bigint
+  token: { mint: string; decimals: number } | null
+  blockhash: string
+  /** Most compute units; null: not said. */
+  units: number | null
+  /** Millionths of a lamport per compute unit; null: not said. */
+  unitPrice: bigint | null
+}
+
+const VERSION_0 = 0x80
+const MESSAGE_BYTES_MAX = 1232 - 65
+const UNIT_LIMIT = 2
+const UNIT_PRICE = 3
+const TRANSFER = 2
+const ADVANCE_NONCE = 4
+const TRANSFER_CHECKED = 12
+const CREATE_IDEMPOTENT = 1
+
+interface Instruction { program: string; accounts: string[]; data: Uint8Array }
+
+function shape(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new ChainError('SHAPE', message)
+}
+
+function number(bytes: number, value: bigint): Uint8Array {
+  const out = new Uint8Array(bytes)
+  for (let at = 0; at < bytes; at++) out[at] = Number((value >> BigInt(8 * at)) & 0xffn)
+  return out
+}
+
+const readNumber = (bytes: Uint8Array): bigint => bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n)
+
+/** Version 0, without lookup tables; accounts in a fixed order. */
+export function encode(payment: Payment): Uint8Array {
+  const { from, to, amount, token } = payment
+  const writable = [from]
+  const readonly: string[] = []
+  const instructions: Instruction[] = []
+  if (payment.units !== null) instructions.push({ program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: concatBytes(Uint8Array.of(UNIT_LIMIT), number(4, BigInt(payment.units))) })
+  if (payment.unitPrice !== null) instructions.push({ program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: concatBytes(Uint8Array.of(UNIT_PRICE), number(8, payment.unitPrice)) })
+  if (token) {
+    const [source, destination] = [tokenAccountOf(from, token.mint), tokenAccountOf(to, token.mint)]
+    writable.push(source, destination)
+    readonly.push(to, token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM, ASSOCIATED_TOKEN_PROGRAM)
+    instructions.push(
+      { program: ASSOCIATED_TOKEN_PROGRAM, accounts: [from, destination, to, token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM], data: Uint8Array.of(CREATE_IDEMPOTENT) },
+      { program: TOKEN_PROGRAM, accounts: [source, token.mint, destination, from], data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), number(8, amount), Uint8Array.of(token.decimals)) },
+    )
+  } else {
+    writable.push(to)
+    readonly.push(SYSTEM_PROGRAM)
+    instructions.push({ program: SYSTEM_PROGRAM, accounts: [from, to], data: concatBytes(number(4, BigInt(TRANSFER)), number(8, amount)) })
+  }
+  if (payment.units !== null || payment.unitPrice !== null) readonly.push(COMPUTE_BUDGET_PROGRAM)
+  const keys = [...writable, ...readonly]
+  // Every length here is below 128, where it is one byte.
+  return concatBytes(
+    Uint8Array.of(VERSION_0, 1, 0, readonly.length, keys.length), ...keys.map(keyOf), keyOf(payment.blockhash), Uint8Array.of(instructions.length),
+    ...instructions.flatMap(({ program, accounts, data }) => [Uint8Array.of(keys.indexOf(program), accounts.length, ...accounts.map((account) => keys.indexOf(account)), data.length), data]),
+    Uint8Array.of(0),
+  )
+}
+
+class Reader {
+  readonly #bytes: Uint8Array
+  #at = 0
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  take(length: number): Uint8Array {
+    if (this.#at + length > this.#bytes.length) throw new ChainError('TRANSACTION', 'ends too early')
+    return this.#bytes.subarray(this.#at, this.#at += length)
+  }
+
+  byte(): number {
+    return this.take(1)[0] as number
+  }
+
+  length(): number {
+    const length = this.byte()
+    // An allowed shape has no list of 128 or more.
+    shape(length < 0x80, 'is larger than any allowed shape')
+    return length
+  }
+
+  get done(): boolean {
+    return this.#at === this.#bytes.length
+  }
+}
+
+/**
+ * Reads a message of an allowed shape: optional compute budget, then one System transfer, or the creation of the
+ * destination's associated token account (which names its owner) and one TransferChecked.
+ * @throws ChainError `TRANSACTION`, `SHAPE`; `ENCODING` where it does not encode to the same bytes
+ */
+export function parse(bytes: Uint8Array): Payment {
+  if (bytes.length > MESSAGE_BYTES_MAX) throw new ChainError('TRANSACTION', 'is too large')
+  const reader = new Reader(bytes)
+  shape(reader.byte() === VERSION_0, 'only messages of version 0 are allowed')
+  shape(reader.byte() === 1, 'exactly one signature is allowed')
+  reader.take(2)
+  const keys = Array.from({ length: reader.length() }, () => base58.encode(reader.take(32)))
+  const from = keys[0]
+  shape(from !== undefined, 'has no accounts')
+  const blockhash = base58.encode(reader.take(32))
+  const at = (index: number): string => {
+    const key = keys[index]
+    shape(key !== undefined, 'an account beyond the list (of a lookup table) is not allowed')
+    return key
+  }
+  const instructions = Array.from({ length: reader.length() }, (): Instruction => {
+    const program = at(reader.byte())
+    const accounts = Array.from({ length: reader.length() }, () => at(reader.byte()))
+    return { program, accounts, data: reader.take(reader.length()) }
+  })
+  shape(reader.length() === 0, 'lookup tables are not allowed')
+  if (!reader.done) throw new ChainError('TRANSACTION', 'has bytes after its end')
+
+  let units: number | null = null
+  let unitPrice: bigint | null = null
+  while (instructions[0]?.program === COMPUTE_BUDGET_PROGRAM) {
+    const { data } = instructions.shift() as Instruction
+    if (data[0] === UNIT_LIMIT && data.length === 5) {
+      shape(units === null && unitPrice === null, 'names its compute units twice, or after their price')
+      units = Number(readNumber(data.subarray(1)))
+    } else {
+      shape(data[0] === UNIT_PRICE && data.length === 9, 'this compute budget instruction is not allowed')
+      shape(unitPrice === null, 'names a compute unit price twice')
+      unitPrice = readNumber(data.subarray(1))
+    }
+  }
+  shape(unitPrice === null || units !== null, 'names a compute unit price without a limit of compute units')
+  const payment = instructions[0]?.program === SYSTEM_PROGRAM ? native(instructions) : tokens(instructions)
+  const parsed: Payment = { from, ...payment, blockhash, units, unitPrice }
+  shape(parsed.amount > 0n, 'pays nothing')
+  shape(parsed.to !== from, 'pays the sender')
+  const again = encode(parsed)
+  if (again.length !== bytes.length || again.some((byte, index) => byte !== bytes[index])) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  return parsed
+}
+
+type Moved = Pick<Payment, 'to' | 'amount' | 'token'>
+
+function native([transfer, more]: Instruction[]): Moved {
+  const { accounts, data } = transfer as Instruction
+  const kind = data.length >= 4 ? Number(readNumber(data.subarray(0, 4))) : -1
+  shape(kind !== ADVANCE_NONCE, 'a durable nonce is not allowed: the transaction would never expire')
+  shape(kind === TRANSFER && data.length === 12 && accounts.length === 2, 'of the System program only a transfer is allowed')
+  shape(more === undefined, 'exactly one transfer is allowed')
+  return { to: accounts[1] as string, amount: readNumber(data.subarray(4)), token: null }
+}
+
+function tokens([create, transfer, more]: Instruction[]): Moved {
+  shape(create !== undefined, 'pays nobody')
+  shape(![create, transfer].some((each) => each?.program === TOKEN_2022_PROGRAM || each?.accounts.includes(TOKEN_2022_PROGRAM)), 'Token-2022 is not supported: its tokens may take fees or be held back')
+  shape(create.program === ASSOCIATED_TOKEN_PROGRAM && create.data.length === 1 && create.data[0] === CREATE_IDEMPOTENT && create.accounts.length === 6, 'a token transfer starts with CreateIdempotent of the destination’s token account, which names its owner')
+  shape(transfer !== undefined && transfer.program === TOKEN_PROGRAM && transfer.data[0] === TRANSFER_CHECKED && transfer.data.length === 10 && transfer.accounts.length === 4, 'of the Token program only TransferChecked is allowed')
+  shape(more === undefined, 'exactly one transfer is allowed')
+  const [, , to, mint] = create.accounts as [string, string, string, string]
+  shape(create.accounts[1] === tokenAccountOf(to, mint) && transfer.accounts[2] === create.accounts[1], 'the token account that is paid is not the owner’s associated one')
+  shape(transfer.accounts[1] === mint, 'creates an account of another mint than it pays')
+  return { to, amount: readNumber(transfer.data.subarray(1, 9)), token: { mint, decimals: transfer.data[9] as number } }
+}

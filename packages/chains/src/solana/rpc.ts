@@ -1,0 +1,199 @@
+import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { ChainError, type Asset, type Network } from '../types.ts'
+import { SYSTEM_PROGRAM, tokenAccountOf } from './address.ts'
+import { feeOf, unitsOf } from './build.ts'
+
+/** Blocks in which a blockhash may be used. */
+const BLOCKS_TO_LIVE = 150
+/** Millionths of a lamport per compute unit, where the chain asks for less. */
+const LEAST_PRICES: LevelRates = { low: 0n, medium: 1000n, high: 10_000n }
+/** Beyond this nobody is served faster; a few senders pay absurd prices. */
+const PRICE_MAX = 5_000_000n
+const RENT_FRESH_MS = 600_000
+const SAFE_DIGITS = 15
+
+/** A node's codes: the block is not there yet; the slot has no block. */
+const NOT_AVAILABLE = new Set([-32004, -32014])
+const SKIPPED = new Set([-32007, -32009])
+
+type Amount = number | bigint
+interface TokenBalance { accountIndex: number; mint: string; owner?: string; uiTokenAmount: { amount: string } }
+interface Meta { err: unknown; fee: Amount; preBalances: Amount[]; postBalances: Amount[]; preTokenBalances?: TokenBalance[] | null; postTokenBalances?: TokenBalance[] | null }
+interface BlockHead { blockhash: string; previousBlockhash: string; parentSlot: number; blockHeight: number | null }
+interface Block extends BlockHead { transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string }[] }; meta: Meta | null }[] }
+interface SignatureStatus { slot: number; err: unknown; confirmationStatus?: string | null }
+interface Context<T> { context: { slot: number }; value: T }
+
+export interface Lifetime { blockhash: string; /** Highest block that may hold a transaction with it. */ validUntil: number }
+
+/** Integers beyond what a number holds exactly. */
+const exactNumbers = (_key: string, value: unknown, source: string | undefined): unknown =>
+  (typeof value === 'number' && source !== undefined && source.length > SAFE_DIGITS && /^\d+$/.test(source) ? BigInt(source) : value)
+
+/** Client of a Solana node. Heights are slots; only finalized blocks are read, so nothing is ever taken back. */
+export class SolanaClient implements ChainClient {
+  readonly network: Network
+  readonly #assets: readonly Asset[]
+  readonly #call: JsonRpc
+  readonly #now: () => number
+  #rent: { value: bigint; at: number } | null = null
+
+  constructor(network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
+    this.network = network
+    this.#assets = assets
+    this.#call = jsonRpc(endpoint, fetch, exactNumbers)
+    this.#now = now
+  }
+
+  async probe(): Promise<void> {
+    const genesis = await this.#call<string>('getGenesisHash', [])
+    if (genesis !== this.network.genesis) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's first block is ${genesis}, not ${this.network.genesis ?? ''}`)
+  }
+
+  async tip(): Promise<ChainTip> {
+    const { context, value } = await this.#call<Context<{ blockhash: string }>>('getLatestBlockhash', [{ commitment: 'finalized' }])
+    return { height: context.slot, hash: value.blockhash, finalHeight: context.slot }
+  }
+
+  /** A slot without a block answers an empty one, which has its predecessor's hash. */
+  async block(slot: number): Promise<ChainBlock | null> {
+    let block: Block | null
+    try {
+      block = await this.#call<Block | null>('getBlock', [slot, { commitment: 'finalized', encoding: 'json', transactionDetails: 'accounts', maxSupportedTransactionVersion: 1, rewards: false }])
+    } catch (error) {
+      if (!(error instanceof RpcRefused)) throw error
+      if (NOT_AVAILABLE.has(error.rpcCode)) return null
+      if (SKIPPED.has(error.rpcCode)) return this.#skipped(slot)
+      throw new RpcUnavailable(`${this.network.code}: slot ${slot} is not kept by the endpoint (${error.message})`)
+    }
+    if (!block) return this.#skipped(slot)
+    return {
+      height: slot, hash: block.blockhash, parent: block.previousBlockhash,
+      txids: block.transactions.map(({ transaction }) => transaction.signatures[0] as string),
+      transfers: block.transactions.flatMap((each) => this.#transfers(each)),
+    }
+  }
+
+  /** An endpoint may also have lost a block: a slot was skipped only if the next block stands on an earlier one. */
+  async #skipped(slot: number): Promise<ChainBlock | null> {
+    const [next] = await this.#call<number[]>('getBlocksWithLimit', [slot, 1, { commitment: 'finalized' }])
+    if (next === undefined || next <= slot) return null
+    const head = await this.#call<BlockHead | null>('getBlock', [next, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }])
+    if (!head) return null
+    if (head.parentSlot >= slot) throw new RpcUnavailable(`${this.network.code}: the endpoint has lost the block of slot ${slot}; use one with a longer history to catch up`)
+    return { height: slot, hash: head.previousBlockhash, parent: head.previousBlockhash, txids: [], transfers: [] }
+  }
+
+  /** What a successful transaction left at wallets and at the associated accounts of registered tokens: by balances, so that no way of moving coins is missed. */
+  #transfers({ transaction, meta }: Block['transactions'][number]): ChainTransfer[] {
+    if (!meta || meta.err !== null) return []
+    const txid = transaction.signatures[0] as string
+    const keys = transaction.accountKeys.map(({ pubkey }) => pubkey)
+    const sender = keys[0] ?? null
+    const found: ChainTransfer[] = []
+    for (const [position, address] of keys.entries()) {
+      const amount = BigInt(meta.postBalances[position] ?? 0) - BigInt(meta.preBalances[position] ?? 0)
+      if (amount > 0n) found.push({ txid, position, asset: this.network.native_asset, address, amount, sender, coinbase: false })
+    }
+    for (const { accountIndex, mint, owner, uiTokenAmount } of meta.postTokenBalances ?? []) {
+      const asset = this.#assets.find((candidate) => candidate.type === 'token' && candidate.contract_address === mint)
+      if (!asset || owner === undefined || keys[accountIndex] !== tokenAccountOf(owner, mint)) continue
+      const before = (meta.preTokenBalances ?? []).find((each) => each.accountIndex === accountIndex)
+      const amount = BigInt(uiTokenAmount.amount) - BigInt(before?.uiTokenAmount.amount ?? 0)
+      if (amount <= 0n) continue
+      const payer = (meta.preTokenBalances ?? []).find((each) => each.mint === mint && each.accountIndex !== accountIndex
+        && BigInt(each.uiTokenAmount.amount) > BigInt((meta.postTokenBalances ?? []).find((post) => post.accountIndex === each.accountIndex)?.uiTokenAmount.amount ?? 0))
+      found.push({ txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, coinbase: false })
+    }
+    return found
+  }
+
+  /** @param expected of a token transfer the fee contains the rent of an account that it created */
+  async status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus> {
+    const status = await this.#status(hash)
+    if (!status) return { state: 'absent' }
+    if (status.confirmationStatus !== 'finalized' && status.confirmationStatus !== 'confirmed') return { state: 'mempool' }
+    const found = await this.#call<{ slot: number; meta: Meta | null } | null>('getTransaction', [hash, { commitment: 'confirmed', encoding: 'json', maxSupportedTransactionVersion: 1 }])
+    if (!found?.meta) throw new RpcUnavailable(`${this.network.code}: the endpoint does not show the transaction that it calls ${status.confirmationStatus}`)
+    const { meta } = found
+    const succeeded = meta.err === null
+    const fee = succeeded && expected ? BigInt(meta.preBalances[0] ?? 0) - BigInt(meta.postBalances[0] ?? 0) : BigInt(meta.fee)
+    return { state: 'included', height: found.slot, blockHash: '', succeeded, fee }
+  }
+
+  async #status(hash: string): Promise<SignatureStatus | null> {
+    const { value } = await this.#call<Context<(SignatureStatus | null)[]>>('getSignatureStatuses', [[hash], { searchTransactionHistory: true }])
+    return value[0] ?? null
+  }
+
+  async broadcast(raw: string): Promise<BroadcastResult> {
+    try {
+      await this.#call<string>('sendTransaction', [Buffer.from(raw, 'hex').toString('base64'), { encoding: 'base64', preflightCommitment: 'confirmed', maxRetries: 5 }])
+      return { kind: 'accepted' }
+    } catch (error) {
+      if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
+      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+    }
+  }
+
+  /** Where a transaction's life begins; read last. */
+  async lifetime(): Promise<Lifetime> {
+    const { value } = await this.#call<Context<{ blockhash: string; lastValidBlockHeight: number }>>('getLatestBlockhash', [{ commitment: 'confirmed' }])
+    return { blockhash: value.blockhash, validUntil: value.lastValidBlockHeight }
+  }
+
+  /**
+   * True where the transaction can provably never be included any more: a finalized block is past its end, and it is
+   * absent, asked after that, from a history that reaches back before its beginning.
+   */
+  async isDead(hash: string, validUntil: number): Promise<boolean> {
+    const height = await this.#call<number>('getBlockHeight', [{ commitment: 'finalized' }])
+    if (height <= validUntil) return false
+    const first = await this.#call<number>('getFirstAvailableBlock', [])
+    const oldest = await this.#call<BlockHead | null>('getBlock', [first, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }])
+    if (!oldest || (oldest.blockHeight ?? Infinity) > Math.max(0, validUntil - BLOCKS_TO_LIVE)) return false
+    return await this.#status(hash) === null
+  }
+
+  async balance(address: string, asset: Asset): Promise<bigint> {
+    if (asset.type === 'native') return BigInt((await this.#call<Context<Amount>>('getBalance', [address, { commitment: 'finalized' }])).value)
+    const account = tokenAccountOf(address, asset.contract_address as string)
+    const { value } = await this.#call<Context<{ pubkey: string; account: { data: { parsed: { info: { tokenAmount: { amount: string } } } } } }[]>>(
+      'getTokenAccountsByOwner', [address, { mint: asset.contract_address }, { commitment: 'finalized', encoding: 'jsonParsed' }])
+    return BigInt(value.find(({ pubkey }) => pubkey === account)?.account.data.parsed.info.tokenAmount.amount ?? 0)
+  }
+
+  /** What stands at an address; `wallet`: it can be paid by its owner's will alone. Null: nothing yet. */
+  async account(address: string): Promise<{ balance: bigint; wallet: boolean } | null> {
+    const { value } = await this.#call<Context<{ lamports: Amount; owner: string; executable: boolean } | null>>('getAccountInfo', [address, { commitment: 'confirmed', encoding: 'base64', dataSlice: { offset: 0, length: 0 } }])
+    return value && { balance: BigInt(value.lamports), wallet: value.owner === SYSTEM_PROGRAM && !value.executable }
+  }
+
+  /** What an account without data must hold. */
+  async rent(): Promise<bigint> {
+    if (!this.#rent || this.#now() - this.#rent.at > RENT_FRESH_MS) {
+      const value = BigInt(await this.#call<Amount>('getMinimumBalanceForRentExemption', [0]))
+      this.#rent = { value, at: this.#now() }
+    }
+    return this.#rent.value
+  }
+
+  /** Millionths of a lamport per compute unit, as the last blocks took them. */
+  async unitPrices(): Promise<LevelRates> {
+    const recent = await this.#call<{ slot: number; prioritizationFee: Amount }[]>('getRecentPrioritizationFees', [[]])
+    const prices = recent.map(({ prioritizationFee }) => BigInt(prioritizationFee)).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+    const at = (level: keyof LevelRates, share: number): bigint => {
+      const price = prices[Math.min(prices.length - 1, Math.floor(prices.length * share))] ?? 0n
+      const floored = price > LEAST_PRICES[level] ? price : LEAST_PRICES[level]
+      return floored < PRICE_MAX ? floored : PRICE_MAX
+    }
+    return { low: at('low', 0.5), medium: at('medium', 0.75), high: at('high', 0.95) }
+  }
+
+  /** Lamports of one transfer of SOL. */
+  async feeRates(): Promise<LevelRates> {
+    const prices = await this.unitPrices()
+    const fee = (price: bigint) => feeOf(unitsOf(false), price)
+    return { low: fee(prices.low), medium: fee(prices.medium), high: fee(prices.high) }
+  }
+}

@@ -1,0 +1,248 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import {
+  address, appendTransactionMessageInstructions, blockhash as asBlockhash, compileTransaction, createTransactionMessage, getBase58Decoder, getCompiledTransactionMessageDecoder,
+  getTransactionDecoder, getTransactionEncoder, pipe, setTransactionMessageFeePayer, setTransactionMessageLifetimeUsingBlockhash, createNoopSigner, getAddressEncoder,
+  type Address, type Instruction, type SignatureBytes, type Transaction,
+} from '@solana/kit'
+import { getTransferSolInstruction } from '@solana-program/system'
+import { findAssociatedTokenPda, getCreateAssociatedTokenIdempotentInstruction, getMintToInstruction } from '@solana-program/token'
+import { FailedTransactionMetadata, LiteSVM } from 'litesvm'
+import { parseAmount } from '../amount.ts'
+import { RequestError } from '../errors.ts'
+import { Journal } from '../journal.ts'
+import { Producer } from '../producer.ts'
+import { base58, digest, FAUCET, FAUCET_KEY, genesisAccounts, GENESIS_HASH, GENESIS_TIME, TOKEN_PROGRAM } from './genesis.ts'
+import { SOLANA_TOKENS } from './tokens.ts'
+
+/** Blocks in which a blockhash may be used. */
+export const BLOCKS_TO_LIVE = 150
+const SOL_DECIMALS = 9
+const BUSY_MS = 500
+const IDLE_MS = 15_000
+/** One slot in so many has no block, as leaders miss theirs. */
+const SKIPPED_EVERY = 10
+const TOKEN_ACCOUNT_BYTES = 165
+
+interface Line { slot: number; time: number; transactions: string[] }
+export interface TokenBalance { accountIndex: number; mint: string; owner: string; amount: bigint; decimals: number }
+export interface Meta { err: unknown; fee: bigint; preBalances: bigint[]; postBalances: bigint[]; preTokenBalances: TokenBalance[]; postTokenBalances: TokenBalance[]; logs: string[]; units: bigint }
+export interface Included { raw: string; signatures: string[]; keys: string[]; signers: number; meta: Meta; slot: number }
+export interface Block { slot: number; height: number; hash: string; parent: string; parentSlot: number; time: number; transactions: Included[] }
+export interface Read { raw: string; transaction: Transaction; signature: string; keys: Address[]; signers: number; blockhash: string; message: string }
+
+/** A transaction that cannot be taken; the text is what a node says. */
+export class NotTaken extends Error {
+  override readonly name = 'NotTaken'
+}
+
+/** The local Solana network: transactions are executed by the Solana runtime (litesvm); blocks, blockhashes and their life are ours. */
+export class SolanaChain {
+  readonly svm: LiteSVM
+  readonly blocks: Block[] = []
+  readonly slots = new Map<number, Block>()
+  readonly places = new Map<string, Included>()
+  readonly #messages = new Set<string>()
+  readonly #journal: Journal<Line>
+  readonly #producer: Producer
+  readonly #waiting: Read[] = []
+  #broken = false
+
+  private constructor(journal: Journal<Line>, lines: Line[]) {
+    this.#journal = journal
+    // A blockhash lives for 150 blocks here; litesvm itself would take only the last one.
+    this.svm = new LiteSVM().withBlockhashCheck(false).withTransactionHistory(0n)
+    for (const account of genesisAccounts()) this.svm.setAccount(account)
+    this.#add({ slot: 0, time: GENESIS_TIME, transactions: [] }, [])
+    for (const line of lines) this.#add(line, this.#execute(line.slot, line.time, line.transactions.map(read)))
+    this.#producer = new Producer({ busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || (this.head.transactions.length > 0), produce: async () => { this.#produce() } })
+    this.#producer.wake()
+  }
+
+  static async open(home: string): Promise<SolanaChain> {
+    mkdirSync(home, { recursive: true, mode: 0o700 })
+    const { journal, records } = Journal.open<Line>(join(home, 'blocks.journal'))
+    return new SolanaChain(journal, records)
+  }
+
+  get head(): Block {
+    return this.blocks.at(-1) as Block
+  }
+
+  close(): void {
+    this.#producer.stop()
+    this.#journal.close()
+  }
+
+  /** The block with this blockhash, while transactions may use it. */
+  living(hash: string): Block | undefined {
+    return this.blocks.slice(-(BLOCKS_TO_LIVE + 1)).find((block) => block.hash === hash)
+  }
+
+  /** Takes a transaction for the next block. Answers its signature. Throws NotTaken. */
+  submit(raw: string, preflight: boolean): string {
+    let taken: Read
+    try {
+      taken = read(raw)
+    } catch {
+      throw new NotTaken('failed to deserialize solana_transaction::versioned::VersionedTransaction')
+    }
+    if (taken.keys.length === 0 || !verifies(taken)) throw new NotTaken('Transaction signature verification failure')
+    const known = this.#messages.has(taken.message) || this.#waiting.some(({ message }) => message === taken.message)
+    if (known && preflight) throw new NotTaken('Transaction simulation failed: This transaction has already been processed')
+    if (!this.living(taken.blockhash)) {
+      if (preflight) throw new NotTaken('Transaction simulation failed: Blockhash not found')
+      return taken.signature
+    }
+    if (preflight) {
+      const simulated = this.svm.simulateTransaction(taken.transaction)
+      if (simulated instanceof FailedTransactionMetadata) throw new NotTaken(`Transaction simulation failed: ${describe(simulated)}`)
+    }
+    if (!known) {
+      this.#waiting.push(taken)
+      this.#producer.wake()
+    }
+    return taken.signature
+  }
+
+  mine(count: number): { height: number; hash: string } {
+    for (let made = 0; made < count; made++) this.#produce()
+    this.#producer.wake()
+    return { height: this.head.slot, hash: this.head.hash }
+  }
+
+  async fund(asset: string, to: unknown, amount: unknown): Promise<string> {
+    let destination: Address
+    try {
+      destination = address(String(to))
+    } catch {
+      throw new RequestError(`address ${JSON.stringify(to)} is not an address of SOL`)
+    }
+    const authority = createNoopSigner(FAUCET)
+    const token = SOLANA_TOKENS.find((each) => each.asset === asset)
+    const units = parseAmount(amount, token?.decimals ?? SOL_DECIMALS)
+    let instructions: Instruction[]
+    if (token) {
+      const [ata] = await findAssociatedTokenPda({ owner: destination, mint: token.mint as Address, tokenProgram: TOKEN_PROGRAM })
+      instructions = [
+        getCreateAssociatedTokenIdempotentInstruction({ payer: authority, ata, owner: destination, mint: token.mint as Address }),
+        getMintToInstruction({ mint: token.mint as Address, token: ata, mintAuthority: authority, amount: units }),
+      ]
+    } else instructions = [getTransferSolInstruction({ source: authority, destination, amount: units })]
+    // Two equal payments after one block would be the same message.
+    if (this.head.transactions.some(({ keys }) => keys[0] === FAUCET)) this.#produce()
+    const message = pipe(
+      createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayer(FAUCET, m),
+      (m) => setTransactionMessageLifetimeUsingBlockhash({ blockhash: asBlockhash(this.head.hash), lastValidBlockHeight: BigInt(this.head.height + BLOCKS_TO_LIVE) }, m),
+      (m) => appendTransactionMessageInstructions(instructions, m))
+    const compiled = compileTransaction(message)
+    const signature = ed25519.sign(new Uint8Array(compiled.messageBytes), FAUCET_KEY) as SignatureBytes
+    const raw = Buffer.from(getTransactionEncoder().encode({ ...compiled, signatures: { [FAUCET]: signature } })).toString('base64')
+    let hash: string
+    try {
+      hash = this.submit(raw, true)
+    } catch (error) {
+      if (error instanceof NotTaken) throw new RequestError(`the faucet's payment failed: ${error.message}`)
+      throw error
+    }
+    this.#produce()
+    return hash
+  }
+
+  /** What an account of the Token program holds; undefined for every other. */
+  tokenAccount(at: string): { mint: string; owner: string; amount: bigint } | undefined {
+    const found = this.svm.getAccount(at as Address)
+    if (!found.exists || found.programAddress !== TOKEN_PROGRAM || found.data.length !== TOKEN_ACCOUNT_BYTES) return undefined
+    return { mint: base58(found.data.slice(0, 32)), owner: base58(found.data.slice(32, 64)), amount: Buffer.from(found.data).readBigUInt64LE(64) }
+  }
+
+  #produce(): void {
+    if (this.#broken) throw new Error('SOL: the journal could not be written; start again')
+    const next = this.head.slot + 1
+    const slot = next % SKIPPED_EVERY === 0 ? next + 1 : next
+    const time = Math.max(this.head.time, Math.floor(Date.now() / 1000))
+    const waiting = this.#waiting.splice(0).filter(({ blockhash, message }) => this.living(blockhash) && !this.#messages.has(message))
+    const included = this.#execute(slot, time, waiting)
+    const line: Line = { slot, time, transactions: included.map(({ raw }) => raw) }
+    // Nobody sees anything in between: all of this is one turn.
+    this.#broken = true
+    this.#journal.append([line])
+    this.#broken = false
+    this.#add(line, included)
+  }
+
+  #execute(slot: number, time: number, transactions: Read[]): Included[] {
+    this.svm.warpToSlot(BigInt(slot))
+    const clock = this.svm.getClock()
+    clock.unixTimestamp = BigInt(time)
+    this.svm.setClock(clock)
+    return transactions.flatMap((each): Included[] => {
+      const [preBalances, preTokenBalances] = [this.#balances(each), this.#tokens(each)]
+      const result = this.svm.sendTransaction(each.transaction)
+      const [postBalances, postTokenBalances] = [this.#balances(each), this.#tokens(each)]
+      const failed = result instanceof FailedTransactionMetadata
+      // What did not even pay its fee is in no block.
+      if (failed && preBalances[0] === postBalances[0]) return []
+      const meta = failed ? result.meta() : result
+      const moved = preBalances.reduce((sum, value, index) => sum + value - (postBalances[index] as bigint), 0n)
+      return [{
+        raw: each.raw, signatures: Object.values(each.transaction.signatures).map((bytes) => getBase58Decoder().decode(bytes as Uint8Array)), keys: each.keys, signers: each.signers, slot,
+        meta: { err: failed ? { InstructionError: [0, describe(result)] } : null, fee: moved, preBalances, postBalances, preTokenBalances, postTokenBalances, logs: meta.logs(), units: meta.computeUnitsConsumed() },
+      }]
+    })
+  }
+
+  #balances({ keys }: Read): bigint[] {
+    return keys.map((key) => this.svm.getBalance(key) ?? 0n)
+  }
+
+  #tokens({ keys }: Read): TokenBalance[] {
+    return keys.flatMap((key, accountIndex): TokenBalance[] => {
+      const account = this.tokenAccount(key)
+      return account ? [{ accountIndex, ...account, decimals: SOLANA_TOKENS.find(({ mint }) => mint === account.mint)?.decimals ?? 0 }] : []
+    })
+  }
+
+  #add({ slot, time }: Line, transactions: Included[]): void {
+    const last = this.blocks.at(-1)
+    const block: Block = {
+      slot, time, transactions, height: this.blocks.length, parent: last?.hash ?? base58(new Uint8Array(32)), parentSlot: last?.slot ?? 0,
+      hash: last ? base58(digest(last.hash, `${slot}`, ...transactions.map(({ raw }) => raw))) : GENESIS_HASH,
+    }
+    this.blocks.push(block)
+    this.slots.set(slot, block)
+    for (const included of transactions) {
+      this.places.set(included.signatures[0] as string, included)
+      this.#messages.add(read(included.raw).message)
+    }
+  }
+}
+
+function read(raw: string): Read {
+  const transaction = getTransactionDecoder().decode(Buffer.from(raw, 'base64'))
+  const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes)
+  if (!('staticAccounts' in message) || !('lifetimeToken' in message)) throw new Error('is of a version without blockhash')
+  const [first] = Object.values(transaction.signatures)
+  return {
+    raw, transaction, keys: [...message.staticAccounts], signers: message.header.numSignerAccounts, blockhash: message.lifetimeToken as string,
+    signature: first ? getBase58Decoder().decode(first) : '', message: Buffer.from(transaction.messageBytes as unknown as Uint8Array).toString('base64'),
+  }
+}
+
+function verifies({ transaction, signers, keys }: Read): boolean {
+  const signatures = Object.entries(transaction.signatures)
+  return signatures.length === signers && signatures.every(([signer, signature], index) => {
+    if (signer !== keys[index] || !signature) return false
+    try {
+      return ed25519.verify(signature, new Uint8Array(transaction.messageBytes), new Uint8Array(getAddressEncoder().encode(signer as Address)), { zip215: false })
+    } catch {
+      return false
+    }
+  })
+}
+
+function describe(failed: FailedTransactionMetadata): string {
+  const text = failed.toString().replace(/\s+/g, ' ')
+  return (/err: ([^]*?), meta/.exec(text)?.[1] ?? text).slice(0, 200)
+}

@@ -1,0 +1,172 @@
+import { address, type Address } from '@solana/kit'
+import { RpcError } from '../errors.ts'
+import type { Faults } from '../faults.ts'
+import { BLOCKS_TO_LIVE, NotTaken, type Block, type Included, type SolanaChain, type TokenBalance } from './chain.ts'
+import { GENESIS_HASH, TOKEN_PROGRAM } from './genesis.ts'
+import { SOLANA_TOKENS } from './tokens.ts'
+
+const INVALID_PARAMS = -32602
+const METHOD_NOT_FOUND = -32601
+const SIMULATION_FAILED = -32002
+const VERIFICATION_FAILED = -32003
+const NOT_AVAILABLE = -32004
+const UNHEALTHY = -32005
+const SKIPPED = -32007
+const VERSION_UNSUPPORTED = -32015
+const BLOCKS_MAX = 500_000
+const FEES_MAX = 150
+
+type Config = Record<string, unknown>
+
+/** JSON-RPC 2.0 as a Solana node speaks it. Every block is final at once. Undefined: no answer. */
+export function solanaRpc(chain: SolanaChain, faults: Faults, body: string): { status: number; body: string } | undefined {
+  let id: unknown = null
+  let method = ''
+  try {
+    const request = JSON.parse(body) as { id?: unknown; method?: unknown; params?: unknown }
+    id = request.id ?? null
+    method = String(request.method)
+    const run = METHODS[method]
+    if (!run) throw new RpcError(METHOD_NOT_FOUND, 'Method not found')
+    if (faults.mode === 'reject' && method === 'sendTransaction') throw new RpcError(UNHEALTHY, 'Node is unhealthy')
+    const result = run(chain, Array.isArray(request.params) ? request.params : [])
+    if (faults.mode === 'drop-answer' && method === 'sendTransaction') return undefined
+    return { status: 200, body: text({ jsonrpc: '2.0', id, result }) }
+  } catch (error) {
+    if (!(error instanceof RpcError) && !(error instanceof SyntaxError)) console.error(`devnet: SOL ${method}: ${(error as Error).stack ?? String(error)}`)
+    const code = error instanceof RpcError ? error.code : error instanceof SyntaxError ? -32700 : -32603
+    return { status: 200, body: text({ jsonrpc: '2.0', id, error: { code, message: (error as Error).message } }) }
+  }
+}
+
+/** Lamports are written as numbers, however large. */
+function text(value: unknown): string {
+  const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
+  return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? rawJSON(each.toString()) : each))
+}
+
+const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown> = {
+  getHealth: () => 'ok',
+  getVersion: () => ({ 'solana-core': 'local', 'feature-set': 0 }),
+  getGenesisHash: () => GENESIS_HASH,
+  getSlot: ({ head }) => head.slot,
+  getBlockHeight: ({ head }) => head.height,
+  getFirstAvailableBlock: () => 0,
+  getLatestBlockhash: (chain) => inContext(chain, { blockhash: chain.head.hash, lastValidBlockHeight: chain.head.height + BLOCKS_TO_LIVE }),
+  isBlockhashValid: (chain, [hash]) => inContext(chain, chain.living(String(hash)) !== undefined),
+  getMinimumBalanceForRentExemption: (chain, [bytes]) => chain.svm.minimumBalanceForRentExemption(BigInt(whole(bytes, 'data length'))),
+  getRecentPrioritizationFees: ({ blocks }) => blocks.slice(-FEES_MAX).map(({ slot }) => ({ slot, prioritizationFee: 0 })),
+  getBalance: (chain, [key]) => inContext(chain, chain.svm.getBalance(keyOf(key)) ?? 0n),
+  getAccountInfo,
+  getTokenAccountsByOwner,
+  getBlock,
+  getBlocks: ({ blocks, head }, [start, end]) => {
+    const [from, to] = [whole(start, 'start slot'), typeof end === 'number' ? end : head.slot]
+    if (to - from > BLOCKS_MAX) throw new RpcError(INVALID_PARAMS, `Slot range too large; max ${BLOCKS_MAX}`)
+    return blocks.filter(({ slot }) => slot >= from && slot <= to).map(({ slot }) => slot)
+  },
+  getBlocksWithLimit: ({ blocks }, [start, limit]) => {
+    const from = whole(start, 'start slot')
+    return blocks.filter(({ slot }) => slot >= from).slice(0, whole(limit, 'limit')).map(({ slot }) => slot)
+  },
+  getSignatureStatuses: (chain, [signatures]) => {
+    if (!Array.isArray(signatures)) throw new RpcError(INVALID_PARAMS, 'Invalid params: signatures')
+    return inContext(chain, signatures.map((signature) => {
+      const found = chain.places.get(String(signature))
+      return found ? { slot: found.slot, confirmations: null, err: found.meta.err, status: found.meta.err === null ? { Ok: null } : { Err: found.meta.err }, confirmationStatus: 'finalized' } : null
+    }))
+  },
+  getTransaction: (chain, [signature, config]) => {
+    const found = chain.places.get(String(signature))
+    if (!found) return null
+    return { slot: found.slot, blockTime: chain.slots.get(found.slot)?.time ?? null, ...full(found, config as Config | undefined) }
+  },
+  sendTransaction: (chain, [raw, config]) => {
+    const { encoding, skipPreflight } = (config ?? {}) as Config
+    if (encoding !== 'base64') throw new RpcError(INVALID_PARAMS, 'Invalid params: only the encoding base64 is understood here')
+    try {
+      return chain.submit(String(raw), skipPreflight !== true)
+    } catch (error) {
+      if (!(error instanceof NotTaken)) throw error
+      throw new RpcError(error.message.startsWith('failed') ? INVALID_PARAMS : error.message.startsWith('Transaction signature') ? VERIFICATION_FAILED : SIMULATION_FAILED, error.message)
+    }
+  },
+}
+
+function inContext(chain: SolanaChain, value: unknown): unknown {
+  return { context: { apiVersion: 'local', slot: chain.head.slot }, value }
+}
+
+function keyOf(value: unknown): Address {
+  try {
+    return address(String(value))
+  } catch {
+    throw new RpcError(INVALID_PARAMS, 'Invalid param: Invalid')
+  }
+}
+
+function whole(value: unknown, name: string): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) throw new RpcError(INVALID_PARAMS, `Invalid params: ${name}`)
+  return value
+}
+
+function getAccountInfo(chain: SolanaChain, [key, config]: unknown[]): unknown {
+  const found = chain.svm.getAccount(keyOf(key))
+  if (!found.exists || found.lamports === 0n) return inContext(chain, null)
+  const { offset = 0, length = found.data.length } = ((config as Config | undefined)?.['dataSlice'] ?? {}) as { offset?: number; length?: number }
+  const data = Buffer.from(found.data.slice(offset, offset + length)).toString('base64')
+  return inContext(chain, { lamports: found.lamports, owner: found.programAddress, executable: found.executable, data: [data, 'base64'], rentEpoch: 18446744073709551615n, space: found.data.length })
+}
+
+function getTokenAccountsByOwner(chain: SolanaChain, [key, filter]: unknown[]): unknown {
+  const owner = keyOf(key)
+  const mint = (filter as Config | undefined)?.['mint']
+  if (mint !== undefined && !SOLANA_TOKENS.some((token) => token.mint === mint)) throw new RpcError(INVALID_PARAMS, 'Invalid param: could not find mint')
+  const value = chain.svm.getProgramAccounts(TOKEN_PROGRAM).flatMap(({ address: pubkey, lamports, data }) => {
+    const account = chain.tokenAccount(pubkey)
+    if (!account || account.owner !== owner || (mint !== undefined && account.mint !== mint)) return []
+    const info = { mint: account.mint, owner, state: 'initialized', isNative: false, tokenAmount: amountOf(account.amount, SOLANA_TOKENS.find((token) => token.mint === account.mint)?.decimals ?? 0) }
+    return [{ pubkey, account: { lamports, owner: TOKEN_PROGRAM, executable: false, rentEpoch: 18446744073709551615n, space: data.length, data: { program: 'spl-token', space: data.length, parsed: { type: 'account', info } } } }]
+  })
+  return inContext(chain, value)
+}
+
+const amountOf = (amount: bigint, decimals: number) => ({ amount: amount.toString(), decimals, uiAmountString: String(Number(amount) / 10 ** decimals) })
+const balanceOf = ({ accountIndex, mint, owner, amount, decimals }: TokenBalance) => ({ accountIndex, mint, owner, programId: TOKEN_PROGRAM, uiTokenAmount: amountOf(amount, decimals) })
+
+function metaOf({ meta }: Included): Config {
+  const { err, fee, preBalances, postBalances } = meta
+  return { err, status: err === null ? { Ok: null } : { Err: err }, fee, preBalances, postBalances, preTokenBalances: meta.preTokenBalances.map(balanceOf), postTokenBalances: meta.postTokenBalances.map(balanceOf) }
+}
+
+function full(included: Included, config: Config | undefined): Config {
+  // All transactions here may be of version 0, and nodes refuse those to clients that do not know them.
+  if (typeof config?.['maxSupportedTransactionVersion'] !== 'number') throw new RpcError(VERSION_UNSUPPORTED, 'Transaction version (0) is not supported by the requesting client. Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": 0')
+  const { meta, keys, signatures, raw } = included
+  const transaction = config['encoding'] === 'base64' ? [raw, 'base64'] : { signatures, message: { accountKeys: keys } }
+  return { version: 0, transaction, meta: { ...metaOf(included), innerInstructions: [], logMessages: meta.logs, loadedAddresses: { readonly: [], writable: [] }, computeUnitsConsumed: meta.units } }
+}
+
+function getBlock(chain: SolanaChain, [at, given]: unknown[]): unknown {
+  const slot = whole(at, 'slot')
+  const block = chain.slots.get(slot)
+  if (!block) {
+    if (slot > chain.head.slot) throw new RpcError(NOT_AVAILABLE, `Block not available for slot ${slot}`)
+    throw new RpcError(SKIPPED, `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot`)
+  }
+  const config = (given ?? {}) as Config
+  const head = { blockhash: block.hash, previousBlockhash: block.parent, parentSlot: block.parentSlot, blockHeight: block.height, blockTime: block.time }
+  return { ...head, ...details(block, config) }
+}
+
+function details({ transactions }: Block, config: Config): Config {
+  switch (config['transactionDetails'] ?? 'full') {
+    case 'none': return {}
+    case 'signatures': return { signatures: transactions.map(({ signatures }) => signatures[0]) }
+    case 'accounts': return { transactions: transactions.map((each) => {
+      const { version } = full(each, config)
+      return { version, meta: metaOf(each), transaction: { signatures: each.signatures, accountKeys: each.keys.map((pubkey, index) => ({ pubkey, signer: index < each.signers, source: 'transaction', writable: true })) } }
+    }) }
+    default: return { transactions: transactions.map((each) => full(each, config)) }
+  }
+}
