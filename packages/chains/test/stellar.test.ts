@@ -95,6 +95,18 @@ describe('transactions', () => {
     refuses(() => build({ to: muxed, create: true }), 'SHAPE')
   })
 
+  test('an account cannot pay itself, nor through an M-address', () => {
+    const own = family.address(XLM, PUBLIC)
+    for (const to of [own, new MuxedAccount(new Account(own, '0'), '3').accountId()]) refuses(() => family.decode(XLM, build({ to }), ASSETS, publicKeyAt), 'SHAPE')
+  })
+
+  test('payment URIs (SEP-7)', () => {
+    assert.equal(stellar.paymentUri({ address: SINK }), `web+stellar:pay?destination=${SINK}`)
+    assert.equal(stellar.paymentUri({ address: SINK, amount: '1.5', tag: '0' }), `web+stellar:pay?destination=${SINK}&amount=1.5&memo=0&memo_type=MEMO_ID`)
+    assert.equal(stellar.paymentUri({ address: SINK, tag: 'a b' }), `web+stellar:pay?destination=${SINK}&memo=a%20b&memo_type=MEMO_TEXT`)
+    assert.match(stellar.paymentUri({ address: SINK, tag: `hash:${'ff'.repeat(32)}` }), /memo=%2F%2F.*&memo_type=MEMO_HASH$/)
+  })
+
   test('exclusive by sequence; the end and the fee are told', () => {
     const decoded = family.decode(XLM, build(), ASSETS, publicKeyAt)
     assert.deepEqual([decoded.fee_max, decoded.nonce, decoded.valid_until, decoded.consumes], [100n, 9n, END, [`${decoded.from[0]}:9`]])

@@ -68,6 +68,11 @@ describe('addresses', () => {
   })
 })
 
+test('payment URIs', () => {
+  assert.equal(xrp.paymentUri({ address: SINK }), `xrpl:${SINK}`)
+  assert.equal(xrp.paymentUri({ address: SINK, amount: 15n, tag: '0' }), `xrpl:${SINK}?amount=15&dt=0`)
+})
+
 describe('transactions', () => {
   test('xrpl.js decodes what is built, finds the same digest and id, and the signature good', () => {
     for (const tag of [null, '0', '4294967295']) {
@@ -141,9 +146,9 @@ describe('client', () => {
     const payment = (meta: Record<string, unknown>, more = {}) => ({ hash: 'H', TransactionType: 'Payment', Account: 'rA', Destination: 'rB', Amount: '1000000000', ...more, metaData: { TransactionResult: 'tesSUCCESS', ...meta } })
     const client = answering({ ledger: { status: 'success', validated: true, ledger_hash: 'L', ledger_index: 9, ledger: { parent_hash: 'P', transactions: [
       payment({ delivered_amount: '7' }, { DestinationTag: 0 }), payment({ delivered_amount: 'unavailable' }), payment({ delivered_amount: { currency: 'USD', issuer: 'rX', value: '9' } }),
-      payment({ delivered_amount: '5', TransactionResult: 'tecPATH_PARTIAL' }), payment({}), payment({ delivered_amount: '5' }, { TransactionType: 'CheckCash' }),
+      payment({ delivered_amount: '5', TransactionResult: 'tecPATH_PARTIAL' }), payment({}), payment({ delivered_amount: '5' }, { TransactionType: 'CheckCash' }), payment({ delivered_amount: '8' }, { TransactionType: 'AccountDelete', Amount: undefined, DestinationTag: 3 }),
     ] } } })
-    assert.deepEqual((await client.block(9))?.transfers.map(({ amount, tag }) => [amount, tag]), [[7n, '0']])
+    assert.deepEqual((await client.block(9))?.transfers.map(({ amount, tag }) => [amount, tag]), [[7n, '0'], [8n, '3']])
   })
 
   test('dead only past its end, where every ledger was searched', async () => {

@@ -55,6 +55,7 @@ for (const asset of ['XRP', 'XLM']) {
       const shown = await deposit(hash)
       assert.equal(shown['address_tag'], first.address_tag)
       assert.equal(shown.sub_status, 'CREDITED')
+      assert.deepEqual((await call<{ data: Transfer[] }>(alice, 'GET', '/dac/v1/transactions?dest_id=customer%201&type=Deposit')).body.data.filter((each) => each['asset'] === asset).map((each) => each.hash), [hash], 'found by the label of its tag alone')
       await fund(asset, first.address, '3', null)
       await holds(asset, '105')
     })
@@ -129,6 +130,7 @@ test('XLM: accounts are created or paid, with every memo, and M-addresses as the
   const muxed = new MuxedAccount(new Account(shop.publicKey(), '0'), '77').accountId()
   assert.match((await send('XLM', '0.9999999', shop.publicKey())).body.message, /does not exist yet; at least 1 XLM/)
   assert.match((await send('XLM', '5', muxed)).body.message, /does not exist/)
+  assert.equal((await send('XLM', '1', new MuxedAccount(new Account(own['XLM'] as string, '0'), '5').accountId())).body.field, 'destination_address', 'an account cannot pay itself')
   const server = new stellarRpc.Server(`${devnet}/xlm`, { allowHttp: true })
   const cases: [string, string | undefined, unknown][] = [
     [shop.publicKey(), 'invoice 7', { text: 'invoice 7' }], [shop.publicKey(), '0', { id: '0' }], [shop.publicKey(), 'text:42', { text: '42' }],

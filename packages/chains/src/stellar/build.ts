@@ -9,6 +9,23 @@ export { splitMuxed } from './address.ts'
 /** How long a transaction lives: three nodes have time to sign, and a lost one is soon known to be dead. */
 export const SECONDS_TO_LIVE = 300
 
+/** SEP-7. `amount` in whole coins. */
+export function paymentUri(o: { address: string; tag?: string | null; amount?: string }): string {
+  const query = new URLSearchParams({ destination: o.address, ...(o.amount === undefined ? {} : { amount: o.amount }) })
+  const read = o.tag === undefined || o.tag === null ? null : readMemo(o.tag)
+  if (read && 'reason' in read) throw new ChainError('TAG', read.reason)
+  if (read) {
+    const { memo } = read
+    const [kind, value] = memo.switch().name === 'memoId' ? ['MEMO_ID', memo.id().toString()]
+      : memo.switch().name === 'memoText' ? ['MEMO_TEXT', Buffer.from(memo.text()).toString('utf8')]
+        : memo.switch().name === 'memoHash' ? ['MEMO_HASH', memo.hash().toString('base64')] : ['MEMO_RETURN', memo.retHash().toString('base64')]
+    query.set('memo', value)
+    query.set('memo_type', kind)
+  }
+  // Spaces as %20: not every wallet reads a plus.
+  return `web+stellar:pay?${query.toString().replaceAll('+', '%20')}`
+}
+
 /**
  * Builds an unsigned payment, or the creation of the account where the destination has none yet.
  * @param o.amount stroops

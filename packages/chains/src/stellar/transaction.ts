@@ -3,7 +3,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import { StrKey, xdr } from '@stellar/stellar-base'
 import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
-import { address, addressOf } from './address.ts'
+import { address, addressOf, splitMuxed } from './address.ts'
 import { tagOf } from './memo.ts'
 
 /** ENVELOPE_TYPE_TX, which stands between the network's id and the transaction in what is signed. */
@@ -77,6 +77,7 @@ export function decode(network: Network, unsigned: UnsignedTransaction, assets: 
   const { transaction, payment, validUntil } = parse(unsigned)
   const from = address(network, publicKeyAt(onlyPath(unsigned)))
   if (addressOf(transaction.sourceAccount()) !== from) throw new ChainError('PATH', 'the account is not the one at the path')
+  if ((splitMuxed(payment.address)?.account ?? payment.address) === from) throw new ChainError('SHAPE', 'an account cannot pay itself')
   const asset = assets.find((candidate) => candidate.type === 'native')
   if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
   const sequence = transaction.seqNum().toString()

@@ -9,6 +9,8 @@ const DEPOSIT_AUTHORISATION = 0x0100_0000
 /** Ledgers below the end of a transaction's life that are searched for it: more than it can live. */
 const SEARCHED_LEDGERS = LEDGERS_TO_LIVE + 40
 const RESERVES_FRESH_MS = 60_000
+/** What brings XRP to an account that did not ask for it; a deleted account's rest is a payment too. */
+const PAYING = new Set(['Payment', 'AccountDelete'])
 /** Answers of `submit` after which the server holds the transaction. */
 const HELD = /^(?:tes|tec|terQUEUED|terPRE_SEQ|tefALREADY)/
 
@@ -91,7 +93,7 @@ export class XrpClient implements TaggedClient {
   #transfers(transaction: LedgerTransaction): ChainTransfer[] {
     const meta = transaction.metaData ?? transaction.meta
     if (!meta) throw new RpcUnavailable(`${this.network.code}: the ledger shows a transaction without its outcome`)
-    if (transaction.TransactionType !== 'Payment' || meta.TransactionResult !== 'tesSUCCESS' || transaction.Destination === undefined) return []
+    if (!PAYING.has(transaction.TransactionType) || meta.TransactionResult !== 'tesSUCCESS' || transaction.Destination === undefined) return []
     // Tokens are objects; payments before 2014 say "unavailable".
     if (typeof meta.delivered_amount !== 'string' || !/^\d+$/.test(meta.delivered_amount)) return []
     const amount = BigInt(meta.delivered_amount)

@@ -52,8 +52,7 @@ export async function findDeposits(services: Services, network: Network, block: 
 /** The wallet that a deposit is for: without a tag the sub-account's, with one that was handed out its wallet, else nobody's. */
 async function walletOf(tx: Queryable, network: Network, owner: OwnAddress, asset: string, { address, tag }: ChainTransfer): Promise<{ id: string } | undefined> {
   if (tag === undefined || tag === null) return tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset])
-  // Senders also write the digits of a tag as a memo text.
-  return tx.one<{ id: string }>('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [network.code, address, tag.replace(/^text:(?=\d+$)/, '')])
+  return tx.one<{ id: string }>('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [network.code, address, tag])
 }
 
 /** Writes a deposit as detected; one that a reorganisation took back comes to life again. */
@@ -70,6 +69,8 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
       [existing.transaction_id, transfer.amount.toString()])
   } else {
     const tank = owner.kind === 'tank'
+    // Senders also write the digits of a tag as a memo text.
+    if (transfer.tag) transfer.tag = transfer.tag.replace(/^text:(?=\d+$)/, '')
     const wallet = tank ? undefined : await walletOf(tx, network, owner, asset.asset_name, transfer)
     const id = services.environment.uuid()
     const [row] = await tx.query<TransactionRow>(

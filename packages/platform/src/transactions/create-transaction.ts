@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ChainError, formatAmount, parseAmount, utxo as utxoBuild, validateAddress, type Asset, type Network } from '@custody/chains'
+import { ChainError, formatAmount, parseAmount, stellar, utxo as utxoBuild, validateAddress, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId } from '@custody/request-auth'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
@@ -34,7 +34,7 @@ export const createTransaction = endpoint({
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     const source = await omnibusOf(services, network, owner)
     if (traitsOf(network).deposits === 'tagged') {
-      if (destination === source) throw new ApiError('INVALID_ADDRESS', 'destination_address: is the account that the transfer would leave from', { field: 'destination_address' })
+      if ((network.family === 'stellar' ? stellar.splitMuxed(destination)?.account ?? destination : destination) === source) throw new ApiError('INVALID_ADDRESS', 'destination_address: is the account that the transfer would leave from', { field: 'destination_address' })
       const refusal = await refusalSoon(services, network, { to: destination, tag: addressTag, amount })
       if (refusal) throw new ApiError(refusal.field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${refusal.field}: ${refusal.reason}`, { field: refusal.field })
     }

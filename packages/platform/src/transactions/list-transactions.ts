@@ -36,7 +36,7 @@ export const listTransactions = endpoint({
       and ($5::text is null or lower(source_type) = $5)
       and ($6::text is null or source_id = $6 or lower(source_id) = lower($6) or source_id in (select a.address from wallet_addresses a join wallets w on w.id = a.wallet_id where w.sub_account_id = $1 and a.label = $6))
       and ($7::text is null or lower(destination_type) = $7)
-      and ($8::text is null or destination_id = $8 or lower(destination_id) = lower($8) or destination_id in (select a.address from wallet_addresses a join wallets w on w.id = a.wallet_id where w.sub_account_id = $1 and a.label = $8))
+      and ($8::text is null or destination_id = $8 or lower(destination_id) = lower($8) or exists (select 1 from wallet_addresses a join wallets w on w.id = a.wallet_id where w.sub_account_id = $1 and a.label = $8 and a.address = destination_id and a.address_tag is not distinct from transactions.address_tag))
       and ($9::text is null or status = $9)
       and ($10::text is null or id::text = lower($10) or hash = $10 or hash = lower($10))
       and ($11::text is null or memo = $11)
