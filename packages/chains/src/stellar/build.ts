@@ -1,7 +1,8 @@
-import { StrKey, xdr } from '@stellar/stellar-base'
+import type { xdr } from '@stellar/stellar-base'
 import { ChainError, type Network, type UnsignedTransaction } from '../types.ts'
 import { muxedOf, splitMuxed } from './address.ts'
 import { readMemo } from './memo.ts'
+import { library } from './library.ts'
 
 export { readMemo } from './memo.ts'
 export { splitMuxed } from './address.ts'
@@ -33,6 +34,7 @@ export function paymentUri(o: { address: string; tag?: string | null; amount?: s
  * @param o.validUntil Unix seconds
  */
 export function buildPayment(network: Network, o: { to: string; tag: string | null; amount: bigint; fee: bigint; sequence: bigint; validUntil: number; create: boolean; publicKey: Uint8Array; path: number[] }): UnsignedTransaction {
+  const { StrKey, xdr } = library()
   const memo = o.tag === null ? { memo: xdr.Memo.memoNone() } : readMemo(o.tag)
   if ('reason' in memo) throw new ChainError('TAG', memo.reason)
   if (o.create && splitMuxed(o.to)) throw new ChainError('SHAPE', 'an account cannot be created through an M… address')

@@ -1,9 +1,10 @@
-import { StrKey, xdr } from '@stellar/stellar-base'
+import type { xdr } from '@stellar/stellar-base'
 import { jsonRpc, RpcRefused, RpcUnavailable, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 import { addressOf, splitMuxed } from './address.ts'
 import { SECONDS_TO_LIVE } from './build.ts'
 import { tagOf } from './memo.ts'
+import { library } from './library.ts'
 
 const PAGE = 200
 const BASE_FEE = 100n
@@ -85,9 +86,9 @@ export class StellarClient implements TaggedClient {
     let transaction: { source: xdr.MuxedAccount; memo: xdr.Memo; operations: xdr.Operation[] }
     let outcomes: xdr.OperationResult[]
     try {
-      const envelope = xdr.TransactionEnvelope.fromXDR(info.envelopeXdr, 'base64')
+      const envelope = library().xdr.TransactionEnvelope.fromXDR(info.envelopeXdr, 'base64')
       transaction = open(envelope)
-      outcomes = operationResults(xdr.TransactionResult.fromXDR(info.resultXdr, 'base64'))
+      outcomes = operationResults(library().xdr.TransactionResult.fromXDR(info.resultXdr, 'base64'))
     } catch {
       // An operation of a protocol to come: none of those that pay an account. The audit would show what this misses.
       return []
@@ -109,7 +110,7 @@ export class StellarClient implements TaggedClient {
     const found = await this.#call<Found>('getTransaction', { hash })
     if (found.status === 'NOT_FOUND' || found.ledger === undefined || found.resultXdr === undefined) return { state: 'absent' }
     const ledger = await this.#ledger(found.ledger)
-    const fee = BigInt(xdr.TransactionResult.fromXDR(found.resultXdr, 'base64').feeCharged().toString())
+    const fee = BigInt(library().xdr.TransactionResult.fromXDR(found.resultXdr, 'base64').feeCharged().toString())
     return { state: 'included', height: found.ledger, blockHash: ledger?.hash ?? '', succeeded: found.status === 'SUCCESS', fee }
   }
 
@@ -117,7 +118,7 @@ export class StellarClient implements TaggedClient {
     try {
       const answer = await this.#call<{ status: string; errorResultXdr?: string }>('sendTransaction', { transaction: Buffer.from(raw, 'hex').toString('base64') })
       if (answer.status === 'PENDING' || answer.status === 'DUPLICATE') return { kind: 'accepted' }
-      if (answer.status === 'ERROR') return { kind: 'rejected', reason: answer.errorResultXdr === undefined ? 'ERROR' : xdr.TransactionResult.fromXDR(answer.errorResultXdr, 'base64').result().switch().name }
+      if (answer.status === 'ERROR') return { kind: 'rejected', reason: answer.errorResultXdr === undefined ? 'ERROR' : library().xdr.TransactionResult.fromXDR(answer.errorResultXdr, 'base64').result().switch().name }
       return { kind: 'unknown', reason: answer.status }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
@@ -126,15 +127,15 @@ export class StellarClient implements TaggedClient {
   }
 
   async account(address: string): Promise<AccountState | null> {
-    const accountId = xdr.PublicKey.publicKeyTypeEd25519(StrKey.decodeEd25519PublicKey(splitMuxed(address)?.account ?? address))
+    const accountId = library().xdr.PublicKey.publicKeyTypeEd25519(library().StrKey.decodeEd25519PublicKey(splitMuxed(address)?.account ?? address))
     const keys = [
-      xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId })),
-      xdr.LedgerKey.data(new xdr.LedgerKeyData({ accountId, dataName: MEMO_REQUIRED })),
+      library().xdr.LedgerKey.account(new (library().xdr.LedgerKeyAccount)({ accountId })),
+      library().xdr.LedgerKey.data(new (library().xdr.LedgerKeyData)({ accountId, dataName: MEMO_REQUIRED })),
     ].map((key) => key.toXDR('base64'))
     const { entries } = await this.#call<{ entries: { key: string; xdr: string }[] | null }>('getLedgerEntries', { keys })
     const data = (at: number): xdr.LedgerEntryData | null => {
       const entry = (entries ?? []).find(({ key }) => key === keys[at])
-      return entry ? xdr.LedgerEntryData.fromXDR(entry.xdr, 'base64') : null
+      return entry ? library().xdr.LedgerEntryData.fromXDR(entry.xdr, 'base64') : null
     }
     const account = data(0)?.account()
     if (!account) return null
@@ -183,7 +184,7 @@ export class StellarClient implements TaggedClient {
   async #reserve(): Promise<bigint> {
     if (!this.#baseReserve || this.#now() - this.#baseReserve.at > RESERVE_FRESH_MS) {
       const ledger = await this.#ledger((await this.tip()).height)
-      const value = ledger ? BigInt(xdr.LedgerHeaderHistoryEntry.fromXDR(ledger.headerXdr, 'base64').header().baseReserve()) : BASE_RESERVE
+      const value = ledger ? BigInt(library().xdr.LedgerHeaderHistoryEntry.fromXDR(ledger.headerXdr, 'base64').header().baseReserve()) : BASE_RESERVE
       this.#baseReserve = { value, at: this.#now() }
     }
     return this.#baseReserve.value
@@ -196,7 +197,7 @@ function open(envelope: xdr.TransactionEnvelope): { source: xdr.MuxedAccount; me
     case 'envelopeTypeTxFeeBump': return plain(envelope.feeBump().tx().innerTx().v1().tx())
     default: {
       const old = envelope.v0().tx()
-      return { source: xdr.MuxedAccount.keyTypeEd25519(old.sourceAccountEd25519()), memo: old.memo(), operations: old.operations() }
+      return { source: library().xdr.MuxedAccount.keyTypeEd25519(old.sourceAccountEd25519()), memo: old.memo(), operations: old.operations() }
     }
   }
 }
@@ -216,7 +217,7 @@ const isNative = (asset: xdr.Asset): boolean => asset.switch().name === 'assetTy
 function delivered(body: xdr.OperationBody, outcome: xdr.OperationResult | undefined): { to: string; amount: bigint } | null {
   const of = (to: string, amount: { toString(): string }) => ({ to, amount: BigInt(amount.toString()) })
   switch (body.switch().name) {
-    case 'createAccount': return of(StrKey.encodeEd25519PublicKey(body.createAccountOp().destination().ed25519()), body.createAccountOp().startingBalance())
+    case 'createAccount': return of(library().StrKey.encodeEd25519PublicKey(body.createAccountOp().destination().ed25519()), body.createAccountOp().startingBalance())
     case 'payment': return isNative(body.paymentOp().asset()) ? of(addressOf(body.paymentOp().destination()), body.paymentOp().amount()) : null
     case 'pathPaymentStrictReceive': {
       const payment = body.pathPaymentStrictReceiveOp()

@@ -1,10 +1,11 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
-import { StrKey, xdr } from '@stellar/stellar-base'
+import type { xdr } from '@stellar/stellar-base'
 import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
 import { address, addressOf, splitMuxed } from './address.ts'
 import { tagOf } from './memo.ts'
+import { library } from './library.ts'
 
 /** ENVELOPE_TYPE_TX, which stands between the network's id and the transaction in what is signed. */
 const ENVELOPE_TYPE_TX = hexToBytes('00000002')
@@ -22,7 +23,7 @@ function parse(unsigned: UnsignedTransaction): Parsed {
   let envelope: xdr.TransactionEnvelope
   let again: string
   try {
-    envelope = xdr.TransactionEnvelope.fromXDR(unsigned.bytes, 'hex')
+    envelope = library().xdr.TransactionEnvelope.fromXDR(unsigned.bytes, 'hex')
     again = envelope.toXDR('hex')
   } catch {
     throw new ChainError('TRANSACTION', 'is not a Stellar transaction')
@@ -54,7 +55,7 @@ function parse(unsigned: UnsignedTransaction): Parsed {
   } else {
     shape(body.switch().name === 'createAccount', 'only a payment or the creation of an account is allowed')
     const create = body.createAccountOp()
-    payment = { address: StrKey.encodeEd25519PublicKey(create.destination().ed25519()), amount: BigInt(create.startingBalance().toString()), tag }
+    payment = { address: library().StrKey.encodeEd25519PublicKey(create.destination().ed25519()), amount: BigInt(create.startingBalance().toString()), tag }
   }
   shape(payment.amount > 0n, 'pays nothing')
   return { transaction, payment, validUntil }
@@ -113,8 +114,8 @@ export function assemble(network: Network, unsigned: UnsignedTransaction, signat
   if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
   if (part.recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
   if (!ed25519.verify(part.signature, item.message, item.publicKey, { zip215: false })) throw new ChainError('SIGNATURE', 'does not verify')
-  const decorated = new xdr.DecoratedSignature({ hint: Buffer.from(item.publicKey.subarray(-HINT_BYTES)), signature: Buffer.from(part.signature) })
-  const envelope = xdr.TransactionEnvelope.envelopeTypeTx(new xdr.TransactionV1Envelope({ tx: transaction, signatures: [decorated] }))
+  const decorated = new (library().xdr.DecoratedSignature)({ hint: Buffer.from(item.publicKey.subarray(-HINT_BYTES)), signature: Buffer.from(part.signature) })
+  const envelope = library().xdr.TransactionEnvelope.envelopeTypeTx(new (library().xdr.TransactionV1Envelope)({ tx: transaction, signatures: [decorated] }))
   return { network: network.code, raw: envelope.toXDR('hex'), hash: bytesToHex(item.message) }
 }
 
