@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { closedFolder } from '../launch/home.ts'
 import { openDatabase } from './pool.ts'
 
 const NOBODY = 65_534
@@ -80,11 +81,13 @@ export async function startEmbeddedPostgres(home: string): Promise<EmbeddedPostg
   const preferred = join(folder, 'socket')
   const socket = preferred.length <= SOCKET_FOLDER_LENGTH_MAX ? preferred : join(tmpdir(), `custody-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  mkdirSync(socket, { recursive: true, mode: 0o700 })
   const run = runner(home)
   const url = `postgresql://custody@/custody?host=${encodeURIComponent(socket)}`
   const urlPostgres = `postgresql://custody@/postgres?host=${encodeURIComponent(socket)}`
   const runsAsNobody = run.wrap('true', [])[2].uid !== undefined
+  // A socket below the temporary folder may have been put there by somebody else, except where it is nobody's by our own hand.
+  if (socket !== preferred && !runsAsNobody) closedFolder(socket)
+  else mkdirSync(socket, { recursive: true, mode: 0o700 })
   if (runsAsNobody) for (const path of [folder, socket]) chownSync(path, NOBODY, NOBODY)
   const execute = (name: string, args: string[], input = ''): void => {
     const [command, list, identity] = run.wrap(join(run.native, 'bin', name), args)

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Makes the data folder, closed to others, and takes it for this process. */
@@ -12,6 +12,16 @@ export function takeHome(home: string): () => void {
   }
   writeFileSync(file, String(process.pid), { mode: 0o600 })
   return () => rmSync(file, { force: true })
+}
+
+/**
+ * Makes a folder that only this user may enter, or checks that an existing one is such: below the temporary
+ * folder somebody else may have been there first.
+ */
+export function closedFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  const { uid, mode } = lstatSync(path)
+  if (process.getuid && (uid !== process.getuid() || (mode & 0o077) !== 0)) throw new Error(`${path} must belong to this user and be closed to others: remove it, or choose a shorter CUSTODY_HOME`)
 }
 
 function isPlatform(pid: number): boolean {

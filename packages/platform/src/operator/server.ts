@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { audit } from '../audit/audit.ts'
 import { ApiError } from '../errors.ts'
+import { closedFolder } from '../launch/home.ts'
 import type { Services } from '../services.ts'
 import { createApiUser, enrolmentOf, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
@@ -48,7 +49,7 @@ const COMMANDS: Record<string, Command> = {
 /** Opens the operator's entrance: HTTP on a Unix socket that only this user may open. */
 export async function startOperatorServer(services: Services): Promise<{ close(): Promise<void> }> {
   const path = operatorSocket(services.settings.home)
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  if (dirname(path) !== services.settings.home) closedFolder(dirname(path))
   rmSync(path, { force: true })
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = []
