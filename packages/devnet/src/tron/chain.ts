@@ -4,6 +4,7 @@ import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { Gate } from '../gate.ts'
 import { Journal } from '../journal.ts'
+import { endLeftover } from '../processes.ts'
 import { Producer } from '../producer.ts'
 import { addressOfSecret, recover, sha256, sign, toHex } from './address.ts'
 import { apply, Draft, Refusal, SLOT_MS, type Outcome, type Run } from './ledger.ts'
@@ -69,6 +70,8 @@ export class TronChain {
 
   static async open(home: string): Promise<TronChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
+    // The engine of a killed run; this run's may never be needed.
+    await endLeftover(join(home, 'tvm.pid'))
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
     const chain = new TronChain(home, journal)
     let blocks: BlockRecord[] = []
