@@ -4,6 +4,8 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { utils } from 'tronweb'
 import { familyOf, tron, type SignatureBytes, type UnsignedTransaction } from '../src/index.ts'
+import { addressHex } from '../src/tron/address.ts'
+import { decodeRaw } from '../src/tron/proto.ts'
 import { addressOf, highS, publicKeyAt, refuses, sign, signDigest } from './support.ts'
 import { ASSETS, NATIVE, OWNER, PATH, publicKey, REFERENCE, SHAPES, TO, TRX, USDT_TRX } from './tron-support.ts'
 
@@ -52,6 +54,19 @@ for (const [type, [value, feeLimit]] of Object.entries(EXPECTED)) {
     assert.equal(BigInt(signed.raw.length / 2 + 64), tron.bandwidthOf(unsigned.bytes))
   })
 }
+
+test('a transaction of the main network, from Tron\'s documentation: read, written again, and its signer recovered', () => {
+  const bytes = '0a0268bd2208bc830d2c09fa23d14092a3bae4a3335aae01081f12a9010a31747970652e676f6f676c65617069732e636f6d2f70726f746f636f6c2e54726967676572536d617274436f6e747261637412740a1541cf2e99409d2a9a9190197ab0bff35ca87818c41e121541a614f803b6fd780986a42c78ec9c7f77e6ded13c2244a9059cbb0000000000000000000000415d4a41a3b0cdda5c03df72b38a20aa1b88777c7500000000000000000000000000000000000000000000000000000000f9cd95c070afceb6e4a3339001c0f4a46b'
+  const raw = decodeRaw(Buffer.from(bytes, 'hex'))
+  assert.deepEqual([raw.type, raw.feeLimit, raw.expiration, raw.timestamp], [31, 225_000_000n, 1_761_952_567_698n, 1_761_952_507_695n])
+  assert.equal(hex(raw.value['contract_address'] as Uint8Array), addressHex(USDT_TRX.contract_address as string))
+  const unsigned = { network: 'TRX', bytes, inputs: [{ path: PATH }] }
+  const [item] = signing(TRX, unsigned, publicKeyAt)
+  assert.equal(hex(item?.message as Uint8Array), '4ad97d49409cfff338d2f9e71d4019c70e82030b52e15e208b1808f2f3ea782e')
+  const signature = 'c99cdc8af6f47dc65a75aa0c6da1c5be8510736e581043162c3e8525c6e0ed8f592adaa74ba250136ea6e1fb125b3d3d024ac6abd3e24c28097d66a8e2a0c0aa01'
+  assert.equal(utils.crypto.ecRecover('4ad97d49409cfff338d2f9e71d4019c70e82030b52e15e208b1808f2f3ea782e', signature).toLowerCase(), hex(raw.value['owner_address'] as Uint8Array))
+  refuses(() => of(unsigned), 'PATH')
+})
 
 test('decoded: payments of transfers, actions of staking', () => {
   const shape = (name: string) => of((SHAPES[name] as () => UnsignedTransaction)())
