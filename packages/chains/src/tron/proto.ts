@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
-import protobuf from 'protobufjs'
+import type protobuf from 'protobufjs'
 import { ChainError } from '../types.ts'
 
-const { root } = protobuf.parse(readFileSync(new URL('./tron.proto', import.meta.url), 'utf8'), { keepCase: true })
+const require = createRequire(import.meta.url)
+let root: protobuf.Root | undefined
 const INT64_MAX = 2n ** 63n - 1n
 const TYPE_URL = 'type.googleapis.com/protocol.'
 
@@ -33,6 +35,12 @@ export interface RawData {
   value: Fields
 }
 
+/** Loaded when a first transaction is met: a process that meets none does without its 6 MB. */
+function messageType(name: string): protobuf.Type {
+  root ??= (require('protobufjs') as typeof protobuf).parse(readFileSync(new URL('./tron.proto', import.meta.url), 'utf8'), { keepCase: true }).root
+  return root.lookupType(`protocol.${name}`)
+}
+
 function clean(fields: Fields): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
@@ -47,12 +55,12 @@ function clean(fields: Fields): Record<string, unknown> {
 }
 
 function encode(name: string, fields: Fields): Uint8Array {
-  const type = root.lookupType(`protocol.${name}`)
+  const type = messageType(name)
   return Uint8Array.from(type.encode(type.fromObject(clean(fields))).finish())
 }
 
 function decode(name: string, bytes: Uint8Array): Record<string, unknown> {
-  const type = root.lookupType(`protocol.${name}`)
+  const type = messageType(name)
   try {
     return type.toObject(type.decode(bytes), { longs: String, arrays: true, defaults: true })
   } catch {
@@ -100,6 +108,6 @@ export function decodeRaw(bytes: Uint8Array): RawData {
 
 /** A signed transaction, raw_data as it was signed. */
 export function encodeSigned(rawData: string, signature: Uint8Array): string {
-  const type = root.lookupType('protocol.Transaction')
+  const type = messageType('Transaction')
   return bytesToHex(Uint8Array.from(type.encode({ raw_data: hexToBytes(rawData), signature: [signature] } as unknown as protobuf.Message).finish()))
 }
