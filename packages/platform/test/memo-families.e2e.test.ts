@@ -213,6 +213,37 @@ test('XRP: nodes that sleep past the end of a transaction sign another, and it i
   assert.equal(await xrpBalance(target), '4000000')
 })
 
+test('XRP: what expired and can no longer be paid is voided at the nodes, fails with its money back, and gives its sequence to the next', async () => {
+  const shop = Wallet.generate()
+  await fund('XRP', shop.address, '20', null)
+  const { balance: before } = await balance(alice, 'XRP')
+  await fault('XRP', 'reject')
+  const created = await send('XRP', '2', shop.address)
+  const signed = await waitFor('signed', async () => {
+    const { body } = await call<Transfer>(alice, 'GET', `/dac/v1/transaction/${created.body.id}`)
+    return body.sub_status === 'BROADCASTING' ? body : null
+  })
+  const { Sequence: sequence } = (await xrp('account_info', { account: own['XRP'], ledger_index: 'validated' })).account_data
+  // The platform sleeps while its transaction dies and the destination begins to require a tag.
+  const control = (command: Record<string, unknown>) => fetch(`${devnet}/control`, { method: 'POST', body: JSON.stringify(command) })
+  const pid = platform.process?.pid as number
+  process.kill(pid, 'SIGSTOP')
+  await control({ command: 'mine', network: 'XRP', blocks: 70 })
+  await control({ command: 'fault', network: 'XRP', mode: 'heal' })
+  const client = new Client(`${devnet.replace('http', 'ws')}/xrp`)
+  await client.connect()
+  await client.submitAndWait({ TransactionType: 'AccountSet', Account: shop.address, SetFlag: 1 }, { wallet: shop })
+  await client.disconnect()
+  process.kill(pid, 'SIGCONT')
+  const done = await terminal(alice, created.body.id)
+  assert.equal(done.status, 'failed')
+  assert.match(String(done.failure_reason), /only with a destination tag/)
+  assert.equal((await balance(alice, 'XRP')).balance, before)
+  assert.equal((await xrp('tx', { transaction: signed.hash })).error, 'txnNotFound')
+  const next = await confirmed(await send('XRP', '2', shop.address, { address_tag: '1' }))
+  assert.equal((await xrp('tx', { transaction: next.hash })).Sequence, sequence)
+})
+
 test('ten side by side, their answers lost, the platform killed in between: each is paid once', async () => {
   const targets = { XRP: Wallet.generate().address, XLM: Keypair.random().publicKey() }
   await fund('XRP', targets.XRP, '1', null)
