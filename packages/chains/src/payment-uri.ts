@@ -1,5 +1,7 @@
 import { formatAmount } from './amount.ts'
+import { paymentUri as stellarUri } from './stellar/build.ts'
 import type { Asset, Network } from './types.ts'
+import { paymentUri as xrpUri } from './xrp/build.ts'
 
 /** URI schemes of BIP21 and of the coins that took it over. CashAddr carries its own prefix. */
 const BIP21_SCHEMES: Record<string, string> = { BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin' }
@@ -35,9 +37,9 @@ export function paymentUri(network: Network, asset: Asset, o: { address: string;
     case 'solana':
       return `solana:${o.address}${query({ amount: decimal, 'spl-token': token ? asset.contract_address : null })}`
     case 'stellar':
-      return `web+stellar:pay${query({ destination: o.address, amount: decimal, memo: tag, memo_type: tag === null ? null : /^\d+$/.test(tag) ? 'MEMO_ID' : 'MEMO_TEXT' })}`
+      return stellarUri({ address: o.address, tag, ...(decimal === null ? {} : { amount: decimal }) })
     case 'xrp':
-      return `xrpl:${o.address}${query({ amount: amount === null ? null : amount.toString(), dt: tag })}`
+      return xrpUri({ address: o.address, tag, ...(amount === null ? {} : { amount }) })
     case 'cardano':
       return token ? null : `web+cardano:${o.address}${query({ amount: decimal })}`
     case 'tron':
