@@ -5,6 +5,8 @@ import { encode } from './message.ts'
 
 export { tokenAccountOf } from './address.ts'
 
+/** Blocks in which a blockhash may be used. */
+export const BLOCKS_TO_LIVE = 150
 /** Lamports per signature. */
 export const SIGNATURE_FEE = 5000n
 /** What an account without data must hold. */
@@ -30,8 +32,8 @@ export const unitPriceFor = (fee: bigint, units: number): bigint => (fee <= SIGN
  * @param o.to the wallet's address, of tokens their owner's
  * @param o.unitPrice millionths of a lamport
  */
-export function buildTransfer(network: Network, o: { asset: Asset; to: string; amount: bigint; blockhash: string; unitPrice: bigint; publicKey: Uint8Array; path: number[] }): UnsignedTransaction {
+export function buildTransfer(network: Network, o: { asset: Asset; to: string; amount: bigint; blockhash: string; units?: number; unitPrice: bigint; publicKey: Uint8Array; path: number[] }): UnsignedTransaction {
   const token = o.asset.type === 'token' ? { mint: o.asset.contract_address as string, decimals: o.asset.decimals } : null
-  const bytes = encode({ from: base58.encode(o.publicKey), to: o.to, amount: o.amount, token, blockhash: o.blockhash, units: unitsOf(token !== null), unitPrice: o.unitPrice })
+  const bytes = encode({ from: base58.encode(o.publicKey), to: o.to, amount: o.amount, token, blockhash: o.blockhash, units: o.units ?? unitsOf(token !== null), unitPrice: o.unitPrice })
   return { network: network.code, bytes: bytesToHex(bytes), inputs: [{ path: o.path }] }
 }

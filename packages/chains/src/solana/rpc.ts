@@ -1,10 +1,8 @@
 import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Asset, type Network } from '../types.ts'
 import { SYSTEM_PROGRAM, tokenAccountOf } from './address.ts'
-import { feeOf, unitsOf } from './build.ts'
+import { BLOCKS_TO_LIVE } from './build.ts'
 
-/** Blocks in which a blockhash may be used. */
-const BLOCKS_TO_LIVE = 150
 /** Millionths of a lamport per compute unit, where the chain asks for less. */
 const LEAST_PRICES: LevelRates = { low: 0n, medium: 1000n, high: 10_000n }
 /** Beyond this nobody is served faster; a few senders pay absurd prices. */
@@ -188,12 +186,5 @@ export class SolanaClient implements ChainClient {
       return floored < PRICE_MAX ? floored : PRICE_MAX
     }
     return { low: at('low', 0.5), medium: at('medium', 0.75), high: at('high', 0.95) }
-  }
-
-  /** Lamports of one transfer of SOL. */
-  async feeRates(): Promise<LevelRates> {
-    const prices = await this.unitPrices()
-    const fee = (price: bigint) => feeOf(unitsOf(false), price)
-    return { low: fee(prices.low), medium: fee(prices.medium), high: fee(prices.high) }
   }
 }

@@ -53,7 +53,9 @@ interface AddressRow { address: string; kind: string; workspace: string; workspa
 
 /** Account-based networks: the balance of each address of ours against what the books keep there. */
 async function accountDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
-  const balanceOf = traitsOf(network).deposits === 'tagged'
+  const balanceOf = network.family === 'solana'
+    ? (address: string, asset: Asset) => services.networks.solana(network.code).balance(address, asset)
+    : traitsOf(network).deposits === 'tagged'
     ? (address: string) => services.networks.tagged(network.code).balance(address)
     : (address: string, asset: Asset) => services.networks.evm(network.code).balance(address, asset)
   const assets = services.registry.assetsOf(network.code)

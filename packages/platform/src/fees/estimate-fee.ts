@@ -1,4 +1,4 @@
-import { ChainError, formatAmount, parseAmount, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
+import { ChainError, formatAmount, parseAmount, solana, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
 import { changeOf, omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
@@ -58,6 +58,8 @@ async function estimateOf(services: Services, caller: Caller, asset: Asset, netw
   if (network.family === 'evm') return ofEvm(services, caller, asset, network, rate, amount)
   // One payment is one operation: the rate is its price.
   if (traitsOf(network).deposits === 'tagged') return { fee: rate, basis: 'typical' }
+  // A token's receiver may need an account, whose rent the sender pays.
+  if (network.family === 'solana') return { fee: rate + (asset.type === 'token' ? solana.TOKEN_ACCOUNT_RENT : 0n), basis: 'typical' }
   throw new ApiError('INVALID_REQUEST', `asset: fee estimates of ${network.name} are not available yet`, { field: 'asset' })
 }
 

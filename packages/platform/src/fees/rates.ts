@@ -1,4 +1,4 @@
-import { formatAmount, type EvmFeeRates, type LevelRates, type Network, type UtxoFeeRates } from '@custody/chains'
+import { formatAmount, solana, type EvmFeeRates, type LevelRates, type Network, type UtxoFeeRates } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
@@ -17,6 +17,11 @@ export async function quotedRates(services: Services, network: Network): Promise
     if (network.family === 'utxo') {
       const rates: UtxoFeeRates = await services.networks.utxoFeeRates(network.code)
       return { low: show(rates.low), medium: show(rates.medium), high: show(rates.high) }
+    }
+    if (network.family === 'solana') {
+      const prices: LevelRates = await services.networks.solanaUnitPrices(network.code)
+      const fee = (price: bigint) => show(solana.feeOf(solana.unitsOf(false), price))
+      return { low: fee(prices.low), medium: fee(prices.medium), high: fee(prices.high) }
     }
     if (deposits === 'tagged') {
       const rates: LevelRates = await services.networks.taggedFeeRates(network.code)

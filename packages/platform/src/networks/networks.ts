@@ -1,4 +1,4 @@
-import { EvmClient, StellarClient, UtxoClient, XrpClient, type ChainClient, type EvmFeeRates, type Fetch, type LevelRates, type Network, type Registry, type TaggedClient, type UtxoFeeRates } from '@custody/chains'
+import { EvmClient, SolanaClient, StellarClient, UtxoClient, XrpClient, type ChainClient, type EvmFeeRates, type Fetch, type LevelRates, type Network, type Registry, type TaggedClient, type UtxoFeeRates } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import type { Environment } from '../environment.ts'
 import type { Endpoint } from '../settings.ts'
@@ -11,6 +11,7 @@ export type Connected = { network: Network } & (
   | { family: 'evm'; client: EvmClient }
   | { family: 'xrp'; client: XrpClient }
   | { family: 'stellar'; client: StellarClient }
+  | { family: 'solana'; client: SolanaClient }
 )
 
 interface CachedRates { rates: UtxoFeeRates | EvmFeeRates | LevelRates; at: number }
@@ -29,6 +30,7 @@ export class Networks {
       if (network.family === 'utxo') this.#connected.set(network.code, { network, family: 'utxo', client: new UtxoClient(network, endpoint, fetch) })
       if (network.family === 'evm') this.#connected.set(network.code, { network, family: 'evm', client: new EvmClient(network, registry.assetsOf(network.code), endpoint, fetch) })
       if (network.family === 'xrp') this.#connected.set(network.code, { network, family: 'xrp', client: new XrpClient(network, endpoint, fetch, () => environment.now()) })
+      if (network.family === 'solana') this.#connected.set(network.code, { network, family: 'solana', client: new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch, () => environment.now()) })
       if (network.family === 'stellar') this.#connected.set(network.code, { network, family: 'stellar', client: new StellarClient(network, endpoint, fetch, () => environment.now()) })
     }
   }
@@ -70,6 +72,12 @@ export class Networks {
     return found.client
   }
 
+  solana(code: string): SolanaClient {
+    const found = this.get(code)
+    if (found.family !== 'solana') throw new Error(`${code} is not a Solana network`)
+    return found.client
+  }
+
   async utxoFeeRates(code: string): Promise<UtxoFeeRates> {
     return this.#cached(code, () => this.utxo(code).feeRates())
   }
@@ -80,6 +88,11 @@ export class Networks {
 
   async taggedFeeRates(code: string): Promise<LevelRates> {
     return this.#cached(code, () => this.tagged(code).feeRates())
+  }
+
+  /** Millionths of a lamport per compute unit. */
+  async solanaUnitPrices(code: string): Promise<LevelRates> {
+    return this.#cached(code, () => this.solana(code).unitPrices())
   }
 
   /** When the fee rates of a network were last read, milliseconds since the Unix Epoch; null: never. */

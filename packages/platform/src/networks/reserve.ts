@@ -1,27 +1,32 @@
-import type { Network } from '@custody/chains'
+import type { Asset, Network } from '@custody/chains'
 import type { Services } from '../services.ts'
 import { traitsOf } from './traits.ts'
 
 const FRESH_MS = 10_000
 const PATIENCE_MS = 2000
 /** Where a chain was never reached: what its accounts are held to keep today. */
-const FALLBACK: Record<string, bigint> = { xrp: 1_000_000n, stellar: 10_000_000n }
+const FALLBACK: Record<string, bigint> = { xrp: 1_000_000n, stellar: 10_000_000n, solana: 890_880n }
 
 const known = new WeakMap<Services, Map<string, { value: bigint; at: number }>>()
 
 /** What the chain wants to stay on an account, in the smallest native unit; 0 where it wants nothing. Never fails because the chain is away. */
-export async function chainReserve(services: Services, network: Network, address: string): Promise<bigint> {
-  if (traitsOf(network).deposits !== 'tagged') return 0n
+export async function chainReserve(services: Services, network: Network, address: string, asset: Asset): Promise<bigint> {
+  if (asset.type !== 'native' || !['tagged', 'single'].includes(traitsOf(network).deposits)) return 0n
   const cache = known.get(services) ?? new Map<string, { value: bigint; at: number }>()
   known.set(services, cache)
   const name = `${network.code} ${address}`
   const last = cache.get(name)
   if (last && services.environment.now() - last.at < FRESH_MS) return last.value
-  const client = services.networks.tagged(network.code)
-  const read = client.account(address).then(async (account) => account?.reserve ?? await client.activation()).then((value) => {
+  const read = ask(services, network, address).then((value) => {
     cache.set(name, { value, at: services.environment.now() })
     return value
   })
   const otherwise = last?.value ?? FALLBACK[network.family] ?? 0n
   return Promise.race([read.catch(() => otherwise), services.environment.sleep(PATIENCE_MS).then(() => otherwise)])
+}
+
+async function ask(services: Services, network: Network, address: string): Promise<bigint> {
+  if (network.family === 'solana') return services.networks.solana(network.code).rent()
+  const client = services.networks.tagged(network.code)
+  return (await client.account(address))?.reserve ?? await client.activation()
 }

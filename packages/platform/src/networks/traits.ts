@@ -1,11 +1,11 @@
-import { ChainError, type FamilyName, type Network } from '@custody/chains'
+import { ChainError, solana, type FamilyName, type Network } from '@custody/chains'
 
 /** In what the families differ for the platform, beside the code that builds their transactions. */
 export interface Traits {
   /** Who pays network fees: the sending wallet, or the workspace's gas tank. */
   feesFrom: 'wallet' | 'tank'
-  /** `spendable`: every address is spent from; `swept`: deposits are moved to the omnibus address; `tagged`: one address, a tag per deposit address. */
-  deposits: 'spendable' | 'swept' | 'tagged'
+  /** `spendable`: every address is spent from; `swept`: deposits are moved to the omnibus address; `tagged`: one address, a tag per deposit address; `single`: one address and no more. */
+  deposits: 'spendable' | 'swept' | 'tagged' | 'single'
   /** Decimals that a caller's fee_rate may have. */
   feeRateDecimals: number
   /** The smallest rate that the network takes, as the chain's integer. */
@@ -21,6 +21,7 @@ const TRAITS: Partial<Record<FamilyName, Traits>> = {
   utxo: { feesFrom: 'wallet', deposits: 'spendable', feeRateDecimals: 3, leastRate: (network) => BigInt(network.utxo?.min_fee_rate ?? 1) * 1000n, leastFee: (rate) => (rate * 110n) / 1000n },
   evm: { feesFrom: 'tank', deposits: 'swept', feeRateDecimals: 9, leastRate: one, leastFee: (rate) => rate * 21_000n },
   xrp: { feesFrom: 'wallet', deposits: 'tagged', feeRateDecimals: 0, leastRate: () => 10n, leastFee: (rate) => rate },
+  solana: { feesFrom: 'wallet', deposits: 'single', feeRateDecimals: 0, leastRate: () => solana.SIGNATURE_FEE, leastFee: (rate) => rate },
   stellar: { feesFrom: 'wallet', deposits: 'tagged', feeRateDecimals: 0, leastRate: () => 100n, leastFee: (rate) => rate },
 }
 

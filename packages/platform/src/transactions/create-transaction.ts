@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ChainError, formatAmount, parseAmount, stellar, utxo as utxoBuild, validateAddress, type Asset, type Network } from '@custody/chains'
+import { ChainError, formatAmount, parseAmount, solana, stellar, utxo as utxoBuild, validateAddress, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId } from '@custody/request-auth'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
@@ -33,14 +33,15 @@ export const createTransaction = endpoint({
     if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     const source = await omnibusOf(services, network, owner)
-    if (traitsOf(network).deposits === 'tagged') {
+    if (['tagged', 'single'].includes(traitsOf(network).deposits)) {
       if ((network.family === 'stellar' ? stellar.splitMuxed(destination)?.account ?? destination : destination) === source) throw new ApiError('INVALID_ADDRESS', 'destination_address: is the account that the transfer would leave from', { field: 'destination_address' })
-      const refusal = await refusalSoon(services, network, { to: destination, tag: addressTag, amount })
+      const refusal = await refusalSoon(services, network, { to: destination, tag: addressTag, amount, asset })
       if (refusal) throw new ApiError(refusal.field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${refusal.field}: ${refusal.reason}`, { field: refusal.field })
     }
-    const kept = await chainReserve(services, network, source)
+    const kept = await chainReserve(services, network, source, asset)
     const level = body.fee_level ?? null
     const { fee, reserve } = await estimateFee(services, caller, wallet.id, { asset, network, amount, to: destination, feeRate: body.fee_rate ?? null, level })
+    await checkFeeWallet(services, caller.subAccountId, asset, network, source, fee)
     const { nonce } = claimedNonceAndSubject(signed.token)
     const now = new Date(services.environment.now())
     const row: TransactionRow = {
@@ -122,6 +123,20 @@ function checkFeeRate(text: string, network: Network): void {
   if (rate < traitsOf(network).leastRate(network)) throw new ApiError('INVALID_REQUEST', `fee_rate: is below the minimum that ${network.name} relays`, { field: 'fee_rate' })
   // A rate whose smallest fee passes the nodes' cap can never be signed.
   if (traitsOf(network).leastFee(rate) > BigInt(network.fee_cap)) throw new ApiError('INVALID_REQUEST', `fee_rate: exceeds the fee cap of the signer nodes for ${network.name}`, { field: 'fee_rate' })
+}
+
+/** Solana: a token's fee comes from the sub-account's own wallet of the native coin. The worker takes it; this only answers early. */
+async function checkFeeWallet(services: Services, subAccountId: string, asset: Asset, network: Network, source: string, fee: bigint): Promise<void> {
+  if (network.family !== 'solana' || asset.type !== 'token') return
+  const native = services.registry.asset(network.native_asset) as Asset
+  const row = await services.database.one<{ balance: string }>(
+    `select a.balance::text from wallets w join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset and a.kind = 'available' where w.sub_account_id = $1 and w.asset = $2`, [subAccountId, native.asset_name])
+  const kept = await chainReserve(services, network, source, native)
+  const left = BigInt(row?.balance ?? '0') - kept
+  // What the receiver's account may cost is held back until the transfer is done, and given back where it was not needed.
+  const rent = fee > solana.TOKEN_ACCOUNT_RENT ? 0n : solana.TOKEN_ACCOUNT_RENT
+  const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, native.decimals)} ${native.asset_name}`
+  if (left < fee + rent) throw new ApiError('INSUFFICIENT_BALANCE', `asset: the network fee of up to ${show(fee + rent)} is paid from the sub-account's ${native.asset_name} wallet, which has ${show(left)} beside the ${show(kept)} that must stay on the account`, { field: 'asset' })
 }
 
 async function insufficient(services: Services, walletId: string, asset: Asset, amount: bigint, reserve: bigint, kept: bigint): Promise<ApiError> {

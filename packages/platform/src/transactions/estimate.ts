@@ -1,4 +1,4 @@
-import { CHANGE_INDEX, ChainError, parseAmount, pathOf, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
+import { CHANGE_INDEX, ChainError, parseAmount, pathOf, solana, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
 import { changeOf } from '../addresses/derive.ts'
 import type { Caller } from '../http/endpoint.ts'
 import type { Queryable } from '../database/pool.ts'
@@ -45,6 +45,20 @@ export async function taggedFee(services: Services, network: Network, feeRate: s
   return (await services.networks.taggedFeeRates(network.code))[level ?? DEFAULT_LEVEL]
 }
 
+/** Lamports of one transfer, without rent: at most the caller's, else by the level's price of compute units. */
+export async function solanaFee(services: Services, network: Network, asset: Asset, feeRate: string | null, level: FeeLevel | null): Promise<{ fee: bigint; unitPrice: bigint }> {
+  const units = solana.unitsOf(asset.type === 'token')
+  const unitPrice = feeRate === null ? (await services.networks.solanaUnitPrices(network.code))[level ?? DEFAULT_LEVEL] : solana.unitPriceFor(feeRateInteger(network, feeRate), units)
+  return { fee: solana.feeOf(units, unitPrice), unitPrice }
+}
+
+/** What a transfer of a token costs beside its fee: the rent of the receiver's token account, unless there is one. */
+async function tokenAccountRent(services: Services, network: Network, asset: Asset, to: string): Promise<bigint> {
+  if (asset.type !== 'token') return 0n
+  const exists = await services.networks.solana(network.code).account(solana.tokenAccountOf(to, asset.contract_address as string)).catch(() => null)
+  return exists ? 0n : solana.TOKEN_ACCOUNT_RENT
+}
+
 export interface Estimate { /** Smallest native unit. */ fee: bigint; /** What the sender's wallet must hold beyond the amount. */ reserve: bigint }
 
 /** Network fee of a transfer, for the answer and the reservation. Never fails because a chain is away. */
@@ -64,6 +78,11 @@ export async function estimateFee(services: Services, caller: Caller, walletId: 
       const fee = (BigInt(utxoBuild.virtualSize(network.utxo as NonNullable<Network['utxo']>, Math.max(1, coins.length), scripts)) * rate) / 1000n
       return { fee, reserve: fee }
     }
+  }
+  if (network.family === 'solana') {
+    const { fee } = await solanaFee(services, network, o.asset, o.feeRate, o.level).catch(() => ({ fee: 2n * solana.SIGNATURE_FEE }))
+    const whole = fee + await tokenAccountRent(services, network, o.asset, o.to)
+    return { fee: whole, reserve: o.asset.type === 'native' ? whole : 0n }
   }
   if (traitsOf(network).deposits === 'tagged') {
     const fee = await taggedFee(services, network, o.feeRate, o.level).catch(() => 10n * traitsOf(network).leastRate(network))

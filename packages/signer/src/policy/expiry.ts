@@ -12,6 +12,7 @@ export const LEDGERS_PER_SECOND = 2
  * Rule 10: a bounded end. A node asks no chain, so that ledgers are measured by its own record: the first end that it
  * sees on a network is free, later ones move no faster than ledgers can. What shares a sequence excludes each other
  * whatever its end; the bound is for the platform's proof that a transaction is dead, without which nothing is given up.
+ * Solana's messages name no end: a recent blockhash ends them after 150 blocks, and the decoder refuses a durable nonce.
  */
 export function assertExpiry(state: State, { decoded, network }: Subject, now: number): void {
   if (network.family !== 'stellar' && network.family !== 'xrp') return

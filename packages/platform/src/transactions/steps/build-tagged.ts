@@ -1,4 +1,4 @@
-import { decode, formatAmount, OMNIBUS_INDEX, pathOf, stellar, xrp, type Network, type UnsignedTransaction } from '@custody/chains'
+import { decode, formatAmount, OMNIBUS_INDEX, pathOf, stellar, xrp, type Asset, type Network, type UnsignedTransaction } from '@custody/chains'
 import { refusalOf } from '../../networks/destination.ts'
 import { lockedBalance, post } from '../../ledger/post.ts'
 import type { Queryable } from '../../database/pool.ts'
@@ -22,7 +22,7 @@ export async function buildTagged(services: Services, row: TransactionRow, netwo
   const to = row.destination_id as string
   const amount = BigInt(row.amount)
   const fail = (reason: string) => services.database.transaction((tx) => startFailing(services, tx, row, reason))
-  const refusal = await refusalOf(services, network, { to, tag: row.address_tag, amount })
+  const refusal = await refusalOf(services, network, { to, tag: row.address_tag, amount, asset: services.registry.asset(row.asset) as Asset })
   if (refusal) return fail(`${refusal.field}: ${refusal.reason}`)
   const fee = await taggedFee(services, network, row.fee_rate, row.fee_level as FeeLevel | null)
   if (fee > BigInt(network.fee_cap)) return fail(`a network fee of ${fee} ${network.fee_rate_unit} exceeds the cap of ${network.fee_cap}`)

@@ -2,11 +2,12 @@ import type { FamilyName, Network } from '@custody/chains'
 import type { Services } from '../../services.ts'
 import type { TransactionRow } from '../present.ts'
 import { buildEvm } from './build-evm.ts'
+import { buildSolana } from './build-solana.ts'
 import { buildTagged } from './build-tagged.ts'
 import { buildUtxo } from './build-utxo.ts'
 
 const BUILDERS: Partial<Record<FamilyName, (services: Services, row: TransactionRow, network: Network) => Promise<void>>> = {
-  utxo: buildUtxo, evm: buildEvm, xrp: buildTagged, stellar: buildTagged,
+  utxo: buildUtxo, evm: buildEvm, xrp: buildTagged, stellar: buildTagged, solana: buildSolana,
 }
 
 /** QUEUED → SIGNING (or FUELING): fixes inputs or nonce, and the unsigned bytes, in one commit. */

@@ -44,7 +44,18 @@ export async function settle(services: Services, tx: Queryable, row: Transaction
   const held = BigInt(row.plan['need'] ?? '0')
   switch (row.kind) {
     case 'WITHDRAWAL':
-      if (feesFrom === 'wallet') {
+      if (row.plan['fee_wallet'] !== undefined) {
+        // A token whose fee another wallet of the sub-account has paid.
+        const feeAccount = { workspace: row.workspace_id, wallet: row.plan['fee_wallet'], asset: row.fee_asset }
+        const feeHeld = BigInt(row.plan['fee_held'] ?? '0')
+        await post(tx, 'settle', row.id, [
+          { ...account, kind: 'reserved', amount: -amount },
+          o.succeeded ? { ...account, wallet: null, kind: 'chain', amount } : { ...account, kind: 'available', amount },
+          { ...feeAccount, kind: 'reserved', amount: -feeHeld },
+          { ...feeAccount, wallet: null, kind: 'chain', amount: o.fee },
+          { ...feeAccount, kind: 'available', amount: feeHeld - o.fee },
+        ])
+      } else if (feesFrom === 'wallet') {
         const moved = (o.succeeded ? amount : 0n) + o.fee
         const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
         await post(tx, 'settle', row.id, [

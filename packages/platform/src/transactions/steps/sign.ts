@@ -3,6 +3,7 @@ import type { Services } from '../../services.ts'
 import { signOrder } from '../../signing/sign.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
+import { rebuildStale } from './build-solana.ts'
 import { startFailing } from './fail.ts'
 import { purposeOf } from './purpose.ts'
 
@@ -11,9 +12,10 @@ const UNAVAILABLE_RETRY_MS = 2000
 
 /** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
 export async function sign(services: Services, row: TransactionRow): Promise<void> {
-  const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction }>(
-    `select id, unsigned from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
+  const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction; valid_until: string | null }>(
+    `select id, unsigned, valid_until::text from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
   if (!built) throw new Error('SIGNING without an unsigned transaction')
+  if (await rebuildStale(services, row, built)) return
   const workspace = (await services.database.one<{ name: string }>('select name from workspaces where id = $1', [row.workspace_id]))?.name as string
   const outcome = await signOrder(services, { workspace, purpose: await purposeOf(services, row), unsigned: built.unsigned })
   if (outcome.kind === 'unavailable') {

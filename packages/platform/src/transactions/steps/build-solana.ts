@@ -1,0 +1,95 @@
+import { ChainError, decode, formatAmount, OMNIBUS_INDEX, pathOf, solana, type Asset, type Network, type UnsignedTransaction } from '@custody/chains'
+import { lockedBalance, post } from '../../ledger/post.ts'
+import { refusalOf } from '../../networks/destination.ts'
+import type { Services } from '../../services.ts'
+import { advance } from '../../work/lease.ts'
+import { solanaFee, type FeeLevel } from '../estimate.ts'
+import type { TransactionRow } from '../present.ts'
+import { startFailing } from './fail.ts'
+
+/** Blocks of a blockhash's 150 that signing and sending must have left. */
+const BLOCKS_LEAST = 50
+/** Equal transfers in one blockhash's life; each gets compute units of its own. */
+const TWINS_MAX = 1000
+
+/**
+ * Solana: takes the fee from the sub-account's SOL wallet and fixes the bytes. Nothing excludes another transaction on
+ * this chain: the nodes sign one, and if that dies the transfer fails.
+ */
+export async function buildSolana(services: Services, row: TransactionRow, network: Network): Promise<void> {
+  const client = services.networks.solana(network.code)
+  const asset = services.registry.asset(row.asset)
+  if (!asset) throw new ChainError('ASSET', `asset ${row.asset} is not available`)
+  const native = services.registry.asset(network.native_asset) as Asset
+  const to = row.destination_id as string
+  const amount = BigInt(row.amount)
+  const isToken = asset.type === 'token'
+  const fail = (reason: string) => services.database.transaction((tx) => startFailing(services, tx, row, reason))
+  const refusal = await refusalOf(services, network, { to, tag: null, amount, asset })
+  if (refusal) return fail(`${refusal.field}: ${refusal.reason}`)
+  const { fee, unitPrice } = await solanaFee(services, network, asset, row.fee_rate, row.fee_level as FeeLevel | null)
+  const worst = fee + (isToken ? solana.TOKEN_ACCOUNT_RENT : 0n)
+  const show = (value: bigint) => `${formatAmount(value, native.decimals)} ${native.asset_name}`
+  if (worst > BigInt(network.fee_cap)) return fail(`a network fee of up to ${show(worst)} exceeds the cap of ${show(BigInt(network.fee_cap))}`)
+  const kept = await client.rent()
+  const payer = isToken ? await feeWalletOf(services, row, native) : row.wallet_id
+  if (payer === null) return fail(`network fees are paid from the ${native.asset_name} wallet, and there is none`)
+  const key = await services.keys.get(row.workspace_id, network.curve)
+  const sub = await services.database.one<{ path_index: number }>('select path_index from sub_accounts where id = $1', [row.sub_account_id])
+  const path = pathOf(network, sub?.path_index as number, OMNIBUS_INDEX)
+  // Last: the transaction's life begins with it.
+  const { blockhash, validUntil } = await client.lifetime()
+  await services.database.transaction(async (tx) => {
+    const account = row.source_id as string
+    await tx.query('insert into signing_accounts (network, address) values ($1, $2) on conflict do nothing', [network.code, account])
+    await tx.query('select 1 from signing_accounts where network = $1 and address = $2 for update', [network.code, account])
+    const held = BigInt((isToken ? row.plan['fee_held'] : row.plan['fee_reserve']) ?? '0')
+    const ledger = { workspace: row.workspace_id, wallet: payer, asset: native.asset_name }
+    const difference = worst - held
+    const left = await lockedBalance(tx, { ...ledger, kind: 'available' }) - kept
+    if (difference > 0n && left < difference) {
+      return startFailing(services, tx, row, `a network fee of up to ${show(worst)} is paid from the ${native.asset_name} wallet, which has ${show(left < 0n ? 0n : left)} beside the ${show(kept)} that must stay on the account`)
+    }
+    const id = services.environment.uuid()
+    await post(tx, 'reserve-adjust', id, [{ ...ledger, kind: 'available', amount: -difference }, { ...ledger, kind: 'reserved', amount: difference }])
+    // The chain takes equal bytes once: a second transfer of the same amount to the same address must differ.
+    const living = new Set((await tx.query<{ bytes: string }>(
+      `select unsigned->>'bytes' bytes from chain_transactions where network = $1 and account = $2 and valid_until >= $3`, [network.code, account, validUntil - 2 * solana.BLOCKS_TO_LIVE])).map(({ bytes }) => bytes))
+    let unsigned: UnsignedTransaction | null = null
+    for (let more = 0; more < TWINS_MAX && unsigned === null; more++) {
+      const units = solana.unitsOf(isToken) + more
+      const candidate = solana.buildTransfer(network, { asset, to, amount, blockhash, units, unitPrice: more === 0 ? unitPrice : solana.unitPriceFor(fee, units), publicKey: key.at(path), path })
+      if (!living.has(candidate.bytes)) unsigned = candidate
+    }
+    if (!unsigned) return advance(tx, row, { last_error: 'waits for equal transfers to be done', run_in_ms: 5000 })
+    const decoded = decode(services.registry, unsigned, key.at)
+    if (decoded.from[0] !== account) throw new Error('the derived address is not the source address')
+    const last = await tx.one<{ attempt: number }>('select max(attempt) attempt from chain_transactions where transaction_id = $1', [row.id])
+    await tx.query(
+      `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, fee_max, attempt, valid_until) values ($1, $2, $3, 'BUILT', $4, $5, $6, $7, $8)`,
+      [id, row.id, network.code, account, JSON.stringify(unsigned), decoded.fee_max.toString(), (last?.attempt ?? 0) + 1, validUntil])
+    await advance(tx, row, { state: 'SIGNING', fee, plan: isToken ? { fee_wallet: payer, fee_held: worst.toString() } : { fee_reserve: worst.toString() }, last_error: null, run_in_ms: 0 })
+  })
+  services.environment.checkpoint('transaction.built')
+}
+
+async function feeWalletOf(services: Services, row: TransactionRow, native: Asset): Promise<string | null> {
+  const wallet = await services.database.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [row.sub_account_id, native.asset_name])
+  return wallet?.id ?? null
+}
+
+/**
+ * What was built and has waited for the nodes too long is built again, with a blockhash that lives. Answers true then.
+ * Nodes that have signed the first already refuse the second, and nothing is paid twice.
+ */
+export async function rebuildStale(services: Services, row: TransactionRow, built: { id: string; valid_until: string | null }): Promise<boolean> {
+  const connected = services.networks.get(row.network)
+  if (connected.family !== 'solana' || built.valid_until === null) return false
+  const { validUntil } = await connected.client.lifetime()
+  if (validUntil - Number(built.valid_until) <= solana.BLOCKS_TO_LIVE - BLOCKS_LEAST) return false
+  await services.database.transaction(async (tx) => {
+    await tx.query(`update chain_transactions set state = 'VOID' where id = $1 and state = 'BUILT'`, [built.id])
+    await advance(tx, row, { state: 'QUEUED', last_error: 'its blockhash grew old before it was signed', run_in_ms: 0 })
+  })
+  return true
+}

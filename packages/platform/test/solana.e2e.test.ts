@@ -1,0 +1,126 @@
+// SOL and its tokens end to end, on a local chain that runs the Solana runtime.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+
+const platform = new TestPlatform()
+let user: User
+let customer: User
+let source = ''
+const STRANGER = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
+const NEW = 'vines1vzrYbzLMRdu58ou5XTby4qAqVRLmqo36NKPTg'
+
+const send = (asset: string, amount: string, to: string, more: Record<string, unknown> = {}, from = user) => call<Transfer & { code: string; message: string }>(from, 'POST', '/dac/v1/transaction', transferBody(asset, amount, to, more))
+async function sent(asset: string, amount: string, to: string, more: Record<string, unknown> = {}): Promise<Transfer> {
+  const answer = await send(asset, amount, to, more)
+  assert.equal(answer.status, 200, answer.text)
+  return answer.body
+}
+const confirmed = async (asset: string, amount: string, to: string, more: Record<string, unknown> = {}) => {
+  const { id } = await sent(asset, amount, to, more)
+  const done = await terminal(user, id)
+  assert.equal(done.status, 'confirmed', `${done.failure_reason ?? ''}\n${platform.output}`)
+  return done
+}
+const devnet = (command: Record<string, unknown>) => platform.operator('devnet', command)
+const lamports = async (address: string) => (await rpc<{ value: number }>(platform, 'SOL', 'getBalance', [address])).value
+const audited = async () => {
+  const { ok, differences } = await platform.operator('audit')
+  assert.ok(ok, JSON.stringify(differences))
+}
+
+before(async () => {
+  await platform.start()
+  user = await platform.user('solana')
+  customer = await platform.user('solana-customer')
+  source = await fundedWallet(platform, user, 'SOL', '3')
+}, { timeout: 60_000 })
+after(async () => platform.remove())
+
+test('a deposit is credited; what the chain wants kept is not spendable', async () => {
+  assert.deepEqual([(await balance(user, 'SOL')).balance, (await balance(user, 'SOL')).omnibus_balance], ['2.99910912', '3'])
+})
+
+test('SOL is sent, its fee is the chain’s, and the customer gets it', async () => {
+  await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'SOL' })
+  const { address } = (await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'SOL' })).body
+  const done = await confirmed('SOL', '0.5', address)
+  assert.equal(done.fee, '0.000005001')
+  await waitFor('the customer’s deposit', async () => (await balance(customer, 'SOL')).omnibus_balance === '0.5')
+  assert.equal(await lamports(source), 3_000_000_000 - 500_000_000 - 5001)
+})
+
+test('equal transfers at once are two transactions', async () => {
+  const ids = await Promise.all([sent('SOL', '0.01', STRANGER), sent('SOL', '0.01', STRANGER), sent('SOL', '0.01', STRANGER)])
+  const done = await Promise.all(ids.map(({ id }) => terminal(user, id)))
+  assert.deepEqual(done.map(({ status }) => status), ['confirmed', 'confirmed', 'confirmed'])
+  assert.equal(new Set(done.map(({ hash }) => hash)).size, 3)
+  assert.equal(await lamports(STRANGER), 30_000_000)
+})
+
+test('below what an account needs, to itself, to a token account, with a tag, below the fee floor: 400 with the reason', async () => {
+  const cases: [string, string, Record<string, unknown>, RegExp][] = [
+    ['0.0001', NEW, {}, /0\.00089088 SOL creates it/], ['0.1', source, {}, /leave from/], ['0.1', 'wg5iSXxsT4Bq3MtZ4FfAxarKDCc9vWGqvgSF9DG2ab7', {}, /no wallet/],
+    ['0.1', NEW, { address_tag: '7' }, /no address tags/], ['0.1', NEW, { fee_rate: 4999 }, /minimum/], ['2.4695', NEW, {}, /must stay on the account/],
+  ]
+  for (const [amount, to, more, reason] of cases) {
+    const answer = await send('SOL', amount, to, more)
+    assert.equal(answer.status, 400, `${amount} ${to}: ${answer.text}`)
+    assert.match(answer.text, reason)
+  }
+})
+
+test('a second deposit address is not handed out', async () => {
+  const answer = await call<{ code: string }>(user, 'POST', '/dac/v1/address', { asset: 'SOL' })
+  assert.equal(answer.status, 400)
+  assert.match(answer.text, /SINGLE_ADDRESS/)
+})
+
+test('tokens: deposit, transfer to a new account whose rent is paid, and to one that has it', async () => {
+  assert.equal(await fundedWallet(platform, user, 'USDC_SOL', '20'), source)
+  const before = await lamports(source)
+  const first = await confirmed('USDC_SOL', '1.25', STRANGER)
+  assert.equal(first.fee, '0.00204437')
+  assert.equal(await lamports(source), before - 2_044_370)
+  const second = await confirmed('USDC_SOL', '1.25', STRANGER, { fee_rate: 6000 })
+  assert.equal(second.fee, '0.000006')
+  assert.equal((await balance(user, 'USDC_SOL')).balance, '17.5')
+  await audited()
+})
+
+test('without SOL no token leaves, and the answer names the wallet', async () => {
+  await fundedWallet(platform, customer, 'USDT_SOL', '5')
+  const other = await platform.user('solana-poor')
+  await fundedWallet(platform, other, 'USDT_SOL', '5')
+  const refused = await send('USDT_SOL', '1', STRANGER, {}, other)
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /sub-account's SOL wallet/)
+})
+
+test('an answer that is lost pays once', async () => {
+  await devnet({ command: 'fault', network: 'SOL', mode: 'drop-answer' })
+  const before = await lamports(NEW)
+  const { id } = await sent('SOL', '0.02', NEW)
+  const done = await terminal(user, id)
+  await devnet({ command: 'fault', network: 'SOL', mode: 'heal' })
+  assert.equal(done.status, 'confirmed')
+  assert.equal(await lamports(NEW) - before, 20_000_000)
+})
+
+test('what the chain never took dies with its blockhash, fails, and the money is back', async () => {
+  const held = (await balance(user, 'SOL')).balance
+  const tokens = (await balance(user, 'USDC_SOL')).balance
+  await devnet({ command: 'fault', network: 'SOL', mode: 'reject' })
+  const ids = [(await sent('SOL', '0.3', NEW)).id, (await sent('USDC_SOL', '3', NEW)).id]
+  for (const id of ids) await waitFor('it is signed', async () => (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status === 'BROADCASTING')
+  await devnet({ command: 'mine', network: 'SOL', blocks: 152 })
+  for (const id of ids) {
+    const done = await terminal(user, id)
+    assert.equal(done.status, 'failed')
+    assert.match(done.failure_reason ?? '', /expired/)
+  }
+  await devnet({ command: 'fault', network: 'SOL', mode: 'heal' })
+  assert.equal((await balance(user, 'SOL')).balance, held)
+  assert.equal((await balance(user, 'USDC_SOL')).balance, tokens)
+  await audited()
+})
