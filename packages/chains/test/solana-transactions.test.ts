@@ -102,6 +102,35 @@ test('the whole message is signed; the id is the signature; kit takes the bytes'
   refuses(() => assemble(SOL, unsigned, [{ signature, recoveryId: 0 }], at), 'SIGNATURE')
 })
 
+test('a sweep of tokens: the receiver pays the fee and signs first', async () => {
+  const omnibus = ed25519.keygen(createHash('sha256').update('omnibus').digest())
+  const owner = base58.encode(omnibus.publicKey) as Address
+  const unsigned = solana.buildTokenSweep(SOL, { asset: USDC, amount: 7n, blockhash: HASH, units: 90_000, unitPrice: 1000n, from: { publicKey, path: [1, 501, 3] }, omnibus: { publicKey: omnibus.publicKey, path: PATH } })
+  const keys: PublicKeyAt = (path) => (path[2] === 0 ? omnibus.publicKey : publicKey)
+  const decoded = decode(SOL, unsigned, ASSETS, keys)
+  assert.deepEqual([decoded.from, decoded.payments, decoded.fee_max], [[owner, FROM], [{ address: owner, amount: 7n, tag: null }], 10_000n + 90n + 2_039_280n])
+  const { feePayer, instructions } = readByKit(unsigned)
+  assert.equal(feePayer, owner)
+  const [, , create, checked] = instructions
+  assert.deepEqual(create!.accounts.map((each) => each.address), [owner, await ataOf(owner, USDC), owner, USDC.contract_address, '11111111111111111111111111111111', TOKEN_PROGRAM_ADDRESS])
+  assert.deepEqual(checked!.accounts.map((each) => each.address), [await ataOf(FROM, USDC), USDC.contract_address, await ataOf(owner, USDC), FROM])
+  const [one, two] = signing(SOL, unsigned, keys)
+  const signatures = [ed25519.sign(one!.message, omnibus.secretKey), ed25519.sign(two!.message, secret)].map((signature) => ({ signature, recoveryId: null }))
+  const transaction = getTransactionDecoder().decode(Buffer.from(assemble(SOL, unsigned, signatures, keys).raw, 'hex'))
+  for (const signer of [owner, FROM]) assert.ok(await verifySignature(await getPublicKeyFromAddress(signer), transaction.signatures[signer]!, transaction.messageBytes))
+  refuses(() => assemble(SOL, unsigned, signatures.toReversed(), keys), 'SIGNATURE')
+  refuses(() => decode(SOL, { ...unsigned, inputs: unsigned.inputs.toReversed() }, ASSETS, keys), 'PATH')
+  refuses(() => decode(SOL, { ...unsigned, inputs: unsigned.inputs.slice(0, 1) }, ASSETS, keys), 'SHAPE')
+  // Somebody else's transfer paid by a third: the second signature is for sweeps alone.
+  const third = createNoopSigner(owner)
+  const [source, destination] = [await ataOf(FROM, USDT), await ataOf(TO, USDT)]
+  const message = pipe(createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayer(owner, m), (m) => setTransactionMessageLifetimeUsingBlockhash({ blockhash: blockhash(HASH), lastValidBlockHeight: 1n }, m),
+    (m) => appendTransactionMessageInstructions([
+      getCreateAssociatedTokenIdempotentInstruction({ payer: third, ata: destination, owner: TO, mint: mint(USDT) }),
+      getTransferCheckedInstruction({ source, mint: mint(USDT), destination, authority: payer, amount: 7n, decimals: 6 })], m))
+  refuses(() => decode(SOL, { ...unsigned, bytes: Buffer.from(compileTransaction(message).messageBytes as unknown as Uint8Array).toString('hex') }, ASSETS, keys), 'SHAPE', /only where the receiver/)
+})
+
 test('other shapes are refused', async () => {
   const transfer = getTransferSolInstruction({ source: payer, destination: TO, amount: 5n })
   const [create, checked] = await tokenTransfer(USDT) as [Instruction, Instruction]

@@ -126,4 +126,11 @@ test('a sweep goes to the sub-account’s omnibus address only', async () => {
   refused(await sign(sweep('SOL'), built(deposit, { to: OTHER })), 'DESTINATION_MISMATCH', 7)
   refused(await sign(sweep('USDC_SOL'), built(deposit, { to: omnibus })), 'ASSET_MISMATCH', 7)
   assert.equal((await sign(sweep('SOL'), built(deposit, { to: omnibus }))).status, 200)
+  const swept = (from: number[], payer: number[]) => solana.buildTokenSweep(SOL, { asset: USDC, amount: 5n, blockhash: HASH, units: 90_000, unitPrice: 0n, from: { publicKey: at(from), path: from }, omnibus: { publicKey: at(payer), path: payer } })
+  const foreign = [path[0]! + 700, SOL.chain_index, 0]
+  refused(await sign(sweep('USDC_SOL'), swept(deposit, foreign)), 'FOREIGN_PATH', 8)
+  refused(await sign(sweep('USDC_SOL'), swept(foreign, path)), 'FOREIGN_PATH', 8)
+  refused(await sign(sweep('USDC_SOL'), swept([path[0]!, SOL.chain_index, 2], path)), 'FOREIGN_PATH', 8)
+  refused(await sign(sweep('USDT_SOL'), swept(deposit, path)), 'ASSET_MISMATCH', 7)
+  assert.equal((await sign(sweep('USDC_SOL'), swept(deposit, path))).status, 200)
 })

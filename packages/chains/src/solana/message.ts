@@ -5,12 +5,14 @@ import { ASSOCIATED_TOKEN_PROGRAM, COMPUTE_BUDGET_PROGRAM, keyOf, SYSTEM_PROGRAM
 
 /** Whatever a message of an allowed shape says. Its bytes follow from this, and from nothing else. */
 export interface Payment {
-  /** Pays the fee and signs: always the account that the coins leave. */
+  /** The account that the coins leave. It signs, and pays the fee but for a sweep. */
   from: string
   /** A wallet; of tokens the owner, whose associated token account is paid. */
   to: string
   amount: bigint
   token: { mint: string; decimals: number } | null
+  /** A token's receiver signs too and pays the fee: how deposit addresses, which hold no SOL, are emptied. */
+  sweep: boolean
   blockhash: string
   /** Most compute units; null: not said. */
   units: number | null
@@ -43,8 +45,10 @@ const readNumber = (bytes: Uint8Array): bigint => bytes.reduceRight((value, byte
 
 /** Version 0, without lookup tables; accounts in a fixed order. */
 export function encode(payment: Payment): Uint8Array {
-  const { from, to, amount, token } = payment
-  const writable = [from]
+  const { from, to, amount, token, sweep } = payment
+  const payer = sweep ? to : from
+  const signers = sweep ? [to, from] : [from]
+  const writable: string[] = []
   const readonly: string[] = []
   const instructions: Instruction[] = []
   if (payment.units !== null) instructions.push({ program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: concatBytes(Uint8Array.of(UNIT_LIMIT), number(4, BigInt(payment.units))) })
@@ -52,9 +56,10 @@ export function encode(payment: Payment): Uint8Array {
   if (token) {
     const [source, destination] = [tokenAccountOf(from, token.mint), tokenAccountOf(to, token.mint)]
     writable.push(source, destination)
-    readonly.push(to, token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM, ASSOCIATED_TOKEN_PROGRAM)
+    if (!sweep) readonly.push(to)
+    readonly.push(token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM, ASSOCIATED_TOKEN_PROGRAM)
     instructions.push(
-      { program: ASSOCIATED_TOKEN_PROGRAM, accounts: [from, destination, to, token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM], data: Uint8Array.of(CREATE_IDEMPOTENT) },
+      { program: ASSOCIATED_TOKEN_PROGRAM, accounts: [payer, destination, to, token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM], data: Uint8Array.of(CREATE_IDEMPOTENT) },
       { program: TOKEN_PROGRAM, accounts: [source, token.mint, destination, from], data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), number(8, amount), Uint8Array.of(token.decimals)) },
     )
   } else {
@@ -63,10 +68,10 @@ export function encode(payment: Payment): Uint8Array {
     instructions.push({ program: SYSTEM_PROGRAM, accounts: [from, to], data: concatBytes(number(4, BigInt(TRANSFER)), number(8, amount)) })
   }
   if (payment.units !== null || payment.unitPrice !== null) readonly.push(COMPUTE_BUDGET_PROGRAM)
-  const keys = [...writable, ...readonly]
+  const keys = [...signers, ...writable, ...readonly]
   // Every length here is below 128, where it is one byte.
   return concatBytes(
-    Uint8Array.of(VERSION_0, 1, 0, readonly.length, keys.length), ...keys.map(keyOf), keyOf(payment.blockhash), Uint8Array.of(instructions.length),
+    Uint8Array.of(VERSION_0, signers.length, signers.length - 1, readonly.length, keys.length), ...keys.map(keyOf), keyOf(payment.blockhash), Uint8Array.of(instructions.length),
     ...instructions.flatMap(({ program, accounts, data }) => [Uint8Array.of(keys.indexOf(program), accounts.length, ...accounts.map((account) => keys.indexOf(account)), data.length), data]),
     Uint8Array.of(0),
   )
@@ -110,10 +115,12 @@ export function parse(bytes: Uint8Array): Payment {
   if (bytes.length > MESSAGE_BYTES_MAX) throw new ChainError('TRANSACTION', 'is too large')
   const reader = new Reader(bytes)
   shape(reader.byte() === VERSION_0, 'only messages of version 0 are allowed')
-  shape(reader.byte() === 1, 'exactly one signature is allowed')
+  const signatures = reader.byte()
+  shape(signatures === 1 || signatures === 2, 'one signature is allowed, and two for a sweep')
   reader.take(2)
   const keys = Array.from({ length: reader.length() }, () => base58.encode(reader.take(32)))
-  const from = keys[0]
+  const sweep = signatures === 2
+  const from = keys[signatures - 1]
   shape(from !== undefined, 'has no accounts')
   const blockhash = base58.encode(reader.take(32))
   const at = (index: number): string => {
@@ -144,7 +151,8 @@ export function parse(bytes: Uint8Array): Payment {
   }
   shape(unitPrice === null || units !== null, 'names a compute unit price without a limit of compute units')
   const payment = instructions[0]?.program === SYSTEM_PROGRAM ? native(instructions) : tokens(instructions)
-  const parsed: Payment = { from, ...payment, blockhash, units, unitPrice }
+  const parsed: Payment = { from, ...payment, sweep, blockhash, units, unitPrice }
+  shape(!sweep || (parsed.token !== null && parsed.to === keys[0]), 'a second signature is allowed only where the receiver of tokens pays the fee')
   shape(parsed.amount > 0n, 'pays nothing')
   shape(parsed.to !== from, 'pays the sender')
   const again = encode(parsed)

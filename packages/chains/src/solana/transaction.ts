@@ -8,33 +8,36 @@ import { parse, type Payment } from './message.ts'
 
 const SIGNATURE_BYTES = 64
 
-function read(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): { payment: Payment; path: number[]; message: Uint8Array } {
+function read(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): { payment: Payment; signers: string[]; message: Uint8Array } {
   if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes)) throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
-  const [input, more] = unsigned.inputs
-  if (!input || more || unsigned.change) throw new ChainError('SHAPE', 'a Solana transaction has one input and no change')
+  if (unsigned.change) throw new ChainError('SHAPE', 'a Solana transaction has no change')
   const message = hexToBytes(unsigned.bytes)
   const payment = parse(message)
-  if (payment.from !== address(network, publicKeyAt(input.path))) throw new ChainError('PATH', 'the account is not the one at the path')
-  return { payment, path: input.path, message }
+  const signers = payment.sweep ? [payment.to, payment.from] : [payment.from]
+  if (unsigned.inputs.length !== signers.length) throw new ChainError('SHAPE', `the message has ${signers.length} signers, and ${unsigned.inputs.length} paths are given`)
+  for (const [index, { path }] of unsigned.inputs.entries()) {
+    if (signers[index] !== address(network, publicKeyAt(path))) throw new ChainError('PATH', 'the account is not the one at the path')
+  }
+  return { payment, signers, message }
 }
 
 /**
- * See Family.decode. One transfer, paid by the account that it leaves. It names no end: a recent blockhash ends it after
+ * See Family.decode. One transfer, paid by the account that it leaves, or a sweep of tokens, paid by its receiver. It names no end: a recent blockhash ends it after
  * 150 blocks, and nothing that would keep it alive (a durable nonce) is allowed. Nothing excludes anything.
  */
 export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
-  const { payment } = read(network, unsigned, publicKeyAt)
+  const { payment, signers } = read(network, unsigned, publicKeyAt)
   const { token } = payment
   const asset = assets.find((candidate) => (token ? candidate.type === 'token' && candidate.contract_address === token.mint : candidate.type === 'native'))
   if (!asset) throw new ChainError(token ? 'CONTRACT' : 'NETWORK', token ? `the mint ${token.mint} is not registered` : `${network.code} has no native asset`)
   if (token && token.decimals !== asset.decimals) throw new ChainError('CONTRACT', `${asset.asset_name} has ${asset.decimals} decimals, not ${token.decimals}`)
-  const fee = feeOf(payment.units ?? 0, payment.unitPrice ?? 0n)
+  const fee = feeOf(payment.units ?? 0, payment.unitPrice ?? 0n, signers.length)
   return {
     network: network.code,
     asset: asset.asset_name,
     payments: [{ address: payment.to, amount: payment.amount, tag: null }],
     change: null,
-    from: [payment.from],
+    from: signers,
     // The token account may vanish until the transaction is executed, and is then paid for.
     fee_max: fee + (token ? TOKEN_ACCOUNT_RENT : 0n),
     fee_rate: fee.toString(),
@@ -48,18 +51,22 @@ export function decode(network: Network, unsigned: UnsignedTransaction, assets: 
 
 /** The whole message is signed. */
 export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
-  const { path, message } = read(network, unsigned, publicKeyAt)
-  return [{ path, publicKey: publicKeyAt(path), message }]
+  const { message } = read(network, unsigned, publicKeyAt)
+  return unsigned.inputs.map(({ path }) => ({ path, publicKey: publicKeyAt(path), message }))
 }
 
 /** The transaction's id is its first signature. */
 export function assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
-  const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
-  const [part, more] = signatures
-  if (!part || more || part.signature.length !== SIGNATURE_BYTES) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
-  if (part.recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
-  if (!ed25519.verify(part.signature, item.message, item.publicKey, { zip215: false })) throw new ChainError('SIGNATURE', 'does not verify')
-  return { network: network.code, raw: bytesToHex(concatBytes(Uint8Array.of(1), part.signature, item.message)), hash: base58.encode(part.signature) }
+  const items = signing(network, unsigned, publicKeyAt)
+  if (signatures.length !== items.length) throw new ChainError('SIGNATURE', `exactly ${items.length} signatures are needed`)
+  for (const [index, { publicKey, message }] of items.entries()) {
+    const { signature, recoveryId } = signatures[index] as SignatureBytes
+    if (signature.length !== SIGNATURE_BYTES) throw new ChainError('SIGNATURE', 'a signature has 64 bytes')
+    if (recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
+    if (!ed25519.verify(signature, message, publicKey, { zip215: false })) throw new ChainError('SIGNATURE', 'does not verify')
+  }
+  const [first] = signatures as [SignatureBytes]
+  return { network: network.code, raw: bytesToHex(concatBytes(Uint8Array.of(items.length), ...signatures.map(({ signature }) => signature), hexToBytes(unsigned.bytes))), hash: base58.encode(first.signature) }
 }
 
 /** Two transactions of one account may both be executed. The same message cannot: the chain remembers it while its blockhash lives. */

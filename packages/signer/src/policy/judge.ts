@@ -14,7 +14,7 @@ import { assertFuels, FUELLED } from './fuel.ts'
 import { assertNotVoided, assertOneMeaning, voidNameOfRequest } from './identity.ts'
 import { accountOf, assertNonce } from './nonce.ts'
 import { hashOfUnsigned, type Order, type Pay, type Receipt, type Subject, type Sweep, type Verdict, type WorkspaceKey } from './order.ts'
-import { assertOnlyPath, assertWalletPaths } from './paths.ts'
+import { assertOnlyPath, assertSweepPaths, assertWalletPaths } from './paths.ts'
 import { assertPays } from './pay.ts'
 import { assertSweeps } from './sweep.ts'
 
@@ -58,7 +58,7 @@ export class Judge {
       }
       case 'sweep': {
         const network = this.#sweepNetwork(purpose)
-        assertOnlyPath(order, [purpose.sub_account, network.chain_index, purpose.address_index])
+        assertSweepPaths(order, network, purpose.sub_account, purpose.address_index)
         const subject = await this.#decoded(order, network)
         assertSweeps(subject, purpose)
         return this.#verdict(subject, { step: JSON.stringify(['sweep', order.workspace, purpose.sub_account, purpose.asset, purpose.address_index]), repeatable: true, charge: charge(subject, subject.decoded.fee_max, this.#parts.budgetFeeCaps) })

@@ -14,6 +14,19 @@ export function assertWalletPaths(order: Order, network: Network, subAccount: nu
   if (change && !same(change.path, [subAccount, network.chain_index, CHANGE_INDEX])) throw new Refusal('CHANGE_MISMATCH', "Change goes to the wallet's fixed change path only")
 }
 
+/**
+ * A sweep's paths: the deposit address alone; on Solana also after the omnibus address, which pays the fee of a token's
+ * sweep. The decoder lets a second signer pay only what it receives itself.
+ */
+export function assertSweepPaths(order: Order, network: Network, subAccount: number, addressIndex: number): void {
+  const { inputs } = order.unsigned
+  const deposit = [subAccount, network.chain_index, addressIndex]
+  if (network.family !== 'solana' || inputs.length !== 2) return assertOnlyPath(order, deposit)
+  if (order.unsigned.change || !same(inputs[0]!.path, [subAccount, network.chain_index, OMNIBUS_INDEX]) || !same(inputs[1]!.path, deposit)) {
+    throw new Refusal('FOREIGN_PATH', `Only the omnibus path and the path ${deposit.join('/')} may be used here`)
+  }
+}
+
 /** The one path an account-based transaction may be signed at. */
 export function assertOnlyPath(order: Order, path: readonly number[]): void {
   const [input, more] = order.unsigned.inputs
