@@ -9,7 +9,6 @@ export const ERRORS = {
   INSUFFICIENT_BALANCE: [400, 'The wallet does not hold enough'],
   WALLET_EXISTS: [400, 'A wallet for this asset exists already'],
   WALLET_MISSING: [400, 'There is no wallet for this asset'],
-  SINGLE_ADDRESS: [400, 'The network has one deposit address per sub-account'],
   WALLET_INACTIVE: [400, 'The wallet is inactive'],
   UNAUTHORIZED: [401, 'Authentication failed'],
   FORBIDDEN: [403, 'Not permitted'],

@@ -70,10 +70,20 @@ test('below what an account needs, to itself, to a token account, with a tag, be
   }
 })
 
-test('a second deposit address is not handed out', async () => {
-  const answer = await call<{ code: string }>(user, 'POST', '/dac/v1/address', { asset: 'SOL' })
-  assert.equal(answer.status, 400)
-  assert.match(answer.text, /SINGLE_ADDRESS/)
+test('a further deposit address is swept: SOL pays out of what it moves, tokens from the SOL wallet', async () => {
+  const total = async (asset: string) => Number((await balance(user, asset)).omnibus_balance)
+  const further = (await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'SOL' })).body.address
+  assert.notEqual(further, source)
+  const sol = await total('SOL')
+  await platform.fund('SOL', further, '0.25')
+  await waitFor('the sweep of SOL', async () => (await lamports(further)) === 0 && (await total('SOL')) > sol)
+  await waitFor('its books', async () => Math.abs(await total('SOL') - sol - 0.25 + 0.000005001) < 1e-9)
+  await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'USDT_SOL' })
+  await platform.fund('USDT_SOL', further, '7')
+  await waitFor('the sweep of USDT', async () => (await balance(user, 'USDT_SOL')).balance === '7')
+  // Two signatures, compute units, and the omnibus address's own token account.
+  await waitFor('the fee of the sweep', async () => Math.abs(await total('SOL') - sol - 0.25 + 0.000005001 + 0.00204937) < 1e-9)
+  await audited()
 })
 
 test('tokens: deposit, transfer to a new account whose rent is paid, and to one that has it', async () => {

@@ -35,7 +35,6 @@ export const createAddress = endpoint({
       if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' })
       const tagged = traitsOf(network).deposits === 'tagged'
       const first = !(await tx.one('select 1 from wallet_addresses where wallet_id = $1 limit 1', [wallet.id]))
-      if (!first && traitsOf(network).deposits === 'single') throw new ApiError('SINGLE_ADDRESS', `asset: a sub-account has one deposit address on ${network.name}, and it was handed out; use another sub-account to tell payers apart`, { field: 'asset' })
       let address: string
       const tag = tagged && !first ? newTag(services) : null
       if (first || tagged) address = await ensureOmnibus(services, tx, network, owner)

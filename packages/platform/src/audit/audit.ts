@@ -87,13 +87,13 @@ async function expectedBalances(services: Services, network: Network): Promise<M
     [network.code, services.registry.assetsOf(network.code).map((asset) => asset.asset_name)])
   for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
   // On the chain already, in the books not yet.
-  const moving = await services.database.query<{ kind: string; asset: string; fee_asset: string; amount: string; source_id: string; destination_id: string; fee: string; succeeded: boolean }>(
-    `select t.kind, t.asset, t.fee_asset, t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
+  const moving = await services.database.query<{ kind: string; asset: string; fee_asset: string; amount: string; source_id: string; destination_id: string; fee: string; succeeded: boolean; receiver_pays: boolean }>(
+    `select t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset, t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
      from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.state = 'INCLUDED' and t.kind <> 'FUEL'`, [network.code])
   for (const row of moving) {
     if (row.succeeded) add(row.source_id, row.asset, -BigInt(row.amount))
     if (row.succeeded && row.kind === 'SWEEP') add(row.destination_id, row.asset, BigInt(row.amount))
-    add(row.source_id, row.fee_asset, -BigInt(row.fee))
+    add(row.kind === 'SWEEP' && row.receiver_pays ? row.destination_id : row.source_id, row.fee_asset, -BigInt(row.fee))
   }
   const arriving = await services.database.query<{ destination_id: string; asset: string; amount: string }>(
     `select t.destination_id, t.asset, t.amount::text from transactions t join deposits d on d.transaction_id = t.id where t.network = $1 and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and d.block_height is not null`, [network.code])

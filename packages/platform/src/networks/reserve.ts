@@ -11,7 +11,7 @@ const known = new WeakMap<Services, Map<string, { value: bigint; at: number }>>(
 
 /** What the chain wants to stay on an account, in the smallest native unit; 0 where it wants nothing. Never fails because the chain is away. */
 export async function chainReserve(services: Services, network: Network, address: string, asset: Asset): Promise<bigint> {
-  if (asset.type !== 'native' || !['tagged', 'single'].includes(traitsOf(network).deposits)) return 0n
+  if (asset.type !== 'native' || !traitsOf(network).accountRules) return 0n
   const cache = known.get(services) ?? new Map<string, { value: bigint; at: number }>()
   known.set(services, cache)
   const name = `${network.code} ${address}`

@@ -4,8 +4,10 @@ import { ChainError, solana, type FamilyName, type Network } from '@custody/chai
 export interface Traits {
   /** Who pays network fees: the sending wallet, or the workspace's gas tank. */
   feesFrom: 'wallet' | 'tank'
-  /** `spendable`: every address is spent from; `swept`: deposits are moved to the omnibus address; `tagged`: one address, a tag per deposit address; `single`: one address and no more. */
-  deposits: 'spendable' | 'swept' | 'tagged' | 'single'
+  /** `spendable`: every address is spent from; `swept`: deposits are moved to the omnibus address; `tagged`: one address, a tag per deposit address. */
+  deposits: 'spendable' | 'swept' | 'tagged'
+  /** The chain wants something to stay on an account, and says which destinations cannot be paid. */
+  accountRules: boolean
   /** Decimals that a caller's fee_rate may have. */
   feeRateDecimals: number
   /** The smallest rate that the network takes, as the chain's integer. */
@@ -18,11 +20,11 @@ const one = () => 1n
 
 const TRAITS: Partial<Record<FamilyName, Traits>> = {
   // The smallest transfer has 110 vbytes, or 21,000 gas.
-  utxo: { feesFrom: 'wallet', deposits: 'spendable', feeRateDecimals: 3, leastRate: (network) => BigInt(network.utxo?.min_fee_rate ?? 1) * 1000n, leastFee: (rate) => (rate * 110n) / 1000n },
-  evm: { feesFrom: 'tank', deposits: 'swept', feeRateDecimals: 9, leastRate: one, leastFee: (rate) => rate * 21_000n },
-  xrp: { feesFrom: 'wallet', deposits: 'tagged', feeRateDecimals: 0, leastRate: () => 10n, leastFee: (rate) => rate },
-  solana: { feesFrom: 'wallet', deposits: 'single', feeRateDecimals: 0, leastRate: () => solana.SIGNATURE_FEE, leastFee: (rate) => rate },
-  stellar: { feesFrom: 'wallet', deposits: 'tagged', feeRateDecimals: 0, leastRate: () => 100n, leastFee: (rate) => rate },
+  utxo: { feesFrom: 'wallet', deposits: 'spendable', accountRules: false, feeRateDecimals: 3, leastRate: (network) => BigInt(network.utxo?.min_fee_rate ?? 1) * 1000n, leastFee: (rate) => (rate * 110n) / 1000n },
+  evm: { feesFrom: 'tank', deposits: 'swept', accountRules: false, feeRateDecimals: 9, leastRate: one, leastFee: (rate) => rate * 21_000n },
+  xrp: { feesFrom: 'wallet', deposits: 'tagged', accountRules: true, feeRateDecimals: 0, leastRate: () => 10n, leastFee: (rate) => rate },
+  solana: { feesFrom: 'wallet', deposits: 'swept', accountRules: true, feeRateDecimals: 0, leastRate: () => solana.SIGNATURE_FEE, leastFee: (rate) => rate },
+  stellar: { feesFrom: 'wallet', deposits: 'tagged', accountRules: true, feeRateDecimals: 0, leastRate: () => 100n, leastFee: (rate) => rate },
 }
 
 export function traitsOf(network: Network): Traits {

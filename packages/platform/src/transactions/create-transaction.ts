@@ -33,7 +33,7 @@ export const createTransaction = endpoint({
     if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     const source = await omnibusOf(services, network, owner)
-    if (['tagged', 'single'].includes(traitsOf(network).deposits)) {
+    if (traitsOf(network).accountRules) {
       if ((network.family === 'stellar' ? stellar.splitMuxed(destination)?.account ?? destination : destination) === source) throw new ApiError('INVALID_ADDRESS', 'destination_address: is the account that the transfer would leave from', { field: 'destination_address' })
       const refusal = await refusalSoon(services, network, { to: destination, tag: addressTag, amount, asset })
       if (refusal) throw new ApiError(refusal.field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${refusal.field}: ${refusal.reason}`, { field: refusal.field })

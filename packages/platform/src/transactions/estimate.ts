@@ -46,10 +46,10 @@ export async function taggedFee(services: Services, network: Network, feeRate: s
 }
 
 /** Lamports of one transfer, without rent: at most the caller's, else by the level's price of compute units. */
-export async function solanaFee(services: Services, network: Network, asset: Asset, feeRate: string | null, level: FeeLevel | null): Promise<{ fee: bigint; unitPrice: bigint }> {
+export async function solanaFee(services: Services, network: Network, asset: Asset, feeRate: string | null, level: FeeLevel | null, signatures = 1): Promise<{ fee: bigint; unitPrice: bigint }> {
   const units = solana.unitsOf(asset.type === 'token')
   const unitPrice = feeRate === null ? (await services.networks.solanaUnitPrices(network.code))[level ?? DEFAULT_LEVEL] : solana.unitPriceFor(feeRateInteger(network, feeRate), units)
-  return { fee: solana.feeOf(units, unitPrice), unitPrice }
+  return { fee: solana.feeOf(units, unitPrice, signatures), unitPrice }
 }
 
 /** What a transfer of a token costs beside its fee: the rent of the receiver's token account, unless there is one. */

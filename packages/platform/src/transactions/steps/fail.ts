@@ -39,12 +39,12 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
   await tx.query(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED')`, [row.id])
   if (row.kind === 'WITHDRAWAL') {
     const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
-    const feeAccount = { workspace: row.workspace_id, wallet: row.plan['fee_wallet'] ?? null, asset: row.fee_asset }
+    await post(tx, 'release', row.id, [{ ...account, kind: 'reserved', amount: -total }, { ...account, kind: 'available', amount: total }])
+  }
+  if (row.plan['fee_wallet'] !== undefined) {
+    const feeAccount = { workspace: row.workspace_id, wallet: row.plan['fee_wallet'], asset: row.fee_asset }
     const feeHeld = BigInt(row.plan['fee_held'] ?? '0')
-    await post(tx, 'release', row.id, [
-      { ...account, kind: 'reserved', amount: -total }, { ...account, kind: 'available', amount: total },
-      { ...feeAccount, kind: 'reserved', amount: -feeHeld }, { ...feeAccount, kind: 'available', amount: feeHeld },
-    ])
+    await post(tx, 'fee-release', row.id, [{ ...feeAccount, kind: 'reserved', amount: -feeHeld }, { ...feeAccount, kind: 'available', amount: feeHeld }])
   }
   if (row.kind === 'WITHDRAWAL' || row.kind === 'SWEEP') {
     const fuel = row.plan['fuel_id'] ? await tx.one<{ amount: string; settled: string | null }>(`select amount::text, plan->>'settled' settled from transactions where id = $1`, [row.plan['fuel_id']]) : undefined

@@ -36,6 +36,20 @@ export async function settleFuel(tx: Queryable, row: TransactionRow, chain: Chai
   await tx.query(`update transactions set next_run_at = now() where id = $1 and lease_token is null`, [row.parent_id])
 }
 
+/** A sweep that pays for itself, out of what it moves or (of a token) from another wallet of the sub-account. */
+async function settleOwnSweep(tx: Queryable, row: TransactionRow, o: { fee: bigint; succeeded: boolean }): Promise<void> {
+  const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  const moved = o.succeeded ? BigInt(row.amount) : 0n
+  const feeAccount = { workspace: row.workspace_id, wallet: row.plan['fee_wallet'] ?? null, asset: row.fee_asset }
+  const feeHeld = BigInt(row.plan['fee_held'] ?? '0')
+  await post(tx, 'settle', row.id, [
+    { ...account, kind: 'unswept', address: row.source_id, amount: -moved - (row.plan['fee_wallet'] === undefined ? o.fee : 0n) },
+    { ...account, kind: 'available', amount: moved },
+    { ...feeAccount, wallet: null, kind: 'chain', amount: o.fee },
+    ...(row.plan['fee_wallet'] === undefined ? [] : [{ ...feeAccount, kind: 'reserved' as const, amount: -feeHeld }, { ...feeAccount, kind: 'available' as const, amount: feeHeld - o.fee }]),
+  ])
+}
+
 /** The final entry of a transaction, with its real fee, and its public end. */
 export async function settle(services: Services, tx: Queryable, row: TransactionRow, o: { fee: bigint; succeeded: boolean; confirmations: number }): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
@@ -72,7 +86,8 @@ export async function settle(services: Services, tx: Queryable, row: Transaction
       }
       break
     case 'SWEEP':
-      await post(tx, 'settle', row.id, [
+      if (feesFrom === 'wallet') await settleOwnSweep(tx, row, o)
+      else await post(tx, 'settle', row.id, [
         ...(o.succeeded ? [{ ...account, kind: 'unswept' as const, address: row.source_id, amount: -amount }, { ...account, kind: 'available' as const, amount }] : []),
         ...floatPostings(row, held, o.fee),
       ])
