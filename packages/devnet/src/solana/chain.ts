@@ -32,9 +32,24 @@ export interface Included { raw: string; signatures: string[]; keys: string[]; s
 export interface Block { slot: number; height: number; hash: string; parent: string; parentSlot: number; time: number; transactions: Included[] }
 export interface Read { raw: string; transaction: Transaction; signature: string; keys: Address[]; signers: number; blockhash: string; message: string }
 
-/** A transaction that cannot be taken; the text is what a node says. */
+/** A transaction that cannot be taken; the text is what a node says, `err` what the runtime calls it. */
 export class NotTaken extends Error {
   override readonly name = 'NotTaken'
+  readonly err: unknown
+
+  constructor(message: string, err: unknown = null) {
+    super(message)
+    this.err = err
+  }
+}
+
+/** The runtime's error as the JSON of production nodes has it; what an instruction itself said is only in the text. */
+function errorOf(text: string): unknown {
+  const rent = /^InsufficientFundsForRent \{ account_index: (\d+)/.exec(text)
+  if (rent) return { InsufficientFundsForRent: { account_index: Number(rent[1]) } }
+  const instruction = /^InstructionError\((\d+), (?:Custom\((\d+)\)|(\w+))/.exec(text)
+  if (instruction) return { InstructionError: [Number(instruction[1]), instruction[2] === undefined ? instruction[3] : { Custom: Number(instruction[2]) }] }
+  return /^\w+/.exec(text)?.[0] ?? 'UnsupportedVersion'
 }
 
 /** The local Solana network: transactions are executed by the Solana runtime (litesvm); blocks, blockhashes and their life are ours. */
@@ -77,7 +92,7 @@ export class SolanaChain {
 
   /** The block with this blockhash, while transactions may use it. */
   living(hash: string): Block | undefined {
-    return this.blocks.slice(-(BLOCKS_TO_LIVE + 1)).find((block) => block.hash === hash)
+    return this.blocks.slice(-BLOCKS_TO_LIVE).find((block) => block.hash === hash)
   }
 
   /** Takes a transaction for the next block. Answers its signature. Throws NotTaken. */
@@ -90,14 +105,14 @@ export class SolanaChain {
     }
     if (taken.keys.length === 0 || !verifies(taken)) throw new NotTaken('Transaction signature verification failure')
     const known = this.#messages.has(taken.message) || this.#waiting.some(({ message }) => message === taken.message)
-    if (known && preflight) throw new NotTaken('Transaction simulation failed: This transaction has already been processed')
+    if (known && preflight) throw new NotTaken('Transaction simulation failed: This transaction has already been processed', 'AlreadyProcessed')
     if (!this.living(taken.blockhash)) {
-      if (preflight) throw new NotTaken('Transaction simulation failed: Blockhash not found')
+      if (preflight) throw new NotTaken('Transaction simulation failed: Blockhash not found', 'BlockhashNotFound')
       return taken.signature
     }
     if (preflight) {
       const simulated = this.svm.simulateTransaction(taken.transaction)
-      if (simulated instanceof FailedTransactionMetadata) throw new NotTaken(`Transaction simulation failed: ${describe(simulated)}`)
+      if (simulated instanceof FailedTransactionMetadata) throw new NotTaken(`Transaction simulation failed: ${describe(simulated)}`, errorOf(describe(simulated)))
     }
     if (!known) {
       this.#waiting.push(taken)
@@ -188,7 +203,7 @@ export class SolanaChain {
       const moved = preBalances.reduce((sum, value, index) => sum + value - (postBalances[index] as bigint), 0n)
       return [{
         raw: each.raw, signatures: Object.values(each.transaction.signatures).map((bytes) => getBase58Decoder().decode(bytes as Uint8Array)), keys: each.keys, signers: each.signers, slot,
-        meta: { err: failed ? { InstructionError: [0, describe(result)] } : null, fee: moved, preBalances, postBalances, preTokenBalances, postTokenBalances, logs: meta.logs(), units: meta.computeUnitsConsumed() },
+        meta: { err: failed ? errorOf(describe(result)) : null, fee: moved, preBalances, postBalances, preTokenBalances, postTokenBalances, logs: meta.logs(), units: meta.computeUnitsConsumed() },
       }]
     })
   }

@@ -35,7 +35,17 @@ export function solanaRpc(chain: SolanaChain, faults: Faults, body: string): { s
   } catch (error) {
     if (!(error instanceof RpcError) && !(error instanceof SyntaxError)) console.error(`devnet: SOL ${method}: ${(error as Error).stack ?? String(error)}`)
     const code = error instanceof RpcError ? error.code : error instanceof SyntaxError ? -32700 : -32603
-    return { status: 200, body: text({ jsonrpc: '2.0', id, error: { code, message: (error as Error).message } }) }
+    const data = error instanceof SimulationFailed ? { data: { err: error.err, logs: [], accounts: null, returnData: null, unitsConsumed: 0 } } : {}
+    return { status: 200, body: text({ jsonrpc: '2.0', id, error: { code, message: (error as Error).message, ...data } }) }
+  }
+}
+
+class SimulationFailed extends RpcError {
+  readonly err: unknown
+
+  constructor(message: string, err: unknown) {
+    super(SIMULATION_FAILED, message)
+    this.err = err
   }
 }
 
@@ -88,7 +98,8 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
       return chain.submit(String(raw), skipPreflight !== true)
     } catch (error) {
       if (!(error instanceof NotTaken)) throw error
-      throw new RpcError(error.message.startsWith('failed') ? INVALID_PARAMS : error.message.startsWith('Transaction signature') ? VERIFICATION_FAILED : SIMULATION_FAILED, error.message)
+      if (error.err !== null) throw new SimulationFailed(error.message, error.err)
+      throw new RpcError(error.message.startsWith('failed') ? INVALID_PARAMS : VERIFICATION_FAILED, error.message)
     }
   },
 }

@@ -1,0 +1,100 @@
+// @solana/kit, unmodified, against the local chain; and what the Solana runtime refuses.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { getTransferSolInstruction } from '@solana-program/system'
+import {
+  appendTransactionMessageInstructions, createKeyPairSignerFromPrivateKeyBytes, createSolanaRpc, createTransactionMessage, getBase64EncodedWireTransaction, getSignatureFromTransaction, lamports, pipe,
+  setTransactionMessageFeePayerSigner, setTransactionMessageLifetimeUsingBlockhash, signTransactionMessageWithSigners, type Address, type Base64EncodedWireTransaction, type Blockhash, type KeyPairSigner, type Signature,
+} from '@solana/kit'
+import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
+
+let devnet: Running
+let rpc: ReturnType<typeof createSolanaRpc>
+let alice: KeyPairSigner
+let bob: KeyPairSigner
+const home = tempHome()
+const connect = () => { rpc = createSolanaRpc(`${devnet.url}/sol`) }
+const fund = (asset: string, address: string, amount: string) => devnet.control<{ hash: string }>({ command: 'fund', asset, address, amount })
+const mine = (blocks = 1) => devnet.control<{ height: number; hash: string }>({ command: 'mine', network: 'SOL', blocks })
+const balance = async (address: Address) => (await rpc.getBalance(address).send()).value
+
+async function transfer(amount: bigint, o: { blockhash?: Blockhash; to?: Address } = {}) {
+  const { value } = await rpc.getLatestBlockhash().send()
+  const message = pipe(createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayerSigner(alice, m),
+    (m) => setTransactionMessageLifetimeUsingBlockhash({ ...value, ...(o.blockhash ? { blockhash: o.blockhash } : {}) }, m),
+    (m) => appendTransactionMessageInstructions([getTransferSolInstruction({ source: alice, destination: o.to ?? bob.address, amount })], m))
+  return signTransactionMessageWithSigners(message)
+}
+const send = (raw: Base64EncodedWireTransaction) => rpc.sendTransaction(raw, { encoding: 'base64' }).send()
+const refused = (raw: Base64EncodedWireTransaction, reason: RegExp) => assert.rejects(send(raw), (error: Error & { cause?: Error }) => reason.test(`${error.message} ${JSON.stringify((error as unknown as { context?: unknown }).context ?? {}, (_key, each: unknown) => (typeof each === 'bigint' ? `${each}` : each))} ${error.cause?.message ?? ''}`))
+
+before(async () => {
+  devnet = await startDevnet(home)
+  connect()
+  alice = await createKeyPairSignerFromPrivateKeyBytes(Buffer.alloc(32, 1))
+  bob = await createKeyPairSignerFromPrivateKeyBytes(Buffer.alloc(32, 2))
+  await fund('SOL', alice.address, '10')
+})
+after(async () => {
+  await devnet.stop()
+  removeHome(home)
+})
+
+test('a transfer by kit is executed, and stands in a block with its balances', async () => {
+  const transaction = await transfer(1_000_000_000n)
+  assert.equal(await send(getBase64EncodedWireTransaction(transaction)), getSignatureFromTransaction(transaction))
+  const statuses = async () => (await rpc.getSignatureStatuses([getSignatureFromTransaction(transaction)], { searchTransactionHistory: true }).send()).value
+  await until('it is in a block', async () => (await statuses())[0] !== null)
+  const value = await statuses()
+  assert.equal(value[0]!.confirmationStatus, 'finalized')
+  assert.equal(await balance(bob.address), lamports(1_000_000_000n))
+  assert.equal(await balance(alice.address), lamports(8_999_995_000n))
+  const block = await rpc.getBlock(value[0]!.slot, { maxSupportedTransactionVersion: 0, transactionDetails: 'full', encoding: 'json', rewards: false }).send()
+  assert.equal(block!.transactions[0]!.meta!.fee, 5000n)
+})
+
+test('replay, a bad signature, a blockhash that is too old or nobody’s, too little for an account', async () => {
+  const transaction = getBase64EncodedWireTransaction(await transfer(5n))
+  await send(transaction)
+  await mine()
+  await refused(transaction, /already been processed/)
+  const bytes = Buffer.from(getBase64EncodedWireTransaction(await transfer(6n)), 'base64')
+  bytes[5] = (bytes[5] as number) ^ 1
+  await refused(bytes.toString('base64') as Base64EncodedWireTransaction, /signature verification/i)
+  const old = getBase64EncodedWireTransaction(await transfer(7n))
+  await mine(150)
+  const last = getBase64EncodedWireTransaction(await transfer(8n))
+  await mine()
+  await refused(old, /Blockhash not found/i)
+  await send(last)
+  await refused(getBase64EncodedWireTransaction(await transfer(9n, { blockhash: bob.address as string as Blockhash })), /Blockhash not found/i)
+  await refused(getBase64EncodedWireTransaction(await transfer(890_879n, { to: '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM' as Address })), /rent/i)
+  await refused(getBase64EncodedWireTransaction(await transfer(100_000_000_000n)), /insufficient|Custom|InstructionError/i)
+})
+
+test('tokens come to the associated account; slots without a block are told from those that are not there yet', async () => {
+  await fund('USDC_SOL', bob.address, '12.5')
+  const { tokens } = await devnet.control<{ tokens: Record<string, { address: Address }> }>({ command: 'info' })
+  const accounts = await rpc.getTokenAccountsByOwner(bob.address, { mint: tokens['USDC_SOL']!.address }, { encoding: 'jsonParsed' }).send()
+  assert.equal(accounts.value[0]!.account.data.parsed.info.tokenAmount.amount, '12500000')
+  await assert.rejects(rpc.getBlock(10n, { maxSupportedTransactionVersion: 0 }).send(), /skipped/)
+  assert.deepEqual(await rpc.getBlocksWithLimit(10n, 1).send(), [11n])
+  await assert.rejects(rpc.getBlock(1_000_000n, { maxSupportedTransactionVersion: 0 }).send(), /not available/)
+  const funded = await fund('SOL', bob.address, '1')
+  await assert.rejects(rpc.getTransaction(funded.hash as Signature, { encoding: 'json' } as never).send(), /version/i)
+})
+
+test('kill -9: the same blocks, and a transaction is not taken again', async () => {
+  const transaction = await transfer(11n)
+  await send(getBase64EncodedWireTransaction(transaction))
+  const head = await mine()
+  const slots = await rpc.getBlocks(0n).send()
+  const held = await balance(bob.address)
+  await devnet.killAll()
+  devnet = await startDevnet(home)
+  connect()
+  assert.deepEqual((await rpc.getBlocks(0n).send()).slice(0, slots.length), slots)
+  assert.equal((await rpc.getBlock(BigInt(head.height), { maxSupportedTransactionVersion: 0, transactionDetails: 'none', rewards: false }).send())!.blockhash, head.hash)
+  assert.equal(await balance(bob.address), held)
+  await refused(getBase64EncodedWireTransaction(transaction), /already been processed/)
+})
