@@ -117,6 +117,38 @@ test('an answer that is lost pays once', async () => {
   assert.equal(await lamports(NEW) - before, 20_000_000)
 })
 
+test('nodes that sleep past the end of a transaction: it is paid once, or fails with the money back', async () => {
+  const held = (await balance(user, 'SOL')).balance
+  const before = await lamports(NEW)
+  const nodes = [1, 2, 3].map((node) => platform.childPid(`HOME/signers/node-${node}`))
+  for (const pid of nodes) process.kill(pid, 'SIGSTOP')
+  const { id } = await sent('SOL', '0.04', NEW)
+  await waitFor('built', async () => (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status === 'SIGNING')
+  await devnet({ command: 'mine', network: 'SOL', blocks: 160 })
+  for (const pid of nodes) process.kill(pid, 'SIGCONT')
+  const done = await terminal(user, id)
+  const paid = await lamports(NEW) - before
+  if (done.status === 'confirmed') assert.equal(paid, 40_000_000)
+  else {
+    assert.match(done.failure_reason ?? '', /expired/)
+    assert.equal(paid, 0)
+    assert.equal((await balance(user, 'SOL')).balance, held)
+  }
+})
+
+test('the platform is killed in between: each transfer is paid once', async () => {
+  const before = await lamports(NEW)
+  await devnet({ command: 'fault', network: 'SOL', mode: 'drop-answer' })
+  const ids = await Promise.all(Array.from({ length: 6 }, () => sent('SOL', '0.01', NEW)))
+  await new Promise((done) => setTimeout(done, 150))
+  await platform.kill()
+  await platform.start()
+  user.base = platform.base
+  for (const { id } of ids) assert.equal((await terminal(user, id)).status, 'confirmed')
+  assert.equal(await lamports(NEW) - before, 60_000_000)
+  await audited()
+})
+
 test('what the chain never took dies with its blockhash, fails, and the money is back', async () => {
   const held = (await balance(user, 'SOL')).balance
   const tokens = (await balance(user, 'USDC_SOL')).balance

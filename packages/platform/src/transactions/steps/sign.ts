@@ -3,7 +3,7 @@ import type { Services } from '../../services.ts'
 import { signOrder } from '../../signing/sign.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
-import { rebuildStale } from './build-solana.ts'
+import { rebuildStale, returnToEarlier } from './build-solana.ts'
 import { startFailing } from './fail.ts'
 import { purposeOf } from './purpose.ts'
 
@@ -23,6 +23,7 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
   }
   if (outcome.kind === 'refused') {
+    if (outcome.code === 'NOT_EXCLUSIVE' && await returnToEarlier(services, row, built)) return
     services.log.error({ transaction: row.id, code: outcome.code, reason: outcome.message }, 'the signer nodes refuse')
     return services.database.transaction((tx) => startFailing(services, tx, row, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`))
   }
