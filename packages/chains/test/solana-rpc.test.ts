@@ -1,0 +1,71 @@
+// Solana's client: slots without blocks, what balances show, and when a transaction is given up.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RpcUnavailable, solana, SolanaClient, type Asset, type Network } from '../src/index.ts'
+
+const SOL = { code: 'SOL', name: 'Solana', family: 'solana', curve: 'ed25519', mode: 'mainnet', native_asset: 'SOL', genesis: 'G' } as unknown as Network
+const MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
+const USDC = { asset_name: 'USDC_SOL', type: 'token', contract_address: MINT, decimals: 6 } as unknown as Asset
+const OWNER = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
+const PAYER = 'vines1vzrYbzLMRdu58ou5XTby4qAqVRLmqo36NKPTg'
+
+type Answers = Record<string, (params: number[]) => unknown>
+const refusal = (code: number, message: string) => ({ refused: { code, message } })
+function client(answers: Answers): SolanaClient {
+  return new SolanaClient(SOL, [USDC], { url: 'http://node' }, async (_url, init) => {
+    const { method, params } = JSON.parse(String(init.body)) as { method: string; params: number[] }
+    const value = answers[method]?.(params) as { refused?: unknown } | string
+    const text = typeof value === 'string' && value.startsWith('raw:') ? `{"result":${value.slice(4)}}` : JSON.stringify(typeof value === 'object' && value?.refused ? { error: value.refused } : { result: value ?? null })
+    return new Response(text)
+  })
+}
+const head = (blockhash: string, previousBlockhash: string, parentSlot: number, blockHeight = 1) => ({ blockhash, previousBlockhash, parentSlot, blockHeight })
+
+test('a skipped slot is an empty block on its predecessor; a lost block is an error, a block to come is nothing', async () => {
+  const answers: Answers = {
+    getBlock: ([slot = 0]: number[]) => (slot === 12 ? { ...head('B12', 'B9', 9), transactions: [] } : slot > 12 ? refusal(-32004, 'Block not available') : refusal(-32009, 'skipped, or missing in long-term storage')),
+    getBlocksWithLimit: () => [12],
+  }
+  assert.deepEqual(await client(answers).block(10), { height: 10, hash: 'B9', parent: 'B9', txids: [], transfers: [] })
+  assert.equal(await client(answers).block(13), null)
+  await assert.rejects(client(answers).block(9), RpcUnavailable)
+  await assert.rejects(client({ ...answers, getBlock: () => refusal(-32001, 'Block cleaned up') }).block(3), RpcUnavailable)
+})
+
+test('deposits are what balances gained: exact beyond 2^53, only of what succeeded, only at the associated account', async () => {
+  const ata = solana.tokenAccountOf(OWNER, MINT)
+  const token = (accountIndex: number, amount: string, mint = MINT) => ({ accountIndex, mint, owner: OWNER, uiTokenAmount: { amount } })
+  const transaction = (err: unknown, keys: string[], meta: Record<string, unknown>) => ({ transaction: { signatures: ['S'], accountKeys: keys.map((pubkey) => ({ pubkey })) }, meta: { err, fee: 5000, ...meta } })
+  const block = (transactions: unknown[]) => client({ getBlock: () => ({ ...head('B', 'A', 1), transactions }) }).block(2)
+  const raw = `raw:${JSON.stringify({ ...head('B', 'A', 1), transactions: [transaction(null, [PAYER, OWNER], { preBalances: [1, 2], postBalances: [0, 3] })] }).replace('"postBalances":[0,3]', '"postBalances":[0,9007199254740995]')}`
+  assert.deepEqual((await client({ getBlock: () => raw }).block(2))!.transfers.map(({ amount, address }) => [amount, address]), [[9007199254740993n, OWNER]])
+  const moved = { preBalances: [9, 1], postBalances: [4, 1], preTokenBalances: [token(1, '5')], postTokenBalances: [token(1, '12')] }
+  assert.deepEqual((await block([transaction(null, [PAYER, ata], moved)]))!.transfers, [{ txid: 'S', position: 1, asset: 'USDC_SOL', address: OWNER, amount: 7n, sender: PAYER, coinbase: false }])
+  for (const other of [transaction({ InstructionError: [0, 'Custom'] }, [PAYER, ata], moved), transaction(null, [PAYER, PAYER], moved), transaction(null, [PAYER, ata], { ...moved, postTokenBalances: [token(1, '12', PAYER)] })]) {
+    assert.deepEqual((await block([other]))!.transfers, [])
+  }
+})
+
+test('dead: past its end on a finalized block, absent, and from a history that reaches back before its beginning', async () => {
+  const answers = (height: number, oldest: number, status: unknown): Answers => ({
+    getBlockHeight: () => height, getFirstAvailableBlock: () => 5, getBlock: () => head('B', 'A', 4, oldest), getSignatureStatuses: () => ({ context: { slot: 1 }, value: [status] }),
+  })
+  assert.equal(await client(answers(1001, 100, null)).isDead('S', 1000), true)
+  assert.equal(await client(answers(1000, 100, null)).isDead('S', 1000), false, 'its last block may still come')
+  assert.equal(await client(answers(2000, 851, null)).isDead('S', 1000), false, 'the endpoint may have forgotten it')
+  assert.equal(await client(answers(2000, 100, { slot: 7, err: null, confirmationStatus: 'processed' })).isDead('S', 1000), false)
+})
+
+test('a failed transaction costs its fee; a token transfer’s fee contains the account that it created', async () => {
+  const status = (err: unknown) => client({
+    getSignatureStatuses: () => ({ context: { slot: 1 }, value: [{ slot: 7, err, confirmationStatus: 'finalized' }] }),
+    getTransaction: () => ({ slot: 7, meta: { err, fee: 5000, preBalances: [3_000_000, 0], postBalances: [955_720, 2_039_280] } }),
+  }).status('S', { asset: USDC, from: PAYER, to: OWNER })
+  assert.deepEqual(await status(null), { state: 'included', height: 7, blockHash: '', succeeded: true, fee: 2_044_280n })
+  assert.deepEqual(await status('X'), { state: 'included', height: 7, blockHash: '', succeeded: false, fee: 5000n })
+})
+
+test('another chain’s endpoint is refused', async () => {
+  await client({ getGenesisHash: () => 'G' }).probe()
+  await assert.rejects(client({ getGenesisHash: () => 'other' }).probe(), { code: 'WRONG_NETWORK' })
+})
