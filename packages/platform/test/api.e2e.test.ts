@@ -42,7 +42,7 @@ test('401 names the claim that failed', async () => {
   const now = Math.floor(Date.now() / 1000)
   const other = generateKeyPairSync('rsa', { modulusLength: 2048, privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' } }).privateKey
   const cases: [string, Parameters<typeof call>[4]][] = [
-    ['exp', { sign: { claims: { exp: now + 30 } } }], ['exp', { sign: { now: now - 3600 } }], ['iat', { sign: { now: now + 3600 } }],
+    ['exp', { sign: { now, claims: { exp: now + 30 } } }], ['exp', { sign: { now: now - 3600 } }], ['iat', { sign: { now: now + 3600 } }],
     ['uri', { sign: { claims: { uri: '/dac/v1/other' } } }], ['sub', { sign: { claims: { sub: 'someone' } } }], ['bodyHash', { sign: { claims: { bodyHash: '00' } } }],
     ['nonce', { sign: { nonce: '' } }], ['signature', { sign: { privateKey: other } }], ['x-api-key', { headers: { 'x-api-key': '00000000-0000-4000-8000-000000000000' } }],
     ['x-api-key', { headers: { 'x-api-key': 'no' } }], ['Authorization', { headers: { authorization: 'Basic abc' } }], ['token', { headers: { authorization: 'Bearer abc' } }],
