@@ -32,6 +32,20 @@ test('a skipped slot is an empty block on its predecessor; a lost block is an er
   await assert.rejects(client({ ...answers, getBlock: () => refusal(-32001, 'Block cleaned up') }).block(3), RpcUnavailable)
 })
 
+test('the next blocks are fetched ahead, up to the tip, each once', async () => {
+  const asked: number[] = []
+  const node = client({
+    getLatestBlockhash: () => ({ context: { slot: 7 }, value: { blockhash: 'B7' } }),
+    getBlock: ([slot = 0]: number[]) => {
+      asked.push(slot)
+      return { ...head(`B${slot}`, `B${slot - 1}`, slot - 1), transactions: [] }
+    },
+  })
+  await node.tip()
+  for (let slot = 1; slot <= 7; slot++) assert.equal((await node.block(slot))!.hash, `B${slot}`)
+  assert.deepEqual(asked.toSorted((a, b) => a - b), [1, 2, 3, 4, 5, 6, 7])
+})
+
 test('deposits are what balances gained: exact beyond 2^53, only of what succeeded, only at the associated account', async () => {
   const ata = solana.tokenAccountOf(OWNER, MINT)
   const token = (accountIndex: number, amount: string, mint = MINT) => ({ accountIndex, mint, owner: OWNER, uiTokenAmount: { amount } })

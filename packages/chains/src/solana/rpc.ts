@@ -9,6 +9,8 @@ const LEAST_PRICES: LevelRates = { low: 0n, medium: 1000n, high: 10_000n }
 const PRICE_MAX = 5_000_000n
 const RENT_FRESH_MS = 600_000
 const SAFE_DIGITS = 15
+/** Blocks fetched ahead of the one asked for: two and a half are made a second, and one answer may take as long as that. */
+const AHEAD = 4
 
 /** A node's codes: the block is not there yet; the slot has no block. */
 const NOT_AVAILABLE = new Set([-32004, -32014])
@@ -34,6 +36,9 @@ export class SolanaClient implements ChainClient {
   readonly #assets: readonly Asset[]
   readonly #call: JsonRpc
   readonly #now: () => number
+  /** Finalized blocks never change; those asked for next are on their way. */
+  readonly #ahead = new Map<number, Promise<ChainBlock | null>>()
+  #tip = 0
   #rent: { value: bigint; at: number } | null = null
 
   constructor(network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
@@ -50,11 +55,30 @@ export class SolanaClient implements ChainClient {
 
   async tip(): Promise<ChainTip> {
     const { context, value } = await this.#call<Context<{ blockhash: string }>>('getLatestBlockhash', [{ commitment: 'finalized' }])
+    this.#tip = context.slot
     return { height: context.slot, hash: value.blockhash, finalHeight: context.slot }
   }
 
   /** A slot without a block answers an empty one, which has its predecessor's hash. */
   async block(slot: number): Promise<ChainBlock | null> {
+    const asked = this.#ahead.get(slot) ?? this.#read(slot)
+    for (const known of this.#ahead.keys()) if (known <= slot || known > slot + AHEAD) this.#ahead.delete(known)
+    for (let next = slot + 1; next <= Math.min(slot + AHEAD, this.#tip); next++) {
+      if (this.#ahead.has(next)) continue
+      const reading = this.#read(next)
+      this.#ahead.set(next, reading)
+      void this.#keep(next, reading)
+    }
+    return asked
+  }
+
+  /** What could not be read is forgotten: whoever asks for it reads it again. */
+  async #keep(slot: number, reading: Promise<ChainBlock | null>): Promise<void> {
+    const block = await reading.catch(() => null)
+    if (!block && this.#ahead.get(slot) === reading) this.#ahead.delete(slot)
+  }
+
+  async #read(slot: number): Promise<ChainBlock | null> {
     let block: Block | null
     try {
       block = await this.#call<Block | null>('getBlock', [slot, { commitment: 'finalized', encoding: 'json', transactionDetails: 'accounts', maxSupportedTransactionVersion: 1, rewards: false }])
