@@ -148,7 +148,7 @@ export interface Transfer { id: string; status: string; sub_status: string; hash
 export const transferBody = (asset: string, amount: string, to: string, more: Record<string, unknown> = {}) =>
   `{"asset":"${asset}","amount":${amount},"destination_address":"${to}","destination_type":"EXTERNAL","source_type":"INTERNAL"${Object.entries(more).map(([key, value]) => `,"${key}":${JSON.stringify(value)}`).join('')}}`
 
-export async function waitFor<T>(what: string, read: () => Promise<T | null | undefined | false>, timeoutMs = 60_000): Promise<T> {
+export async function waitFor<T>(what: string, read: () => Promise<T | null | undefined | false>, timeoutMs = 150_000): Promise<T> {
   const deadline = Date.now() + timeoutMs
   for (;;) {
     const value = await read()
@@ -175,7 +175,7 @@ export async function balance(user: User, asset: string): Promise<{ balance: str
   return first
 }
 
-export const terminal = (user: User, id: string, timeoutMs = 60_000) => waitFor(`transfer ${id}`, async () => {
+export const terminal = (user: User, id: string, timeoutMs = 150_000) => waitFor(`transfer ${id}`, async () => {
   const { body } = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)
   return body.status === 'confirmed' || body.status === 'failed' ? body : null
 }, timeoutMs)

@@ -15,7 +15,7 @@ const ETHER = 10n ** 18n
 const BTC_TO = 'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry'
 const ETH_TO = '0x00000000000000000000000000000000000000ee'
 
-test('killed at each commit of a transfer: nothing is lost, nothing is paid twice', { timeout: 400_000 }, async () => {
+test('killed at each commit of a transfer: nothing is lost, nothing is paid twice', { timeout: 800_000 }, async () => {
   await platform.start()
   const user: User = await platform.user('kills')
   await fundedWallet(platform, user, 'BTC', '5')
@@ -35,7 +35,7 @@ test('killed at each commit of a transfer: nothing is lost, nothing is paid twic
       sent[asset]?.push(body)
     }
     if (checkpoint === 'deposit.credited') await platform.fund('ETH', address, '1').catch(() => null)
-    await Promise.race([killed, new Promise((_, reject) => setTimeout(() => reject(new Error(`${checkpoint} was never reached`)), 45_000).unref())])
+    await Promise.race([killed, new Promise((_, reject) => setTimeout(() => reject(new Error(`${checkpoint} was never reached`)), 120_000).unref())])
     await platform.start()
     user.base = platform.base
     for (const bodies of Object.values(sent)) {
