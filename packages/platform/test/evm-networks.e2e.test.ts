@@ -51,7 +51,7 @@ async function journey(network: string): Promise<string> {
   return omnibus
 }
 
-test('every asset receives and sends, its tank pays', { timeout: 90_000 }, async () => {
+test('every asset receives and sends, its tank pays', { timeout: 240_000 }, async () => {
   await Promise.all(networks().map(async (network) => {
     const omnibus = await journey(network)
     if (network !== 'OP_ETH' && network !== 'BASE') return
@@ -61,7 +61,7 @@ test('every asset receives and sends, its tank pays', { timeout: 90_000 }, async
   }))
 })
 
-test('coins and tokens at further addresses are swept, with 18 decimals, with a fee of the chain below', { timeout: 90_000 }, async () => {
+test('coins and tokens at further addresses are swept, with 18 decimals, with a fee of the chain below', { timeout: 240_000 }, async () => {
   await Promise.all(['USDT_BSC', 'USDC_OP_ETH', 'CRO'].map(async (ticker) => {
     const { address } = (await call<{ address: string }>(alice, 'POST', '/dac/v1/address', { asset: ticker })).body
     assert.notEqual(address, undefined)
@@ -70,7 +70,7 @@ test('coins and tokens at further addresses are swept, with 18 decimals, with a 
   }))
 })
 
-test('a tank of each network is listed, and one can be drained', { timeout: 60_000 }, async () => {
+test('a tank of each network is listed, and one can be drained', { timeout: 240_000 }, async () => {
   const tanks = (await call<{ network: string; status: string }[]>(alice, 'GET', '/dac/v1/gas-tanks')).body
   for (const network of networks()) assert.equal(tanks.find((tank) => tank.network === network)?.status, 'ok', network)
   for (const network of ['ONE', 'OP_ETH']) {
@@ -81,7 +81,7 @@ test('a tank of each network is listed, and one can be drained', { timeout: 60_0
   }
 })
 
-test('the books agree with every chain', { timeout: 60_000 }, async () => {
+test('the books agree with every chain', { timeout: 240_000 }, async () => {
   const report = await platform.operator('audit')
   assert.equal(report['ok'], true, JSON.stringify(report['differences']))
 })

@@ -32,8 +32,8 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
     assert.equal(btc.status, 200, btc.text)
     await sleep(4000)
     await Promise.all(['ETH', 'BTC'].map((network) => fault(network, 'heal')))
-    assert.equal((await terminal(user, eth.body.id, 90_000)).status, 'confirmed')
-    const done = await terminal(user, btc.body.id, 90_000)
+    assert.equal((await terminal(user, eth.body.id, 150_000)).status, 'confirmed')
+    const done = await terminal(user, btc.body.id, 150_000)
     assert.equal(done.status, 'confirmed')
     assert.equal(await received(to), ETHER)
     const satoshi = (text: string) => BigInt(Math.round(Number(text) * 1e8))
@@ -44,7 +44,7 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
 test('one signer node killed, another hanging in turn: signing goes on with the others', async () => {
   const to = freshAddress()
   process.kill(platform.childPid('signer/src/main.ts.*HOME/signers/node-1'), 'SIGKILL')
-  const first = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 90_000)
+  const first = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 150_000)
   assert.equal(first.status, 'confirmed')
   const hanging = platform.childPid('signer/src/main.ts.*HOME/signers/node-2')
   process.kill(hanging, 'SIGSTOP')
@@ -124,7 +124,7 @@ test('a transfer whose block is reorganised away is confirmed all the same, once
   const { body } = await post(transferBody('ETH', '1', to))
   await waitFor('included', async () => Number((await call<Transfer>(user, 'GET', `/dac/v1/transaction/${body.id}`)).body['confirmations']) >= 1)
   await platform.operator('devnet', { command: 'reorg', network: 'ETH', depth: 2 })
-  assert.equal((await terminal(user, body.id, 90_000)).status, 'confirmed')
+  assert.equal((await terminal(user, body.id, 150_000)).status, 'confirmed')
   assert.equal(await received(to), ETHER)
 })
 
@@ -136,7 +136,7 @@ test('SIGTERM drains and exits 0 within 10 s; the next start goes on', async () 
   assert.ok(Date.now() - at < 10_000)
   await platform.start()
   user.base = platform.base
-  assert.equal((await terminal(user, body.id, 90_000)).status, 'confirmed')
+  assert.equal((await terminal(user, body.id, 150_000)).status, 'confirmed')
   assert.equal(await received(to), ETHER)
 })
 

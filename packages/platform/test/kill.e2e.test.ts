@@ -50,7 +50,7 @@ test('killed at each commit of a transfer: nothing is lost, nothing is paid twic
   for (const bodies of Object.values(sent)) {
     for (const body of bodies) {
       const { body: known } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
-      const done = await terminal(user, known.id, 90_000)
+      const done = await terminal(user, known.id, 150_000)
       assert.equal(done.status, 'confirmed', `${body}: ${String(done.failure_reason)}`)
     }
   }

@@ -34,7 +34,7 @@ before(async () => {
   user = await platform.user('solana')
   customer = await platform.user('solana-customer')
   source = await fundedWallet(platform, user, 'SOL', '3')
-}, { timeout: 60_000 })
+}, { timeout: 240_000 })
 after(async () => platform.remove())
 
 test('a deposit is credited; what the chain wants kept is not spendable', async () => {

@@ -195,7 +195,7 @@ test('transfers of one wallet at once, from one coin and from several: each wait
     const created = await Promise.all(Array.from({ length: count }, (_, at) => post(transferBody('BTC', '0.05', BTC_TO, { sequence_id: `${name}${at}` }), grace)))
     for (const answer of created) assert.equal(answer.status, 200, answer.text)
     for (const answer of created) {
-      const done = await terminal(grace, answer.body.id, 90_000)
+      const done = await terminal(grace, answer.body.id, 150_000)
       assert.equal(done.status, 'confirmed', String(done.failure_reason))
     }
   }

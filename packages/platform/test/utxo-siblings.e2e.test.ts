@@ -44,7 +44,7 @@ test('no address is handed out that nobody would watch', async () => {
   await platform.operator('devnet', { command: 'fault', network: 'DOGE', mode: 'heal' })
 })
 
-test('the first addresses of a network, made at once by two processes, are all watched', { timeout: 60_000 }, async () => {
+test('the first addresses of a network, made at once by two processes, are all watched', { timeout: 240_000 }, async () => {
   const other = await platform.startApi()
   try {
     const users = await Promise.all(['one', 'two', 'three', 'four'].map((name) => platform.user(name)))
@@ -97,7 +97,7 @@ async function journey(ticker: Ticker): Promise<void> {
   assert.equal(spent - transaction.vout.reduce((sum, output) => sum + units(output.value.toFixed(8)), 0n), units(done.fee))
 }
 
-test('each receives, sends, and accounts for every unit', { timeout: 90_000 }, async () => {
+test('each receives, sends, and accounts for every unit', { timeout: 240_000 }, async () => {
   await Promise.all(TICKERS.map(journey))
 })
 
@@ -117,7 +117,7 @@ test('an address of a sister chain is refused', async () => {
   }
 })
 
-test('a reorganisation takes a deposit back, and it comes again', { timeout: 60_000 }, async () => {
+test('a reorganisation takes a deposit back, and it comes again', { timeout: 240_000 }, async () => {
   const bob = await platform.user('bob')
   await call(bob, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
   const { address } = (await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset: 'DASH' })).body
@@ -126,7 +126,7 @@ test('a reorganisation takes a deposit back, and it comes again', { timeout: 60_
   await waitFor('the deposit', async () => (await balance(bob, 'DASH')).balance === '1')
 })
 
-test('what a miner earns is credited when it can be spent, and then it is', { timeout: 60_000 }, async () => {
+test('what a miner earns is credited when it can be spent, and then it is', { timeout: 240_000 }, async () => {
   const miner = await platform.user('miner')
   await call(miner, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
   const { address } = (await call<{ address: string }>(miner, 'POST', '/dac/v1/address', { asset: 'DASH' })).body
@@ -143,7 +143,7 @@ test('what a miner earns is credited when it can be spent, and then it is', { ti
   assert.equal((await terminal(miner, sent.body.id)).status, 'confirmed')
 })
 
-test('the books agree with every chain', { timeout: 60_000 }, async () => {
+test('the books agree with every chain', { timeout: 240_000 }, async () => {
   const report = await platform.operator('audit')
   assert.equal(report['ok'], true, JSON.stringify(report['differences']))
 })
