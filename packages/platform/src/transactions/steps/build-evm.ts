@@ -36,8 +36,10 @@ export async function buildEvm(services: Services, row: TransactionRow, network:
   }
 
   await services.database.transaction(async (tx) => {
+    // Asked before the balance is read: a fill that is credited in between must not look like an empty tank.
+    const filling = await isFilling(tx, row.workspace_id, network.code)
     const fuel = await reserveFuel(services, tx, row, network, plan)
-    if ('empty' in fuel && await isFilling(tx, row.workspace_id, network.code)) return advance(tx, row, { last_error: 'waits for the first fill of the gas tank', run_in_ms: TANK_FILL_RETRY_MS })
+    if ('empty' in fuel && filling) return advance(tx, row, { last_error: 'waits for the first fill of the gas tank', run_in_ms: TANK_FILL_RETRY_MS })
     if ('empty' in fuel) return startFailing(services, tx, row, fuel.empty)
     await advance(tx, row, {
       state: 'FUELING', fee: worst, last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null,
