@@ -1,7 +1,7 @@
 import { ETH, eth, House, pay, SINK_ETH, transfer, type Caller } from '../test/house.ts'
 import type { SignedRequest } from '@custody/request-auth'
 
-/** Signatures per second through three real nodes: `node bench/sign.ts [count] [concurrency]`. Requests are signed before the clock runs. */
+/** Signatures per second through three real nodes: `node bench/sign.bench.ts [count] [concurrency]`. Requests are signed before the clock runs. */
 const [count, concurrency] = [Number(process.argv[2] ?? 300), Number(process.argv[3] ?? 8)]
 const house = await House.start()
 try {
