@@ -1,3 +1,4 @@
+import { formatAmount } from '../amount.ts'
 import { address, type Address } from '@solana/kit'
 import { RpcError } from '../errors.ts'
 import type { Faults } from '../faults.ts'
@@ -142,7 +143,7 @@ function getTokenAccountsByOwner(chain: SolanaChain, [key, filter]: unknown[]): 
   return inContext(chain, value)
 }
 
-const amountOf = (amount: bigint, decimals: number) => ({ amount: amount.toString(), decimals, uiAmountString: String(Number(amount) / 10 ** decimals) })
+const amountOf = (amount: bigint, decimals: number) => ({ amount: amount.toString(), decimals, uiAmountString: formatAmount(amount, decimals) })
 const balanceOf = ({ accountIndex, mint, owner, amount, decimals }: TokenBalance) => ({ accountIndex, mint, owner, programId: TOKEN_PROGRAM, uiTokenAmount: amountOf(amount, decimals) })
 
 function metaOf({ meta }: Included): Config {

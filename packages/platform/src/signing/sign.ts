@@ -87,11 +87,12 @@ const VOID_TIMEOUT_MS = 5000
 const VOIDS_NEEDED = 2
 
 /**
- * Voids a request at the nodes, so that nothing can be signed for it any more. Two must hold it before `failed` is shown.
+ * Voids a request at the nodes, so that nothing can be signed for it any more. Two must hold it before `failed` is shown;
+ * all of them where one entered signing and does not know the outcome, for another may hold the finished signature.
  * `signed`: hashes that were signed already, where a node knows of any, without those that are `dead` on their chain.
  */
-export async function voidRequest(services: Services, request: SignedRequest, dead: readonly string[] = []): Promise<{ held: number; enough: boolean; signed: string[] }> {
-  const ask = (node: number, force: boolean) => services.signers.call<{ voided?: boolean; signed_hashes?: string[] }>(node, 'POST', '/void', { request, force }, VOID_TIMEOUT_MS)
+export async function voidRequest(services: Services, request: SignedRequest, dead: readonly string[] = []): Promise<{ held: number; needed: number; enough: boolean; signed: string[] }> {
+  const ask = (node: number, force: boolean) => services.signers.call<{ voided?: boolean; signed_hashes?: string[]; unfinished?: number }>(node, 'POST', '/void', { request, force }, VOID_TIMEOUT_MS)
   const answers = await Promise.allSettled(services.signers.peers.map(({ node }) => ask(node, false).catch((error: unknown) => {
     const hashes = error instanceof NodeRefused && error.code === 'ALREADY_SIGNED' ? error.body['signed_hashes'] : null
     // Signing was entered and never finished, or only for what can never be included: voided at two nodes, no pair can sign more.
@@ -99,14 +100,16 @@ export async function voidRequest(services: Services, request: SignedRequest, de
     throw error
   })))
   let held = 0
+  let needed = VOIDS_NEEDED
   const signed: string[] = []
   for (const answer of answers) {
     if (answer.status === 'fulfilled') {
+      if ((answer.value.unfinished ?? 0) > 0) needed = services.signers.peers.length
       if (answer.value.voided) held++
       signed.push(...(answer.value.signed_hashes ?? []))
     } else if (answer.reason instanceof NodeRefused && answer.reason.code === 'ALREADY_SIGNED') {
       signed.push(...(answer.reason.body['signed_hashes'] as string[]))
     }
   }
-  return { held, enough: held >= VOIDS_NEEDED, signed: signed.filter((hash) => !dead.includes(hash)) }
+  return { held, needed, enough: held >= needed, signed: signed.filter((hash) => !dead.includes(hash)) }
 }

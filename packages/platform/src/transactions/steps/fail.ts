@@ -26,7 +26,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
     services.log.error({ transaction: row.id, hashes: outcome.signed }, 'the signer nodes hold a signature that this database does not know; reconcile by hand')
     return advance(services.database, row, { state: 'VOIDING', last_error: `signed already: ${outcome.signed.join(', ')}`, run_in_ms: 60_000 })
   }
-  if (!outcome.enough) throw new Error(`only ${outcome.held} signer nodes hold the void; two are needed`)
+  if (!outcome.enough) throw new Error(`only ${outcome.held} signer nodes hold the void; ${outcome.needed} are needed`)
   await services.database.transaction((tx) => finish(services, tx, row, row.plan['reason'] ?? 'failed'))
   services.environment.checkpoint('transaction.failed')
 }
