@@ -143,7 +143,7 @@ function getTokenAccountsByOwner(chain: SolanaChain, [key, filter]: unknown[]): 
   return inContext(chain, value)
 }
 
-const amountOf = (amount: bigint, decimals: number) => ({ amount: amount.toString(), decimals, uiAmountString: formatAmount(amount, decimals) })
+const amountOf = (amount: bigint, decimals: number) => ({ amount: amount.toString(), decimals, uiAmountString: formatAmount(amount, decimals).replace(/\.?0+$/, '') })
 const balanceOf = ({ accountIndex, mint, owner, amount, decimals }: TokenBalance) => ({ accountIndex, mint, owner, programId: TOKEN_PROGRAM, uiTokenAmount: amountOf(amount, decimals) })
 
 function metaOf({ meta }: Included): Config {
