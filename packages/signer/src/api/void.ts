@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { canonicalBytes, signBytes } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
-import { payIntent } from '../intent/pay.ts'
+import { intentOf } from '../intent/index.ts'
 import { prove, signedRequestSchema } from '../intent/request.ts'
 import { voidNameOfRequest } from '../policy/identity.ts'
 import type { Parts } from '../node.ts'
@@ -26,7 +26,7 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
     names = [voidNameOfRequest(proven.enrolment.api_key, proven.nonce)]
     transactionId = proven.transaction_id
     try {
-      key = payIntent(registry, proven).key
+      key = intentOf(registry, proven).key
     } catch (error) {
       // Nothing of it could ever be signed here; the request itself is voided all the same.
       if (!(error instanceof Refusal)) throw error

@@ -1,8 +1,8 @@
 import { ChainError, parseAmount, validateAddress, type Registry } from '@custody/chains'
-import { AuthError, JsonNumber, parseJson } from '@custody/request-auth'
+import { JsonNumber } from '@custody/request-auth'
 import { sha256hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
-import { actionOf } from './actions.ts'
+import { badField, fieldsOf } from './fields.ts'
 import type { Proven } from './request.ts'
 
 /** What the caller wants, typed. Two requests with the same meaning give the same `content`, however they are spelt. */
@@ -23,44 +23,11 @@ export interface PayIntent {
   content: string
 }
 
-const bad = (field: string, message: string): Refusal => new Refusal('BAD_REQUEST_FIELD', `${field}: ${message}`, { field })
-const TEXT_LENGTH_MAX = 256
-
 /** Fields of POST /dac/v1/transaction; whatever else stands in the body is refused. */
 const FIELDS = new Set(['asset', 'amount', 'destination_address', 'destination_type', 'source_type', 'sequence_id', 'memo', 'address_tag', 'fee_rate', 'fee_level', 'type', 'ts'])
 
 export function payIntent(registry: Registry, proven: Proven): PayIntent {
-  actionOf(proven)
-  let body: unknown
-  try {
-    body = parseJson(proven.request.body)
-  } catch (error) {
-    if (error instanceof AuthError) throw bad('body', error.message)
-    throw error
-  }
-  if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof JsonNumber) throw bad('body', 'must be a JSON object')
-  const fields = body as Record<string, unknown>
-  for (const name of Object.keys(fields)) if (!FIELDS.has(name)) throw bad(name.slice(0, 64), 'unknown field')
-  const text = (name: string, optional = false): string | null => {
-    const value = fields[name]
-    if (value === undefined || (optional && value === null)) {
-      if (optional) return null
-      throw bad(name, 'is required')
-    }
-    if (typeof value !== 'string' || value === '' || value.length > TEXT_LENGTH_MAX) throw bad(name, `must be a text of 1 to ${TEXT_LENGTH_MAX} characters`)
-    return value
-  }
-  const decimal = (name: string): string => {
-    const value = fields[name]
-    const digits = value instanceof JsonNumber ? value.text : value
-    if (typeof digits !== 'string' || digits.length > 100) throw bad(name, 'must be a decimal number')
-    return digits
-  }
-  const one = (name: string, value: string, optional = false): void => {
-    const given = text(name, optional)
-    if (given !== null && given !== value) throw bad(name, `must be ${value}`)
-  }
-
+  const { raw: fields, text, decimal, one } = fieldsOf(proven, FIELDS)
   const ticker = text('asset') as string
   const asset = registry.asset(ticker)
   if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
@@ -68,10 +35,10 @@ export function payIntent(registry: Registry, proven: Proven): PayIntent {
   one('source_type', 'INTERNAL')
   one('type', 'Withdraw', true)
   const level = text('fee_level', true)
-  if (level !== null && !['low', 'medium', 'high'].includes(level)) throw bad('fee_level', 'must be low, medium or high')
+  if (level !== null && !['low', 'medium', 'high'].includes(level)) throw badField('fee_level', 'must be low, medium or high')
   const sequence = text('sequence_id', true)
-  if (fields['memo'] !== undefined && fields['memo'] !== null && (typeof fields['memo'] !== 'string' || fields['memo'].length > 1024)) throw bad('memo', 'must be a text')
-  if (fields['ts'] !== undefined && typeof fields['ts'] !== 'string' && !(fields['ts'] instanceof JsonNumber)) throw bad('ts', 'must be a number or a text')
+  if (fields['memo'] !== undefined && fields['memo'] !== null && (typeof fields['memo'] !== 'string' || fields['memo'].length > 1024)) throw badField('memo', 'must be a text')
+  if (fields['ts'] !== undefined && typeof fields['ts'] !== 'string' && !(fields['ts'] instanceof JsonNumber)) throw badField('ts', 'must be a number or a text')
 
   let amount: bigint
   let feeRate: string | null = null
@@ -83,14 +50,14 @@ export function payIntent(registry: Registry, proven: Proven): PayIntent {
     // A tag of 0 is a tag; an absent one is not (rule 7).
     const given = fields['address_tag'] instanceof JsonNumber ? fields['address_tag'].text : text('address_tag', true)
     const checked = validateAddress(registry, ticker, text('destination_address') as string, given)
-    if (!checked.valid) throw bad('destination_address', checked.reason)
+    if (!checked.valid) throw badField('destination_address', checked.reason)
     destination = checked.address
     tag = checked.address_tag
   } catch (error) {
-    if (error instanceof ChainError) throw bad('amount', error.message)
+    if (error instanceof ChainError) throw badField('amount', error.message)
     throw error
   }
-  if (amount <= 0n) throw bad('amount', 'must be more than zero')
+  if (amount <= 0n) throw badField('amount', 'must be more than zero')
 
   const { workspace, sub_account } = proven.enrolment
   const key = sequence === null

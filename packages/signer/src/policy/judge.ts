@@ -1,10 +1,12 @@
 import { ChainError, decode, OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type DecodedTransaction, type Network, type Registry } from '@custody/chains'
 import type { KeyObject } from 'node:crypto'
 import { Refusal, type Code } from '../errors.ts'
-import { payIntent, type PayIntent } from '../intent/pay.ts'
+import type { AmendIntent } from '../intent/amend.ts'
+import { intentOf, type Intent } from '../intent/index.ts'
+import type { PayIntent } from '../intent/pay.ts'
 import { prove, type Proven } from '../intent/request.ts'
 import type { Store } from '../store/index.ts'
-import type { StepEntry } from '../store/state.ts'
+import { State, type StepEntry } from '../store/state.ts'
 import { assertAge, isTimely } from './age.ts'
 import { assertBudget, charge } from './budget.ts'
 import { assertDrains, drainOrder } from './drain.ts'
@@ -12,8 +14,9 @@ import { assertExclusive, decodeDecoded, encodeDecoded } from './exclusivity.ts'
 import { assertExpiry } from './expiry.ts'
 import { assertFuels, FUELLED } from './fuel.ts'
 import { assertNotVoided, assertOneMeaning, voidNameOfRequest } from './identity.ts'
+import { assertCancels } from './cancel.ts'
 import { accountOf, assertNonce } from './nonce.ts'
-import { hashOfUnsigned, type Order, type Pay, type Receipt, type Subject, type Sweep, type Verdict, type WorkspaceKey } from './order.ts'
+import { hashOfUnsigned, type Cancel, type Order, type Pay, type Receipt, type SeenRequest, type Signed, type Subject, type Sweep, type Verdict, type WorkspaceKey } from './order.ts'
 import { assertOnlyPath, assertSweepPaths, assertWalletPaths } from './paths.ts'
 import { assertPays } from './pay.ts'
 import { assertSweeps } from './sweep.ts'
@@ -46,15 +49,16 @@ export class Judge {
     const { purpose } = order
     switch (purpose.kind) {
       case 'pay': return this.#pay(order, purpose)
+      case 'cancel': return this.#cancel(order, purpose)
       case 'fuel': {
         if (purpose.for.kind === 'sweep') return this.#sweepFuel(order, purpose, purpose.for)
-        const { want, proven, ...base } = await this.#payer(order, purpose.for)
+        const { want, proven, amend, ...base } = await this.#payer(order, purpose.for)
         const network = this.#networkOf(want.asset)
         if (!FUELLED.has(network.family)) throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
         assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
         const subject = await this.#decoded(order, network)
         assertFuels(subject, purpose, [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], want.fee_rate)
-        return this.#verdict(subject, { ...base, step: JSON.stringify(['fuel', want.key]), repeatable: false, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+        return this.#verdict(subject, { ...base, step: JSON.stringify(amend === null ? ['fuel', want.key] : ['fuel', want.key, amend.key]), repeatable: false, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
       }
       case 'sweep': {
         const network = this.#sweepNetwork(purpose)
@@ -78,8 +82,8 @@ export class Judge {
   assertAllowed(verdict: Verdict): StepEntry | null {
     const { state } = this.#parts.store
     assertNotVoided(state, verdict.voidNames)
-    if (verdict.seen && state.enrolments.get(verdict.seen.api_key)?.revoked !== false) throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
-    if (verdict.seen) assertOneMeaning(state, verdict.seen.api_key, verdict.seen.nonce, verdict.seen.intent, verdict.seen.content)
+    if (verdict.callers.some((apiKey) => state.enrolments.get(apiKey)?.revoked !== false)) throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
+    for (const seen of verdict.seen) assertOneMeaning(state, seen.api_key, seen.nonce, seen.intent, seen.content)
     const steps = state.steps.get(verdict.step) ?? []
     const same = steps.find((entry) => entry.unsigned_hash === verdict.unsignedHash)
     // The very same transaction counts as signed already: it may be signed again whatever its age.
@@ -104,7 +108,8 @@ export class Judge {
       return same
     }
     const entries: { kind: string; body: Record<string, unknown> }[] = []
-    if (verdict.seen && !store.state.seen.has(JSON.stringify([verdict.seen.api_key, verdict.seen.nonce]))) entries.push({ kind: 'seen', body: verdict.seen })
+    for (const seen of verdict.seen) if (!store.state.seen.has(State.requestKey(seen.api_key, seen.nonce))) entries.push({ kind: 'seen', body: { ...seen } })
+    if (verdict.voids.some((name) => !store.state.voids.has(name))) entries.push({ kind: 'void', body: { keys: verdict.voids, transaction_id: verdict.intent?.transaction_id ?? null, signed_hashes: [] } })
     const { unsigned, workspace, purpose } = verdict.order
     entries.push({
       kind: 'step',
@@ -130,35 +135,72 @@ export class Judge {
     return store.state.stepAt.get(step.height)!
   }
 
-  /** The caller's request and what it means, for pay, receipt and void alike. */
-  async understand(request: Pay['request'], revokedToo = false): Promise<{ proven: Proven; want: PayIntent }> {
+  /** A caller's request and what it means, for orders, receipts and voids alike. */
+  async understand(request: Signed['request'], revokedToo = false): Promise<{ proven: Proven; want: Intent }> {
     const proven = await prove(this.#parts.store.state, request, this.#parts.store.seconds(), revokedToo)
-    return { proven, want: payIntent(this.#parts.registry, proven) }
+    return { proven, want: intentOf(this.#parts.registry, proven) }
   }
 
-  async #payer(order: Order, pay: Pay): Promise<Pick<Verdict, 'intent' | 'seen' | 'assertAge' | 'voidNames'> & { proven: Proven; want: PayIntent }> {
-    const { proven, want } = await this.understand(pay.request)
-    const { enrolment, nonce, iat, exp, transaction_id } = proven
-    if (enrolment.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
-    const receipts: Receipt[] = pay.receipts ?? []
+  /** The payment that a caller asked for; with a signed speed-up its limit is the later request's. */
+  async #payer(order: Order, pay: Pay, revokedToo = false): Promise<Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'> & { proven: Proven; want: PayIntent; amend: AmendIntent | null }> {
+    const { proven, want } = await this.understand(pay.request, revokedToo)
+    if (want.action !== 'pay') throw new Refusal('ACTION_NOT_ALLOWED', 'The request asks for no payment')
+    if (proven.enrolment.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
+    const faster = pay.speed_up && await this.#amender(pay.speed_up, proven, 'speed-up')
+    const fresh = this.#ageOf(proven, want.content, pay.receipts ?? [])
     return {
       proven,
-      want,
-      intent: { key: want.key, content: want.content, transaction_id },
-      seen: { api_key: enrolment.api_key, nonce, intent: want.key, content: want.content, transaction_id, iat, exp, timely: isTimely(exp, this.#parts.store.seconds()) },
-      assertAge: () => { assertAge(this.#parts.store.state, this.#parts.identities, proven, want.content, receipts, this.#parts.store.seconds()) },
-      voidNames: [want.key, voidNameOfRequest(enrolment.api_key, nonce)],
+      want: faster ? { ...want, fee_rate: faster.amend.fee_rate } : want,
+      amend: faster?.amend ?? null,
+      intent: { key: want.key, content: want.content, transaction_id: proven.transaction_id },
+      seen: [this.#seen(proven, want), ...(faster ? [faster.seen] : [])],
+      callers: [proven.enrolment.api_key, ...(faster ? [faster.seen.api_key] : [])],
+      // The later request proves that the payment is still wanted.
+      assertAge: faster?.assertAge ?? fresh,
+      voidNames: [want.key, voidNameOfRequest(proven.enrolment.api_key, proven.nonce), ...(faster ? [voidNameOfRequest(faster.seen.api_key, faster.seen.nonce)] : [])],
     }
   }
 
+  /** A signed request about a payment, by a caller of the same sub-account. */
+  async #amender(signed: Signed, about: Proven, action: AmendIntent['action']): Promise<{ amend: AmendIntent; seen: SeenRequest; assertAge: () => void }> {
+    const { proven, want } = await this.understand(signed.request)
+    if (want.action !== action || want.transaction_id !== about.transaction_id) throw new Refusal('ACTION_NOT_ALLOWED', `The request asks for no ${action} of this payment`)
+    const { workspace, sub_account } = about.enrolment
+    if (proven.enrolment.workspace !== workspace || proven.enrolment.sub_account !== sub_account) throw new Refusal('WORKSPACE_MISMATCH', "The caller's sub-account is another one")
+    return { amend: want, seen: this.#seen(proven, want), assertAge: this.#ageOf(proven, want.content, signed.receipts ?? []) }
+  }
+
+  #seen({ enrolment, nonce, iat, exp, transaction_id }: Proven, want: Intent): SeenRequest {
+    return { api_key: enrolment.api_key, nonce, intent: want.key, content: want.content, transaction_id, iat, exp, timely: isTimely(exp, this.#parts.store.seconds()) }
+  }
+
+  #ageOf(proven: Proven, content: string, receipts: readonly Receipt[]): () => void {
+    return () => { assertAge(this.#parts.store.state, this.#parts.identities, proven, content, receipts, this.#parts.store.seconds()) }
+  }
+
   async #pay(order: Order, pay: Pay): Promise<Verdict> {
-    const { proven, want, ...base } = await this.#payer(order, pay)
+    const { proven, want, amend: _, ...base } = await this.#payer(order, pay)
     const network = this.#networkOf(want.asset)
     if (order.unsigned.network !== network.code) throw new Refusal('NETWORK_MISMATCH', `The asset lives on ${network.code}`)
     assertWalletPaths(order, network, proven.enrolment.sub_account)
     const subject = await this.#decoded(order, network)
     assertPays(subject, want)
     return this.#verdict(subject, { ...base, step: JSON.stringify(['pay', want.key]), repeatable: false })
+  }
+
+  /** Rule 14: the payment is voided, and one transaction that pays nobody takes its place on the chain. */
+  async #cancel(order: Order, cancel: Cancel): Promise<Verdict> {
+    // Who may no longer pay may still be stopped.
+    const { proven, want, intent, seen, voidNames: [key, request] } = await this.#payer(order, cancel.of, true)
+    const { amend, seen: asked, assertAge } = await this.#amender(cancel, proven, 'cancel')
+    const network = this.#networkOf(want.asset)
+    assertWalletPaths(order, network, proven.enrolment.sub_account)
+    const subject = await this.#decoded(order, network)
+    assertCancels(subject, proven.enrolment.sub_account, amend.fee_rate)
+    return this.#verdict(subject, {
+      intent, seen: [...seen.slice(0, 1), asked], callers: [asked.api_key], assertAge, voidNames: [voidNameOfRequest(asked.api_key, asked.nonce)], voids: [key as string, request as string],
+      step: JSON.stringify(['pay', want.key]), repeatable: false,
+    })
   }
 
   async #sweepFuel(order: Order, fuel: Extract<Order['purpose'], { kind: 'fuel' }>, sweep: Sweep): Promise<Verdict> {
@@ -179,7 +221,7 @@ export class Judge {
   }
 
   #verdict(subject: Subject, part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>): Verdict {
-    return { intent: null, seen: null, assertAge: () => {}, voidNames: [], charge: null, ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part }
+    return { intent: null, seen: [], callers: [], assertAge: () => {}, voidNames: [], voids: [], charge: null, ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part }
   }
 
   #network(code: string): Network {

@@ -14,7 +14,9 @@ export const receiptSchema = z.strictObject({
 })
 export type Receipt = z.infer<typeof receiptSchema>
 
-const paySchema = z.strictObject({ kind: z.literal('pay'), request: signedRequestSchema, receipts: z.array(receiptSchema).max(3).optional() })
+const provenSchema = { request: signedRequestSchema, receipts: z.array(receiptSchema).max(3).optional() }
+const paySchema = z.strictObject({ kind: z.literal('pay'), ...provenSchema, speed_up: z.strictObject(provenSchema).optional() })
+const cancelSchema = z.strictObject({ kind: z.literal('cancel'), of: paySchema, ...provenSchema })
 const sweepSchema = z.strictObject({ kind: z.literal('sweep'), sub_account: indexSchema, asset: nameSchema, address_index: indexSchema })
 const fuelSchema = z.strictObject({
   kind: z.literal('fuel'),
@@ -35,11 +37,14 @@ const unsignedSchema = z.strictObject({
 /** What the platform asks for. Both nodes of a pair judge the whole of it. */
 export const orderSchema = z.strictObject({
   workspace: nameSchema,
-  purpose: z.discriminatedUnion('kind', [paySchema, fuelSchema, sweepSchema, drainSchema]),
+  purpose: z.discriminatedUnion('kind', [paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema]),
   unsigned: unsignedSchema,
 })
 export type Order = z.infer<typeof orderSchema>
 export type Pay = z.infer<typeof paySchema>
+export type Cancel = z.infer<typeof cancelSchema>
+/** A signed request with the receipts that keep it usable. */
+export type Signed = Pick<Pay, 'request' | 'receipts'>
 export type Sweep = z.infer<typeof sweepSchema>
 export type Fuel = z.infer<typeof fuelSchema>
 
@@ -54,6 +59,8 @@ export interface WorkspaceKey { key_id: string; curve: 'secp256k1' | 'ed25519'; 
 /** What a rule file knows while it judges: the transaction as this node decoded it. */
 export interface Subject { order: Order; network: Network; key: WorkspaceKey; decoded: DecodedTransaction }
 
+export interface SeenRequest { api_key: string; nonce: string; intent: string; content: string; transaction_id: string; iat: number; exp: number; timely: boolean }
+
 /** An order that every stateless rule allows. What depends on the record is checked again, at once with the write. */
 export interface Verdict extends Subject {
   unsignedHash: string
@@ -61,11 +68,15 @@ export interface Verdict extends Subject {
   step: string
   repeatable: boolean
   intent: { key: string; content: string; transaction_id: string } | null
-  /** The caller's request, to be written as seen. */
-  seen: { api_key: string; nonce: string; intent: string; content: string; transaction_id: string; iat: number; exp: number; timely: boolean } | null
+  /** The callers' requests, to be written as seen. */
+  seen: SeenRequest[]
+  /** API keys that must not be revoked. */
+  callers: string[]
   /** Throws when the request is too old for a transaction that is not on record yet. */
   assertAge: () => void
   /** Names under which a void stops this. */
   voidNames: string[]
+  /** Names that are voided at once with the step: a cancelled intent is never paid again. */
+  voids: string[]
   charge: { budget: string; amount: bigint; limit: bigint } | null
 }

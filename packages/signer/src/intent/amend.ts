@@ -1,0 +1,34 @@
+import { ChainError, parseAmount } from '@custody/chains'
+import { sha256hex } from '../canonical.ts'
+import type { Action } from './actions.ts'
+import { badField, fieldsOf } from './fields.ts'
+import { FEE_RATE_DECIMALS } from './pay.ts'
+import type { Proven } from './request.ts'
+
+/** A signed request about an earlier one: pay more for it, or take it back. */
+export interface AmendIntent {
+  action: 'speed-up' | 'cancel'
+  /** Public id of the transfer: the hash of its own signed request, so nobody can turn this against another. */
+  transaction_id: string
+  /** The new limit, scaled by 10^FEE_RATE_DECIMALS; null: the node's own cap. */
+  fee_rate: string | null
+  key: string
+  content: string
+}
+
+const FIELDS = new Set(['fee_rate', 'fee_level'])
+
+export function amendIntent(proven: Proven, action: Exclude<Action, { name: 'pay' }>): AmendIntent {
+  const { raw, text, decimal } = fieldsOf(proven, FIELDS)
+  const level = text('fee_level', true)
+  if (level !== null && !['low', 'medium', 'high'].includes(level)) throw badField('fee_level', 'must be low, medium or high')
+  let feeRate: string | null = null
+  try {
+    if (raw['fee_rate'] !== undefined && raw['fee_rate'] !== null) feeRate = parseAmount(decimal('fee_rate'), FEE_RATE_DECIMALS).toString()
+  } catch (error) {
+    if (error instanceof ChainError) throw badField('fee_rate', error.message)
+    throw error
+  }
+  const key = JSON.stringify([action.name, 'nonce', proven.enrolment.api_key, proven.nonce])
+  return { action: action.name, transaction_id: action.transaction_id, fee_rate: feeRate, key, content: sha256hex(JSON.stringify([key, action.transaction_id, feeRate, level])) }
+}
