@@ -1,6 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
+import { AmlFaces } from './aml/faces.ts'
+import { Risks } from './aml/risks.ts'
 import { BitcoinChain } from './bitcoin/chain.ts'
 import { loadCashMachine } from './bitcoin/cash-script.ts'
 import { BTC, UTXO_NETWORKS, type UtxoNetwork } from './bitcoin/networks.ts'
@@ -10,7 +12,7 @@ import { EthereumChain } from './ethereum/chain.ts'
 import { EVM_NETWORKS, type EvmNetwork } from './ethereum/networks.ts'
 import { ethereumRpc } from './ethereum/rpc.ts'
 import { Faults } from './faults.ts'
-import { createDevnetServer, type RpcFace } from './http.ts'
+import { createDevnetServer, type OutsideFaces, type RpcFace } from './http.ts'
 import type { SolanaChain } from './solana/chain.ts'
 import { StellarChain } from './stellar/chain.ts'
 import { stellarRpc } from './stellar/rpc.ts'
@@ -36,6 +38,8 @@ export class Devnet {
   readonly tagged: readonly Tagged[]
   readonly tron: Tron
   readonly solana: Solana
+  readonly risks: Risks
+  readonly aml: AmlFaces
   readonly #server: Server
   readonly #open: { close: () => void }[] = []
   #closed = false
@@ -51,7 +55,10 @@ export class Devnet {
     ]
     this.tron = { code: 'TRX', path: '/trx', faults: new Faults(), ...this.#lazy(() => TronChain.open(folder(home, 'TRX'))) }
     this.solana = { code: 'SOL', path: '/sol', faults: new Faults(), ...this.#lazy(() => openSolana(folder(home, 'SOL'))) }
-    this.#server = createDevnetServer((path) => this.#face(path), createControl(this))
+    this.risks = Risks.open(join(home, 'aml'))
+    this.#open.push(this.risks)
+    this.aml = new AmlFaces(() => this.risks)
+    this.#server = createDevnetServer((path) => this.#face(path), createControl(this), (path) => this.#outside(path))
   }
 
   static async start(home: string, port: number): Promise<Devnet> {
@@ -98,6 +105,12 @@ export class Devnet {
       return opening
     }
     return { chain, started: () => opening !== undefined }
+  }
+
+  /** The outside services. */
+  #outside(path: string): ReturnType<OutsideFaces> {
+    const found = AmlFaces.at(path)
+    return found && (async (request) => this.aml.handle(found.provider, { ...request, path: found.rest }))
   }
 
   async #face(path: string): Promise<RpcFace | undefined> {

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { RequestError } from './errors.ts'
 import { LAG_MS, type Faults } from './faults.ts'
 import { WebSocketServer } from 'ws'
@@ -18,9 +18,16 @@ export type RpcFace = {
 
 export type Control = (body: unknown) => Promise<unknown>
 
-export function createDevnetServer(face: (path: string) => Promise<RpcFace | undefined>, control: Control): Server {
+/** A request to the face of an outside service; `path` is that service's own, `query` with its question mark. */
+export type HttpRequest = { method: string; path: string; query: string; headers: IncomingHttpHeaders; body: string }
+export type HttpAnswer = { status: number; body: string; headers?: Record<string, string> }
+
+/** The face of an outside service at a path, or null; its undefined cuts the connection unanswered. */
+export type OutsideFaces = (path: string) => ((request: Omit<HttpRequest, 'path'>) => Promise<HttpAnswer | undefined>) | null
+
+export function createDevnetServer(face: (path: string) => Promise<RpcFace | undefined>, control: Control, outside: OutsideFaces = () => null): Server {
   const server = createServer((request, response) => {
-    void serve(request, response, face, control).catch((error: unknown) => {
+    void serve(request, response, face, control, outside).catch((error: unknown) => {
       console.error(`devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`)
       if (response.headersSent) response.destroy()
       else send(response, 500, 'application/json', JSON.stringify({ error: (error as Error).message }))
@@ -56,6 +63,7 @@ async function serve(
   response: ServerResponse,
   face: (path: string) => Promise<RpcFace | undefined>,
   control: Control,
+  outside: OutsideFaces,
 ): Promise<void> {
   const path = (request.url ?? '/').split('?')[0]!.replace(/(.)\/$/, '$1')
   if (path === '/health') return send(response, 200, 'application/json', '{"ok":true}')
@@ -63,6 +71,11 @@ async function serve(
   if (request.headers.origin !== undefined) return send(response, 403, 'application/json', '{"error":"not for browsers"}')
   if (path === '/control') return serveControl(request, response, control)
 
+  const service = outside(path)
+  if (service) {
+    const answer = await service({ method: request.method ?? 'GET', query: request.url!.slice(request.url!.split('?')[0]!.length), headers: request.headers, body: await readBody(request) })
+    return answer ? send(response, answer.status, 'application/json', answer.body, answer.headers) : void request.socket.destroy()
+  }
   const rpc = await face(path)
   if (!rpc) return send(response, 404, 'application/json', JSON.stringify({ error: `no chain at ${path}` }))
   if (rpc.faults.mode === 'down') return void request.socket.destroy()
@@ -102,7 +115,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(parts).toString('utf8')
 }
 
-function send(response: ServerResponse, status: number, contentType: string, body: string): void {
-  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(body) })
+function send(response: ServerResponse, status: number, contentType: string, body: string, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { ...headers, 'content-type': contentType, 'content-length': Buffer.byteLength(body) })
   response.end(body)
 }

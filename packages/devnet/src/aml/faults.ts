@@ -1,0 +1,15 @@
+import { RequestError } from '../errors.ts'
+
+export const AML_FAULT_MODES = ['heal', 'down', 'drop-answer', 'lag', 'reject', 'malformed', 'empty', 'unknown', 'rate-limited', 'revoked'] as const
+export type AmlFaultMode = (typeof AML_FAULT_MODES)[number]
+
+/** How one provider misbehaves now. In memory only: a restart heals. */
+export class AmlFaults {
+  mode: AmlFaultMode = 'heal'
+
+  set(mode: unknown): void {
+    const known = AML_FAULT_MODES.find((candidate) => candidate === mode)
+    if (!known) throw new RequestError(`mode ${JSON.stringify(mode)} is unknown: one of ${AML_FAULT_MODES.join(', ')}`)
+    this.mode = known
+  }
+}
