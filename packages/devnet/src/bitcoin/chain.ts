@@ -38,6 +38,8 @@ export class BitcoinChain {
   readonly #producer: Producer
   /** From zero also at a start, so that what was mined just before the end gets its depth at once. */
   #blocksSinceTransaction = 0
+  /** Satoshi per vbyte below which blocks leave a transaction out. In memory only: a restart ends the congestion. */
+  congestionRate = 0n
 
   private constructor(network: UtxoNetwork, journal: Journal<ChainRecord>, records: ChainRecord[], fullRbf: boolean) {
     this.network = network
@@ -82,6 +84,16 @@ export class BitcoinChain {
     return outcome
   }
 
+  /**
+   * Blocks leave out what pays less, and fees are estimated accordingly; 0 ends it.
+   * @param rate satoshi per vbyte
+   */
+  congest(rate: bigint): void {
+    this.congestionRate = rate
+    this.#blocksSinceTransaction = 0
+    this.#producer.wake()
+  }
+
   fund(address: unknown, amount: unknown): string {
     const script = this.#scriptOf(address)
     const value = parseAmount(amount, 8)
@@ -93,7 +105,7 @@ export class BitcoinChain {
     }
     const outcome = this.mempool.accept(tx, now())
     if ('rejection' in outcome) throw new Error(`the funding transaction was refused: ${outcome.rejection.reason}`)
-    this.#produce()
+    this.#produce(this.#wallet.script, tx.txid)
     this.#producer.wake()
     return tx.txid
   }
@@ -135,10 +147,17 @@ export class BitcoinChain {
   }
 
   /** Nothing awaits between the block's making and its journalling, so no request can see it before. */
-  #produce(payTo = this.#wallet.script): void {
+  #produce(payTo = this.#wallet.script, first?: string): void {
     const txs: Tx[] = []
     let weight = 4000
-    for (const { tx } of this.mempool.entries.values()) {
+    const left = new Set<string>()
+    for (const entry of this.mempool.entries.values()) {
+      const { tx } = entry
+      // A congested chain leaves out what pays too little, and what spends from it.
+      if ((entry.fee < this.congestionRate * BigInt(tx.vsize) && tx.txid !== first) || tx.ins.some(({ txid }) => left.has(txid))) {
+        left.add(tx.txid)
+        continue
+      }
       if (weight + tx.weight > BLOCK_WEIGHT_MAX) break
       weight += tx.weight
       txs.push(tx)

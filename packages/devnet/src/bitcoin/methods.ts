@@ -177,12 +177,12 @@ function getTxSpendingPrevout(chain: BitcoinChain, [outputs]: Params): unknown {
 }
 
 /** Constants: there is no market to estimate from. Where a node would not know, -1, as Dogecoin's. */
-function estimateSmartFee({ network }: BitcoinChain, [target]: Params): unknown {
+function estimateSmartFee({ network, congestionRate }: BitcoinChain, [target]: Params): unknown {
   const blocks = integer(target, 0)
   if (blocks < 1 || blocks > 1008) throw new RpcError(INVALID_PARAMETER, 'Invalid conf_target, must be between 1 and 1008')
   const rate = network.fees.targets.find(([most]) => blocks <= most)?.[1] ?? network.fees.floor
   if (rate < 0n) return { feerate: new Literal('-1'), blocks }
-  return { feerate: btc(rate * 1000n), blocks: Math.max(2, blocks) }
+  return { feerate: btc((rate < congestionRate ? congestionRate : rate) * 1000n), blocks: Math.max(2, blocks) }
 }
 
 function getBlockchainInfo({ ledger }: BitcoinChain): unknown {

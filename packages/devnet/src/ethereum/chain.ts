@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Hex } from 'viem'
+import { toHex, type Hex } from 'viem'
 import { encodeDeployData, encodeFunctionData, getAddress, isAddress } from 'viem/utils'
 import { privateKeyToAccount } from 'viem/accounts'
 import { parseAmount } from '../amount.ts'
@@ -8,12 +8,15 @@ import { RequestError } from '../errors.ts'
 import { Gate } from '../gate.ts'
 import { Journal, syncFolder } from '../journal.ts'
 import { Producer } from '../producer.ts'
-import { Anvil } from './anvil.ts'
+import { Anvil, type RpcAnswer } from './anvil.ts'
 import { artefact, deployedAddress, deployerKey, FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
-import type { Pending } from './policy.ts'
+import { isBelowBaseFee, type Pending } from './policy.ts'
 
-/** A block as it is journalled: with these the engine makes the same block again, to the hash. */
-export type BlockRecord = { height: number; time: number; hash: Hex; raw: Hex[] }
+/**
+ * A block as it is journalled: with these the engine makes the same block again, to the hash.
+ * `base_fee`: what the operator set it to; else it follows from the block before.
+ */
+export type BlockRecord = { height: number; time: number; hash: Hex; raw: Hex[]; base_fee?: Hex }
 /** `after`: height of the last block that stays. A reorganisation is one record, so it is all or nothing. */
 export type ChainRecord = { blocks: BlockRecord[]; after?: number }
 
@@ -46,6 +49,8 @@ export class EthereumChain {
   readonly #producer: Producer
   /** Broadcast and not yet mined: needed as raw bytes for the journal, and again after a reorganisation. */
   readonly #pending = new Map<Hex, Pending>()
+  /** Below the base fee: the engine refuses them, where a production node keeps them until the fee has fallen. */
+  readonly #held = new Map<Hex, Pending>()
   /** Index 0 is the genesis block, which the engine makes itself. */
   #blocks: BlockRecord[] = []
   #anvil!: Anvil
@@ -53,6 +58,10 @@ export class EthereumChain {
   #stopped = false
   /** From zero also at a start, so that what was mined just before the end becomes final at once. */
   #blocksSinceTransaction = 0
+  /** Base fee of the block to come where somebody has set it; of each one while the chain is congested. */
+  #nextBaseFee: Hex | null = null
+  #congested = false
+  #calmFee: Hex | null = null
 
   private constructor(network: EvmNetwork, home: string, journal: Journal<ChainRecord>, records: ChainRecord[]) {
     this.network = network
@@ -97,13 +106,38 @@ export class EthereumChain {
 
   /** After the engine took a transaction. */
   broadcast(hash: Hex, transaction: Pending): void {
+    this.#dropHeld(transaction)
     this.#pending.set(hash, transaction)
     if (this.#blocksSinceTransaction >= this.network.quietBlocks) this.#blocksSinceTransaction = 0
     this.#producer.wake()
   }
 
-  get pending(): Iterable<Pending> {
-    return this.#pending.values()
+  get pending(): Pending[] {
+    return [...this.#pending.values(), ...this.#held.values()]
+  }
+
+  /** Keeps a transaction that pays less than the base fee. */
+  hold(hash: Hex, transaction: Pending): void {
+    this.#dropHeld(transaction)
+    this.#held.set(hash, transaction)
+  }
+
+  held(hash: Hex): Pending | undefined {
+    return this.#held.get(hash)
+  }
+
+  #dropHeld({ sender, nonce }: Pending): void {
+    for (const [hash, held] of this.#held) if (held.sender === sender && held.nonce === nonce) this.#held.delete(hash)
+  }
+
+  /** What the fallen base fee allows goes into the engine; what has become impossible goes away. */
+  async #offerHeld(): Promise<void> {
+    for (const [hash, transaction] of this.#held) {
+      const answer = (await this.#anvil.send({ jsonrpc: '2.0', id: 1, method: 'eth_sendRawTransaction', params: [transaction.raw] })) as RpcAnswer
+      if (answer.error && isBelowBaseFee(answer.error.message)) continue
+      this.#held.delete(hash)
+      if (!answer.error) this.#pending.set(hash, transaction)
+    }
   }
 
   async fund(asset: string, address: unknown, amount: unknown): Promise<Hex> {
@@ -119,6 +153,23 @@ export class EthereumChain {
     const value = parseAmount(amount, token.decimals)
     const data = encodeFunctionData({ abi: artefact(token.artefact).abi, functionName: 'transfer', args: [to, value] })
     return this.gate.write(() => this.#fund({ to: token.address, value: 0n, data }))
+  }
+
+  /**
+   * From the next block on the base fee is this, so that what pays less waits; null ends it at the fee from before.
+   * @param baseFee wei per gas
+   */
+  async congest(baseFee: bigint | null): Promise<void> {
+    if (this.network.legacy) throw new RequestError(`${this.network.code} has no base fee that could rise`)
+    await this.gate.write(async () => {
+      this.#calmFee ??= await this.#anvil.call<Hex>('eth_getBlockByNumber', 'latest', false).then((block) => (block as unknown as { baseFeePerGas: Hex }).baseFeePerGas)
+      this.#nextBaseFee = baseFee === null ? this.#calmFee : toHex(baseFee)
+      this.#congested = baseFee !== null
+      if (!this.#congested) this.#calmFee = null
+      await this.#produce()
+    })
+    this.#blocksSinceTransaction = 0
+    this.#producer.wake()
   }
 
   async mine(count: number): Promise<BlockRecord> {
@@ -172,7 +223,8 @@ export class EthereumChain {
   /** Makes one block and makes it durable. Only under the gate's write side. */
   async #produce(): Promise<BlockRecord> {
     const time = Math.max(Math.floor(Date.now() / 1000), this.head.time + 1)
-    const block = await mineBlock(this.#anvil, time, this.#pending)
+    const block = await mineBlock(this.#anvil, time, this.#pending, this.#nextBaseFee)
+    if (!this.#congested) this.#nextBaseFee = null
     try {
       this.#append(block)
     } catch (error) {
@@ -183,6 +235,7 @@ export class EthereumChain {
     if (block.raw.length > 0) this.#blocksSinceTransaction = 0
     else this.#blocksSinceTransaction += 1
     if (this.#pending.size > 0) await this.#forgetDropped()
+    if (this.#held.size > 0) await this.#offerHeld()
     if (block.height % SNAPSHOT_EVERY === 0) await this.#snapshot(block)
     return block
   }
@@ -343,9 +396,11 @@ export class EthereumChain {
   }
 }
 
-async function mineBlock(anvil: Anvil, time: number, pending: Map<Hex, Pending>): Promise<BlockRecord> {
+async function mineBlock(anvil: Anvil, time: number, pending: Map<Hex, Pending>, baseFee: Hex | null = null): Promise<BlockRecord> {
+  if (baseFee !== null) await anvil.call('anvil_setNextBlockBaseFeePerGas', baseFee)
   await anvil.call('evm_mine', { timestamp: time })
-  return blockRecord(anvil, pending)
+  const block = await blockRecord(anvil, pending)
+  return baseFee === null ? block : { ...block, base_fee: baseFee }
 }
 
 async function blockRecord(anvil: Anvil, pending: Map<Hex, Pending>): Promise<BlockRecord> {
@@ -360,6 +415,7 @@ async function blockRecord(anvil: Anvil, pending: Map<Hex, Pending>): Promise<Bl
 
 async function replay(anvil: Anvil, block: BlockRecord): Promise<void> {
   for (const raw of block.raw) await anvil.call('eth_sendRawTransaction', raw)
+  if (block.base_fee !== undefined) await anvil.call('anvil_setNextBlockBaseFeePerGas', block.base_fee)
   await anvil.call('evm_mine', { timestamp: block.time })
   const made = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false)
   if (made.hash !== block.hash) throw new Error(`block ${block.height} came back as ${made.hash}, the journal has ${block.hash}`)

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { keccak256, parseTransaction, recoverAddress, serializeTransaction } from 'viem/utils'
+import { keccak256, parseTransaction, recoverAddress, serializeTransaction, toHex } from 'viem/utils'
 
 /** What the replacement rule needs to know of a waiting transaction. */
 export type Pending = { raw: Hex; sender: Hex; nonce: number; maxFee: bigint; tip: bigint }
@@ -38,6 +38,22 @@ export function isUnderpriced(next: Pending, waiting: Iterable<Pending>): boolea
     if (!bumped('maxFee') || !bumped('tip')) return true
   }
   return false
+}
+
+/** The engine refuses at once what a production node lets wait. */
+export function isBelowBaseFee(message: string): boolean {
+  return message === 'max fee per gas less than block base fee'
+}
+
+/** A waiting transaction as `eth_getTransactionByHash` shows it. */
+export function waitingTransaction(hash: Hex, { raw, sender }: Pending): Record<string, unknown> {
+  const { type, chainId, nonce, gas, to, value, data, gasPrice, maxFeePerGas, maxPriorityFeePerGas, r, s, v, yParity } = parseTransaction(raw)
+  const hex = (number: bigint | number | undefined) => (number === undefined ? undefined : toHex(number))
+  return {
+    hash, from: sender, to: to ?? null, type: type === 'legacy' ? '0x0' : '0x2', chainId: hex(chainId), nonce: toHex(nonce ?? 0), gas: toHex(gas ?? 0n), value: toHex(value ?? 0n), input: data ?? '0x',
+    gasPrice: hex(gasPrice ?? maxFeePerGas), maxFeePerGas: hex(maxFeePerGas), maxPriorityFeePerGas: hex(maxPriorityFeePerGas), r, s, v: hex(v ?? yParity), yParity: hex(yParity),
+    blockHash: null, blockNumber: null, transactionIndex: null,
+  }
 }
 
 /** The engine's words for a refused broadcast → geth's, which clients match on. */

@@ -2,7 +2,8 @@ import type { Hex } from 'viem'
 import type { Faults } from '../faults.ts'
 import type { RpcAnswer } from './anvil.ts'
 import type { EthereumChain } from './chain.ts'
-import { asGeth, isUnderpriced, readTransaction } from './policy.ts'
+import { keccak256 } from 'viem/utils'
+import { asGeth, isBelowBaseFee, isUnderpriced, readTransaction, waitingTransaction } from './policy.ts'
 
 /** What a production node serves. Everything else (the engine's cheats first of all) is not there. */
 const METHODS = new Set([
@@ -74,6 +75,8 @@ async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest)
   if (typeof method !== 'string') return failure(id, -32600, 'invalid request')
   if (!METHODS.has(method) || (chain.network.legacy && FEE_MARKET_METHODS.has(method))) return failure(id, -32601, `the method ${method} does not exist/is not available`)
   const params = Array.isArray(request.params) ? (request.params as unknown[]) : []
+  const held = method === 'eth_getTransactionByHash' ? chain.held(params[0] as Hex) : undefined
+  if (held) return { jsonrpc: '2.0', id, result: waitingTransaction(params[0] as Hex, held) }
   if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, id, params)
   try {
     return { ...(await forward(chain, method, params)), id }
@@ -92,6 +95,12 @@ async function sendRawTransaction(chain: EthereumChain, faults: Faults, id: unkn
     response = await forward(chain, 'eth_sendRawTransaction', params)
   } catch {
     return failure(id, -32603, 'the node is restarting')
+  }
+  if (response.error && read && isBelowBaseFee(response.error.message)) {
+    const hash = keccak256(read.pending.raw)
+    if (chain.held(hash)) return failure(id, -32000, 'already known')
+    chain.hold(hash, read.pending)
+    return { jsonrpc: '2.0', id, result: hash }
   }
   if (response.error) return { jsonrpc: '2.0', id, error: asGeth(response.error) }
   if (read) chain.broadcast(response.result as Hex, read.pending)

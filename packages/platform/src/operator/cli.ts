@@ -24,6 +24,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet mine NETWORK N
   devnet reorg NETWORK N
   devnet fault NETWORK drop-answer|reject|lag|down|heal
+  devnet congestion NETWORK FEE_RATE          blocks take only what pays at least that much; 0 ends it
   suspense list                           deposits that belong to no wallet, with their tags
   audit                                   ledger against chains; exit 1 on any difference
   doctor                                  tests each configured endpoint and says what is wrong
@@ -112,10 +113,11 @@ async function devnet(words: string[], values: Values): Promise<Outcome> {
     mine: { command: 'mine', network: first, blocks: Number(second) },
     reorg: { command: 'reorg', network: first, depth: Number(second) },
     fault: { command: 'fault', network: first, mode: second },
+    congestion: { command: 'congestion', network: first, fee_rate: second },
     info: { command: 'info' },
   }
   const input = Object.hasOwn(inputs, action ?? '') ? inputs[action as string] : undefined
-  if (!input) throw new OperatorError(`devnet: ${action ?? '(nothing)'} is not one of fund, mine, reorg, fault, info`)
+  if (!input) throw new OperatorError(`devnet: ${action ?? '(nothing)'} is not one of ${Object.keys(inputs).join(', ')}`)
   const result = await callPlatform(home, 'devnet', input)
   return { result, text: Object.entries(result).map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n') }
 }
