@@ -1,3 +1,4 @@
+import { AML_PROVIDERS } from './aml/faces.ts'
 import type { Devnet, Evm, Solana, Tagged, Tron, Utxo } from './devnet.ts'
 import { RequestError } from './errors.ts'
 import type { Control } from './http.ts'
@@ -30,10 +31,12 @@ export function createControl(devnet: Devnet): Control {
         return fault(devnet, command)
       case 'clock':
         return clock(devnet, command)
+      case 'risk':
+        return devnet.risks.set(command['address'], command['level'])
       case 'info':
         return info(devnet)
       default:
-        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, info`)
+        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, info`)
     }
   }
 }
@@ -85,6 +88,9 @@ async function reorg(devnet: Devnet, command: Command): Promise<unknown> {
 }
 
 async function fault(devnet: Devnet, command: Command): Promise<unknown> {
+  const providers = AML_PROVIDERS.filter((provider) => command['network'] === 'AML' || command['network'] === provider)
+  for (const provider of providers) devnet.aml.faults[provider].set(command['mode'])
+  if (providers.length > 0) return { network: command['network'], mode: command['mode'] }
   const faults = await onNetwork(
     devnet,
     command,
