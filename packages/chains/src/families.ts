@@ -1,3 +1,4 @@
+import { cardano } from './cardano/index.ts'
 import { derivePublicKey, type WorkspaceKey } from './derivation.ts'
 import { evm } from './evm/index.ts'
 import type { Registry } from './registry.ts'
@@ -11,7 +12,7 @@ import {
 import { utxo } from './utxo/index.ts'
 import { xrp } from './xrp/index.ts'
 
-const families: Partial<Record<FamilyName, Family>> = { utxo, evm, xrp, stellar, tron, solana }
+const families: Partial<Record<FamilyName, Family>> = { utxo, evm, xrp, stellar, tron, solana, cardano }
 
 /** The family's pure functions. Throws ChainError `FAMILY` where the family is not implemented. */
 export function familyOf(network: Network): Family {

@@ -1,4 +1,4 @@
-import { ChainError, type Asset } from './types.ts'
+import { ChainError, type Asset, type Riders } from './types.ts'
 
 /** Where an RPC endpoint is and how to authenticate to it. */
 export interface RpcEndpoint { url: string; username?: string; password?: string; headers?: Record<string, string> }
@@ -92,6 +92,8 @@ export interface ChainTransfer {
   coinbase: boolean
   /** Destination tag or memo, as `address_tag` spells it; absent where the network has none. */
   tag?: string | null
+  /** Cardano: what rides on the output beside its lovelace. */
+  riders?: Riders
 }
 
 export interface ChainBlock {

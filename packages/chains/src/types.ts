@@ -35,7 +35,7 @@ export interface Network {
   utxo?: UtxoParams
   /** Stellar: signatures commit to it. */
   passphrase?: string
-  /** XRP Ledger: what a server calls its network. */
+  /** XRP Ledger: what a server calls its network. Cardano: the network magic, of which addresses and endpoints follow. */
   network_id?: number
   /** The most that all parts beyond the amount may cost, in the smallest native unit (decimal string). */
   fee_cap: string
@@ -88,11 +88,11 @@ export interface Asset {
 /** A transaction without signatures, as the platform builds it and each node decodes it again. */
 export interface UnsignedTransaction {
   network: string
-  /** UTXO: the transaction with empty scripts. EVM: the EIP-2718 envelope without signature. Hex without 0x. */
+  /** UTXO: the transaction with empty scripts. EVM: the EIP-2718 envelope without signature. Cardano: the body. Hex without 0x. */
   bytes: string
-  /** One per signature, in order. `previous` (UTXO): the full previous transaction in hex. */
+  /** One per input or account that signs, in order. `previous`: the full previous transaction (UTXO) or its body (Cardano) in hex. */
   inputs: { path: number[]; previous?: string }[]
-  /** UTXO: index and path of the output that returns to the sender. */
+  /** UTXO and Cardano: index and path of the output that returns to the sender. */
   change?: { output: number; path: number[] }
 }
 
@@ -108,6 +108,9 @@ export interface TronAction {
   receiver: string | null
 }
 
+/** Cardano: what rides on an output beside its lovelace. Tokens by unit (policy and name in hex); bytes of a reference script, which its spender pays for. */
+export interface Riders { assets: Record<string, string>; script_bytes: number }
+
 /** What a decoded transaction does; the same words for platform and nodes. */
 export interface DecodedTransaction {
   network: string
@@ -116,16 +119,18 @@ export interface DecodedTransaction {
   /** Payments to others, in output order. Exactly one for an allow-listed shape, none with an `action`. */
   payments: { address: string; amount: bigint; tag: string | null }[]
   /** Value that returns to the sender on the change path (UTXO), else 0n. */
-  change: { address: string; amount: bigint } | null
+  change: { address: string; amount: bigint; /** Cardano: native tokens that go back with it, by unit. */ assets?: Record<string, string> } | null
   /** Addresses whose keys must sign, in the order of `inputs`. */
   from: string[]
   /** The most that the transaction may cost beyond `payments`, in the smallest native unit. */
   fee_max: bigint
   /** Fee rate as the family quotes it, decimal string in `fee_rate_unit` (UTXO: real; EVM: maxFeePerGas). */
   fee_rate: string
-  /** What makes two transactions exclude each other: `txid:vout` (UTXO) or `address:nonce` (EVM); empty where nothing does (Tron). */
+  /** What makes two transactions exclude each other: `txid:vout` (UTXO, Cardano) or `address:nonce` (EVM); empty where nothing does (Tron). */
   consumes: string[]
-  /** The last ledger (XRP) or Unix second (Stellar, Tron) in which the transaction can be included; absent: no end. */
+  /** Cardano: lovelace of the fee that do not grow with the size, decimal. */
+  fee_constant?: string
+  /** The last ledger (XRP) or Unix second (Stellar, Tron) in which the transaction can be included, or the first slot (Cardano) in which it no longer can; absent: no end. */
   valid_until?: number
   /** Staking on Tron. */
   action?: TronAction
@@ -133,7 +138,7 @@ export interface DecodedTransaction {
   nonce: bigint | null
   gas_limit: bigint | null
   max_fee_per_gas: bigint | null
-  /** UTXO: virtual size in vbytes when signed, else null. */
+  /** Size when signed: vbytes (UTXO) or bytes (Cardano), else null. */
   vsize: number | null
 }
 

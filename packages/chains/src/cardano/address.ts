@@ -1,0 +1,132 @@
+import { crc32 } from 'node:zlib'
+import { blake2b } from '@noble/hashes/blake2.js'
+import { base58, bech32 } from '@scure/base'
+import { ChainError, type Network, type Validation } from '../types.ts'
+import { bytesOf, itemsOf, read, uintOf } from './cbor.ts'
+
+/** Network magic of the main network; every other is a test network to an address. */
+const MAINNET_MAGIC = 764_824_073
+const BECH32_MAX = 1023
+const KEY_HASH_BYTES = 28
+/** Upper half of the first byte (CIP-19). */
+const BASE_TYPES = new Set([0, 1, 2, 3])
+const POINTER_TYPES = new Set([4, 5])
+const ENTERPRISE_TYPES = new Set([6, 7])
+const BYRON_TYPE = 8
+const ENTERPRISE_KEY = 0x60
+const BASE_BYTES = 1 + 2 * KEY_HASH_BYTES
+const ENTERPRISE_BYTES = 1 + KEY_HASH_BYTES
+const ENCODED_CBOR = 24n
+/** The ledger takes no Byron address with longer attributes. */
+const BYRON_ATTRIBUTES_MAX = 64
+
+const tagOf = (network: Network): number => (network.network_id === MAINNET_MAGIC ? 1 : 0)
+const prefixOf = (tag: number): string => (tag === 1 ? 'addr' : 'addr_test')
+
+function refuse(reason: string): never {
+  throw new ChainError('ADDRESS', reason)
+}
+
+/** Enterprise address of an Ed25519 key: without a stake key, so nothing can be delegated from it. */
+export function address(network: Network, publicKey: Uint8Array): string {
+  const tag = tagOf(network)
+  return encode(tag, Uint8Array.of(ENTERPRISE_KEY | tag, ...blake2b(publicKey, { dkLen: KEY_HASH_BYTES })))
+}
+
+const encode = (tag: number, bytes: Uint8Array): string => bech32.encode(prefixOf(tag), bech32.toWords(bytes), BECH32_MAX)
+
+/** What stands in an output for an address. Throws ChainError `ADDRESS` with the reason. */
+export function addressBytes(network: Network, text: string): Uint8Array {
+  if (text.length < 10 || text.length > BECH32_MAX) refuse('has a length no address has')
+  const tag = tagOf(network)
+  const prefix = /^([a-z_]+)1/i.exec(text)?.[1]?.toLowerCase() ?? ''
+  if (prefix === 'stake' || prefix === 'stake_test') refuse('is a stake address: rewards go there, payments cannot')
+  if (prefix !== 'addr' && prefix !== 'addr_test') return byronBytes(network, text)
+  if (prefix !== prefixOf(tag)) refuse(`belongs to another network (${prefix}1…); this one uses ${prefixOf(tag)}1…`)
+  let bytes: Uint8Array
+  try {
+    bytes = bech32.fromWords(bech32.decode(text as `${string}1${string}`, BECH32_MAX).words)
+  } catch {
+    return refuse('is not an address of Cardano: checksum or letters do not match')
+  }
+  assertShelley(tag, bytes)
+  return bytes
+}
+
+function assertShelley(tag: number, bytes: Uint8Array): void {
+  const type = (bytes[0] ?? 0xff) >> 4
+  if (POINTER_TYPES.has(type)) refuse('is a pointer address, which the chain has given up; ask for another one')
+  if (type === 14 || type === 15) refuse('is a stake address: rewards go there, payments cannot')
+  const length = BASE_TYPES.has(type) ? BASE_BYTES : ENTERPRISE_TYPES.has(type) ? ENTERPRISE_BYTES : 0
+  if (length === 0) refuse('is of a kind that is not in use')
+  if (bytes.length !== length) refuse('is not an address of Cardano: its length does not match its kind')
+  if (((bytes[0] as number) & 0x0f) !== tag) refuse('belongs to another network than its prefix says')
+}
+
+/** Addresses from before Shelley are still paid to: base58 with a checksum of their own. */
+function byronBytes(network: Network, text: string): Uint8Array {
+  let bytes: Uint8Array
+  try {
+    bytes = base58.decode(text)
+    if (bytes[0] !== 0x82) throw new Error()
+  } catch {
+    return refuse('is not an address of Cardano')
+  }
+  assertByron(tagOf(network), network.network_id, bytes)
+  return bytes
+}
+
+function assertByron(tag: number, magic: number | undefined, bytes: Uint8Array): void {
+  let payload: Uint8Array
+  let type: bigint
+  let attributes: ReturnType<typeof read>
+  try {
+    const [wrapped, sum, more] = itemsOf(read(bytes))
+    if (wrapped?.kind !== 'tag' || wrapped.tag !== ENCODED_CBOR || more) throw new Error()
+    payload = bytesOf(wrapped.item)
+    if (uintOf(sum) !== BigInt(crc32(payload))) throw new Error()
+    const [root, found, kind, extra] = itemsOf(read(payload))
+    if (bytesOf(root).length !== KEY_HASH_BYTES || found?.kind !== 'map' || extra) throw new Error()
+    attributes = found
+    type = uintOf(kind)
+  } catch {
+    return refuse('is not an address of Cardano: its checksum does not match')
+  }
+  if (type !== 0n) refuse('is a Byron address of a kind that payments are not made to')
+  if (attributes.kind !== 'map' || attributes.end - attributes.start > BYRON_ATTRIBUTES_MAX) return refuse('is a Byron address with attributes that the chain refuses')
+  const named = attributes.entries.find(([key]) => key.kind === 'uint' && key.value === 2n)?.[1]
+  let of: bigint | null = null
+  try {
+    of = named === undefined ? null : uintOf(read(bytesOf(named)))
+  } catch {
+    refuse('is not an address of Cardano: it names no network')
+  }
+  // Addresses of the main network name none.
+  if (tag === 1 ? of !== null : of !== BigInt(magic ?? -1)) refuse('is a Byron address of another network')
+}
+
+/** The address that bytes of an output stand for, or null where nothing that {@link validate} accepts does. */
+export function addressText(network: Network, bytes: Uint8Array): string | null {
+  const tag = tagOf(network)
+  try {
+    if ((bytes[0] ?? 0) >> 4 === BYRON_TYPE) {
+      assertByron(tag, network.network_id, bytes)
+      return base58.encode(bytes)
+    }
+    assertShelley(tag, bytes)
+    return encode(tag, bytes)
+  } catch {
+    return null
+  }
+}
+
+/** Base and enterprise addresses of keys and scripts, and Byron addresses; stake and pointer addresses are refused. */
+export function validate(network: Network, text: string, addressTag?: string | null): Validation {
+  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'address_tag: Cardano has no address tags' }
+  try {
+    return { valid: true, address: addressText(network, addressBytes(network, text)) as string, address_tag: null }
+  } catch (error) {
+    if (error instanceof ChainError) return { valid: false, reason: error.message }
+    throw error
+  }
+}

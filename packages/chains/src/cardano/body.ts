@@ -1,0 +1,156 @@
+import { blake2b } from '@noble/hashes/blake2.js'
+import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
+import { ChainError } from '../types.ts'
+import { array, bytesOf, byteString, field, itemsOf, map, read, tagged, uint, uintOf, type Item } from './cbor.ts'
+
+/** Quantities of native tokens by unit: the policy's 28 bytes and the name, in hex, as Blockfrost writes it. */
+export type Assets = ReadonlyMap<string, bigint>
+export interface Output { address: Uint8Array; coin: bigint; assets: Assets }
+export interface Input { txid: string; index: number }
+/** Whatever an allowed body says. Its bytes follow from this, and from nothing else. */
+export interface Body { inputs: Input[]; outputs: Output[]; fee: bigint; /** First slot that may no longer include it. */ ttl: bigint }
+
+export const NO_ASSETS: Assets = new Map()
+/** A set in Conway's encoding. */
+const SET = 258n
+const ENCODED_CBOR = 24n
+const POLICY_DIGITS = 56
+const FIELDS = ['inputs', 'outputs', 'a fee', 'a time to live', 'certificates', 'withdrawals', 'an update', 'auxiliary data', 'a beginning of its validity', 'a mint', '', 'script data', '', 'collateral', 'required signers', 'a network id', 'a collateral return', 'a total collateral', 'reference inputs', 'votes', 'proposals', 'a treasury value', 'a donation']
+
+/** BLAKE2b-256 of a body is its transaction's id, and what is signed. */
+export const hashOf = (body: Uint8Array): Uint8Array => blake2b(body, { dkLen: 32 })
+
+function shape(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new ChainError('SHAPE', message)
+}
+
+/** RFC 7049's canonical order: the shorter first. */
+const canonical = (a: string, b: string): number => (a.length === b.length ? (a < b ? -1 : a > b ? 1 : 0) : a.length - b.length)
+
+export function encodeValue(coin: bigint, assets: Assets): Uint8Array {
+  if (assets.size === 0) return uint(coin)
+  const policies = new Map<string, [string, bigint][]>()
+  for (const [unit, quantity] of assets) {
+    const policy = unit.slice(0, POLICY_DIGITS)
+    policies.set(policy, [...(policies.get(policy) ?? []), [unit.slice(POLICY_DIGITS), quantity]])
+  }
+  return array([uint(coin), map([...policies].sort(([a], [b]) => canonical(a, b)).map(([policy, names]) => [
+    byteString(hexToBytes(policy)), map(names.sort(([a], [b]) => canonical(a, b)).map(([name, quantity]) => [byteString(hexToBytes(name)), uint(quantity)])),
+  ]))])
+}
+
+/** The form from before datums, which has no room for one. */
+export function encodeOutput({ address, coin, assets }: Output): Uint8Array {
+  return array([byteString(address), encodeValue(coin, assets)])
+}
+
+export function encodeBody({ inputs, outputs, fee, ttl }: Body): Uint8Array {
+  return map([
+    [uint(0n), tagged(SET, array(inputs.map(({ txid, index }) => array([byteString(hexToBytes(txid)), uint(BigInt(index))]))))],
+    [uint(1n), array(outputs.map(encodeOutput))],
+    [uint(2n), uint(fee)],
+    [uint(3n), uint(ttl)],
+  ])
+}
+
+function readValue(item: Item | undefined): Pick<Output, 'coin' | 'assets'> {
+  if (item?.kind !== 'array') return { coin: uintOf(item), assets: NO_ASSETS }
+  const [coin, bundle, more] = item.items
+  if (bundle?.kind !== 'map' || more) throw new ChainError('TRANSACTION', 'has an amount that cannot be read')
+  const assets = new Map<string, bigint>()
+  for (const [policy, names] of bundle.entries) {
+    if (names.kind !== 'map') throw new ChainError('TRANSACTION', 'has an amount that cannot be read')
+    for (const [name, quantity] of names.entries) {
+      const unit = bytesToHex(bytesOf(policy)) + bytesToHex(bytesOf(name))
+      if (bytesOf(policy).length * 2 !== POLICY_DIGITS || assets.has(unit)) throw new ChainError('TRANSACTION', 'has an amount that cannot be read')
+      if (uintOf(quantity) > 0n) assets.set(unit, uintOf(quantity))
+    }
+  }
+  return { coin: uintOf(coin), assets }
+}
+
+/**
+ * Reads a body of the one allowed shape: inputs in canonical order, outputs without datum or script, a fee, a time to live.
+ * @throws ChainError `TRANSACTION`, `SHAPE`; `ENCODING` where it does not encode to the same bytes
+ */
+export function parseBody(bytes: Uint8Array): Body {
+  const root = read(bytes)
+  if (root.kind !== 'map') throw new ChainError('TRANSACTION', 'is not the body of a Cardano transaction')
+  for (const [key] of root.entries) {
+    const number = key.kind === 'uint' ? Number(key.value) : -1
+    shape(number >= 0 && number <= 3, `${FIELDS[number] || 'an unknown field'} is not allowed`)
+  }
+  for (const key of [0, 1, 2, 3]) shape(field(root, key) !== undefined, `has not ${String(FIELDS[key])}`)
+  const body: Body = {
+    inputs: itemsOf(field(root, 0)).map((input) => {
+      const [txid, index, more] = itemsOf(input)
+      const at = uintOf(index)
+      shape(!more && bytesOf(txid).length === 32 && at < 65_536n, 'has an input that cannot be read')
+      return { txid: bytesToHex(bytesOf(txid)), index: Number(at) }
+    }),
+    outputs: itemsOf(field(root, 1)).map((output) => {
+      shape(output.kind === 'array' && output.items.length === 2, 'only plain outputs, without datum and script, are allowed')
+      return { address: bytesOf(output.items[0]), ...readValue(output.items[1]) }
+    }),
+    fee: uintOf(field(root, 2)),
+    ttl: uintOf(field(root, 3)),
+  }
+  shape(body.inputs.length > 0 && body.outputs.length > 0, 'has no inputs or no outputs')
+  shape(body.inputs.every((input, at) => at === 0 || compareInputs(body.inputs[at - 1] as Input, input) < 0), 'inputs must be in order, each once')
+  const again = encodeBody(body)
+  if (again.length !== bytes.length || again.some((byte, at) => byte !== bytes[at])) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  return body
+}
+
+/** The order of the ledger's sets of inputs. */
+export function compareInputs(a: Input, b: Input): number {
+  return a.txid === b.txid ? a.index - b.index : a.txid < b.txid ? -1 : 1
+}
+
+export interface FoundOutput extends Output { /** Bytes of a reference script: whoever spends the output pays for them. */ scriptBytes: number }
+
+/** An output of anyone's transaction, in any era's encoding. */
+function readOutput(item: Item): FoundOutput {
+  if (item.kind === 'array') return { address: bytesOf(item.items[0]), ...readValue(item.items[1]), scriptBytes: 0 }
+  const script = field(item, 3)
+  const scriptBytes = script?.kind === 'tag' && script.tag === ENCODED_CBOR ? bytesOf(script.item).length : 0
+  return { address: bytesOf(field(item, 0)), ...readValue(field(item, 1)), scriptBytes }
+}
+
+/** Output `index` of a body, or null. A transaction whose script failed has one, behind those that it names: what is left of its collateral. */
+export function outputOf(body: Uint8Array, index: number): FoundOutput | null {
+  const root = read(body)
+  const outputs = itemsOf(field(root, 1))
+  const found = outputs[index] ?? (index === outputs.length ? field(root, 16) : undefined)
+  return found ? readOutput(found) : null
+}
+
+/** A transaction as it stands on the chain: its body's exact bytes and the outputs that it really made. */
+export function openTransaction(raw: Uint8Array): { id: string; body: Uint8Array; outputs: (FoundOutput & { index: number })[] } {
+  const root = read(raw)
+  const [first, , third, fourth] = itemsOf(root)
+  if (!first) throw new ChainError('TRANSACTION', 'is not a Cardano transaction')
+  const body = raw.subarray(first.start, first.end)
+  // Before Alonzo there was no mark of validity.
+  const isValid = fourth === undefined || third?.kind !== 'simple' || raw[third.start] === TRUE
+  const named = itemsOf(field(first, 1))
+  const back = field(first, 16)
+  const outputs = isValid ? named.map((item, index) => ({ ...readOutput(item), index })) : back ? [{ ...readOutput(back), index: named.length }] : []
+  return { id: bytesToHex(hashOf(body)), body, outputs }
+}
+
+const TRUE = 0xf5
+const NULL = 0xf6
+const WITNESS_BYTES = 101
+
+/** Signed by one witness a key; without scripts and auxiliary data. */
+export function encodeSigned(body: Uint8Array, witnesses: readonly { publicKey: Uint8Array; signature: Uint8Array }[]): Uint8Array {
+  const keys = tagged(SET, array(witnesses.map(({ publicKey, signature }) => array([byteString(publicKey), byteString(signature)]))))
+  return concatBytes(Uint8Array.of(0x84), body, map([[uint(0n), keys]]), Uint8Array.of(TRUE, NULL))
+}
+
+/** Bytes of the signed transaction of a body. */
+export function signedBytes(bodyBytes: number, keys: number): number {
+  const count = keys < 24 ? 1 : keys < 256 ? 2 : 3
+  return 1 + bodyBytes + 2 + 3 + count + keys * WITNESS_BYTES + 2
+}

@@ -1,0 +1,173 @@
+import { ChainError, type Network, type Riders, type UnsignedTransaction } from '../types.ts'
+import { addressBytes } from './address.ts'
+import { compareInputs, encodeBody, encodeOutput, encodeValue, NO_ASSETS, signedBytes, type Assets, type Body, type Output } from './body.ts'
+
+/** An unspent output that the wallet may spend, with what rides on it beside its lovelace. */
+export interface Coin { txid: string; vout: number; value: bigint; path: number[]; address: string; riders: Riders | null }
+
+/** The chain's parameters that a payment depends on. */
+export interface Parameters {
+  /** Lovelace per byte of the signed transaction. */
+  feePerByte: bigint
+  feeConstant: bigint
+  /** Lovelace that every byte of an output must hold. */
+  coinsPerByte: bigint
+  transactionBytesMax: number
+  valueBytesMax: number
+}
+
+export const PARAMETERS: Parameters = { feePerByte: 44n, feeConstant: 155_381n, coinsPerByte: 4310n, transactionBytesMax: 16_384, valueBytesMax: 5000 }
+/** Slots, of one second each, in which a transaction can be included. */
+export const SLOTS_TO_LIVE = 3600
+/** Lovelace per byte of a reference script on a spent output, up to 25,600 bytes together; each further step costs a fifth more. */
+const SCRIPT_FEE_PER_BYTE = 15n
+const SCRIPT_STEP_BYTES = 25_600n
+/** What the ledger counts for an output beyond its own bytes. */
+const OUTPUT_OVERHEAD_BYTES = 160n
+const QUANTITY_MAX = (1n << 63n) - 1n
+/** Two outputs in a transaction's usual form: what stands in where nothing better is known. */
+const TYPICAL_OUTPUT_BYTES = 29
+
+export interface Selection { coins: Coin[]; fee: bigint; change: bigint; assets: Assets; size: number }
+
+/** Lovelace for the reference scripts of spent outputs, never less than the ledger asks. */
+export function scriptFee(bytes: number): bigint {
+  let fee = 0n
+  let left = BigInt(bytes)
+  // Fifths are kept as a fraction, and rounded once.
+  for (let numerator = SCRIPT_FEE_PER_BYTE, denominator = 1n; left > 0n; numerator *= 6n, denominator *= 5n) {
+    const step = left < SCRIPT_STEP_BYTES ? left : SCRIPT_STEP_BYTES
+    fee += (step * numerator + denominator - 1n) / denominator
+    left -= step
+  }
+  return fee
+}
+
+/** Smallest lovelace that an output may hold. */
+export function leastCoin(output: Output, parameters: Parameters = PARAMETERS): bigint {
+  return (OUTPUT_OVERHEAD_BYTES + BigInt(encodeOutput(output).length)) * parameters.coinsPerByte
+}
+
+/** Smallest amount that can be paid to an address. */
+export function leastPayment(network: Network, to: string, amount: bigint, parameters: Parameters = PARAMETERS): bigint {
+  return leastCoin({ address: addressBytes(network, to), coin: amount, assets: NO_ASSETS }, parameters)
+}
+
+export const scriptBytesOf = (coins: readonly Coin[]): number => coins.reduce((sum, { riders }) => sum + (riders?.script_bytes ?? 0), 0)
+
+/** Fee of one input and two plain outputs at a rate. */
+export function typicalFee(rate: bigint, parameters: Parameters = PARAMETERS): bigint {
+  const output = { address: new Uint8Array(TYPICAL_OUTPUT_BYTES), coin: 10_000_000n, assets: NO_ASSETS }
+  const body = encodeBody({ inputs: [{ txid: '0'.repeat(64), index: 0 }], outputs: [output, output], fee: 170_000n, ttl: 100_000_000n })
+  return rate * BigInt(signedBytes(body.length, 1)) + parameters.feeConstant
+}
+
+/** Native tokens of all coins together. */
+export function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
+  const sum = new Map<string, bigint>()
+  for (const { riders } of coins) for (const [unit, quantity] of Object.entries(riders?.assets ?? {})) sum.set(unit, (sum.get(unit) ?? 0n) + BigInt(quantity))
+  return sum
+}
+
+/** `txid:vout` */
+export const outpointOf = ({ txid, vout }: { txid: string; vout: number }): string => `${txid}:${vout}`
+
+const total = (coins: readonly Coin[]): bigint => coins.reduce((sum, { value }) => sum + value, 0n)
+const largestFirst = (a: Coin, b: Coin): number => (a.value === b.value ? (outpointOf(a) < outpointOf(b) ? -1 : 1) : a.value > b.value ? -1 : 1)
+const isPlain = ({ riders }: Coin): boolean => riders === null
+
+interface Order { coins: readonly Coin[]; to: string; amount: bigint; changeAddress: string; /** Lovelace per byte. */ rate: bigint; ttl: bigint; parameters: Parameters; /** Coins that must be among the inputs: a replacement shares them. */ required?: readonly Coin[] }
+
+/**
+ * Chooses coins: those of lovelace alone first, the largest first, until there is enough for change that the ledger
+ * accepts. Native tokens of a chosen coin go back with the change. Where no choice leaves enough for change, and
+ * there are no tokens, the surplus (less than the smallest output) goes to the fee.
+ *
+ * @throws ChainError `INSUFFICIENT`, `DUST`, `TOO_MANY_INPUTS`
+ */
+export function selectCoins(network: Network, o: Order): Selection {
+  const payment: Output = { address: addressBytes(network, o.to), coin: o.amount, assets: NO_ASSETS }
+  const least = leastCoin(payment, o.parameters)
+  if (o.amount < least) throw new ChainError('DUST', `is below the ${least} lovelace that the chain wants in an output to this address`)
+  const changeTo = addressBytes(network, o.changeAddress)
+  const required = o.required ?? []
+  const taken = new Set(required.map(outpointOf))
+  const free = o.coins.filter((coin) => !taken.has(outpointOf(coin)))
+  const ordered = [...free.filter(isPlain).sort(largestFirst), ...free.filter((coin) => !isPlain(coin)).sort(largestFirst)]
+
+  const feeAt = (chosen: readonly Coin[], change: Output | null): { fee: bigint; size: number } => {
+    const body: Body = { inputs: inputsOf(chosen), outputs: change ? [payment, change] : [payment], fee: o.parameters.feeConstant, ttl: o.ttl }
+    const size = signedBytes(encodeBody(body).length, new Set(chosen.map(({ address }) => address)).size)
+    return { fee: o.rate * BigInt(size) + o.parameters.feeConstant + scriptFee(scriptBytesOf(chosen)), size }
+  }
+  const withChange = (chosen: readonly Coin[]): Selection | null => {
+    const assets = assetsOf(chosen)
+    const rest = total(chosen) - o.amount
+    if (rest <= 0n) return null
+    let fee = 0n
+    let size = 0
+    // The amount of the change decides how many bytes it takes, and they decide the fee: twice is enough, but at the edge between two lengths, where the dearer stays.
+    for (let round = 0; round < 3; round++) {
+      if (rest <= fee) return null
+      const next = feeAt(chosen, { address: changeTo, coin: rest - fee, assets })
+      if (round === 0 || next.fee > fee || round === 1) fee = next.fee
+      size = next.size
+    }
+    if (rest - fee < leastCoin({ address: changeTo, coin: rest > fee ? rest - fee : 0n, assets }, o.parameters)) return null
+    return { coins: [...chosen], fee, change: rest - fee, assets, size }
+  }
+  const withoutChange = (chosen: readonly Coin[], surplusAllowed: boolean): Selection | null => {
+    if (chosen.length === 0 || assetsOf(chosen).size > 0) return null
+    const { fee, size } = feeAt(chosen, null)
+    const surplus = total(chosen) - o.amount - fee
+    return surplus === 0n || (surplusAllowed && surplus > 0n) ? { coins: [...chosen], fee: fee + surplus, change: 0n, assets: NO_ASSETS, size } : null
+  }
+  const fits = (chosen: readonly Coin[]): boolean => {
+    const assets = assetsOf(chosen)
+    return encodeValue(QUANTITY_MAX, assets).length <= o.parameters.valueBytesMax && [...assets.values()].every((quantity) => quantity <= QUANTITY_MAX)
+  }
+  const search = (finish: (chosen: readonly Coin[]) => Selection | null): Selection | null => {
+    const chosen = [...required]
+    for (let next = 0; ; next++) {
+      const found = chosen.length > 0 ? finish(chosen) : null
+      if (found) {
+        if (found.size > o.parameters.transactionBytesMax) throw new ChainError('TOO_MANY_INPUTS', `needs ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`)
+        return found
+      }
+      const coin = ordered[next]
+      if (!coin) return null
+      if (isPlain(coin) || fits([...chosen, coin])) chosen.push(coin)
+    }
+  }
+  const found = search((chosen) => withoutChange(chosen, false) ?? withChange(chosen)) ?? search((chosen) => withoutChange(chosen, true))
+  if (found) return found
+  const all = [...required, ...ordered.filter(isPlain), ...ordered.filter((coin) => !isPlain(coin))]
+  const tokens = assetsOf(all)
+  const kept = tokens.size > 0 ? leastCoin({ address: changeTo, coin: 0xffff_ffffn, assets: tokens }, o.parameters) : 0n
+  const missing = o.amount + feeAt(all.slice(0, 1), null).fee + kept - total(all)
+  throw new ChainError('INSUFFICIENT', `amount and network fee exceed the coins by ${missing > 0n ? missing : 1n} lovelace${kept > 0n ? `, of which ${kept} must stay with the native tokens` : ''}`)
+}
+
+const inputsOf = (coins: readonly Coin[]) => coins.map(({ txid, vout }) => ({ txid, index: vout })).sort(compareInputs)
+
+/**
+ * Builds the unsigned transaction of a selection: payment first, then change.
+ * @param o.previous bodies (hex) of the transactions that made the coins, by txid
+ */
+export function buildTransfer(network: Network, o: { selection: Selection; to: string; amount: bigint; changeAddress: string; changePath: number[]; ttl: bigint; previous: ReadonlyMap<string, string> }): UnsignedTransaction {
+  const { coins, fee, change, assets } = o.selection
+  const inputs = inputsOf(coins)
+  const outputs: Output[] = [{ address: addressBytes(network, o.to), coin: o.amount, assets: NO_ASSETS }]
+  if (change > 0n) outputs.push({ address: addressBytes(network, o.changeAddress), coin: change, assets })
+  const unsigned: UnsignedTransaction = {
+    network: network.code,
+    bytes: Buffer.from(encodeBody({ inputs, outputs, fee, ttl: o.ttl })).toString('hex'),
+    inputs: inputs.map(({ txid, index }) => {
+      const previous = o.previous.get(txid)
+      if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction ${txid} is missing`)
+      return { path: (coins.find((coin) => coin.txid === txid && coin.vout === index) as Coin).path, previous }
+    }),
+  }
+  if (change > 0n) unsigned.change = { output: 1, path: o.changePath }
+  return unsigned
+}

@@ -1,0 +1,218 @@
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import { readText, RPC_TIMEOUT_MS, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { ChainError, type Network, type Riders } from '../types.ts'
+import { addressText } from './address.ts'
+import { openTransaction } from './body.ts'
+import { SLOTS_TO_LIVE, type Parameters } from './build.ts'
+
+const PAGE = 100
+const PARAMETERS_FRESH_MS = 600_000
+const NOT_FOUND = 404
+/** Answers to a broadcast that are about the transaction: it breaks a rule, or the node's pool is full. */
+const REFUSED = new Set([400, 425])
+/** Blocks above the end of a transaction's life before it is called dead, where the network names no depth. */
+const DEPTH = 15
+
+interface Block { hash: string; height: number | null; slot: number | null; previous_block: string | null; tx_count: number }
+interface Found { block_height: number; block: string; fees: string; valid_contract: boolean }
+interface Utxos { inputs: { address: string; collateral: boolean; reference?: boolean }[]; outputs: { output_index: number; amount: { unit: string; quantity: string }[]; collateral: boolean; consumed_by_tx?: string | null }[] }
+
+/** Client of Blockfrost's interface, hosted or self-hosted. Amounts are taken from the transactions' own bytes. */
+export class CardanoClient implements ChainClient {
+  readonly network: Network
+  readonly #endpoint: RpcEndpoint
+  readonly #fetch: Fetch
+  readonly #now: () => number
+  #parameters: { value: Parameters; at: number } | null = null
+
+  constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
+    this.network = network
+    this.#endpoint = endpoint
+    this.#fetch = fetch
+    this.#now = now
+  }
+
+  async #ask(path: string, body?: Uint8Array): Promise<unknown> {
+    const base = this.#endpoint.url.replace(/\/+$/, '')
+    const where = new URL(base).host
+    const what = path.split('?')[0]
+    const headers: Record<string, string> = { accept: 'application/json', ...(body ? { 'content-type': 'application/cbor' } : {}), ...this.#endpoint.headers }
+    if (this.#endpoint.username !== undefined) headers['authorization'] = `Basic ${Buffer.from(`${this.#endpoint.username}:${this.#endpoint.password ?? ''}`).toString('base64')}`
+    let status: number
+    let text: string | null
+    try {
+      const response = await this.#fetch(`${base}${path}`, { method: body ? 'POST' : 'GET', headers, signal: AbortSignal.timeout(RPC_TIMEOUT_MS), redirect: 'error', ...(body ? { body: Buffer.from(body) } : {}) })
+      status = response.status
+      text = await readText(response)
+    } catch (error) {
+      // The URL may hold a provider's key: only the host is named.
+      throw new RpcUnavailable(`${where}: ${what}: ${error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${RPC_TIMEOUT_MS} ms` : 'cannot be reached'}`)
+    }
+    if (text === null) throw new RpcUnavailable(`${where}: ${what}: answer is too large`)
+    let answer: unknown
+    try {
+      answer = JSON.parse(text)
+    } catch {
+      throw new RpcUnavailable(`${where}: ${what}: answer is not JSON`)
+    }
+    if (status === 200 && typeof answer !== 'object' && typeof answer !== 'string') throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
+    if (status === 200) return answer
+    const { status_code: code, message } = (answer ?? {}) as { status_code?: unknown; message?: unknown }
+    // A proxy's own page about an error says nothing about the chain.
+    if (code !== status) throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
+    if (status === NOT_FOUND || REFUSED.has(status)) throw new RpcRefused(status, String(message ?? 'refused').slice(0, 300))
+    throw new RpcUnavailable(`${where}: ${what}: ${status} ${String(message ?? '').slice(0, 200)}`)
+  }
+
+  async #get<T>(path: string): Promise<T> {
+    return await this.#ask(path) as T
+  }
+
+  /** Null where the endpoint says that there is no such thing. */
+  async #find<T>(path: string): Promise<T | null> {
+    try {
+      return await this.#get<T>(path)
+    } catch (error) {
+      if (error instanceof RpcRefused && error.rpcCode === NOT_FOUND) return null
+      throw error
+    }
+  }
+
+  #odd(what: string): never {
+    throw new RpcUnavailable(`${this.network.code}: ${what}`)
+  }
+
+  async probe(): Promise<void> {
+    const { network_magic: magic } = await this.#get<{ network_magic: number }>('/genesis')
+    if (magic !== this.network.network_id) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint serves the network with magic ${String(magic)}, not ${String(this.network.network_id)}`)
+  }
+
+  async #latest(): Promise<Block & { height: number; slot: number }> {
+    return this.#checked(await this.#get<Block>('/blocks/latest'))
+  }
+
+  #checked(block: Block): Block & { height: number; slot: number } {
+    if (!Number.isSafeInteger(block.height) || !Number.isSafeInteger(block.slot) || !/^[0-9a-f]{64}$/.test(block.hash)) this.#odd('a block has no height, slot or hash')
+    return block as Block & { height: number; slot: number }
+  }
+
+  async tip(): Promise<ChainTip> {
+    const { height, hash } = await this.#latest()
+    return { height, hash, finalHeight: null }
+  }
+
+  async block(height: number): Promise<ChainBlock | null> {
+    const found = await this.#find<Block>(`/blocks/${height}`)
+    if (!found) return null
+    const block = this.#checked(found)
+    if (block.height !== height) this.#odd('blocks answered another height')
+    const transactions: { tx_hash: string; cbor: string }[] = []
+    for (let page = 1; transactions.length < block.tx_count; page++) {
+      // By hash: what stands at the height may change in between.
+      const more = await this.#find<{ tx_hash: string; cbor: string }[]>(`/blocks/${block.hash}/txs/cbor?count=${PAGE}&page=${page}`)
+      if (!Array.isArray(more) || more.length === 0) return this.#odd(`block ${height} shows fewer transactions than it has`)
+      transactions.push(...more)
+    }
+    return {
+      height, hash: block.hash, parent: block.previous_block ?? '',
+      txids: transactions.map(({ tx_hash: txid }) => txid),
+      transfers: transactions.flatMap(({ tx_hash: txid, cbor }) => this.#transfers(txid, cbor)),
+    }
+  }
+
+  #open(txid: string, cbor: unknown): ReturnType<typeof openTransaction> {
+    if (typeof cbor !== 'string' || !/^(?:[0-9a-f]{2})*$/.test(cbor.slice(0, 2)) || cbor.length % 2 !== 0) return this.#odd('a transaction is not in hex')
+    try {
+      const opened = openTransaction(hexToBytes(cbor))
+      if (opened.id === txid) return opened
+    } catch {
+      // Said below.
+    }
+    return this.#odd(`the bytes of ${txid} are not that transaction's`)
+  }
+
+  #transfers(txid: string, cbor: string): ChainTransfer[] {
+    return this.#open(txid, cbor).outputs.flatMap(({ index, address, coin, assets, scriptBytes }) => {
+      const to = addressText(this.network, address)
+      if (to === null || coin === 0n) return []
+      const riders: Riders | null = assets.size > 0 || scriptBytes > 0 ? { assets: Object.fromEntries([...assets].map(([unit, quantity]) => [unit, quantity.toString()])), script_bytes: scriptBytes } : null
+      return [{ txid, position: index, asset: this.network.native_asset, address: to, amount: coin, sender: null, coinbase: false, ...(riders ? { riders } : {}) }]
+    })
+  }
+
+  /** Body of a transaction in hex, as it was hashed. */
+  async transactionBody(txid: string): Promise<string> {
+    const { cbor } = await this.#get<{ cbor: string }>(`/txs/${txid}/cbor`)
+    return bytesToHex(this.#open(txid, cbor).body)
+  }
+
+  /** Addresses that a transaction spends from. */
+  async senders(txid: string): Promise<string[]> {
+    const { inputs } = await this.#get<Utxos>(`/txs/${txid}/utxos`)
+    return [...new Set(inputs.filter(({ collateral, reference }) => !collateral && reference !== true).map(({ address }) => address))]
+  }
+
+  /** Lovelace of an output that no transaction in a block has spent, or null. */
+  async unspent(txid: string, vout: number): Promise<bigint | null> {
+    const found = await this.#find<Utxos>(`/txs/${txid}/utxos`)
+    const output = found?.outputs.find((each) => each.output_index === vout && !each.collateral)
+    if (!output || (output.consumed_by_tx ?? null) !== null) return null
+    const quantity = output.amount.find(({ unit }) => unit === 'lovelace')?.quantity
+    return quantity !== undefined && /^\d+$/.test(quantity) ? BigInt(quantity) : this.#odd('an output names no lovelace')
+  }
+
+  async status(hash: string): Promise<TransactionStatus> {
+    const found = await this.#find<Found>(`/txs/${hash}`)
+    if (!found) return { state: await this.#find(`/mempool/${hash}`) ? 'mempool' : 'absent' }
+    if (!Number.isSafeInteger(found.block_height) || !/^\d+$/.test(found.fees)) this.#odd('a transaction has no block or fee')
+    return { state: 'included', height: found.block_height, blockHash: found.block, succeeded: found.valid_contract === true, fee: BigInt(found.fees) }
+  }
+
+  async broadcast(raw: string): Promise<BroadcastResult> {
+    try {
+      await this.#ask('/tx/submit', hexToBytes(raw))
+      return { kind: 'accepted' }
+    } catch (error) {
+      if (error instanceof RpcRefused && REFUSED.has(error.rpcCode)) return { kind: 'rejected', reason: error.message }
+      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+    }
+  }
+
+  async parameters(): Promise<Parameters> {
+    if (!this.#parameters || this.#now() - this.#parameters.at > PARAMETERS_FRESH_MS) {
+      const found = await this.#get<Record<string, unknown>>('/epochs/latest/parameters')
+      const whole = (name: string): bigint => {
+        const text = String(found[name])
+        return /^\d{1,15}$/.test(text) ? BigInt(text) : this.#odd(`the parameter ${name} is not a whole number`)
+      }
+      const value = { feePerByte: whole('min_fee_a'), feeConstant: whole('min_fee_b'), coinsPerByte: whole('coins_per_utxo_size'), transactionBytesMax: Number(whole('max_tx_size')), valueBytesMax: Number(whole('max_val_size')) }
+      this.#parameters = { value, at: this.#now() }
+    }
+    return this.#parameters.value
+  }
+
+  /** Lovelace per byte. There is no market: the ledger's price is everyone's. */
+  async feeRates(): Promise<LevelRates> {
+    const { feePerByte } = await this.parameters()
+    return { low: feePerByte, medium: feePerByte, high: feePerByte }
+  }
+
+  /** First slot that may no longer include a transaction that is built now; read last. */
+  async validUntil(): Promise<number> {
+    return (await this.#latest()).slot + SLOTS_TO_LIVE
+  }
+
+  /**
+   * True where the transaction can provably never be included any more: a block at full depth lies beyond its end,
+   * and it is absent, asked after that, by an endpoint that still shows that block.
+   */
+  async isDead(hash: string, validUntil: number): Promise<boolean> {
+    const { height } = await this.#latest()
+    const deep = height - (this.network.confirmations ?? DEPTH) + 1
+    if (deep < 1) return false
+    const stable = this.#checked(await this.#get<Block>(`/blocks/${deep}`))
+    if (stable.height !== deep || stable.slot < validUntil) return false
+    if ((await this.status(hash)).state !== 'absent') return false
+    return (await this.#find<Block>(`/blocks/${stable.hash}`))?.height === deep
+  }
+}
