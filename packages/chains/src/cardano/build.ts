@@ -24,6 +24,8 @@ const SCRIPT_FEE_PER_BYTE = 15n
 const SCRIPT_STEP_BYTES = 25_600n
 /** What the ledger counts for an output beyond its own bytes. */
 const OUTPUT_OVERHEAD_BYTES = 160n
+/** More never fit, whatever their keys. */
+const INPUTS_MAX = 440
 const QUANTITY_MAX = (1n << 63n) - 1n
 /** Two outputs in a transaction's usual form: what stands in where nothing better is known. */
 const TYPICAL_OUTPUT_BYTES = 29
@@ -130,8 +132,8 @@ export function selectCoins(network: Network, o: Order): Selection {
     const chosen = [...required]
     for (let next = 0; ; next++) {
       const found = chosen.length > 0 ? finish(chosen) : null
-      if (found) {
-        if (found.size > o.parameters.transactionBytesMax) throw new ChainError('TOO_MANY_INPUTS', `needs ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`)
+      if (found || chosen.length > INPUTS_MAX) {
+        if (!found || found.size > o.parameters.transactionBytesMax) throw new ChainError('TOO_MANY_INPUTS', `needs ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`)
         return found
       }
       const coin = ordered[next]
