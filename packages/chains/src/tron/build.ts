@@ -5,9 +5,12 @@ import { encodeRaw, type ContractType, type Fields } from './proto.ts'
 
 /** Bytes that bandwidth counts beyond the signed transaction, for its result. */
 export const RESULT_BYTES = 64
-/** What a transfer of TRX and one of a token take, in points of bandwidth. */
+/** What a transfer of TRX and one of a token usually take, in points of bandwidth. */
 export const TRANSFER_BANDWIDTH = 268n
 export const TOKEN_BANDWIDTH = 345n
+/** What a token transfer to an address that holds none takes of energy, where the chain cannot be asked; and more than any takes. */
+export const TOKEN_ENERGY = 131_000n
+export const TOKEN_ENERGY_MAX = 500_000n
 /** Sun for a point of bandwidth; live in the chain's parameters, here to bound what a transaction may cost. */
 export const BANDWIDTH_SUN = 1000n
 /** What a transfer costs that creates its receiver: 1 TRX, and 0.1 in place of bandwidth. */
@@ -53,6 +56,18 @@ export function bandwidthOf(bytes: string): bigint {
   const length = bytes.length / 2
   const lengthBytes = length < 128 ? 1 : length < 16_384 ? 2 : 3
   return BigInt(1 + lengthBytes + length + SIGNATURE_BYTES + RESULT_BYTES)
+}
+
+/** As long as any time and amount of ours: the bytes are only measured. */
+const LONG_TIME_MS = 2n ** 42n - 1n
+const LONG_AMOUNT = 2n ** 63n - 1n
+
+/** The most points of bandwidth that a transfer takes; `feeLimit` of a token's, else 0. */
+export function transferBandwidth(feeLimit: bigint): bigint {
+  const someone = Uint8Array.of(0x41, ...new Uint8Array(20).fill(1))
+  const value: Fields = feeLimit === 0n ? { owner_address: someone, to_address: someone, amount: LONG_AMOUNT } : { owner_address: someone, contract_address: someone, data: new Uint8Array(68) }
+  const raw = encodeRaw({ refBlockBytes: new Uint8Array(2), refBlockHash: new Uint8Array(8), expiration: LONG_TIME_MS, timestamp: LONG_TIME_MS, feeLimit, type: feeLimit === 0n ? 1 : 31, value })
+  return bandwidthOf(bytesToHex(raw))
 }
 
 interface Common { reference: TronReference; publicKey: Uint8Array; path: number[] }

@@ -212,6 +212,21 @@ export class TronClient implements ChainClient {
     }
   }
 
+  /** Whether the account exists in a final block: what costs the creation of one may come again on another branch. */
+  async isActivated(address: string): Promise<boolean> {
+    return (await this.#post<Account>('walletsolidity/getaccount', { address: addressHex(address) })).address !== undefined
+  }
+
+  /** Whether a contract is at the address: nodes refuse to send TRX there. */
+  async isContract(address: string): Promise<boolean> {
+    return (await this.#post<{ contract_address?: string; bytecode?: string }>('wallet/getcontract', { value: addressHex(address) })).contract_address !== undefined
+  }
+
+  /** Unix milliseconds of the head block, with which nodes compare the end of a transaction. */
+  async headTime(): Promise<number> {
+    return (await this.#now('wallet')).time
+  }
+
   async resources(address: string): Promise<TronResources> {
     const found = await this.#post<Resources>('wallet/getaccountresource', { address: addressHex(address) })
     const left = (limit: Int | undefined, used: Int | undefined) => {

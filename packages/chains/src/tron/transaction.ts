@@ -3,7 +3,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type TronAction, type UnsignedTransaction } from '../types.ts'
 import { address, addressText } from './address.ts'
-import { ACTIVATION_SUN, BANDWIDTH_SUN, bandwidthOf, TRANSFER_SELECTOR } from './build.ts'
+import { ACTIVATION_SUN, BANDWIDTH_SUN, bandwidthOf, feeLimitFor, TOKEN_ENERGY_MAX, TRANSFER_SELECTOR } from './build.ts'
 import { decodeRaw, encodeSigned, type RawData } from './proto.ts'
 
 const BYTES_MAX = 1024
@@ -80,8 +80,8 @@ export function decode(network: Network, unsigned: UnsignedTransaction, assets: 
     change: null,
     from: [from],
     fee_max: bandwidthOf(unsigned.bytes) * BANDWIDTH_SUN + raw.feeLimit,
-    // Nothing in a transaction names a price: the limit is what a caller can hold it to.
-    fee_rate: raw.feeLimit.toString(),
+    // Nothing in a transaction names a price. TRX: what a point of bandwidth costs; a call: the least price of energy at which its limit is plausible.
+    fee_rate: (raw.feeLimit === 0n ? BANDWIDTH_SUN : (raw.feeLimit + feeLimitFor(TOKEN_ENERGY_MAX, 1n) - 1n) / feeLimitFor(TOKEN_ENERGY_MAX, 1n)).toString(),
     consumes: [],
     valid_until: Number((raw.expiration + MS - 1n) / MS),
     nonce: null,

@@ -53,7 +53,9 @@ interface AddressRow { address: string; kind: string; workspace: string; workspa
 
 /** Account-based networks: the balance of each address of ours against what the books keep there. */
 async function accountDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
-  const balanceOf = network.family === 'solana'
+  const balanceOf = network.family === 'tron'
+    ? (address: string, asset: Asset) => services.networks.tron(network.code).balance(address, asset)
+    : network.family === 'solana'
     ? (address: string, asset: Asset) => services.networks.solana(network.code).balance(address, asset)
     : traitsOf(network).deposits === 'tagged'
     ? (address: string) => services.networks.tagged(network.code).balance(address)
@@ -86,13 +88,13 @@ async function expectedBalances(services: Services, network: Network): Promise<M
      where a.asset = any($2) and a.kind in ('available', 'reserved', 'unswept', 'float', 'float_reserved', 'suspense', 'tank', 'tank_reserved') group by 1, 2`,
     [network.code, services.registry.assetsOf(network.code).map((asset) => asset.asset_name)])
   for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
-  // On the chain already, in the books not yet.
+  // On the chain already, in the books not yet. Fuel is booked with its block, where it cannot die.
   const moving = await services.database.query<{ kind: string; asset: string; fee_asset: string; amount: string; source_id: string; destination_id: string; fee: string; succeeded: boolean; receiver_pays: boolean }>(
     `select t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset, t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
-     from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.state = 'INCLUDED' and t.kind <> 'FUEL'`, [network.code])
+     from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2)`, [network.code, traitsOf(network).nothingExcludes === true])
   for (const row of moving) {
     if (row.succeeded) add(row.source_id, row.asset, -BigInt(row.amount))
-    if (row.succeeded && row.kind === 'SWEEP') add(row.destination_id, row.asset, BigInt(row.amount))
+    if (row.succeeded && (row.kind === 'SWEEP' || row.kind === 'FUEL')) add(row.destination_id, row.asset, BigInt(row.amount))
     add(row.kind === 'SWEEP' && row.receiver_pays ? row.destination_id : row.source_id, row.fee_asset, -BigInt(row.fee))
   }
   const arriving = await services.database.query<{ destination_id: string; asset: string; amount: string }>(

@@ -1,4 +1,4 @@
-import { ChainError, formatAmount, parseAmount, solana, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
+import { ChainError, formatAmount, parseAmount, solana, tron as tronBuild, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
 import { changeOf, omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
@@ -56,6 +56,7 @@ export const estimateFeeEndpoint = endpoint({
 async function estimateOf(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
   if (network.family === 'utxo') return ofUtxo(services, caller, network, rate, amount)
   if (network.family === 'evm') return ofEvm(services, caller, asset, network, rate, amount)
+  if (network.family === 'tron') return ofTron(services, caller, asset, network, rate, amount)
   // One payment is one operation: the rate is its price.
   if (traitsOf(network).deposits === 'tagged') return { fee: rate, basis: 'typical' }
   // A token's receiver may need an account, whose rent the sender pays.
@@ -85,11 +86,8 @@ async function ofUtxo(services: Services, caller: Caller, network: Network, rate
 async function ofEvm(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
   const whole = 10n ** BigInt(asset.decimals)
   if (asset.type === 'native') return withL1Fee(services, network, asset, amount ?? whole, NATIVE_GAS, rate, 'typical')
-  const wallet = await services.database.one<{ balance: string }>(
-    `select a.balance::text from wallets w join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset and a.kind = 'available' where w.sub_account_id = $1 and w.asset = $2 and a.balance > 0`,
-    [caller.subAccountId, asset.asset_name])
-  if (!wallet) return withL1Fee(services, network, asset, amount ?? whole, TOKEN_GAS, rate, 'typical')
-  const balance = BigInt(wallet.balance)
+  const balance = await tokenBalance(services, caller, asset)
+  if (balance === null) return withL1Fee(services, network, asset, amount ?? whole, TOKEN_GAS, rate, 'typical')
   const omnibus = await omnibusOf(services, network, ownerOf(caller))
   try {
     // To an address that holds none: the dearer and usual case of a first payment.
@@ -102,6 +100,31 @@ async function ofEvm(services: Services, caller: Caller, asset: Asset, network: 
   }
 }
 
+/** TRX: bandwidth at the rate. A token: energy at the rate, and bandwidth at the chain's price. A new account is not counted: the receiver is not known here. */
+async function ofTron(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
+  if (asset.type === 'native') return { fee: tronBuild.TRANSFER_BANDWIDTH * rate, basis: 'typical' }
+  const bandwidth = tronBuild.TOKEN_BANDWIDTH * await services.networks.tronParameters(network.code).then(({ bandwidthSun }) => bandwidthSun, () => tronBuild.BANDWIDTH_SUN)
+  const balance = await tokenBalance(services, caller, asset)
+  if (balance !== null) {
+    const omnibus = await omnibusOf(services, network, ownerOf(caller))
+    try {
+      const energy = await services.networks.tron(network.code).energy({ asset, from: omnibus, to: UNUSED_TRON_ADDRESS, amount: amount !== null && amount < balance ? amount : balance })
+      return { fee: energy * rate + bandwidth, basis: 'wallet' }
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error
+    }
+  }
+  return { fee: tronBuild.TOKEN_ENERGY * rate + bandwidth, basis: 'typical' }
+}
+
+/** What the caller's wallet can spend of a token; null: nothing, or no wallet. */
+async function tokenBalance(services: Services, caller: Caller, asset: Asset): Promise<bigint | null> {
+  const wallet = await services.database.one<{ balance: string }>(
+    `select a.balance::text from wallets w join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset and a.kind = 'available' where w.sub_account_id = $1 and w.asset = $2 and a.balance > 0`,
+    [caller.subAccountId, asset.asset_name])
+  return wallet ? BigInt(wallet.balance) : null
+}
+
 /** Roll-ups also charge for publishing the transaction; where that cannot be asked, the estimate says only the rest. */
 async function withL1Fee(services: Services, network: Network, asset: Asset, amount: bigint, gas: bigint, rate: bigint, basis: FeeEstimate['basis']): Promise<FeeEstimate> {
   const l1Fee = await l1FeeOf(services, network, asset, { to: UNUSED_ADDRESS, amount, gas, fee: { maxFeePerGas: rate, maxPriorityFeePerGas: rate } }).catch(() => 0n)
@@ -110,3 +133,4 @@ async function withL1Fee(services: Services, network: Network, asset: Asset, amo
 
 /** Nobody's: the first twenty bytes of SHA-256("custody"). */
 const UNUSED_ADDRESS = '0x21a7f61c15cef4ddedae076d6b7393f1d3d4a9b5'
+const UNUSED_TRON_ADDRESS = 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH'

@@ -11,7 +11,7 @@ export const networkFeeRates = endpoint({
   response: z.object({ asset: z.string(), fee_rate_unit: z.string(), low: z.number(), medium: z.number(), high: z.number(), updated_at: z.string() }),
   async handler({ services, params }) {
     const { asset, network } = findAsset(services, params.asset)
-    const rates = await quotedRates(services, network)
+    const rates = await quotedRates(services, network, asset)
     return {
       body: {
         asset: asset.asset_name, fee_rate_unit: network.fee_rate_unit, low: exact(rates.low), medium: exact(rates.medium), high: exact(rates.high),

@@ -1,16 +1,17 @@
-import { formatAmount, solana, type EvmFeeRates, type LevelRates, type Network, type UtxoFeeRates } from '@custody/chains'
+import { formatAmount, solana, type EvmFeeRates, type Asset, type LevelRates, type Network, type UtxoFeeRates } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
+import { priceOf } from './tron-price.ts'
 
 export interface QuotedRates { low: string; medium: string; high: string }
 
 /**
  * Current fee rates in the unit of the network's family. EVM: what a transaction is expected to pay per gas,
- * base fee and tip, not the maximum that it allows.
+ * base fee and tip, not the maximum that it allows. Tron: of a point of bandwidth (TRX) or energy (tokens).
  * @throws ApiError `NETWORK_UNAVAILABLE` that names the network
  */
-export async function quotedRates(services: Services, network: Network): Promise<QuotedRates> {
+export async function quotedRates(services: Services, network: Network, asset: Asset): Promise<QuotedRates> {
   const { feeRateDecimals, deposits } = traitsOf(network)
   const show = (rate: bigint) => formatAmount(rate, feeRateDecimals)
   try {
@@ -22,6 +23,10 @@ export async function quotedRates(services: Services, network: Network): Promise
       const prices: LevelRates = await services.networks.solanaUnitPrices(network.code)
       const fee = (price: bigint) => show(solana.feeOf(solana.unitsOf(false), price))
       return { low: fee(prices.low), medium: fee(prices.medium), high: fee(prices.high) }
+    }
+    if (network.family === 'tron') {
+      const price = show(priceOf(asset, await services.networks.tronParameters(network.code)))
+      return { low: price, medium: price, high: price }
     }
     if (deposits === 'tagged') {
       const rates: LevelRates = await services.networks.taggedFeeRates(network.code)

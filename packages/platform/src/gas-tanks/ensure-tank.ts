@@ -4,10 +4,12 @@ import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../services.ts'
 import type { Loop } from '../work/loop.ts'
 
-/** What a local gas tank is filled with on the network's first use: ten whole coins. */
-const LOCAL_FILL_WHOLE = 10n
-/** `low` below this: a hundredth of a coin. */
+/** What a local gas tank is filled with on the network's first use, in whole coins. A token transfer on Tron takes up to 16. */
+const localFillWhole = (network: Network): bigint => (network.family === 'tron' ? 1000n : 10n)
+/** `low` below a hundredth of a coin. */
 const THRESHOLD_DIVISOR = 100n
+/** Tron: below some three token transfers. */
+const TRON_THRESHOLD_WHOLE = 50n
 
 /** True where network fees are paid by the workspace's tank. */
 export function hasTank(network: Network): boolean {
@@ -20,7 +22,12 @@ function oneCoin(services: Services, network: Network): bigint {
 
 /** The amount a local tank will get on first use; 0 on mainnet. */
 export function firstFill(services: Services, network: Network): bigint {
-  return services.settings.network === 'local' ? LOCAL_FILL_WHOLE * oneCoin(services, network) : 0n
+  return services.settings.network === 'local' ? localFillWhole(network) * oneCoin(services, network) : 0n
+}
+
+/** Below this a tank is `low`, in the smallest unit. */
+export function firstThreshold(services: Services, network: Network): bigint {
+  return network.family === 'tron' ? TRON_THRESHOLD_WHOLE * oneCoin(services, network) : oneCoin(services, network) / THRESHOLD_DIVISOR
 }
 
 /** Makes the workspace's tank of a network; a local one is filled in the background from then on. */
@@ -29,7 +36,7 @@ export async function ensureGasTank(services: Services, workspaceId: string, net
   const address = await ensureTank(services, services.database, network, workspaceId)
   await services.database.query(
     `insert into gas_tanks (workspace_id, network, address, threshold, first_fill) values ($1, $2, $3, $4, $5) on conflict do nothing`,
-    [workspaceId, network.code, address, (oneCoin(services, network) / THRESHOLD_DIVISOR).toString(), firstFill(services, network).toString()])
+    [workspaceId, network.code, address, firstThreshold(services, network).toString(), firstFill(services, network).toString()])
 }
 
 /** True while a local tank waits for its first fill: it is about to hold enough, so nothing fails for it. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
-import { firstFill, hasTank } from './ensure-tank.ts'
+import { firstFill, firstThreshold, hasTank } from './ensure-tank.ts'
 
 const tankShape = z.object({
   id: z.string().nullable(), network: z.string(), asset: z.string(), address: z.string().nullable(), balance: z.number(), threshold: z.number(), status: z.enum(['ok', 'low', 'empty']),
@@ -23,7 +23,7 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
     // Until the first fill has arrived the tank shows the amount it will get.
     const filling = row ? BigInt(row.first_fill) > 0n && !row.deposits : firstFill(services, network) > 0n
     const balance = filling ? (row ? BigInt(row.first_fill) : firstFill(services, network)) : BigInt(row?.balance ?? '0')
-    const threshold = row ? BigInt(row.threshold) : 10n ** BigInt(decimals) / 100n
+    const threshold = row ? BigInt(row.threshold) : firstThreshold(services, network)
     return {
       id: row?.id ?? null, network: network.code, asset: network.native_asset, address: row?.address ?? null,
       balance: exact(formatAmount(balance, decimals)), threshold: exact(formatAmount(threshold, decimals)),

@@ -16,6 +16,7 @@ export interface DestinationRefusal { field: 'amount' | 'destination_address' | 
  */
 export async function refusalOf(services: Services, network: Network, o: Payment): Promise<DestinationRefusal | null> {
   if (network.family === 'solana') return solanaRefusal(services, network, o)
+  if (network.family === 'tron') return tronRefusal(services, network, o)
   if (traitsOf(network).deposits !== 'tagged') return null
   const client = services.networks.tagged(network.code)
   const muxed = network.family === 'stellar' ? stellar.splitMuxed(o.to) : null
@@ -44,4 +45,10 @@ async function solanaRefusal(services: Services, network: Network, { to, amount,
   if (asset.type === 'token') return null
   const rent = await client.rent()
   return (account?.balance ?? 0n) + amount < rent ? { field: 'amount', reason: `the destination account does not exist yet; at least ${formatAmount(rent, asset.decimals)} ${asset.asset_name} creates it` } : null
+}
+
+/** Nodes refuse TRX for a contract; tokens may go to one. */
+async function tronRefusal(services: Services, network: Network, { to, asset }: Payment): Promise<DestinationRefusal | null> {
+  if (asset.type !== 'native' || !await services.networks.tron(network.code).isContract(to)) return null
+  return { field: 'destination_address', reason: 'is a contract, which takes no TRX by a transfer' }
 }

@@ -1,4 +1,4 @@
-import { EvmClient, SolanaClient, StellarClient, UtxoClient, XrpClient, type ChainClient, type EvmFeeRates, type Fetch, type LevelRates, type Network, type Registry, type TaggedClient, type UtxoFeeRates } from '@custody/chains'
+import { EvmClient, SolanaClient, StellarClient, TronClient, UtxoClient, XrpClient, type ChainClient, type EvmFeeRates, type Fetch, type LevelRates, type Network, type Registry, type TaggedClient, type TronParameters, type UtxoFeeRates } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import type { Environment } from '../environment.ts'
 import type { Endpoint } from '../settings.ts'
@@ -11,10 +11,12 @@ export type Connected = { network: Network } & (
   | { family: 'evm'; client: EvmClient }
   | { family: 'xrp'; client: XrpClient }
   | { family: 'stellar'; client: StellarClient }
+  | { family: 'tron'; client: TronClient }
   | { family: 'solana'; client: SolanaClient }
 )
 
-interface CachedRates { rates: UtxoFeeRates | EvmFeeRates | LevelRates; at: number }
+type Rates = UtxoFeeRates | EvmFeeRates | LevelRates | TronParameters
+interface CachedRates { rates: Rates; at: number }
 
 /** The clients of all configured networks, with their fee rates kept for ten seconds. */
 export class Networks {
@@ -31,6 +33,7 @@ export class Networks {
       if (network.family === 'evm') this.#connected.set(network.code, { network, family: 'evm', client: new EvmClient(network, registry.assetsOf(network.code), endpoint, fetch) })
       if (network.family === 'xrp') this.#connected.set(network.code, { network, family: 'xrp', client: new XrpClient(network, endpoint, fetch, () => environment.now()) })
       if (network.family === 'solana') this.#connected.set(network.code, { network, family: 'solana', client: new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch, () => environment.now()) })
+      if (network.family === 'tron') this.#connected.set(network.code, { network, family: 'tron', client: new TronClient(network, registry.assetsOf(network.code), endpoint, fetch) })
       if (network.family === 'stellar') this.#connected.set(network.code, { network, family: 'stellar', client: new StellarClient(network, endpoint, fetch, () => environment.now()) })
     }
   }
@@ -72,6 +75,12 @@ export class Networks {
     return found.client
   }
 
+  tron(code: string): TronClient {
+    const found = this.get(code)
+    if (found.family !== 'tron') throw new Error(`${code} is not a Tron network`)
+    return found.client
+  }
+
   solana(code: string): SolanaClient {
     const found = this.get(code)
     if (found.family !== 'solana') throw new Error(`${code} is not a Solana network`)
@@ -95,12 +104,17 @@ export class Networks {
     return this.#cached(code, () => this.solana(code).unitPrices())
   }
 
+  /** Tron has one price for everybody: the chain's parameters. */
+  async tronParameters(code: string): Promise<TronParameters> {
+    return this.#cached(code, () => this.tron(code).parameters())
+  }
+
   /** When the fee rates of a network were last read, milliseconds since the Unix Epoch; null: never. */
   ratesReadAt(code: string): number | null {
     return this.#rates.get(code)?.at ?? null
   }
 
-  async #cached<T extends UtxoFeeRates | EvmFeeRates | LevelRates>(code: string, read: () => Promise<T>): Promise<T> {
+  async #cached<T extends Rates>(code: string, read: () => Promise<T>): Promise<T> {
     const known = this.#rates.get(code)
     if (known && this.#environment.now() - known.at < FEE_RATES_FRESH_MS) return known.rates as T
     const rates = await read()

@@ -1,17 +1,16 @@
 import type { Asset, Network } from '@custody/chains'
 import type { Services } from '../services.ts'
-import { traitsOf } from './traits.ts'
 
 const FRESH_MS = 10_000
 const PATIENCE_MS = 2000
-/** Where a chain was never reached: what its accounts are held to keep today. */
+/** Chains whose accounts keep something; where one was never reached, what they are held to keep today. */
 const FALLBACK: Record<string, bigint> = { xrp: 1_000_000n, stellar: 10_000_000n, solana: 890_880n }
 
 const known = new WeakMap<Services, Map<string, { value: bigint; at: number }>>()
 
 /** What the chain wants to stay on an account, in the smallest native unit; 0 where it wants nothing. Never fails because the chain is away. */
 export async function chainReserve(services: Services, network: Network, address: string, asset: Asset): Promise<bigint> {
-  if (asset.type !== 'native' || !traitsOf(network).accountRules) return 0n
+  if (asset.type !== 'native' || FALLBACK[network.family] === undefined) return 0n
   const cache = known.get(services) ?? new Map<string, { value: bigint; at: number }>()
   known.set(services, cache)
   const name = `${network.code} ${address}`

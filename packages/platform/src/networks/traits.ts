@@ -1,4 +1,4 @@
-import { ChainError, solana, type FamilyName, type Network } from '@custody/chains'
+import { ChainError, solana, tron, type FamilyName, type Network } from '@custody/chains'
 
 /** In what the families differ for the platform, beside the code that builds their transactions. */
 export interface Traits {
@@ -8,6 +8,11 @@ export interface Traits {
   deposits: 'spendable' | 'swept' | 'tagged'
   /** The chain wants something to stay on an account, and says which destinations cannot be paid. */
   accountRules: boolean
+  /**
+   * Accounts have no sequence: the nodes sign one transaction for a transfer, and one that died cannot be followed by
+   * another. What was only included may die as well, if a reorganisation takes it back.
+   */
+  nothingExcludes?: boolean
   /** Decimals that a caller's fee_rate may have. */
   feeRateDecimals: number
   /** The smallest rate that the network takes, as the chain's integer. */
@@ -22,8 +27,10 @@ const TRAITS: Partial<Record<FamilyName, Traits>> = {
   // The smallest transfer has 110 vbytes, or 21,000 gas.
   utxo: { feesFrom: 'wallet', deposits: 'spendable', accountRules: false, feeRateDecimals: 3, leastRate: (network) => BigInt(network.utxo?.min_fee_rate ?? 1) * 1000n, leastFee: (rate) => (rate * 110n) / 1000n },
   evm: { feesFrom: 'tank', deposits: 'swept', accountRules: false, feeRateDecimals: 9, leastRate: one, leastFee: (rate) => rate * 21_000n },
+  // One price for everybody, so that a caller's rate is only a limit. Points of bandwidth for TRX, energy for tokens.
+  tron: { feesFrom: 'tank', deposits: 'swept', accountRules: true, nothingExcludes: true, feeRateDecimals: 0, leastRate: one, leastFee: (rate) => rate * tron.TRANSFER_BANDWIDTH },
   xrp: { feesFrom: 'wallet', deposits: 'tagged', accountRules: true, feeRateDecimals: 0, leastRate: () => 10n, leastFee: (rate) => rate },
-  solana: { feesFrom: 'wallet', deposits: 'swept', accountRules: true, feeRateDecimals: 0, leastRate: () => solana.SIGNATURE_FEE, leastFee: (rate) => rate },
+  solana: { feesFrom: 'wallet', deposits: 'swept', accountRules: true, nothingExcludes: true, feeRateDecimals: 0, leastRate: () => solana.SIGNATURE_FEE, leastFee: (rate) => rate },
   stellar: { feesFrom: 'wallet', deposits: 'tagged', accountRules: true, feeRateDecimals: 0, leastRate: () => 100n, leastFee: (rate) => rate },
 }
 

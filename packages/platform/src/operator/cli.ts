@@ -25,6 +25,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet reorg NETWORK N
   devnet fault NETWORK drop-answer|reject|lag|down|heal
   devnet congestion NETWORK FEE_RATE          blocks take only what pays at least that much; 0 ends it
+  devnet clock +14d                       moves the time of Tron's blocks, and nothing else's (s, m, h, d)
   suspense list                           deposits that belong to no wallet, with their tags
   audit                                   ledger against chains; exit 1 on any difference
   doctor                                  tests each configured endpoint and says what is wrong
@@ -114,6 +115,7 @@ async function devnet(words: string[], values: Values): Promise<Outcome> {
     reorg: { command: 'reorg', network: first, depth: Number(second) },
     fault: { command: 'fault', network: first, mode: second },
     congestion: { command: 'congestion', network: first, fee_rate: second },
+    clock: { command: 'clock', network: 'TRX', advance: first },
     info: { command: 'info' },
   }
   const input = Object.hasOwn(inputs, action ?? '') ? inputs[action as string] : undefined

@@ -1,4 +1,4 @@
-import { formatAmount, validateAddress } from '@custody/chains'
+import { formatAmount, validateAddress, type Asset, type Network } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import { ensureGasTank, hasTank, isFilling } from '../gas-tanks/ensure-tank.ts'
 import { gasTanksOf } from '../gas-tanks/list-tanks.ts'
@@ -6,6 +6,7 @@ import { lockedBalance, post } from '../ledger/post.ts'
 import type { Services } from '../services.ts'
 import { planFields } from '../transactions/steps/evm-plan.ts'
 import { l1FeeOf } from '../transactions/steps/l1-fee.ts'
+import { nativeCost } from '../transactions/steps/tron-plan.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /** A local tank that is getting its first fill is waited for. */
@@ -37,26 +38,36 @@ export const tankAddress: Command = async (services, input) => {
   return { network: network.code, address: row?.address }
 }
 
-/** Sends all that a tank holds to an address. The order was recorded at the signer nodes by the operator before. */
-export const drainTank: Command = async (services, input) => {
-  const workspaceId = await workspaceOf(services, input)
-  const network = networkOf(services, input)
-  const native = services.registry.asset(network.native_asset)
-  if (!native || network.family !== 'evm') throw new OperatorError(`--network: tanks of ${network.code} cannot be drained yet`)
-  const to = validateAddress(services.registry, native.asset_name, String(input['to'] ?? ''))
-  if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
-  for (let count = 0; count < FILL_CHECKS && await isFilling(services.database, workspaceId, network.code); count++) await services.environment.sleep(FILL_CHECK_MS)
+/** What a drain costs at most, and the plan that it is built by. */
+async function drainPlan(services: Services, network: Network, native: Asset, from: string, to: string): Promise<{ fee: bigint; plan: Record<string, string> }> {
+  if (network.family === 'tron') {
+    if (await services.networks.tron(network.code).isContract(to)) throw new OperatorError('--to: is a contract, which takes no TRX by a transfer')
+    const { cost } = await nativeCost(services, network, await services.networks.tronParameters(network.code), to)
+    return { fee: cost, plan: { fee_limit: '0', need: cost.toString() } }
+  }
   const rates = await services.networks.evmFeeRates(network.code)
   // The tip equals the maximum, so that the price is exact and nothing is left behind.
   const price = rates.high.maxFeePerGas
-  const client = services.networks.evm(network.code)
+  const priced = { ...rates.high, maxFeePerGas: price, maxPriorityFeePerGas: price }
+  const gas = await services.networks.evm(network.code).gasLimit({ asset: native, from, to, amount: 0n })
+  const l1Fee = await l1FeeOf(services, network, native, { to, amount: 10n ** BigInt(native.decimals), gas, fee: priced })
+  const fee = gas * price + l1Fee
+  return { fee, plan: planFields({ gas, fee: priced, l1Fee, need: fee }) }
+}
+
+/** Sends all that a tank holds to an address; on Tron free bandwidth may leave its fee behind. The order was recorded at the signer nodes by the operator before. */
+export const drainTank: Command = async (services, input) => {
+  const workspaceId = await workspaceOf(services, input)
+  const network = networkOf(services, input)
+  const native = services.registry.asset(network.native_asset) as Asset
+  const to = validateAddress(services.registry, native.asset_name, String(input['to'] ?? ''))
+  if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
+  for (let count = 0; count < FILL_CHECKS && await isFilling(services.database, workspaceId, network.code); count++) await services.environment.sleep(FILL_CHECK_MS)
+  const tank = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
+  if (!tank) throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
+  if (to.address === tank.address) throw new OperatorError('--to: is the tank itself')
+  const { fee, plan } = await drainPlan(services, network, native, tank.address, to.address)
   return services.database.transaction(async (tx) => {
-    const tank = await tx.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
-    if (!tank) throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
-    const gas = await client.gasLimit({ asset: native, from: tank.address, to: to.address, amount: 0n })
-    const priced = { ...rates.high, maxFeePerGas: price, maxPriorityFeePerGas: price }
-    const l1Fee = await l1FeeOf(services, network, native, { to: to.address, amount: 10n ** BigInt(native.decimals), gas, fee: priced })
-    const fee = gas * price + l1Fee
     const balance = await lockedBalance(tx, { workspace: workspaceId, asset: native.asset_name, kind: 'tank' })
     if (balance <= fee) throw new OperatorError(`the tank holds ${formatAmount(balance, native.decimals)} ${native.asset_name}, not more than the network fee of ${formatAmount(fee, native.decimals)}`)
     const amount = balance - fee
@@ -66,9 +77,7 @@ export const drainTank: Command = async (services, input) => {
     await tx.query(
       `insert into transactions (id, kind, workspace_id, asset, network, amount, fee, fee_asset, source_type, source_id, destination_type, destination_id, state, status, plan, next_run_at)
        values ($1, 'DRAIN', $2, $3, $4, $5, $6, $3, 'GAS_TANK', $7, 'EXTERNAL', $8, 'QUEUED', 'pending', $9, now())`,
-      [id, workspaceId, native.asset_name, network.code, amount.toString(), fee.toString(), tank.address, to.address, JSON.stringify({
-        order: String(input['order']), reserved_fee: fee.toString(), ...planFields({ gas, fee: priced, l1Fee, need: fee }),
-      })])
+      [id, workspaceId, native.asset_name, network.code, amount.toString(), fee.toString(), tank.address, to.address, JSON.stringify({ order: String(input['order']), reserved_fee: fee.toString(), ...plan })])
     return { id, amount: formatAmount(amount, native.decimals), fee: formatAmount(fee, native.decimals), asset: native.asset_name, to: to.address }
   })
 }

@@ -1,5 +1,7 @@
-import { CHANGE_INDEX, ChainError, parseAmount, pathOf, solana, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
+import { CHANGE_INDEX, ChainError, parseAmount, pathOf, solana, tron as tronBuild, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
 import { changeOf } from '../addresses/derive.ts'
+import { ApiError } from '../errors.ts'
+import { activationOf, priceOf } from '../fees/tron-price.ts'
 import type { Caller } from '../http/endpoint.ts'
 import type { Queryable } from '../database/pool.ts'
 import { traitsOf } from '../networks/traits.ts'
@@ -88,12 +90,25 @@ export async function estimateFee(services: Services, caller: Caller, walletId: 
     const fee = await taggedFee(services, network, o.feeRate, o.level).catch(() => 10n * traitsOf(network).leastRate(network))
     return { fee, reserve: fee }
   }
+  if (network.family === 'tron') return { fee: await tronFee(services, o), reserve: 0n }
   const gas = o.asset.type === 'native' ? NATIVE_GAS : TOKEN_GAS
   const price = o.feeRate !== null
     ? feeRateInteger(network, o.feeRate)
     : await services.networks.evmFeeRates(network.code).then((rates) => (rates[o.level ?? DEFAULT_LEVEL].maxFeePerGas + rates[o.level ?? DEFAULT_LEVEL].maxPriorityFeePerGas) / 2n, () => 0n)
   const l1Fee = await l1FeeOf(services, network, o.asset, { to: o.to, amount: o.amount, gas, fee: { maxFeePerGas: price, maxPriorityFeePerGas: price } }).catch(() => 0n)
   return { fee: gas * price + l1Fee, reserve: 0n }
+}
+
+/** The usual cost at the chain's price, which a caller's rate must allow. */
+async function tronFee(services: Services, o: { asset: Asset; network: Network; to: string; feeRate: string | null }): Promise<bigint> {
+  const { code } = o.network
+  const parameters = await services.networks.tronParameters(code).catch(() => null)
+  if (!parameters) return 0n
+  const price = priceOf(o.asset, parameters)
+  if (o.feeRate !== null && feeRateInteger(o.network, o.feeRate) < price) throw new ApiError('INVALID_REQUEST', `fee_rate: is below the network's price of ${price} Sun, which is the same for everybody`, { field: 'fee_rate' })
+  if (o.asset.type === 'token') return tronBuild.TOKEN_ENERGY * price + tronBuild.TOKEN_BANDWIDTH * parameters.bandwidthSun
+  const isThere = await services.networks.tron(code).isActivated(o.to).catch(() => true)
+  return isThere ? tronBuild.TRANSFER_BANDWIDTH * price : activationOf(parameters)
 }
 
 export { CHANGE_INDEX }

@@ -1,4 +1,4 @@
-import { addressAt } from '@custody/chains'
+import { addressAt, type FamilyName } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import { FEE_RATE_DECIMALS } from '../intent/pay.ts'
 import { assertFeeCap } from './cap.ts'
@@ -7,9 +7,10 @@ import type { Fuel, Subject } from './order.ts'
 /** Families whose fees come from the workspace's gas tank. */
 export const FUELLED = new Set(['evm', 'tron'])
 
-const GWEI_DECIMALS = 9
+/** Prices are in the chain's smallest unit, a caller's rate is in the family's: gwei or Sun. */
+const RATE_DECIMALS: Partial<Record<FamilyName, number>> = { evm: 9, tron: 0 }
 
-/** Rule 11: native coin to the source address of one intent or sweep, no more than it can cost with head-room. */
+/** Rule 11: native coin to the source address of one intent or sweep, no more than it can cost with head-room. Tron: `gas` is energy (tokens) or bandwidth (TRX), `l1_fee` what comes on top. */
 export function assertFuels(subject: Subject, fuel: Fuel, source: readonly number[], callerRate: string | null): void {
   const { decoded, network, key } = subject
   if (decoded.asset !== network.native_asset) throw new Refusal('ASSET_MISMATCH', 'Fuel is the native coin')
@@ -22,7 +23,7 @@ export function assertFuels(subject: Subject, fuel: Fuel, source: readonly numbe
   const cost = BigInt(fuel.gas) * price
   const l1 = BigInt(fuel.l1_fee ?? '0')
   if (cost > cap || l1 > cap) throw new Refusal('FUEL_TOO_LARGE', `The fee to be fuelled is above the cap ${cap}`)
-  if (callerRate !== null && price * 10n ** BigInt(FEE_RATE_DECIMALS - GWEI_DECIMALS) > BigInt(callerRate)) throw new Refusal('FEE_RATE', "The price to be fuelled is above the caller's fee_rate")
+  if (callerRate !== null && price * 10n ** BigInt(FEE_RATE_DECIMALS - (RATE_DECIMALS[network.family] ?? 0)) > BigInt(callerRate)) throw new Refusal('FEE_RATE', "The price to be fuelled is above the caller's fee_rate")
   const most = (cost * 12n) / 10n + l1
   if (payment.amount > most) throw new Refusal('FUEL_TOO_LARGE', `The fuel ${payment.amount} is more than ${most}`)
   assertFeeCap(subject)

@@ -1,14 +1,13 @@
-import { ChainError, decode, evm as evmBuild, formatAmount, type Asset, type Network } from '@custody/chains'
-import { isFilling } from '../../gas-tanks/ensure-tank.ts'
+import { ChainError, decode, evm as evmBuild, type Asset, type Network } from '@custody/chains'
 import { lockedBalance } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
-import { planFields, planGas, planOf, reserveFuel, REVERT_ATTEMPTS_MAX, sourcePath, type GasPlan } from './evm-plan.ts'
+import { fuelOf, planGas, planOf, REVERT_ATTEMPTS_MAX, sourcePath, type GasPlan } from './evm-plan.ts'
 import { startFailing } from './fail.ts'
+import { startFuelling, sweepAmount } from './start-fuelling.ts'
 
 const REVERT_RETRY_MS = 3000
-const TANK_FILL_RETRY_MS = 500
 
 function assetOf(services: Services, row: TransactionRow): Asset {
   const asset = services.registry.asset(row.asset)
@@ -28,33 +27,7 @@ export async function buildEvm(services: Services, row: TransactionRow, network:
     if (row.attempts < REVERT_ATTEMPTS_MAX) return advance(services.database, row, { last_error: planned.reverts, run_in_ms: REVERT_RETRY_MS })
     return services.database.transaction((tx) => startFailing(services, tx, row, `the chain would refuse this transfer: ${planned.reverts}`))
   }
-  const { plan } = planned
-  const worst = plan.gas * plan.fee.maxFeePerGas + plan.l1Fee
-  if (worst > BigInt(network.fee_cap)) {
-    const native = services.registry.asset(network.native_asset) as Asset
-    return services.database.transaction((tx) => startFailing(services, tx, row, `a network fee of up to ${formatAmount(worst, native.decimals)} ${native.asset_name} exceeds the cap of ${formatAmount(BigInt(network.fee_cap), native.decimals)}`))
-  }
-
-  await services.database.transaction(async (tx) => {
-    // Asked before the balance is read: a fill that is credited in between must not look like an empty tank.
-    const filling = await isFilling(tx, row.workspace_id, network.code)
-    const fuel = await reserveFuel(services, tx, row, network, plan)
-    if ('empty' in fuel && filling) return advance(tx, row, { last_error: 'waits for the first fill of the gas tank', run_in_ms: TANK_FILL_RETRY_MS })
-    if ('empty' in fuel) return startFailing(services, tx, row, fuel.empty)
-    await advance(tx, row, {
-      state: 'FUELING', fee: worst, last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null,
-      plan: { ...planFields(plan), fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() },
-    })
-  })
-  services.environment.checkpoint('transaction.fuel-reserved')
-}
-
-/** What a deposit address holds for its wallet. */
-async function sweepAmount(services: Services, row: TransactionRow): Promise<bigint> {
-  const found = await services.database.one<{ balance: string }>(
-    `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3`, [row.wallet_id, row.asset, row.source_id])
-  const balance = BigInt(found?.balance ?? '0')
-  return balance > 0n ? balance : 0n
+  await startFuelling(services, row, network, fuelOf(planned.plan))
 }
 
 /** → SIGNING. Takes the lowest free nonce under the account's lock and commits the unsigned bytes with it. */

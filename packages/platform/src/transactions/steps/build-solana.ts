@@ -7,8 +7,6 @@ import { solanaFee, type FeeLevel } from '../estimate.ts'
 import type { TransactionRow } from '../present.ts'
 import { startFailing } from './fail.ts'
 
-/** Blocks of a blockhash's 150 that signing and sending must have left. */
-const BLOCKS_LEAST = 50
 /** Equal transfers in one blockhash's life; each gets compute units of its own. */
 const TWINS_MAX = 1000
 
@@ -87,38 +85,4 @@ export async function buildSolana(services: Services, row: TransactionRow, netwo
 async function feeWalletOf(services: Services, row: TransactionRow, native: Asset): Promise<string | null> {
   const wallet = await services.database.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [row.sub_account_id, native.asset_name])
   return wallet?.id ?? null
-}
-
-/**
- * What was built and has waited for the nodes too long is built again, with a blockhash that lives. Answers true then.
- * Nodes that have begun to sign the first refuse the second, and nothing is paid twice.
- */
-export async function rebuildStale(services: Services, row: TransactionRow, built: { id: string; valid_until: string | null }): Promise<boolean> {
-  const connected = services.networks.get(row.network)
-  if (connected.family !== 'solana' || built.valid_until === null || row.plan['earlier'] !== undefined) return false
-  const { validUntil } = await connected.client.lifetime()
-  if (validUntil - Number(built.valid_until) <= solana.BLOCKS_TO_LIVE - BLOCKS_LEAST) return false
-  await services.database.transaction(async (tx) => {
-    await tx.query(`update chain_transactions set state = 'VOID' where id = $1 and state = 'BUILT'`, [built.id])
-    await advance(tx, row, { state: 'QUEUED', last_error: 'its blockhash grew old before it was signed', run_in_ms: 0 })
-  })
-  return true
-}
-
-/**
- * The nodes have begun to sign an earlier transaction of this transfer, and their answer was lost: they sign no other.
- * That one is taken up again, whatever its age, so that its hash is known: it is included, or proven dead. Answers
- * false where there is none.
- */
-export async function returnToEarlier(services: Services, row: TransactionRow, built: { id: string }): Promise<boolean> {
-  if (services.networks.get(row.network).family !== 'solana') return false
-  return services.database.transaction(async (tx) => {
-    const earlier = await tx.one<{ id: string; attempt: number }>(
-      `select id, attempt from chain_transactions where transaction_id = $1 and state = 'VOID' and hash is null and id <> $2 and attempt > $3 order by attempt limit 1`, [row.id, built.id, Number(row.plan['earlier'] ?? '0')])
-    if (!earlier) return false
-    await tx.query(`update chain_transactions set state = 'VOID' where id = $1`, [built.id])
-    await tx.query(`update chain_transactions set state = 'BUILT' where id = $1`, [earlier.id])
-    await advance(tx, row, { state: 'SIGNING', plan: { earlier: String(earlier.attempt) }, last_error: 'the nodes have signed an earlier transaction of this transfer', run_in_ms: 0 })
-    return true
-  })
 }

@@ -4,10 +4,11 @@ import type { TransactionRow } from '../present.ts'
 import { buildEvm } from './build-evm.ts'
 import { buildSolana } from './build-solana.ts'
 import { buildTagged } from './build-tagged.ts'
+import { buildTron } from './build-tron.ts'
 import { buildUtxo } from './build-utxo.ts'
 
 const BUILDERS: Partial<Record<FamilyName, (services: Services, row: TransactionRow, network: Network) => Promise<void>>> = {
-  utxo: buildUtxo, evm: buildEvm, xrp: buildTagged, stellar: buildTagged, solana: buildSolana,
+  utxo: buildUtxo, evm: buildEvm, xrp: buildTagged, stellar: buildTagged, solana: buildSolana, tron: buildTron,
 }
 
 /** QUEUED → SIGNING (or FUELING): fixes inputs or nonce, and the unsigned bytes, in one commit. */

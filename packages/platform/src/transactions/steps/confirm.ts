@@ -1,3 +1,4 @@
+import { traitsOf } from '../../networks/traits.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
@@ -31,7 +32,8 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
     await tx.query(
       `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5, succeeded = $6 where id = $1`,
       [chain.id, final ? 'CONFIRMED' : 'INCLUDED', status.height, status.blockHash, fee.toString(), status.succeeded])
-    if (row.kind === 'FUEL') await settleFuel(tx, row, chain, fee, status.succeeded)
+    // Where nothing excludes, a reorganisation may kill what was only included.
+    if (row.kind === 'FUEL' && (final || !traitsOf(network).nothingExcludes)) await settleFuel(tx, row, chain, fee, status.succeeded)
     if (final) await settle(services, tx, row, { fee, succeeded: status.succeeded, confirmations })
     else await advance(tx, row, { confirmations, fee, last_error: null, run_in_ms: null })
   })

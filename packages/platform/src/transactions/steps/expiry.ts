@@ -1,3 +1,4 @@
+import { traitsOf } from '../../networks/traits.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
@@ -5,14 +6,14 @@ import { startFailing } from './fail.ts'
 
 /**
  * A signed transaction whose time is over, which the chain proves to be absent, is given up, and the transfer is
- * built again with the same sequence; without one (Solana) it fails. Answers false where it may still be included.
+ * built again with the same sequence; without one (Solana, Tron) it fails. Answers false where it may still be included.
  */
 export async function buryDead(services: Services, row: TransactionRow, chain: { id: string; hash: string; valid_until: string | null }): Promise<boolean> {
   if (chain.valid_until === null) return false
-  const { family } = services.networks.get(row.network)
-  const client = family === 'solana' ? services.networks.solana(row.network) : services.networks.tagged(row.network)
+  const { family, network } = services.networks.get(row.network)
+  const client = family === 'solana' ? services.networks.solana(row.network) : family === 'tron' ? services.networks.tron(row.network) : services.networks.tagged(row.network)
   if (!await client.isDead(chain.hash, Number(chain.valid_until))) return false
-  const again = family !== 'solana'
+  const again = !traitsOf(network).nothingExcludes
   services.log.warn({ transaction: row.id, hash: chain.hash }, `a transaction expired without being included; ${again ? 'it is built again' : 'the transfer fails'}`)
   await services.database.transaction(async (tx) => {
     await tx.query(`update chain_transactions set state = 'EXPIRED', block_height = null, block_hash = null where id = $1`, [chain.id])

@@ -19,7 +19,9 @@ export async function startFailing(services: Services, tx: Queryable, row: Trans
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
   const { api_key: _, ...request } = row.request as NonNullable<TransactionRow['request']>
   // What was signed and has died on its chain can be given up; anything else that was signed may still move money.
-  const dead = await services.database.query<{ hash: string }>(`select hash from chain_transactions where transaction_id = $1 and state in ('EXPIRED', 'VOID') and hash is not null`, [row.id])
+  // Its fuel went to an address of ours, is booked by itself, and pays nobody.
+  const dead = await services.database.query<{ hash: string }>(
+    `select hash from chain_transactions where hash is not null and (transaction_id = $1 and state in ('EXPIRED', 'VOID') or transaction_id in (select id from transactions where parent_id = $1 and kind = 'FUEL'))`, [row.id])
   const outcome = await voidRequest(services, request, dead.map(({ hash }) => hash))
   if (outcome.signed.length > 0) {
     // The nodes have signed for this request and this database does not know it: an old backup. Money may have moved.

@@ -2,13 +2,12 @@ import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
 import { buildAccountTransaction } from './build-evm.ts'
+import { buildTronTransaction } from './build-tron.ts'
 import { planOf } from './evm-plan.ts'
 import { startFailing } from './fail.ts'
 
-/** FUELING: once the fuel is in a block, the transfer itself is built. */
+/** FUELING: once the fuel is booked, the transfer itself is built. */
 export async function awaitFuel(services: Services, row: TransactionRow): Promise<void> {
-  const plan = planOf(row)
-  if (!plan) throw new Error('FUELING without a plan')
   const fuelId = row.plan['fuel_id']
   if (fuelId) {
     const fuel = await services.database.one<{ status: string; failure_reason: string | null; settled: string | null }>(
@@ -17,5 +16,9 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
     if (fuel.status === 'failed') return services.database.transaction((tx) => startFailing(services, tx, row, `its fuel failed: ${fuel.failure_reason ?? 'unknown'}`))
     if (fuel.settled !== '1') return advance(services.database, row, { run_in_ms: null })
   }
-  await buildAccountTransaction(services, row, services.networks.get(row.network).network, plan)
+  const { network } = services.networks.get(row.network)
+  if (network.family === 'tron') return buildTronTransaction(services, row, network)
+  const plan = planOf(row)
+  if (!plan) throw new Error('FUELING without a plan')
+  await buildAccountTransaction(services, row, network, plan)
 }

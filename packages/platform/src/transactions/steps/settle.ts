@@ -18,7 +18,7 @@ export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): P
   ]
 }
 
-/** Fuel is booked when it is in a block, for the transfer waits for it; its bytes stay valid if the block goes. */
+/** Fuel is booked when it is in a block, for the transfer waits for it and its bytes stay valid if the block goes; where they may die (Tron), when it is final. */
 export async function settleFuel(tx: Queryable, row: TransactionRow, chain: ChainRow, fee: bigint, succeeded: boolean): Promise<void> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const fuel = BigInt(row.amount)
@@ -105,7 +105,7 @@ export async function settle(services: Services, tx: Queryable, row: Transaction
       ])
       break
     }
-    case 'FUEL': // booked at inclusion
+    case 'FUEL': // booked by settleFuel
       break
     default:
       throw new Error(`${row.kind} is not settled here`)

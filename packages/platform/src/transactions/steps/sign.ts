@@ -3,9 +3,9 @@ import type { Services } from '../../services.ts'
 import { signOrder } from '../../signing/sign.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
-import { rebuildStale, returnToEarlier } from './build-solana.ts'
 import { startFailing } from './fail.ts'
 import { purposeOf } from './purpose.ts'
+import { rebuildStale, returnToEarlier } from './stale.ts'
 
 /** The nodes' clocks move on and peers come back: how soon signing is tried again. */
 const UNAVAILABLE_RETRY_MS = 2000

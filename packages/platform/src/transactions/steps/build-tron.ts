@@ -1,0 +1,62 @@
+import { ChainError, decode, tron as tronBuild, type Asset, type Network } from '@custody/chains'
+import { lockedBalance } from '../../ledger/post.ts'
+import { refusalOf } from '../../networks/destination.ts'
+import type { Services } from '../../services.ts'
+import { advance } from '../../work/lease.ts'
+import type { TransactionRow } from '../present.ts'
+import { REVERT_ATTEMPTS_MAX, sourcePath } from './evm-plan.ts'
+import { startFailing } from './fail.ts'
+import { startFuelling, sweepAmount } from './start-fuelling.ts'
+import { planTron } from './tron-plan.ts'
+
+const REVERT_RETRY_MS = 3000
+
+function assetOf(services: Services, row: TransactionRow): Asset {
+  const asset = services.registry.asset(row.asset)
+  if (!asset) throw new ChainError('ASSET', `asset ${row.asset} is not available`)
+  return asset
+}
+
+/** QUEUED: plans energy, bandwidth and activation; transfers and sweeps take fuel from the tank, fuel and drains are built at once. */
+export async function buildTron(services: Services, row: TransactionRow, network: Network): Promise<void> {
+  if (row.kind === 'FUEL' || row.kind === 'DRAIN') return buildTronTransaction(services, row, network)
+  const asset = assetOf(services, row)
+  const fail = (reason: string) => services.database.transaction((tx) => startFailing(services, tx, row, reason))
+  const amount = row.kind === 'SWEEP' ? await sweepAmount(services, row) : BigInt(row.amount)
+  if (amount === 0n) return fail('nothing is left to sweep')
+  const refusal = row.kind === 'SWEEP' ? null : await refusalOf(services, network, { to: row.destination_id as string, tag: null, amount, asset })
+  if (refusal) return fail(`${refusal.field}: ${refusal.reason}`)
+  const planned = await planTron(services, row, network, asset, amount)
+  if ('refused' in planned) return fail(planned.refused)
+  if ('reverts' in planned) {
+    if (row.attempts < REVERT_ATTEMPTS_MAX) return advance(services.database, row, { last_error: planned.reverts, run_in_ms: REVERT_RETRY_MS })
+    return fail(`the chain would refuse this transfer: ${planned.reverts}`)
+  }
+  await startFuelling(services, row, network, planned)
+}
+
+/** → SIGNING. Commits the unsigned bytes. Nothing excludes another transaction here: the nodes sign one for each step. */
+export async function buildTronTransaction(services: Services, row: TransactionRow, network: Network): Promise<void> {
+  const asset = assetOf(services, row)
+  const feeLimit = row.plan['fee_limit']
+  if (feeLimit === undefined) throw new Error(`${row.kind} without a plan`)
+  const account = row.source_id as string
+  const path = await sourcePath(services.database, row, network)
+  const key = await services.keys.get(row.workspace_id, network.curve)
+  // Last: the transaction's life begins with it.
+  const reference = await services.networks.tron(network.code).reference()
+  await services.database.transaction(async (tx) => {
+    const amount = row.kind === 'SWEEP'
+      ? await lockedBalance(tx, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: account })
+      : BigInt(row.amount)
+    const unsigned = tronBuild.buildTransfer(network, { asset, to: row.destination_id as string, amount, feeLimit: BigInt(feeLimit ?? '0'), reference, publicKey: key.at(path), path })
+    const decoded = decode(services.registry, unsigned, key.at)
+    if (decoded.from[0] !== account) throw new Error('the derived address is not the source address')
+    const last = await tx.one<{ attempt: number }>('select max(attempt) attempt from chain_transactions where transaction_id = $1', [row.id])
+    await tx.query(
+      `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, fee_max, attempt, valid_until) values ($1, $2, $3, 'BUILT', $4, $5, $6, $7, $8)`,
+      [services.environment.uuid(), row.id, network.code, account, JSON.stringify(unsigned), decoded.fee_max.toString(), (last?.attempt ?? 0) + 1, decoded.valid_until])
+    await advance(tx, row, { state: 'SIGNING', last_error: null, run_in_ms: 0, ...(row.kind === 'SWEEP' ? { amount } : {}) })
+  })
+  services.environment.checkpoint('transaction.built')
+}
