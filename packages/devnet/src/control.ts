@@ -1,3 +1,4 @@
+import { parseAmount } from './amount.ts'
 import { AML_PROVIDERS } from './aml/faces.ts'
 import type { Devnet, Evm, Solana, Tagged, Tron, Utxo } from './devnet.ts'
 import { RequestError } from './errors.ts'
@@ -31,12 +32,14 @@ export function createControl(devnet: Devnet): Control {
         return fault(devnet, command)
       case 'clock':
         return clock(devnet, command)
+      case 'congestion':
+        return congestion(devnet, command)
       case 'risk':
         return devnet.risks.set(command['address'], command['level'])
       case 'info':
         return info(devnet)
       default:
-        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, info`)
+        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, congestion, info`)
     }
   }
 }
@@ -102,6 +105,22 @@ async function fault(devnet: Devnet, command: Command): Promise<unknown> {
   )
   faults.set(command['mode'])
   return { network: command['network'], mode: faults.mode }
+}
+
+/** Blocks leave out what pays less than a rate: satoshi per vbyte, or gwei of base fee. 0 ends it. */
+async function congestion(devnet: Devnet, command: Command): Promise<unknown> {
+  const { network, fee_rate: rate } = command
+  const none = ({ code }: { code: string }): never => { throw new RequestError(`${code} has no fee market that can be congested here`) }
+  await onNetwork<void>(
+    devnet,
+    command,
+    async (utxo) => (await utxo.chain()).congest(rate === '0' ? 0n : parseAmount(rate, 0)),
+    async (evm) => (await evm.chain()).congest(rate === '0' ? null : parseAmount(rate, 9)),
+    async (tagged) => none(tagged),
+    async (tron) => none(tron),
+    async (solana) => none(solana),
+  )
+  return { network, fee_rate: rate }
 }
 
 /** Moves the time of a chain's blocks, and nothing else's: what takes days on it can be waited for. */
