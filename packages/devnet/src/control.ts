@@ -1,6 +1,6 @@
 import { parseAmount } from './amount.ts'
 import { AML_PROVIDERS } from './aml/faces.ts'
-import type { Devnet, Evm, Solana, Tagged, Tron, Utxo } from './devnet.ts'
+import type { Cardano, Devnet, Evm, Solana, Tagged, Tron, Utxo } from './devnet.ts'
 import { RequestError } from './errors.ts'
 import type { Control } from './http.ts'
 import { SOLANA_TOKENS } from './solana/tokens.ts'
@@ -11,6 +11,8 @@ const BLOCKS_MAX = 1000
 const DEPTH_MAX = 100
 /** XRP and XLM: how far one command moves the ledger's time forward. */
 const SECONDS_MAX = 1000
+/** ADA: longer than any transaction of ours lives. */
+const SLOTS_MAX = 10_000
 const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 type Command = Record<string, unknown>
@@ -45,7 +47,8 @@ export function createControl(devnet: Devnet): Control {
 }
 
 async function fund(devnet: Devnet, command: Command): Promise<unknown> {
-  const { asset, address, amount, tag } = command
+  const { asset, address, amount, tag, tokens } = command
+  if (tokens !== undefined && asset !== devnet.cardano.code) throw new RequestError(`tokens ride only on outputs of ${devnet.cardano.code}`)
   if (asset === 'XRP' || asset === 'XLM') {
     const chain = await devnet.tagged.find(({ code }) => code === asset)!.chain()
     return { hash: chain.fund(address, amount, tag, command['delivered']) }
@@ -55,6 +58,7 @@ async function fund(devnet: Devnet, command: Command): Promise<unknown> {
   if (utxo) return { hash: (await utxo.chain()).fund(address, amount) }
   if (typeof asset === 'string' && (asset === 'TRX' || asset.endsWith('_TRX')) && assets(devnet).includes(asset)) return { hash: await (await devnet.tron.chain()).fund(asset, address, amount) }
   if (typeof asset === 'string' && (asset === devnet.solana.code || SOLANA_TOKENS.some((token) => token.asset === asset))) return { hash: await (await devnet.solana.chain()).fund(asset, address, amount) }
+  if (asset === devnet.cardano.code) return { hash: (await devnet.cardano.chain()).fund(address, amount, tokens) }
   const evm = devnet.evm.find(({ network }) => network.native === asset || network.tokens.some((token) => token.asset === asset))
   if (!evm) throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${assets(devnet).join(', ')}`)
   return { hash: await (await evm.chain()).fund(String(asset), address, amount) }
@@ -70,6 +74,7 @@ async function mine(devnet: Devnet, command: Command): Promise<unknown> {
     async (tagged) => (await tagged.chain()).mine(blocks, command['seconds'] === undefined ? 0 : count(command['seconds'], 'seconds', SECONDS_MAX)),
     async (tron) => headOf(await (await tron.chain()).mine(blocks)),
     async (solana) => (await solana.chain()).mine(blocks),
+    async (cardano) => (await cardano.chain()).mine(blocks, command['seconds'] === undefined ? 0 : count(command['seconds'], 'seconds', SLOTS_MAX)),
   )
   return { height, hash }
 }
@@ -86,6 +91,7 @@ async function reorg(devnet: Devnet, command: Command): Promise<unknown> {
     async ({ code }) => { throw new RequestError(`${code} is never reorganised: its validated ledgers are final`) },
     async (tron) => headOf(await (await tron.chain()).reorg(depth, drop === true)),
     async ({ code }) => { throw new RequestError(`${code} is never reorganised: its finalized blocks stay`) },
+    async (cardano) => (await cardano.chain()).reorg(depth, drop === true),
   )
   return { height, hash }
 }
@@ -102,6 +108,7 @@ async function fault(devnet: Devnet, command: Command): Promise<unknown> {
     async (tagged) => tagged.faults,
     async (tron) => tron.faults,
     async (solana) => solana.faults,
+    async (cardano) => cardano.faults,
   )
   faults.set(command['mode'])
   return { network: command['network'], mode: faults.mode }
@@ -119,6 +126,7 @@ async function congestion(devnet: Devnet, command: Command): Promise<unknown> {
     async (tagged) => none(tagged),
     async (tron) => none(tron),
     async (solana) => none(solana),
+    async (cardano) => none(cardano),
   )
   return { network, fee_rate: rate }
 }
@@ -174,15 +182,17 @@ async function info(devnet: Devnet): Promise<unknown> {
   for (const { asset, address, decimals } of TRON_TOKENS) tokens[asset] = { network: devnet.tron.code, address: toBase58(address), decimals }
   const solana = devnet.solana.started() ? (await devnet.solana.chain()).head : undefined
   networks[devnet.solana.code] = { height: solana?.slot ?? null, hash: solana?.hash ?? null, url: devnet.url + devnet.solana.path, engine: 'litesvm', fault: devnet.solana.faults.mode }
+  const cardano = devnet.cardano.started() ? (await devnet.cardano.chain()).head : undefined
+  networks[devnet.cardano.code] = { height: cardano?.height ?? null, hash: cardano?.hash ?? null, url: devnet.url + devnet.cardano.path, engine: 'scalus', fault: devnet.cardano.faults.mode }
   for (const { asset, mint, decimals } of SOLANA_TOKENS) tokens[asset] = { network: devnet.solana.code, address: mint, decimals }
   return { networks, tokens }
 }
 
 function assets(devnet: Devnet): string[] {
-  return [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)]), ...devnet.tagged.map(({ code }) => code), devnet.tron.code, ...TRON_TOKENS.map(({ asset }) => asset), devnet.solana.code, ...SOLANA_TOKENS.map(({ asset }) => asset)]
+  return [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.flatMap(({ network }) => [network.native, ...network.tokens.map((token) => token.asset)]), ...devnet.tagged.map(({ code }) => code), devnet.tron.code, ...TRON_TOKENS.map(({ asset }) => asset), devnet.solana.code, ...SOLANA_TOKENS.map(({ asset }) => asset), devnet.cardano.code]
 }
 
-async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo) => Promise<T>, evm: (evm: Evm) => Promise<T>, tagged: (tagged: Tagged) => Promise<T>, tron: (tron: Tron) => Promise<T>, solana: (solana: Solana) => Promise<T>): Promise<T> {
+async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo) => Promise<T>, evm: (evm: Evm) => Promise<T>, tagged: (tagged: Tagged) => Promise<T>, tron: (tron: Tron) => Promise<T>, solana: (solana: Solana) => Promise<T>, cardano: (cardano: Cardano) => Promise<T>): Promise<T> {
   const code = command['network']
   const ledger = devnet.utxo.find(({ network }) => network.code === code)
   if (ledger) return utxo(ledger)
@@ -192,7 +202,8 @@ async function onNetwork<T>(devnet: Devnet, command: Command, utxo: (utxo: Utxo)
   if (withTags) return tagged(withTags)
   if (code === devnet.tron.code) return tron(devnet.tron)
   if (code === devnet.solana.code) return solana(devnet.solana)
-  const codes = [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.map(({ network }) => network.code), ...devnet.tagged.map((each) => each.code), devnet.tron.code, devnet.solana.code]
+  if (code === devnet.cardano.code) return cardano(devnet.cardano)
+  const codes = [...devnet.utxo.map(({ network }) => network.code), ...devnet.evm.map(({ network }) => network.code), ...devnet.tagged.map((each) => each.code), devnet.tron.code, devnet.solana.code, devnet.cardano.code]
   throw new RequestError(`network ${JSON.stringify(code)} is unknown: one of ${codes.join(', ')}`)
 }
 

@@ -7,6 +7,7 @@ import { BitcoinChain } from './bitcoin/chain.ts'
 import { loadCashMachine } from './bitcoin/cash-script.ts'
 import { BTC, UTXO_NETWORKS, type UtxoNetwork } from './bitcoin/networks.ts'
 import { bitcoinRpc } from './bitcoin/rpc.ts'
+import type { CardanoChain } from './cardano/chain.ts'
 import { createControl } from './control.ts'
 import { EthereumChain } from './ethereum/chain.ts'
 import { EVM_NETWORKS, type EvmNetwork } from './ethereum/networks.ts'
@@ -29,6 +30,8 @@ export type Tagged = { code: string; path: string; engine: string; faults: Fault
 
 export type Tron = { code: 'TRX'; path: string; faults: Faults; chain: () => Promise<TronChain>; started: () => boolean }
 
+export type Cardano = { code: 'ADA'; path: string; faults: Faults; chain: () => Promise<CardanoChain>; started: () => boolean }
+
 export type Solana = { code: 'SOL'; path: string; faults: Faults; chain: () => Promise<SolanaChain>; started: () => boolean }
 
 /** All local chains behind one HTTP port. */
@@ -38,6 +41,7 @@ export class Devnet {
   readonly tagged: readonly Tagged[]
   readonly tron: Tron
   readonly solana: Solana
+  readonly cardano: Cardano
   readonly risks: Risks
   readonly aml: AmlFaces
   readonly #server: Server
@@ -55,6 +59,7 @@ export class Devnet {
     ]
     this.tron = { code: 'TRX', path: '/trx', faults: new Faults(), ...this.#lazy(() => TronChain.open(folder(home, 'TRX'))) }
     this.solana = { code: 'SOL', path: '/sol', faults: new Faults(), ...this.#lazy(() => openSolana(folder(home, 'SOL'))) }
+    this.cardano = { code: 'ADA', path: '/ada', faults: new Faults(), ...this.#lazy(() => openCardano(folder(home, 'ADA'))) }
     this.risks = Risks.open(join(home, 'aml'))
     this.#open.push(this.risks)
     this.aml = new AmlFaces(() => this.risks)
@@ -138,6 +143,12 @@ export class Devnet {
       const { solanaRpc } = await import('./solana/rpc.ts')
       return { faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body) }
     }
+    if (path.startsWith(`${this.cardano.path}/`)) {
+      const { faults } = this.cardano
+      const chain = await this.cardano.chain()
+      const { cardanoRpc } = await import('./cardano/rpc.ts')
+      return { faults, contentType: 'application/json', isGetAllowed: true, isBinary: true, handle: async (body) => cardanoRpc(chain, faults, path.slice(this.cardano.path.length + 1), body) }
+    }
     const evm = this.evm.find(({ network }) => network.path === path)
     if (!evm) return undefined
     const chain = await evm.chain()
@@ -165,4 +176,10 @@ async function openUtxo(network: UtxoNetwork, home: string): Promise<BitcoinChai
 async function openSolana(home: string): Promise<SolanaChain> {
   const { SolanaChain } = await import('./solana/chain.ts')
   return SolanaChain.open(home)
+}
+
+/** The same here: the ledger's rules and the library that reads transactions take 120 MB. */
+async function openCardano(home: string): Promise<CardanoChain> {
+  const { CardanoChain } = await import('./cardano/chain.ts')
+  return CardanoChain.open(home)
 }

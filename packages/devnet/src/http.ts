@@ -12,6 +12,8 @@ export type RpcFace = {
   handle: (body: string) => Promise<{ status: number; body: string } | undefined>
   /** Questions may come as GET too; what is asked is then in the query, and handed on as a JSON object. */
   isGetAllowed?: boolean
+  /** What is posted are bytes: handed on one character each. */
+  isBinary?: boolean
   /** Where the protocol has a WebSocket too: one message in, one out. */
   socket?: (text: string) => string | undefined
 }
@@ -80,7 +82,7 @@ async function serve(
   if (!rpc) return send(response, 404, 'application/json', JSON.stringify({ error: `no chain at ${path}` }))
   if (rpc.faults.mode === 'down') return void request.socket.destroy()
   if (request.method !== 'POST' && !(rpc.isGetAllowed && request.method === 'GET')) return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
-  const body = request.method === 'GET' ? JSON.stringify(Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams)) : await readBody(request)
+  const body = request.method === 'GET' ? JSON.stringify(Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams)) : await readBody(request, rpc.isBinary ? 'latin1' : 'utf8')
   const answer = await rpc.handle(body)
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
   if (!answer) return void request.socket.destroy()
@@ -104,7 +106,7 @@ async function serveControl(request: IncomingMessage, response: ServerResponse, 
   }
 }
 
-async function readBody(request: IncomingMessage): Promise<string> {
+async function readBody(request: IncomingMessage, encoding: BufferEncoding = 'utf8'): Promise<string> {
   const parts: Buffer[] = []
   let size = 0
   for await (const part of request as AsyncIterable<Buffer>) {
@@ -112,7 +114,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
     if (size > BODY_MAX_BYTES) throw new RequestError(`a body is at most ${BODY_MAX_BYTES} bytes`)
     parts.push(part)
   }
-  return Buffer.concat(parts).toString('utf8')
+  return Buffer.concat(parts).toString(encoding)
 }
 
 function send(response: ServerResponse, status: number, contentType: string, body: string, headers: Record<string, string> = {}): void {

@@ -1,0 +1,240 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type * as Scalus from 'scalus'
+import { parseAmount } from '../amount.ts'
+import { RequestError } from '../errors.ts'
+import { Journal } from '../journal.ts'
+import { Producer } from '../producer.ts'
+import { addressOf, FAUCET, genesis, GENESIS_LOVELACE, pay } from './faucet.ts'
+import { readTransaction, type Transaction } from './transaction.ts'
+
+// One bundled file, whose names an import does not find.
+const { Emulator, SlotConfig } = createRequire(import.meta.url)('scalus') as typeof Scalus
+type Ledger = Scalus.Emulator
+
+const ADA_DECIMALS = 6
+const BUSY_MS = 400
+const IDLE_MS = 30_000
+/** Blocks that follow the last transaction at the busy pace: what a payment's confirmation needs, and some. */
+const QUIET_BLOCKS = 18
+/** Slot 0, in Unix milliseconds; a slot is a second. */
+export const SLOT_ZERO_MS = Date.UTC(2020, 0, 1)
+export const SLOT_MS = 1000
+/** Ledger states kept for a reorganisation; what lies deeper is computed again. */
+const STATES_KEPT = 128
+const FAUCET_LIFE_SLOTS = 100_000
+const QUANTITY_MAX = (1n << 63n) - 1n
+
+interface Line { slot: number; raw: string[] }
+/** `after`: the height that the blocks stand on, where that is not the head. */
+interface ChainRecord { after?: number; blocks: Line[] }
+export interface Block { height: number; slot: number; hash: string; parent: string; transactions: Transaction[] }
+export interface Place { transaction: Transaction; block: Block; order: number }
+export interface Unspent { hash: string; index: number; coin: bigint; address: string }
+
+/** A transaction that cannot be taken, in the ledger's words. */
+export class NotTaken extends Error {
+  override readonly name = 'NotTaken'
+}
+
+/** The local Cardano network: the ledger's rules are scalus's; blocks, slots and the journal are ours. */
+export class CardanoChain {
+  readonly blocks: Block[] = []
+  readonly places = new Map<string, Place>()
+  /** Which transaction in a block spent an output, by `hash#index`. */
+  readonly spenders = new Map<string, string>()
+  #states = new Map<number, Ledger>()
+  #waiting: Transaction[] = []
+  /** The ledger as it will be after what waits. */
+  #open: Ledger
+  readonly #journal: Journal<ChainRecord>
+  readonly #producer: Producer
+  #quiet = 0
+  #faucet: Unspent = { ...genesis().outpoint, coin: GENESIS_LOVELACE, address: FAUCET }
+
+  private constructor(journal: Journal<ChainRecord>, records: ChainRecord[]) {
+    this.#journal = journal
+    this.#begin()
+    let lines: Line[] = []
+    for (const { after, blocks } of records) lines = [...(after === undefined ? lines : lines.slice(0, after)), ...blocks]
+    for (const line of lines) this.#connect(line)
+    this.#open = this.#state(this.head.height).snapshot()
+    this.#producer = new Producer({ busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_BLOCKS, produce: async () => { this.#produce() } })
+    this.#producer.wake()
+  }
+
+  static async open(home: string): Promise<CardanoChain> {
+    mkdirSync(home, { recursive: true, mode: 0o700 })
+    const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
+    return new CardanoChain(journal, records)
+  }
+
+  get head(): Block {
+    return this.blocks.at(-1) as Block
+  }
+
+  /** Transactions that wait for a block. */
+  get waiting(): readonly Transaction[] {
+    return this.#waiting
+  }
+
+  close(): void {
+    this.#producer.stop()
+    this.#journal.close()
+  }
+
+  /** Takes a transaction for the next block. Answers its hash. Throws NotTaken. */
+  submit(raw: string): string {
+    let transaction: Transaction
+    try {
+      transaction = readTransaction(raw)
+    } catch {
+      throw new NotTaken('DecoderFailure: the bytes are not a transaction')
+    }
+    this.#open.setSlot(this.#nextSlot())
+    const refusal = apply(this.#open, transaction)
+    if (refusal !== null) throw new NotTaken(refusal)
+    this.#waiting.push(transaction)
+    this.#producer.wake()
+    return transaction.hash
+  }
+
+  /** Pays out of the faucet, with tokens made for it, and makes a block. */
+  fund(address: unknown, amount: unknown, tokens: unknown): string {
+    if (typeof address !== 'string' || !addressOf(address)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of ADA`)
+    const coin = parseAmount(amount, ADA_DECIMALS)
+    if (coin > this.#faucet.coin / 2n) throw new RequestError(`amount ${String(amount)} is more than the faucet has`)
+    const { raw, hash } = pay({ from: this.#faucet, to: address, coin, tokens: tokensOf(tokens), ttl: this.#nextSlot() + FAUCET_LIFE_SLOTS })
+    try {
+      this.submit(raw)
+    } catch (error) {
+      if (error instanceof NotTaken) throw new RequestError(`the faucet's payment failed: ${error.message.slice(0, 500)}`)
+      throw error
+    }
+    this.#produce()
+    return hash
+  }
+
+  /** @param seconds by how much the first block moves the slots forward */
+  mine(count: number, seconds: number): Block {
+    for (let made = 0; made < count; made++) this.#produce(made === 0 ? seconds : 0)
+    return this.head
+  }
+
+  /** The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again unless dropped. */
+  reorg(depth: number, drop: boolean): Block {
+    const after = this.head.height - depth
+    if (after < 0) throw new RequestError(`the chain has only ${this.head.height} blocks`)
+    const removed = this.blocks.slice(after + 1)
+    const again = [...(drop ? [] : removed.flatMap(({ transactions }) => transactions)), ...this.#waiting]
+    const first = Math.max(this.#nextSlot(), this.head.slot + 1)
+    const lines = Array.from({ length: depth + 1 }, (_, at): Line => ({ slot: first + at, raw: [] }))
+    this.#journal.append([{ after, blocks: lines }])
+    this.#rewind(after)
+    for (const line of lines) this.#connect(line)
+    this.#open = this.#state(this.head.height).snapshot()
+    this.#open.setSlot(this.#nextSlot())
+    this.#waiting = again.filter((transaction) => apply(this.#open, transaction) === null)
+    this.#quiet = 0
+    this.#producer.wake()
+    return this.head
+  }
+
+  /** Unspent outputs of an address, as the last block left them. */
+  unspent(address: string): (Unspent & { place: Place })[] {
+    return [...this.places.values()].flatMap((place) => place.transaction.outputs
+      .filter((output) => output.address === address && !this.spenders.has(`${place.transaction.hash}#${output.index}`))
+      .map(({ index, coin }) => ({ hash: place.transaction.hash, index, coin, address, place })))
+  }
+
+  /** Nothing awaits between the block's making and its journalling, so no request can see it before. */
+  #produce(seconds = 0): void {
+    const slot = this.#nextSlot() + seconds
+    const state = this.#state(this.head.height).snapshot()
+    state.setSlot(slot)
+    const taken = this.#waiting.filter((transaction) => apply(state, transaction) === null)
+    const line: Line = { slot, raw: taken.map(({ raw }) => raw) }
+    this.#journal.append([{ blocks: [line] }])
+    this.#waiting = []
+    this.#connect(line)
+    this.#open = this.#state(this.head.height).snapshot()
+    this.#quiet = taken.length > 0 ? 0 : this.#quiet + 1
+    this.#producer.wake()
+  }
+
+  #begin(): void {
+    const state = new Emulator(genesis().utxos, new SlotConfig(SLOT_ZERO_MS, 0, SLOT_MS))
+    this.blocks.push({ height: 0, slot: 0, hash: hashOf('', 0, 0, []), parent: '', transactions: [] })
+    this.#states.set(0, state)
+  }
+
+  /** Puts a block on top. Throws where the ledger no longer takes what it took once. */
+  #connect({ slot, raw }: Line): void {
+    const { height, hash: parent } = this.head
+    const state = this.#state(height).snapshot()
+    state.setSlot(slot)
+    const transactions = raw.map((each) => readTransaction(each))
+    for (const transaction of transactions) {
+      const refusal = apply(state, transaction)
+      if (refusal !== null) throw new Error(`ADA: block ${height + 1} of the journal does not apply: ${refusal.slice(0, 300)}`)
+    }
+    const block: Block = { height: height + 1, slot, parent, transactions, hash: hashOf(parent, height + 1, slot, transactions) }
+    this.blocks.push(block)
+    this.#states.set(block.height, state)
+    this.#states.delete(block.height - STATES_KEPT)
+    for (const [order, transaction] of transactions.entries()) {
+      this.places.set(transaction.hash, { transaction, block, order })
+      for (const { hash, index } of transaction.inputs) this.spenders.set(`${hash}#${index}`, transaction.hash)
+      if (transaction.inputs.some(({ hash, index }) => hash === this.#faucet.hash && index === this.#faucet.index)) {
+        const change = transaction.outputs.findLast(({ address }) => address === FAUCET)
+        if (change) this.#faucet = { hash: transaction.hash, index: change.index, coin: change.coin, address: FAUCET }
+      }
+    }
+  }
+
+  #rewind(height: number): void {
+    const kept = this.blocks.slice(1, height + 1)
+    this.blocks.length = 0
+    this.places.clear()
+    this.spenders.clear()
+    this.#faucet = { ...genesis().outpoint, coin: GENESIS_LOVELACE, address: FAUCET }
+    this.#states = new Map()
+    this.#begin()
+    for (const { slot, transactions } of kept) this.#connect({ slot, raw: transactions.map(({ raw }) => raw) })
+  }
+
+  #state(height: number): Ledger {
+    return this.#states.get(height) as Ledger
+  }
+
+  /** Never behind the head: an operator may have moved the slots forward. */
+  #nextSlot(): number {
+    return Math.max(this.head.slot + 1, Math.floor((Date.now() - SLOT_ZERO_MS) / SLOT_MS))
+  }
+}
+
+function hashOf(parent: string, height: number, slot: number, transactions: Transaction[]): string {
+  return createHash('sha256').update(`ADA ${parent} ${height} ${slot} ${transactions.map(({ hash }) => hash).join(' ')}`).digest('hex')
+}
+
+/** Null: it was taken. */
+function apply(state: Ledger, { raw }: Transaction): string | null {
+  try {
+    const { isSuccess, error } = state.submitTx(Uint8Array.from(Buffer.from(raw, 'hex')))
+    return isSuccess ? null : error ?? 'refused'
+  } catch (error) {
+    return `DecoderFailure: ${(error as Error).message}`
+  }
+}
+
+function tokensOf(tokens: unknown): Record<string, string> {
+  if (tokens === undefined) return {}
+  const entries = typeof tokens === 'object' && tokens !== null && !Array.isArray(tokens) ? Object.entries(tokens) : []
+  if (entries.length === 0) throw new RequestError('tokens are an object of whole numbers in strings by name')
+  for (const [name, quantity] of entries) {
+    if (Buffer.byteLength(name) > 32 || typeof quantity !== 'string' || !/^[1-9]\d{0,18}$/.test(quantity) || BigInt(quantity) > QUANTITY_MAX) throw new RequestError(`tokens.${name} is not a whole number in a string`)
+  }
+  return Object.fromEntries(entries) as Record<string, string>
+}
