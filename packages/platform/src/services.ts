@@ -1,5 +1,6 @@
 import type { Registry } from '@custody/chains'
 import type { Logger } from 'pino'
+import type { Aml } from './aml/aml.ts'
 import type { Database } from './database/pool.ts'
 import type { Environment } from './environment.ts'
 import type { Callers } from './http/callers.ts'
@@ -19,6 +20,7 @@ export interface Services {
   callers: Callers
   signers: SignerNodes
   keys: WorkspaceKeys
+  aml: Aml
   metrics: Metrics
   log: Logger
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>

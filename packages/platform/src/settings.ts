@@ -19,6 +19,8 @@ export interface Settings {
   trustProxy: boolean
   /** Endpoints by network code, from custody.config.json (mainnet) or the local chains. */
   endpoints: Record<string, Endpoint>
+  /** 32 bytes in base64 under which secrets are sealed in the database; null: a file of the home. */
+  secretsKey: string | null
   /** Milliseconds between polls of chains and work. */
   pollMs: number
   /** `all`: everything; `api`: HTTP only, workers run elsewhere. */
@@ -69,6 +71,7 @@ export function readSettings(): Settings {
     authLegacy: oneOf('CUSTODY_AUTH_LEGACY', '0', ['0', '1'] as const) === '1',
     trustProxy: oneOf('CUSTODY_TRUST_PROXY', '0', ['0', '1'] as const) === '1',
     endpoints,
+    secretsKey: process.env['CUSTODY_SECRETS_KEY'] || null,
     pollMs: network === 'local' ? 500 : 5000,
     role: oneOf('CUSTODY_ROLE', 'all', ['all', 'api'] as const),
   }

@@ -85,7 +85,7 @@ async function expectedBalances(services: Services, network: Network): Promise<M
      left join wallets w on w.id = a.wallet_id
      left join chain_addresses o on o.network = $1 and o.sub_account_id = w.sub_account_id and o.kind = 'omnibus'
      left join gas_tanks g on g.network = $1 and g.workspace_id = a.workspace_id
-     where a.asset = any($2) and a.kind in ('available', 'reserved', 'unswept', 'float', 'float_reserved', 'suspense', 'tank', 'tank_reserved') group by 1, 2`,
+     where a.asset = any($2) and a.kind in ('available', 'reserved', 'unswept', 'frozen', 'float', 'float_reserved', 'suspense', 'tank', 'tank_reserved') group by 1, 2`,
     [network.code, services.registry.assetsOf(network.code).map((asset) => asset.asset_name)])
   for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
   // On the chain already, in the books not yet. Fuel is booked with its block, where it cannot die.
@@ -98,7 +98,7 @@ async function expectedBalances(services: Services, network: Network): Promise<M
     add(row.kind === 'SWEEP' && row.receiver_pays ? row.destination_id : row.source_id, row.fee_asset, -BigInt(row.fee))
   }
   const arriving = await services.database.query<{ destination_id: string; asset: string; amount: string }>(
-    `select t.destination_id, t.asset, t.amount::text from transactions t join deposits d on d.transaction_id = t.id where t.network = $1 and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and d.block_height is not null`, [network.code])
+    `select t.destination_id, t.asset, t.amount::text from transactions t join deposits d on d.transaction_id = t.id where t.network = $1 and t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and d.block_height is not null`, [network.code])
   for (const row of arriving) add(row.destination_id, row.asset, BigInt(row.amount))
   return expected
 }

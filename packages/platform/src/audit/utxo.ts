@@ -2,18 +2,22 @@ import { formatAmount, type Network } from '@custody/chains'
 import type { Services } from '../services.ts'
 import type { Difference } from './audit.ts'
 
+/** A coin whose deposit screening holds: in the books, and not to be spent. */
+const FROZEN = `exists (select 1 from deposits d join transactions t on t.id = d.transaction_id
+  where d.network = u.network and d.txid = u.txid and d.position = u.vout and t.status = 'pending' and t.plan ? 'frozen_wallet')`
+
 /** UTXO networks: the books of each wallet against its coins, and each coin against the chain. */
 export async function utxoDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
   const client = services.networks.utxo(network.code)
   const decimals = services.registry.asset(network.native_asset)?.decimals ?? 8
   const wallets = await services.database.query<{ id: string; workspace: string; books: string; coins: string }>(
     `select w.id, s.name workspace,
-       coalesce((select sum(balance) from ledger_accounts a where a.wallet_id = w.id and a.asset = w.asset and a.kind in ('available', 'reserved')), 0)::text books,
+       coalesce((select sum(balance) from ledger_accounts a where a.wallet_id = w.id and a.asset = w.asset and a.kind in ('available', 'reserved', 'frozen')), 0)::text books,
        coalesce((select sum(u.value) from utxos u
          left join chain_transactions spender on spender.id = u.spent_by
          left join chain_transactions maker on maker.network = u.network and maker.hash = u.txid and u.origin = 'change'
          where u.wallet_id = w.id and (u.spent_by is null or spender.state <> 'CONFIRMED')
-           and case when u.origin = 'change' then maker.state = 'CONFIRMED' else u.spendable end), 0)::text coins
+           and case when u.origin = 'change' then maker.state = 'CONFIRMED' else u.spendable or ${FROZEN} end), 0)::text coins
      from wallets w join workspaces s on s.id = w.workspace_id where w.network = $1`, [network.code])
   for (const wallet of wallets) {
     if (wallet.books !== wallet.coins) {
@@ -22,7 +26,7 @@ export async function utxoDifferences(services: Services, network: Network, diff
   }
   const coins = await services.database.query<{ txid: string; vout: number; value: string; workspace: string; address: string }>(
     `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.id = u.wallet_id join workspaces s on s.id = w.workspace_id
-     where u.network = $1 and u.spent_by is null and u.spendable and u.block_height is not null`, [network.code])
+     where u.network = $1 and u.spent_by is null and (u.spendable or ${FROZEN}) and u.block_height is not null`, [network.code])
   for (const coin of coins) {
     const value = await client.unspent(coin.txid, coin.vout)
     if (value === null || value !== BigInt(coin.value)) {

@@ -6,7 +6,7 @@ import { presentTransaction, type TransactionRow } from '../transactions/present
 import { queueSweep } from './sweeps.ts'
 
 /** A deposit's generation grows with every reorganisation that takes it back, so that each crediting is its own entry. */
-function reference(row: TransactionRow): string {
+export function depositReference(row: TransactionRow): string {
   return `${row.id}:${row.plan['generation'] ?? '0'}`
 }
 
@@ -21,16 +21,23 @@ async function accountOf(tx: Queryable, row: TransactionRow): Promise<Omit<Posti
   return { ...scope, wallet: row.wallet_id, kind: 'available' }
 }
 
-/** Credits a deposit that has reached its depth. */
+/** The books of a deposit that was held by screening. */
+function frozenAccount(row: TransactionRow): Omit<Posting, 'amount'> | null {
+  const wallet = row.plan['frozen_wallet']
+  return wallet === undefined ? null : { workspace: row.workspace_id, wallet: wallet === '' ? null : wallet, asset: row.asset, kind: 'frozen', address: row.destination_id }
+}
+
+/** Credits a deposit that has reached its depth and may pass. */
 export async function credit(services: Services, tx: Queryable, row: TransactionRow, confirmations: number): Promise<void> {
   const account = await accountOf(tx, row)
-  await post(tx, 'deposit', reference(row), [
-    { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount: -BigInt(row.amount) },
+  await post(tx, 'deposit', depositReference(row), [
+    { ...(frozenAccount(row) ?? { workspace: row.workspace_id, asset: row.asset, kind: 'chain' as const }), amount: -BigInt(row.amount) },
     { ...account, amount: BigInt(row.amount) },
   ])
   const state = row.wallet_id === null && row.kind === 'DEPOSIT' ? 'SUSPENSE' : 'CREDITED'
   const confirmedAt = new Date(services.environment.now())
-  await tx.query(`update transactions set state = $2, status = 'confirmed', confirmed_at = $3, confirmations = $4, updated_at = now() where id = $1`, [row.id, state, confirmedAt, confirmations])
+  await tx.query(`update transactions set state = $2, status = 'confirmed', confirmed_at = $3, confirmations = $4, plan = plan - 'frozen_wallet' - 'screening_since' - 'screening_alerted', last_error = null,
+     next_run_at = null, lease_until = null, lease_token = null, updated_at = now() where id = $1`, [row.id, state, confirmedAt, confirmations])
   await tx.query(`update utxos set spendable = true from deposits d where d.transaction_id = $1 and utxos.network = d.network and utxos.txid = d.txid and utxos.vout = d.position`, [row.id])
   if (account.kind === 'unswept') await queueSweep(tx, { ...row, source_id: row.destination_id })
   if (row.kind === 'DEPOSIT') {
@@ -49,12 +56,20 @@ export async function revert(services: Services, tx: Queryable, row: Transaction
       const there = left < amount ? (left > 0n ? left : 0n) : amount
       postings.push({ ...account, amount: -there }, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'available', amount: there - amount })
     } else postings.push({ ...account, amount: -amount })
-    await post(tx, 'deposit-reverted', reference(row), postings, { overdraw: true })
+    await post(tx, 'deposit-reverted', depositReference(row), postings, { overdraw: true })
     services.log.warn({ transaction: row.id }, 'a credited deposit was taken back by a reorganisation')
+  }
+  const frozen = row.status === 'confirmed' ? null : frozenAccount(row)
+  if (frozen) {
+    const amount = BigInt(row.amount)
+    await post(tx, 'deposit-frozen-reverted', depositReference(row), [{ workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount }, { ...frozen, amount: -amount }])
+    // What is still held is held anew if the deposit returns; what was released stays released.
+    await tx.query('delete from aml_holds where transaction_id = $1 and released_at is null', [row.id])
   }
   await tx.query(
     `update transactions set state = 'REORGED', status = 'failed', failure_reason = 'the block that held it is no longer part of the chain', confirmed_at = null, confirmations = 0,
-       plan = plan || jsonb_build_object('generation', (coalesce((plan->>'generation')::int, 0) + 1)::text), updated_at = now() where id = $1`, [row.id])
+       next_run_at = null, lease_until = null, lease_token = null,
+       plan = (plan - 'frozen_wallet') || jsonb_build_object('generation', (coalesce((plan->>'generation')::int, 0) + 1)::text), updated_at = now() where id = $1`, [row.id])
   await tx.query('update deposits set block_height = null, block_hash = null where transaction_id = $1', [row.id])
   if (row.kind === 'DEPOSIT') {
     await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.reverted', stringifyJson(presentTransaction({ ...row, state: 'REORGED', status: 'failed', confirmed_at: null }, services.registry)))

@@ -5,7 +5,8 @@ import type { Connected } from '../networks/networks.ts'
 import type { TransactionRow } from '../transactions/present.ts'
 import { wake } from '../work/lease.ts'
 import type { Loop } from '../work/loop.ts'
-import { credit, revert } from './credit.ts'
+import { depthReached } from '../aml/deposits.ts'
+import { revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 
 const SCAN_LEASE_MS = 20_000
@@ -119,7 +120,7 @@ async function walkBack(services: Services, { network, client }: Connected, scan
   return height
 }
 
-/** Credits every deposit at or below the final height, and shows the others' confirmations. */
+/** Sends every deposit at or below the final height on to its screening, and shows the others' confirmations. */
 async function creditReady(services: Services, network: Network, scanned: number, final: number): Promise<void> {
   const rows = await services.database.query<TransactionRow & { block_height: string; coinbase: boolean }>(
     `select t.*, d.block_height::text, d.coinbase from transactions t join deposits d on d.transaction_id = t.id
@@ -134,8 +135,8 @@ async function creditReady(services: Services, network: Network, scanned: number
     }
     await services.database.transaction(async (tx) => {
       const fresh = await tx.one<TransactionRow>(`select t.* from transactions t join deposits d on d.transaction_id = t.id where t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2 for update of t`, [row.id, row.block_height])
-      if (fresh) await credit(services, tx, fresh, confirmations)
+      if (fresh) await depthReached(services, tx, fresh, confirmations)
     })
-    services.environment.checkpoint('deposit.credited')
+    services.environment.checkpoint('deposit.deep')
   }
 }

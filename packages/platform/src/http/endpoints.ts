@@ -1,6 +1,10 @@
 import { createAddress } from '../addresses/create-address.ts'
 import { listAddresses } from '../addresses/list-addresses.ts'
 import { postValidateAddress } from '../addresses/validate-address.ts'
+import { listFrozen } from '../aml/list-frozen.ts'
+import { readAmlSettings } from '../aml/read-settings.ts'
+import { saveAmlSettings } from '../aml/save-settings.ts'
+import { unfreezeAddress } from '../aml/unfreeze-address.ts'
 import { getAssets } from '../assets/list-assets.ts'
 import { getSupportedAssets } from '../assets/supported-assets.ts'
 import { estimateFeeEndpoint } from '../fees/estimate-fee.ts'
@@ -17,4 +21,5 @@ import type { Endpoint } from './endpoint.ts'
 export const endpoints: readonly Endpoint[] = [
   getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, createAddress, listAddresses, postValidateAddress,
   createTransaction, readTransaction, listTransactions, listGasTanks, networkFeeRates, estimateFeeEndpoint,
+  saveAmlSettings, readAmlSettings, unfreezeAddress, listFrozen,
 ]

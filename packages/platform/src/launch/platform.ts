@@ -2,6 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ChainError, loadRegistry } from '@custody/chains'
 import { pino, type Logger } from 'pino'
+import { createAml } from '../aml/aml.ts'
+import { readAmlInstallation } from '../aml/settings.ts'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabase, type Database } from '../database/pool.ts'
@@ -32,7 +34,7 @@ const NODE_STATUS_TIMEOUT_MS = 1500
 /** Starts everything that the settings ask for, in the order in which it is needed. */
 export async function startPlatform(settings: Settings): Promise<RunningPlatform> {
   const undo: (() => Promise<void> | void)[] = []
-  const log = pino({ level: process.env['CUSTODY_LOG_LEVEL'] ?? 'info', redact: ['*.token', '*.private_key', 'request.token'] }, pino.destination(2))
+  const log = pino({ level: process.env['CUSTODY_LOG_LEVEL'] ?? 'info', redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'] }, pino.destination(2))
   try {
     return await start(settings, log, undo)
   } catch (error) {
@@ -74,6 +76,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     networks: new Networks(registry, endpoints, environment, fetch),
     callers: new Callers(database, environment),
     keys: new WorkspaceKeys(database, signers, settings.network),
+    aml: createAml({ home: settings.home, installation: readAmlInstallation(devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(database, signers),

@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 
-export type AccountKind = 'available' | 'reserved' | 'unswept' | 'tank' | 'tank_reserved' | 'float' | 'float_reserved' | 'suspense' | 'prepaid' | 'prepaid_reserved' | 'fees' | 'chain'
+export type AccountKind = 'available' | 'reserved' | 'unswept' | 'frozen' | 'tank' | 'tank_reserved' | 'float' | 'float_reserved' | 'suspense' | 'prepaid' | 'prepaid_reserved' | 'fees' | 'chain'
 
 /** One side of an entry. Amounts in the asset's smallest unit; positive raises the account. */
 export interface Posting { workspace: string; wallet?: string | null; asset: string; kind: AccountKind; address?: string | null; amount: bigint }

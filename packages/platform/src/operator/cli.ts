@@ -6,6 +6,7 @@ import { OperatorError } from './command.ts'
 import { callPlatform, callSigner, localSigners } from './connect.ts'
 import { doctor } from './doctor.ts'
 import { keygen } from './keygen.ts'
+import { refreshOfac } from './ofac.ts'
 import { sendRequest } from './request.ts'
 
 const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON object as the last line)
@@ -24,8 +25,13 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet mine NETWORK N
   devnet reorg NETWORK N
   devnet fault NETWORK drop-answer|reject|lag|down|heal
+  devnet risk ADDRESS SEVERE|HIGH|MEDIUM|LOW|none
+                                          what the local screening providers say of an address
+  devnet fault AML|CHAINALYSIS|ELLIPTIC|TRM down|drop-answer|lag|reject|malformed|empty|unknown|rate-limited|revoked|heal
   devnet congestion NETWORK FEE_RATE          blocks take only what pays at least that much; 0 ends it
   devnet clock +14d                       moves the time of Tron's blocks, and nothing else's (s, m, h, d)
+  aml refresh-ofac FILE [--asset A] [--published YYYY-MM-DD] [--force]
+                                          replaces the list of sanctioned addresses: OFAC's XML, or one address a line
   suspense list                           deposits that belong to no wallet, with their tags
   audit                                   ledger against chains; exit 1 on any difference
   doctor                                  tests each configured endpoint and says what is wrong
@@ -116,6 +122,7 @@ async function devnet(words: string[], values: Values): Promise<Outcome> {
     fault: { command: 'fault', network: first, mode: second },
     congestion: { command: 'congestion', network: first, fee_rate: second },
     clock: { command: 'clock', network: 'TRX', advance: first },
+    risk: { command: 'risk', address: first, level: second },
     info: { command: 'info' },
   }
   const input = Object.hasOwn(inputs, action ?? '') ? inputs[action as string] : undefined
@@ -185,6 +192,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
       const result = await callPlatform(home, 'suspense list', {}) as { suspense: Record<string, unknown>[] }
       return { result: { ...result }, text: result.suspense.map((each) => `${String(each['created_at'])}  ${String(each['amount'])} ${String(each['asset'])}  to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}  from ${String(each['sender'] ?? '?')}  ${String(each['workspace'])}  ${String(each['hash'])}`).join('\n') || 'nothing in suspense' }
     }
+    case 'aml refresh-ofac': return refreshOfac(home, rest[0], { asset: (values['asset'] as string | undefined) ?? null, published: (values['published'] as string | undefined) ?? null, force: values['force'] === true })
     case 'audit': return audit()
     case 'keygen': return keygen(values)
     case 'doctor': return doctor()
@@ -196,7 +204,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
   throw new OperatorError(`unknown command: ${positionals.join(' ') || '(none)'}\n\n${HELP}`)
 }
 
-const STRINGS = ['workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount'] as const
+const STRINGS = ['workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'asset', 'published'] as const
 
 try {
   const { values, positionals } = parseArgs({

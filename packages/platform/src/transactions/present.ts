@@ -47,7 +47,8 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     destination_id: row.destination_id,
     address_tag: row.address_tag,
     status: row.status,
-    sub_status: row.state,
+    // A deposit that screening holds reads as a transfer that it holds.
+    sub_status: row.state === 'FROZEN' ? 'AML_HELD' : row.state,
     confirmations: row.confirmations,
     memo: row.memo,
     sequence_id: row.sequence_id,

@@ -1,3 +1,5 @@
+import { awaitDepositUnfreezing, screenDeposit } from '../aml/deposits.ts'
+import { awaitUnfreezing, screenWithdrawal, startScreening } from '../aml/withdrawals.ts'
 import type { Services } from '../services.ts'
 import { advance, claim, LEASE_MS, LeaseLost, type Change } from '../work/lease.ts'
 import type { Loop } from '../work/loop.ts'
@@ -5,7 +7,6 @@ import { build } from './steps/build.ts'
 import { broadcast } from './steps/broadcast.ts'
 import { confirm } from './steps/confirm.ts'
 import { awaitFuel } from './steps/fuel.ts'
-import { queue } from './steps/queue.ts'
 import { sign } from './steps/sign.ts'
 import { voidAndFail } from './steps/fail.ts'
 import type { TransactionRow } from './present.ts'
@@ -16,9 +17,12 @@ const RETRY_MAX_MS = 30_000
 
 type Step = (services: Services, row: TransactionRow) => Promise<void>
 
-/** What is done next in each state of an outgoing transaction. */
+/** What is done next in each state of an outgoing transaction, and of a deposit at its depth. */
 const STEPS: Record<string, Step> = {
-  CREATED: queue,
+  CREATED: startScreening,
+  SCREENING: (services, row) => (row.kind === 'DEPOSIT' ? screenDeposit : screenWithdrawal)(services, row),
+  AML_HELD: awaitUnfreezing,
+  FROZEN: awaitDepositUnfreezing,
   QUEUED: build,
   FUELING: awaitFuel,
   SIGNING: sign,

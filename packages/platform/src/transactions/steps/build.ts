@@ -1,4 +1,5 @@
 import type { FamilyName, Network } from '@custody/chains'
+import { screenAgain } from '../../aml/withdrawals.ts'
 import type { Services } from '../../services.ts'
 import type { TransactionRow } from '../present.ts'
 import { buildEvm } from './build-evm.ts'
@@ -13,6 +14,7 @@ const BUILDERS: Partial<Record<FamilyName, (services: Services, row: Transaction
 
 /** QUEUED → SIGNING (or FUELING): fixes inputs or nonce, and the unsigned bytes, in one commit. */
 export async function build(services: Services, row: TransactionRow): Promise<void> {
+  if (await screenAgain(services, row)) return
   const network = services.networks.get(row.network).network
   const build = BUILDERS[network.family]
   if (!build) throw new Error(`${network.code}: nothing builds transactions of the family ${network.family}`)

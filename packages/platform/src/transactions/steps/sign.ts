@@ -1,4 +1,5 @@
 import { assemble, decode, type UnsignedTransaction } from '@custody/chains'
+import { screenAgain } from '../../aml/withdrawals.ts'
 import type { Services } from '../../services.ts'
 import { signOrder } from '../../signing/sign.ts'
 import { advance } from '../../work/lease.ts'
@@ -12,6 +13,7 @@ const UNAVAILABLE_RETRY_MS = 2000
 
 /** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
 export async function sign(services: Services, row: TransactionRow): Promise<void> {
+  if (await screenAgain(services, row)) return
   const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction; valid_until: string | null }>(
     `select id, unsigned, valid_until::text from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
   if (!built) throw new Error('SIGNING without an unsigned transaction')

@@ -1,0 +1,28 @@
+import type { Fetch } from '@custody/chains'
+import type { Logger } from 'pino'
+import type { Environment } from '../environment.ts'
+import { Secrets } from '../secrets.ts'
+import { Sanctions, sanctionsFile } from './ofac.ts'
+import { chainalysis } from './providers/chainalysis.ts'
+import { elliptic } from './providers/elliptic.ts'
+import { ProviderHttp, type Provider } from './providers/provider.ts'
+import { trm } from './providers/trm.ts'
+import type { ProviderName } from './levels.ts'
+import type { AmlInstallation } from './settings.ts'
+
+/** What screening needs of an installation; made once at start. */
+export interface Aml {
+  providers: Record<ProviderName, Provider>
+  sanctions: Sanctions
+  secrets: Secrets
+}
+
+export function createAml(o: { home: string; installation: AmlInstallation; secretsKey: string | null; environment: Environment; fetch: Fetch; log: Logger }): Aml {
+  const { urls, ellipticThresholds, trmChains, ofacFile } = o.installation
+  const http = new ProviderHttp(o.fetch, o.environment)
+  return {
+    providers: { CHAINALYSIS: chainalysis(urls.CHAINALYSIS, http), ELLIPTIC: elliptic(urls.ELLIPTIC, http, ellipticThresholds), TRM: trm(urls.TRM, http, trmChains) },
+    sanctions: new Sanctions(() => sanctionsFile(o.home, ofacFile), o.log),
+    secrets: Secrets.open(o.home, o.secretsKey, o.environment),
+  }
+}

@@ -1,0 +1,29 @@
+import { ApiError } from '../errors.ts'
+
+export const PROVIDERS = ['CHAINALYSIS', 'ELLIPTIC', 'TRM'] as const
+export type ProviderName = (typeof PROVIDERS)[number]
+
+/** Highest first. */
+export const LEVELS = ['SEVERE', 'HIGH', 'MEDIUM', 'LOW'] as const
+export type RiskLevel = (typeof LEVELS)[number]
+
+/** The canonical spelling of a provider. Throws ApiError 400. */
+export function readProvider(text: string): ProviderName {
+  const wanted = text.trim().toUpperCase()
+  const found = PROVIDERS.find((each) => each === wanted)
+  if (!found) throw new ApiError('INVALID_REQUEST', `provider: must be one of ${PROVIDERS.join(', ')}`, { field: 'provider' })
+  return found
+}
+
+/** Comma-separated levels in any case, each once, highest first. Throws ApiError 400. */
+export function readLevels(text: string): RiskLevel[] {
+  const words = text.split(',').map((word) => word.trim().toUpperCase())
+  const unknown = words.find((word) => !LEVELS.some((level) => level === word))
+  if (unknown !== undefined) throw new ApiError('INVALID_REQUEST', `aml_risk_levels: ${unknown === '' ? 'a level is empty' : `${unknown.slice(0, 40)} is not a level`}; allowed are ${LEVELS.join(', ')}, separated by commas`, { field: 'aml_risk_levels' })
+  return LEVELS.filter((level) => words.includes(level))
+}
+
+/** The higher of two levels; null is none. */
+export function higher(a: RiskLevel | null, b: RiskLevel | null): RiskLevel | null {
+  return LEVELS.find((level) => level === a || level === b) ?? null
+}

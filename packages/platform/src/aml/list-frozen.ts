@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { findAsset } from '../assets/find-asset.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { assetName } from '../http/schemas.ts'
+import { spaceOf } from './address-key.ts'
+import { presentFrozen, type FrozenRow } from './frozen.ts'
+
+const ROWS_MAX = 10_000
+
+const frozenShape = z.object({
+  asset: z.string(), network: z.string(), address: z.string(), address_tag: z.string().nullable(), source: z.string(), risk_level: z.string(),
+  transaction_id: z.string(), frozen_at: z.string(), held: z.int().meta({ description: 'Transactions that wait for it' }),
+})
+
+/** Addresses that are frozen now, newest first; `asset`: only those that concern this asset's network. */
+export const listFrozen = endpoint({
+  method: 'GET', path: '/dac/v1/frozen-addresses', summary: 'List frozen addresses', access: 'read',
+  query: z.strictObject({ asset: assetName.optional() }), response: z.array(frozenShape),
+  async handler({ services, caller, query }) {
+    const space = query.asset === undefined ? null : spaceOf(findAsset(services, query.asset).network)
+    const rows = await services.database.query<FrozenRow & { held: number }>(
+      `select f.*, (select count(*)::int from aml_holds h where h.freeze_id = f.id and h.released_at is null) held from frozen_addresses f
+       where f.sub_account_id = $1 and f.unfrozen_at is null and ($2::text is null or f.space = $2) order by f.frozen_at desc, f.id limit ${ROWS_MAX}`, [caller.subAccountId, space])
+    return { body: rows.map((row) => ({ ...presentFrozen(row, services.registry), held: row.held })) }
+  },
+})

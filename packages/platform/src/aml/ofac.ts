@@ -1,0 +1,72 @@
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { loadRegistry, type Network } from '@custody/chains'
+import type { Logger } from 'pino'
+import { formatKey, formatKeysOf } from './address-key.ts'
+import { readList, type SanctionsList } from './ofac-file.ts'
+
+const SHIPPED = fileURLToPath(new URL('../../data/ofac-addresses.json', import.meta.url))
+
+/** Where `custody aml refresh-ofac` writes. */
+export const refreshedFile = (home: string) => join(home, 'ofac-addresses.json')
+
+/** The file in use: the setting's, the refreshed one, or the one that is shipped. */
+export function sanctionsFile(home: string, setting: string | null): string {
+  return setting ?? (existsSync(refreshedFile(home)) ? refreshedFile(home) : SHIPPED)
+}
+
+/** OFAC's addresses, matched on every network of the same address format. A refreshed file is taken up without a restart. */
+export class Sanctions {
+  readonly #file: () => string
+  readonly #log: Logger
+  #keys = new Set<string>()
+  #state = ''
+  #list: SanctionsList
+
+  /** @throws Error where the file is not sound: nothing is screened against half a list */
+  constructor(file: () => string, log: Logger) {
+    this.#file = file
+    this.#log = log
+    this.#list = this.#load()
+  }
+
+  get list(): SanctionsList {
+    return this.#list
+  }
+
+  has(network: Network, address: string): boolean {
+    this.#refresh()
+    return this.#keys.has(formatKey(network, address))
+  }
+
+  #load(): SanctionsList {
+    const file = this.#file()
+    const state = stateOf(file)
+    const list = readList(file)
+    // Published addresses are those of the real networks, whatever this installation runs on.
+    const registry = loadRegistry('mainnet')
+    this.#keys = new Set(list.addresses.flatMap(({ address }) => [...formatKeysOf(registry, address)]))
+    this.#state = state
+    return list
+  }
+
+  #refresh(): void {
+    let state = 'gone'
+    try {
+      state = stateOf(this.#file())
+      if (state === this.#state) return
+      this.#list = this.#load()
+      this.#log.info({ published: this.#list.published, addresses: this.#list.addresses.length }, 'the list of sanctioned addresses was refreshed')
+    } catch (error) {
+      // The last sound list stays in force.
+      if (state !== this.#state) this.#log.error({ err: error instanceof Error ? error.message : error }, 'the list of sanctioned addresses cannot be read; the last one stays in force')
+      this.#state = state
+    }
+  }
+}
+
+function stateOf(file: string): string {
+  const { mtimeMs, size, ino } = statSync(file)
+  return `${file} ${mtimeMs} ${size} ${ino}`
+}

@@ -1,0 +1,92 @@
+import type { Fetch } from '@custody/chains'
+import type { Environment } from '../../environment.ts'
+import type { RiskLevel } from '../levels.ts'
+
+/** An address as a provider is asked about it. */
+export interface Subject { address: string; network: string }
+
+/** One screening service on its own protocol. */
+export interface Provider {
+  /** Null: the provider knows nothing against the address. @throws ProviderError */
+  screen(token: string, subject: Subject): Promise<RiskLevel | null>
+  /** False: the provider itself refuses the token. @throws ProviderError where it cannot be asked */
+  verifyToken(token: string): Promise<boolean>
+}
+
+/** Nothing usable was answered. Never says anything about an address; carries no token. */
+export class ProviderError extends Error {
+  /** `refused`: the token is not (or no longer) accepted. */
+  readonly kind: 'unreachable' | 'rate-limited' | 'refused' | 'unusable'
+  constructor(kind: ProviderError['kind'], message: string) {
+    super(message)
+    this.name = 'ProviderError'
+    this.kind = kind
+  }
+}
+
+export interface Answer { status: number; text: string }
+export interface Ask { method: 'GET' | 'POST'; url: string; headers: Record<string, string>; body?: string }
+
+export const TIMEOUT_MS = 10_000
+const TRIES = 3
+const PAUSE_MS = 250
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024
+
+/** Sends requests with a time-out, and again where a provider was away or failed by itself. */
+export class ProviderHttp {
+  readonly #fetch: Fetch
+  readonly #environment: Environment
+  readonly #timeoutMs: number
+
+  constructor(fetch: Fetch, environment: Environment, timeoutMs = TIMEOUT_MS) {
+    this.#fetch = fetch
+    this.#environment = environment
+    this.#timeoutMs = timeoutMs
+  }
+
+  now(): number {
+    return this.#environment.now()
+  }
+
+  /**
+   * @param make called for each try: some providers want the time in the signature
+   * @throws ProviderError `unreachable` or `rate-limited`
+   */
+  async ask(make: () => Ask): Promise<Answer> {
+    let last = 'no answer'
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      if (attempt > 0) await this.#environment.sleep(PAUSE_MS * attempt)
+      const { url, ...options } = make()
+      try {
+        const response = await this.#fetch(url, { ...options, redirect: 'error', signal: AbortSignal.timeout(this.#timeoutMs) })
+        const text = await response.text()
+        if (text.length > ANSWER_BYTES_MAX) throw new ProviderError('unusable', 'the answer is too long')
+        // Asking again at once would only prolong the limit.
+        if (response.status === 429) throw new ProviderError('rate-limited', 'the provider limits requests (429)')
+        if (response.status < 500) return { status: response.status, text }
+        last = `status ${response.status}`
+      } catch (error) {
+        if (error instanceof ProviderError) throw error
+        const cause = error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.name) : 'unknown'
+        last = error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${this.#timeoutMs / 1000} s` : cause
+      }
+    }
+    throw new ProviderError('unreachable', `the provider cannot be reached: ${last}`)
+  }
+}
+
+/** The JSON object or list of an answer. @throws ProviderError `unusable` */
+export function jsonOf(text: string): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new ProviderError('unusable', text.trim() === '' ? 'the answer is empty' : 'the answer is not JSON')
+  }
+  if (typeof value !== 'object' || value === null) throw new ProviderError('unusable', 'the answer is not an object')
+  return value
+}
+
+/** An answer that is neither a result nor a known refusal. */
+export const unusable = (what: string): ProviderError => new ProviderError('unusable', what)
+export const refusedToken = (status: number): ProviderError => new ProviderError('refused', `the provider refuses the token (${status})`)

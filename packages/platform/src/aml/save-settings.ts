@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { text } from '../http/schemas.ts'
+import { LEVELS, PROVIDERS, readLevels, readProvider } from './levels.ts'
+import { sealToken, type AmlRow } from './policy.ts'
+import { amlShape, presentAml } from './present.ts'
+import { ProviderError } from './providers/provider.ts'
+
+/** Saves the screening settings of the caller's sub-account, once the provider has accepted the token. */
+export const saveAmlSettings = endpoint({
+  method: 'POST', path: '/dac/v1/aml', summary: 'Save the AML screening settings', access: 'write',
+  body: z.strictObject({
+    provider: text(40).meta({ description: `${PROVIDERS.join(', ')}; in any case`, examples: ['CHAINALYSIS'] }),
+    aml_token: text(1000).meta({ description: 'API key of the provider; Elliptic: key:secret' }),
+    aml_risk_levels: text(200).meta({ description: `Comma-separated: ${LEVELS.join(', ')}`, examples: ['SEVERE, HIGH'] }),
+    aml_deposit: z.boolean(), aml_withdrawal: z.boolean(),
+  }),
+  response: amlShape,
+  async handler({ services, caller, body }) {
+    const provider = readProvider(body.provider)
+    const levels = readLevels(body.aml_risk_levels)
+    const token = body.aml_token.trim()
+    let accepted: boolean
+    try {
+      accepted = await services.aml.providers[provider].verifyToken(token)
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error
+      services.log.warn({ provider, err: error.message }, 'an AML token could not be verified')
+      throw new ApiError('PROVIDER_UNAVAILABLE', `provider: ${provider} cannot be asked whether it accepts the token; nothing was saved, try again`, { field: 'provider' })
+    }
+    if (!accepted) throw new ApiError('INVALID_REQUEST', `aml_token: is not accepted by ${provider}`, { field: 'aml_token' })
+    const row = await services.database.one<AmlRow>(
+      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at) values ($1, $2, $3, $4, $5, $6, $7)
+       on conflict (sub_account_id) do update set provider = excluded.provider, sealed_token = excluded.sealed_token, risk_levels = excluded.risk_levels,
+         screen_deposits = excluded.screen_deposits, screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at returning *`,
+      [caller.subAccountId, provider, sealToken(services, caller.subAccountId, token), levels, body.aml_deposit, body.aml_withdrawal, new Date(services.environment.now())])
+    // What waits for the provider is tried again under the new settings at once.
+    await services.database.query(
+      `update transactions set next_run_at = now() where sub_account_id = $1 and state = 'SCREENING' and lease_token is null and next_run_at is not null`, [caller.subAccountId])
+    return { body: presentAml(row as AmlRow, token) }
+  },
+})

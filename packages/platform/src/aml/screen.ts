@@ -1,0 +1,87 @@
+import type { Network } from '@custody/chains'
+import type { Services } from '../services.ts'
+import type { TransactionRow } from '../transactions/present.ts'
+import { accountOf, addressKey, spaceOf } from './address-key.ts'
+import { clearedFor, frozenAmong, type Hit } from './frozen.ts'
+import type { RiskLevel } from './levels.ts'
+import { isOn, openToken, readPolicy, type AmlRow, type Direction } from './policy.ts'
+import { ProviderError } from './providers/provider.ts'
+
+/** A provider's answer is good for this long. */
+export const FRESH_MS = 10 * 60_000
+/** Addresses that are asked for at once. */
+const AT_ONCE = 8
+/** No new question after this time: a step must end before its lease does. Answers are kept, the next step goes on. */
+const STEP_MS_MAX = 40_000
+
+export interface Counterparty { address: string; tag: string | null }
+
+/** Screening could not be finished; the transaction waits and is tried again. */
+export class ScreeningWaits extends Error {
+  readonly provider: string
+  constructor(provider: string, message: string) {
+    super(message)
+    this.name = 'ScreeningWaits'
+    this.provider = provider
+  }
+}
+
+/**
+ * Decides about the other side of a transaction: OFAC's list first, then the frozen list, then the provider where the
+ * sub-account has switched this direction on. No hits: it may pass. Only a provider's clear answer ever lets one pass.
+ * @throws ScreeningWaits where the provider gives none
+ */
+export async function screen(services: Services, row: TransactionRow, network: Network, direction: Direction, parties: readonly Counterparty[]): Promise<Hit[]> {
+  const subAccountId = row.sub_account_id as string
+  const known = new Map(parties.map(({ address, tag }) => [addressKey(network, address), { address: accountOf(network, address), tag }]))
+  const sanctioned = [...known].filter(([, { address }]) => services.aml.sanctions.has(network, address))
+  const listed = await frozenAmong(services.database, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: [...known.keys()] })
+  const hits: Hit[] = sanctioned.map(([key, party]) => ({ key, ...party, source: 'OFAC', level: 'SEVERE', freezeId: null }))
+  for (const freeze of listed) {
+    if (!hits.some(({ key }) => key === freeze.address_key)) hits.push({ key: freeze.address_key, address: freeze.address, tag: freeze.address_tag, source: freeze.source, level: freeze.risk_level as RiskLevel, freezeId: freeze.id })
+  }
+  if (hits.length > 0) return hits
+  const policy = await readPolicy(services.database, subAccountId)
+  if (!isOn(policy, direction)) return []
+  const cleared = await clearedFor(services.database, row.id)
+  const keys = [...known.keys()].filter((key) => !cleared.has(key))
+  const levels = await levelsOf(services, row, network, policy, keys, known)
+  return [...levels].flatMap(([key, level]) => (level !== null && policy.risk_levels.includes(level) ? [{ key, ...known.get(key) as Counterparty, source: policy.provider, level, freezeId: null }] : []))
+}
+
+/** The level of each address: recent answers, and the provider for the others. */
+async function levelsOf(services: Services, row: TransactionRow, network: Network, policy: AmlRow, keys: readonly string[], known: ReadonlyMap<string, Counterparty>): Promise<Map<string, RiskLevel | null>> {
+  const started = services.environment.now()
+  const rows = await services.database.query<{ address_key: string; risk_level: RiskLevel | null }>(
+    `select distinct on (address_key) address_key, risk_level from aml_screenings
+     where transaction_id = $1 and provider = $2 and screened_at > $3 and address_key = any($4) order by address_key, screened_at desc, id desc`,
+    [row.id, policy.provider, freshSince(services, policy), keys])
+  const levels = new Map<string, RiskLevel | null>(rows.map((each) => [each.address_key, each.risk_level]))
+  const asked = keys.filter((key) => !levels.has(key))
+  if (asked.length === 0) return levels
+  let token: string
+  try {
+    token = openToken(services, row.sub_account_id as string, policy)
+  } catch (error) {
+    throw new ScreeningWaits(policy.provider, error instanceof Error ? error.message : String(error))
+  }
+  for (let at = 0; at < asked.length; at += AT_ONCE) {
+    if (services.environment.now() - started > STEP_MS_MAX) throw new ScreeningWaits(policy.provider, `${asked.length - at} addresses are still to be screened`)
+    const outcomes = await Promise.allSettled(asked.slice(at, at + AT_ONCE).map(async (key) => {
+      const level = await services.aml.providers[policy.provider].screen(token, { address: (known.get(key) as Counterparty).address, network: network.code })
+      await services.database.query('insert into aml_screenings (transaction_id, provider, address_key, risk_level, screened_at) values ($1, $2, $3, $4, $5)',
+        [row.id, policy.provider, key, level, new Date(services.environment.now())])
+      levels.set(key, level)
+    }))
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+    if (!failed) continue
+    if (failed.reason instanceof ProviderError) throw new ScreeningWaits(policy.provider, failed.reason.message)
+    throw failed.reason
+  }
+  return levels
+}
+
+/** Answers from before are too old, or were given under other settings. */
+export function freshSince(services: Services, policy: AmlRow): Date {
+  return new Date(Math.max(services.environment.now() - FRESH_MS, policy.updated_at.getTime() - 1))
+}
