@@ -64,6 +64,15 @@ export function typicalFee(rate: bigint, parameters: Parameters = PARAMETERS): b
   return rate * BigInt(signedBytes(body.length, 1)) + parameters.feeConstant
 }
 
+/** Bytes by which a change at the edge between two lengths may be paid for too much. */
+export const EDGE_BYTES = 4n
+
+/** The most that may go to the fee where it is too little for a change output, at a rate. */
+export function surplusMost(rate: bigint, parameters: Parameters = PARAMETERS): bigint {
+  const change = { address: new Uint8Array(TYPICAL_OUTPUT_BYTES), coin: 10_000_000n, assets: NO_ASSETS }
+  return leastCoin(change, parameters) + rate * BigInt(encodeOutput(change).length)
+}
+
 /** Native tokens of all coins together. */
 export function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
   const sum = new Map<string, bigint>()

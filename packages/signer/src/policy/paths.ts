@@ -9,7 +9,7 @@ export function assertWalletPaths(order: Order, network: Network, subAccount: nu
   const { inputs, change } = order.unsigned
   for (const { path } of inputs) {
     if (path.length !== 3 || path[0] !== subAccount || path[1] !== network.chain_index) throw new Refusal('FOREIGN_PATH', `The path ${path.join('/')} is not in the payer's wallet`)
-    if (network.family !== 'utxo' && path[2] !== OMNIBUS_INDEX) throw new Refusal('FOREIGN_PATH', 'A payment of an account-based chain leaves from the omnibus address only')
+    if (network.family !== 'utxo' && network.family !== 'cardano' && path[2] !== OMNIBUS_INDEX) throw new Refusal('FOREIGN_PATH', 'A payment of an account-based chain leaves from the omnibus address only')
   }
   if (change && !same(change.path, [subAccount, network.chain_index, CHANGE_INDEX])) throw new Refusal('CHANGE_MISMATCH', "Change goes to the wallet's fixed change path only")
 }
