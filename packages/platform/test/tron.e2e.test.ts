@@ -38,14 +38,11 @@ async function node<T>(path: string, body: Record<string, unknown>): Promise<T> 
 }
 const trx = async (address: string) => (await node<{ balance?: number }>('wallet/getaccount', { address })).balance ?? 0
 const exists = async (address: string) => (await node<{ address?: string }>('wallet/getaccount', { address })).address !== undefined
-const hexOf = async (address: string) => (await node<{ owner_address?: string }>('wallet/getaccount', { address }), await hexAddress(address))
-async function hexAddress(address: string): Promise<string> {
-  const { raw_data } = await node<{ raw_data: { contract: { parameter: { value: { to_address: string } } }[] } }>('wallet/createtransaction', { owner_address: USDT, to_address: address, amount: 1, visible: true })
-    .then(() => node('wallet/createtransaction', { owner_address: USDT, to_address: address, amount: 1, visible: false }))
-  return raw_data.contract[0]!.parameter.value.to_address
-}
+const DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+/** The twenty bytes that contracts know an address by. */
+const wordOf = (address: string) => [...address].reduce((value, digit) => value * 58n + BigInt(DIGITS.indexOf(digit)), 0n).toString(16).slice(2, 42).padStart(64, '0')
 async function tokens(contract: string, address: string): Promise<bigint> {
-  const { constant_result } = await node<{ constant_result: string[] }>('wallet/triggerconstantcontract', { owner_address: TO, contract_address: contract, function_selector: 'balanceOf(address)', parameter: (await hexOf(address)).slice(2).padStart(64, '0') })
+  const { constant_result } = await node<{ constant_result: string[] }>('wallet/triggerconstantcontract', { owner_address: TO, contract_address: contract, function_selector: 'balanceOf(address)', parameter: wordOf(address) })
   return BigInt(`0x${constant_result[0]}`)
 }
 
@@ -56,8 +53,237 @@ before(async () => {
 }, { timeout: 240_000 })
 after(async () => platform.remove())
 
+interface Tank { network: string; address: string; balance: string; status: string }
+const tankOf = async (of = user) => (await call<Tank[]>(of, 'GET', '/dac/v1/gas-tanks')).body.find(({ network }) => network === 'TRX') as Tank
+const tankSun = async (of = user) => Math.round(Number((await tankOf(of)).balance) * 1e6)
+const stateOf = async (id: string, from = user) => (await call<Transfer>(from, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status
+
 test('TRX to an account that does not exist: the tank pays its creation, the wallet nothing', async () => {
+  assert.equal((await tankOf()).status, 'ok')
+  const before = await waitFor('the tank', async () => (await trx((await tankOf()).address)) > 0 && await tankSun())
   const done = await confirmed('TRX', '12.5', NEW)
   assert.deepEqual([done.fee, (await balance(user, 'TRX')).balance, await trx(NEW)], ['1.1', '287.5', 12_500_000])
+  assert.equal(before - await tankSun(), 1_100_000, 'its fuel went by free bandwidth')
+  await audited()
+})
+
+test('free bandwidth makes it cheaper, and what is left at the address pays for the next one', async () => {
+  const before = await tankSun()
+  assert.equal((await confirmed('TRX', '2.5', NEW)).fee, '0')
+  const between = await tankSun()
+  assert.ok(before - between > 200_000 && before - between < 300_000)
+  const left = await trx(source)
+  assert.equal((await confirmed('TRX', '2.5', NEW)).fee, '0')
+  assert.equal(await tankSun(), between, 'no further fuel')
+  // Both of its free transfers are used up.
+  assert.equal((await confirmed('TRX', '2.5', NEW)).fee, '0.268')
+  assert.equal(left - await trx(source), 5_268_000)
+  await audited()
+})
+
+test('a token from a wallet that never held TRX, to an address that was never activated', async () => {
+  const poor = await platform.user('tron-tokens')
+  const from = await fundedWallet(platform, poor, 'USDT_TRX', '100')
+  assert.equal(await exists(from), false)
+  const done = await confirmed('USDT_TRX', '40.5', TO, {}, poor)
+  assert.ok(Number(done.fee) > 12 && Number(done.fee) < 14, done.fee)
+  assert.deepEqual([await tokens(USDT, TO), await tokens(USDT, from), await exists(TO), await exists(from)], [40_500_000n, 59_500_000n, false, true])
+  assert.equal((await balance(poor, 'USDT_TRX')).balance, '59.5')
+  const again = await confirmed('USDT_TRX', '9.5', TO, { fee_rate: 100 }, poor)
+  assert.ok(Number(again.fee) > 6 && Number(again.fee) < 7, again.fee)
+  await audited()
+})
+
+test('USDC, and a fee rate that allows the price', async () => {
+  assert.equal(await fundedWallet(platform, user, 'USDC_TRX', '20'), source)
+  const done = await confirmed('USDC_TRX', '1.25', TO, { fee_rate: 500 })
+  assert.deepEqual([await tokens(USDC, TO), await tokens(USDC, source)], [1_250_000n, 18_750_000n])
+  assert.ok(Number(done.fee) > 1 && Number(done.fee) < 4, done.fee)
+  await audited()
+})
+
+test('rates and estimates', async () => {
+  for (const [asset, rate] of [['TRX', '1000'], ['USDT_TRX', '100'], ['USDC_TRX', '100']]) {
+    const { body } = await call<Record<string, string>>(user, 'GET', `/dac/v1/network-fee-rates/${asset}`)
+    assert.deepEqual([body['fee_rate_unit'], body['low'], body['medium'], body['high']], ['Sun', rate, rate, rate])
+  }
+  const estimate = async (asset: string, fee_rate: number, from = user) => (await call<Record<string, string>>(from, 'POST', '/dac/v1/estimate-fee', { asset, fee_rate })).body
+  assert.deepEqual([(await estimate('TRX', 1000))['fee'], (await estimate('TRX', 1000))['fee_asset']], ['0.268', 'TRX'])
+  assert.deepEqual([(await estimate('USDT_TRX', 100))['fee'], (await estimate('USDT_TRX', 100))['basis']], ['13.445', 'typical'])
+  const own = await estimate('USDC_TRX', 100)
+  assert.equal(own['basis'], 'wallet')
+  assert.ok(Number(own['fee']) > 2.5 && Number(own['fee']) < 4, own['fee'])
+})
+
+test('a contract, itself, a tag, another form, a rate below the price: 400 with the reason', async () => {
+  const cases: [string, string, Record<string, unknown>, RegExp][] = [
+    ['TRX', USDT, {}, /is a contract/], ['USDC_TRX', USDC, {}, /own contract/], ['TRX', source, {}, /leave from/], ['USDC_TRX', source, {}, /leave from/], ['TRX', NEW, { address_tag: '7' }, /no address_tag/],
+    ['TRX', '41cdea5b0c6d5d6e7a0e26c9a2a2ac1d2c4a02e5f3', {}, /starts with T/], ['TRX', NEW, { fee_rate: 999 }, /price of 1000 Sun/], ['USDC_TRX', NEW, { fee_rate: 99 }, /price of 100 Sun/], ['TRX', NEW, { fee_rate: 1000.5 }, /at most 0 decimals/],
+  ]
+  for (const [asset, to, more, reason] of cases) {
+    const answer = await send(asset, '1', to, more)
+    assert.equal(answer.status, 400, `${asset} ${to}: ${answer.text}`)
+    assert.match(answer.text, reason)
+  }
+})
+
+test('further addresses are swept: TRX and tokens, the tank pays', async () => {
+  await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'USDT_TRX' })
+  const held = Number((await balance(user, 'TRX')).balance)
+  const further = (await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'TRX' })).body.address
+  assert.notEqual(further, source)
+  await platform.fund('TRX', further, '3.5')
+  await platform.fund('USDT_TRX', further, '7')
+  await waitFor('the sweep of TRX', async () => Number((await balance(user, 'TRX')).balance) === held + 3.5)
+  await waitFor('the sweep of USDT', async () => (await balance(user, 'USDT_TRX')).balance === '7')
+  assert.equal(await tokens(USDT, further), 0n)
+  await audited()
+  // To a sub-account whose own address does not exist yet: TRX lands on a further address only.
+  const other = await platform.user('tron', { subAccount: 'second' })
+  await call(other, 'POST', '/dac/v1/create-wallet', { asset: 'TRX' })
+  const first = (await call<{ address: string }>(other, 'POST', '/dac/v1/address', { asset: 'TRX' })).body.address
+  const second = (await call<{ address: string }>(other, 'POST', '/dac/v1/address', { asset: 'TRX' })).body.address
+  await platform.fund('TRX', second, '2')
+  await waitFor('the sweep', async () => (await balance(other, 'TRX')).balance === '2')
+  assert.equal(await trx(first), 2_000_000)
+  await audited()
+})
+
+test('a customer of ours is paid from several wallets at once', async () => {
+  const customer = await platform.user('tron-customer')
+  await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'TRX' })
+  const { address } = (await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'TRX' })).body
+  const other = await platform.user('tron-other')
+  await fundedWallet(platform, other, 'TRX', '10')
+  const ids = await Promise.all([sent('TRX', '1', address), sent('TRX', '1', address), sent('TRX', '1', address), sent('TRX', '1', address, {}, other)])
+  for (const [turn, { id }] of ids.entries()) assert.equal((await terminal(turn === 3 ? other : user, id)).status, 'confirmed')
+  await waitFor('all four', async () => (await balance(customer, 'TRX')).balance === '4')
+  const { body } = await call<{ data: { source_id: string; type: string }[] }>(customer, 'GET', '/dac/v1/transactions?asset=TRX')
+  assert.equal(new Set(body.data.map(({ source_id }) => source_id)).size, 2)
+  await audited()
+})
+
+test('a deposit in a block that does not become final is none', async () => {
+  const held = (await balance(user, 'TRX')).balance
+  const stateOfDeposit = async (hash: string) => (await call<{ data: Transfer[] }>(user, 'GET', '/dac/v1/transactions?asset=TRX')).body.data.find((each) => each.hash === hash)?.sub_status
+  const hash = await platform.fund('TRX', source, '50')
+  await waitFor('it is seen', async () => await stateOfDeposit(hash) === 'CONFIRMING')
+  // A block or two stand above nothing yet that is final.
+  await devnet({ command: 'reorg', network: 'TRX', depth: 1, drop: true }).catch(() => undefined)
+  await devnet({ command: 'reorg', network: 'TRX', depth: 2, drop: true })
+  const { id } = await node<{ id?: string }>('wallet/gettransactioninfobyid', { value: hash })
+  await waitFor('its end', async () => await stateOfDeposit(hash) === (id === undefined ? 'REORGED' : 'CREDITED'))
+  if (id === undefined) assert.equal((await balance(user, 'TRX')).balance, held)
+  await audited()
+})
+
+test('the tank is drained; then nothing leaves, the reason names tank and amount, and a top-up heals', async () => {
+  const poor = await platform.user('tron-empty')
+  await fundedWallet(platform, poor, 'TRX', '30')
+  await fundedWallet(platform, poor, 'USDC_TRX', '5')
+  const { address } = await tankOf(poor)
+  const target = 'TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8'
+  const drained = platform.cli('gas-tank', 'drain', '--workspace', 'tron-empty', '--network', 'TRX', '--to', target)
+  assert.equal(drained.status, 0, drained.stderr)
+  assert.equal(await trx(target), 998_900_000)
+  assert.equal(await tankSun(poor), 0)
+  for (const asset of ['TRX', 'USDC_TRX']) {
+    const { id } = await sent(asset, '1', TO, {}, poor)
+    const done = await terminal(poor, id)
+    assert.equal(done.status, 'failed')
+    assert.match(done.failure_reason ?? '', new RegExp(`gas tank of TRX \\(${address}\\) holds 0 TRX.*[\\d.]+ TRX are missing`))
+  }
+  assert.deepEqual([(await balance(poor, 'TRX')).balance, (await balance(poor, 'USDC_TRX')).balance], ['30', '5'])
+  await platform.fund('TRX', address, '20')
+  await waitFor('the top-up', async () => await tankSun(poor) === 20_000_000)
+  await confirmed('USDC_TRX', '1', TO, {}, poor)
+  await audited()
+})
+
+test('an answer that is lost pays once', async () => {
+  const before = await trx(NEW)
+  await devnet({ command: 'fault', network: 'TRX', mode: 'drop-answer' })
+  const { id } = await sent('TRX', '0.25', NEW)
+  const done = await terminal(user, id)
+  await devnet({ command: 'fault', network: 'TRX', mode: 'heal' })
+  assert.equal(done.status, 'confirmed')
+  assert.equal(await trx(NEW) - before, 250_000)
+})
+
+test('what the chain never took dies with its time, fails, and the money is back: transfers, and fuel before them', async () => {
+  const other = await platform.user('tron-expiry')
+  await fundedWallet(platform, other, 'TRX', '10')
+  await fundedWallet(platform, other, 'USDT_TRX', '10')
+  await confirmed('TRX', '1', NEW, {}, other)
+  const held = async () => [(await balance(other, 'TRX')).balance, (await balance(other, 'USDT_TRX')).balance]
+  const before = [await trx(NEW), await tokens(USDT, TO)]
+  await devnet({ command: 'fault', network: 'TRX', mode: 'reject' })
+  // TRX goes by what the first one has left at the address, USDT needs fuel.
+  const [plain, fuelled] = [await sent('TRX', '0.75', NEW, {}, other), await sent('USDT_TRX', '3', TO, {}, other)]
+  await waitFor('it is signed', async () => await stateOf(plain.id, other) === 'BROADCASTING')
+  await waitFor('its fuel is signed', async () => {
+    const { body } = await call<{ data: Transfer[] }>(other, 'GET', '/dac/v1/transactions?type=FUEL')
+    return body.data.some((each) => each.sub_status === 'BROADCASTING')
+  })
+  assert.equal(await stateOf(fuelled.id, other), 'FUELING')
+  const moved = platform.cli('devnet', 'clock', '+15m')
+  assert.equal(moved.status, 0, moved.stderr)
+  for (const { id } of [plain, fuelled]) {
+    const done = await terminal(other, id)
+    assert.equal(done.status, 'failed')
+    assert.match(done.failure_reason ?? '', /expired/)
+  }
+  await devnet({ command: 'fault', network: 'TRX', mode: 'heal' })
+  await devnet({ command: 'mine', network: 'TRX', blocks: 5 })
+  assert.deepEqual(await held(), ['9', '10'])
+  assert.deepEqual([await trx(NEW), await tokens(USDT, TO)], before)
+  await audited()
+  await confirmed('USDT_TRX', '3', TO, {}, other)
+})
+
+test('nodes that sleep past the end of a transaction: it is paid once, or fails with the money back', async () => {
+  const held = (await balance(user, 'TRX')).balance
+  const before = await trx(NEW)
+  const nodes = [1, 2, 3].map((each) => platform.childPid(`HOME/signers/node-${each}`))
+  for (const pid of nodes) process.kill(pid, 'SIGSTOP')
+  const { id } = await sent('TRX', '0.5', NEW)
+  await waitFor('built', async () => ['SIGNING', 'FUELING'].includes(await stateOf(id)))
+  await devnet({ command: 'clock', network: 'TRX', advance: '+11m' })
+  for (const pid of nodes) process.kill(pid, 'SIGCONT')
+  const done = await terminal(user, id)
+  const paid = await trx(NEW) - before
+  if (done.status === 'confirmed') assert.equal(paid, 500_000)
+  else {
+    assert.match(done.failure_reason ?? '', /expired/)
+    assert.deepEqual([paid, (await balance(user, 'TRX')).balance], [0, held])
+  }
+  await audited()
+})
+
+test('the platform is killed in between: each transfer is paid once', async () => {
+  const before = await trx(NEW)
+  await devnet({ command: 'fault', network: 'TRX', mode: 'drop-answer' })
+  const ids = await Promise.all(Array.from({ length: 5 }, () => sent('TRX', '0.1', NEW)))
+  await new Promise((done) => setTimeout(done, 400))
+  await platform.kill()
+  await platform.start()
+  user.base = platform.base
+  for (const { id } of ids) assert.equal((await terminal(user, id)).status, 'confirmed')
+  assert.equal(await trx(NEW) - before, 500_000)
+  await audited()
+})
+
+test('the clock of the chain alone moves, for good, and transfers go on', async () => {
+  const now = async () => (await node<{ block_header: { raw_data: { timestamp: number } } }>('wallet/getnowblock', {})).block_header.raw_data.timestamp
+  const moved = platform.cli('devnet', 'clock', '+14d', '--json')
+  assert.equal(moved.status, 0, moved.stderr)
+  assert.ok(await now() > Date.now() + 14 * 86_400_000)
+  assert.notEqual(platform.cli('devnet', 'clock', '14').status, 0)
+  await platform.stop()
+  await platform.start()
+  user.base = platform.base
+  assert.ok(await now() > Date.now() + 14 * 86_400_000)
+  assert.ok(Date.now() - Date.parse((await sent('TRX', '0.1', NEW)).created_at as string) < 60_000)
+  await confirmed('USDT_TRX', '1', TO)
   await audited()
 })

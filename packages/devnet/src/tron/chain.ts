@@ -212,6 +212,8 @@ export class TronChain {
       const clock = Math.max(this.#clock, this.head.time - Date.now()) + ms
       this.#journal.append([{ clock }])
       this.#clock = clock
+      // Others follow soon: what has ended with the move is only certain in a final block.
+      this.#quiet = 0
       return this.#produce()
     })
   }
