@@ -27,10 +27,12 @@ export function chainalysis(base: string, http: ProviderHttp): Provider {
       return level
     },
     async verifyToken(token) {
-      const { status } = await ask(token, 'GET', entity(NOBODY))
+      const { status, text } = await ask(token, 'GET', entity(NOBODY))
       if (status === 401 || status === 403) return false
-      if (status === 200 || status === 404) return true
-      throw unusable(`the provider answered ${status}`)
+      const { address, message } = jsonOf(text) as { address?: unknown; message?: unknown }
+      // Known or not registered yet: either way the token was let in.
+      if ((status === 200 && typeof address === 'string') || (status === 404 && typeof message === 'string')) return true
+      throw unusable(`the provider answered ${status} without an entity`)
     },
   }
 }

@@ -48,10 +48,10 @@ export function elliptic(base: string, http: ProviderHttp, [severe, high, medium
     },
     async verifyToken(token) {
       if (!readEllipticToken(token)) return false
-      const { status } = await ask(token, 'GET', LIST)
+      const { status, text } = await ask(token, 'GET', LIST)
       if (status === 401 || status === 403) return false
-      if (status === 200) return true
-      throw unusable(`the provider answered ${status}`)
+      if (status === 200 && Array.isArray((jsonOf(text) as { items?: unknown }).items)) return true
+      throw unusable(`the provider answered ${status} without a list`)
     },
   }
 }

@@ -24,27 +24,31 @@ export function trm(base: string, http: ProviderHttp, chains: Record<string, str
     async screen(token, subject) {
       const { status, text } = await ask(token, subject)
       if (status === 401 || status === 403) throw refusedToken(status)
-      if (status !== 200 && status !== 201) throw unusable(`the address was not screened (${status})`)
-      const list = jsonOf(text)
-      if (!Array.isArray(list) || list.length !== 1) throw unusable('the answer is not one finding')
-      const { address, addressSubmitted, addressRiskIndicators: indicators, entities } = (list[0] ?? {}) as { address?: unknown; addressSubmitted?: unknown; addressRiskIndicators?: unknown; entities?: unknown }
-      const about = typeof addressSubmitted === 'string' ? addressSubmitted : address
-      if (typeof about !== 'string' || about.toLowerCase() !== subject.address.toLowerCase()) throw unusable('the answer is about another address')
-      if (!Array.isArray(indicators)) throw unusable('the answer has no list of risk indicators')
-      const scores = [...indicators.map((each) => (each as { categoryRiskScoreLevel?: unknown } | null)?.categoryRiskScoreLevel), ...(Array.isArray(entities) ? entities.map((each) => (each as { riskScoreLevel?: unknown } | null)?.riskScoreLevel) : [])]
-      let found: RiskLevel | null = null
-      for (const score of scores) {
-        const level = LEVEL.get(score)
-        if (level === undefined) throw unusable('a risk indicator has an unknown score')
-        found = higher(found, level)
-      }
-      return found
+      return levelOf(status, text, subject)
     },
     async verifyToken(token) {
-      const { status } = await ask(token, NOBODY)
+      const { status, text } = await ask(token, NOBODY)
       if (status === 401 || status === 403) return false
-      if (status === 200 || status === 201) return true
-      throw unusable(`the provider answered ${status}`)
+      levelOf(status, text, NOBODY)
+      return true
     },
   }
+}
+
+function levelOf(status: number, text: string, subject: Subject): RiskLevel | null {
+  if (status !== 200 && status !== 201) throw unusable(`the address was not screened (${status})`)
+  const list = jsonOf(text)
+  if (!Array.isArray(list) || list.length !== 1) throw unusable('the answer is not one finding')
+  const { address, addressSubmitted, addressRiskIndicators: indicators, entities } = (list[0] ?? {}) as { address?: unknown; addressSubmitted?: unknown; addressRiskIndicators?: unknown; entities?: unknown }
+  const about = typeof addressSubmitted === 'string' ? addressSubmitted : address
+  if (typeof about !== 'string' || about.toLowerCase() !== subject.address.toLowerCase()) throw unusable('the answer is about another address')
+  if (!Array.isArray(indicators)) throw unusable('the answer has no list of risk indicators')
+  const scores = [...indicators.map((each) => (each as { categoryRiskScoreLevel?: unknown } | null)?.categoryRiskScoreLevel), ...(Array.isArray(entities) ? entities.map((each) => (each as { riskScoreLevel?: unknown } | null)?.riskScoreLevel) : [])]
+  let found: RiskLevel | null = null
+  for (const score of scores) {
+    const level = LEVEL.get(score)
+    if (level === undefined) throw unusable('a risk indicator has an unknown score')
+    found = higher(found, level)
+  }
+  return found
 }

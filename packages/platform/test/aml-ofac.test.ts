@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { loadRegistry, utxo, type Network } from '@custody/chains'
+import type { Logger } from 'pino'
+import { checkList, parseList, readList, replaceList, type SanctionsList } from '../src/aml/ofac-file.ts'
+import { Sanctions } from '../src/aml/ofac.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { Secrets } from '../src/secrets.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'custody-ofac-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const SHIPPED = fileURLToPath(new URL('../data/ofac-addresses.json', import.meta.url))
+const LAZARUS = '0x098B716B8Aaf21512996dC57EB0615e2383E2f96'
+const BITCOIN = '12QtD5BFwRsdNsAZY76UVE1xyCGNTojH9h'
+const lines: string[] = []
+const log = { info: () => undefined, error: (_: unknown, text: string) => lines.push(text) } as unknown as Logger
+const at = (mode: 'local' | 'mainnet', code: string) => loadRegistry(mode).network(code) as Network
+const NO_OPTIONS = { asset: null, published: null }
+
+test('the shipped list is sound, and matched on every network of one address format', () => {
+  const sanctions = new Sanctions(() => SHIPPED, log)
+  assert.ok(sanctions.list.addresses.length >= 30)
+  for (const code of ['ETH', 'BSC', 'POL', 'BASE', 'ARB', 'KLAY']) {
+    assert.ok(sanctions.has(at('mainnet', code), LAZARUS.toLowerCase()), code)
+    assert.ok(!sanctions.has(at('mainnet', code), `0x${'1'.repeat(40)}`))
+  }
+  const script = utxo.scriptOf(at('mainnet', 'BTC'), BITCOIN)
+  for (const [mode, code] of [['mainnet', 'BTC'], ['mainnet', 'BCH'], ['mainnet', 'LTC'], ['mainnet', 'DOGE'], ['local', 'BTC']] as const) {
+    assert.ok(sanctions.has(at(mode, code), utxo.addressOf(at(mode, code), script) as string), `${mode} ${code}`)
+  }
+  assert.ok(!sanctions.has(at('mainnet', 'BTC'), '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'))
+})
+
+const ADVANCED = `<?xml version="1.0"?><Sanctions><DateOfIssue CalendarTypeID="1"><Year>2026</Year><Month>3</Month><Day>9</Day></DateOfIssue>
+<FeatureTypeValues><FeatureType ID="344" FeatureTypeGroupID="1">Digital Currency Address - XBT</FeatureType><FeatureType ID="345" FeatureTypeGroupID="1">Digital Currency Address - ETH</FeatureType><FeatureType ID="8">Birthdate</FeatureType></FeatureTypeValues>
+<Feature ID="1" FeatureTypeID="345"><FeatureVersion ID="9" ReliabilityID="1"><Comment/><VersionDetail DetailTypeID="1432">${LAZARUS}</VersionDetail></FeatureVersion></Feature>
+<Feature ID="2" FeatureTypeID="8"><FeatureVersion><VersionDetail DetailTypeID="1">1970-01-01-not-an-address</VersionDetail></FeatureVersion></Feature>
+<Feature ID="3" FeatureTypeID="344"><FeatureVersion><VersionDetail DetailTypeID="1432">${BITCOIN}</VersionDetail></FeatureVersion></Feature></Sanctions>`
+const PLAIN = `<sdnList><publshInformation><Publish_Date>03/09/2026</Publish_Date></publshInformation><sdnEntry><idList><id><uid>1</uid><idType>Digital Currency Address - ETH</idType><idNumber>${LAZARUS}</idNumber></id>
+<id><uid>2</uid><idType>Digital Currency Address - XBT</idType><idNumber>${BITCOIN}</idNumber></id><id><uid>3</uid><idType>Passport</idType><idNumber>X12345678901234</idNumber></id></idList></sdnEntry></sdnList>`
+
+test('a list is read from OFAC’s XML of both kinds, from lines, and from its own form', () => {
+  const expected = [{ asset: 'ETH', address: LAZARUS }, { asset: 'XBT', address: BITCOIN }]
+  for (const text of [ADVANCED, PLAIN]) {
+    const list = parseList(text, NO_OPTIONS)
+    assert.deepEqual([list.published, list.addresses], ['2026-03-09', expected])
+    assert.deepEqual(parseList(JSON.stringify(list), NO_OPTIONS), list)
+  }
+  assert.deepEqual(parseList(`# two\nXBT ${BITCOIN}\nETH ${LAZARUS}\n`, { asset: null, published: '2026-03-09' }).addresses, expected)
+  assert.deepEqual(parseList(`${BITCOIN}\n`, { asset: 'XBT', published: '2026-03-09' }).addresses, [expected[1]])
+})
+
+test('a list that is not sound is refused', () => {
+  for (const [text, reason] of [['{', /JSON/], ['{}', /source/], ['<xml></xml>', /digital currency/], [`${BITCOIN}\n`, /--asset/], [`XBT ${BITCOIN}`, /--published/], ['XBT <script>', /not an address/], [`XBT ${BITCOIN} x`, /is not/]] as const) {
+    assert.throws(() => parseList(text, { asset: null, published: reason.source === '--published' ? null : '2026-01-01' }), reason, text)
+  }
+  assert.throws(() => checkList({ source: 'x', published: '2026-01-01', addresses: [] }), /no addresses/)
+  assert.throws(() => checkList({ source: 'x', published: '2026-13-01', addresses: [{ asset: 'ETH', address: LAZARUS }] }), /date/)
+})
+
+test('a refreshed list is taken up without a restart; an older, shrunken or broken one changes nothing', () => {
+  const file = join(folder, 'ofac-addresses.json')
+  const list = (published: string, count: number): SanctionsList => ({ source: 'test', published, addresses: Array.from({ length: count }, (_, n) => ({ asset: 'ETH', address: `0x${(n + 1).toString(16).padStart(40, '0')}` })) })
+  assert.deepEqual(replaceList(file, null, list('2026-01-01', 10), false), { added: 10, removed: 0 })
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  const sanctions = new Sanctions(() => file, log)
+  const last = `0x${(11).toString(16).padStart(40, '0')}`
+  assert.ok(!sanctions.has(at('local', 'ETH'), last))
+  assert.throws(() => replaceList(file, readList(file), list('2025-12-31', 11), false), /older/)
+  assert.throws(() => replaceList(file, readList(file), list('2026-01-02', 5), false), /would be dropped/)
+  assert.equal(readList(file).addresses.length, 10)
+  assert.deepEqual(replaceList(file, readList(file), list('2026-01-02', 11), false), { added: 1, removed: 0 })
+  assert.ok(sanctions.has(at('local', 'ETH'), last))
+  writeFileSync(file, '{"source":')
+  assert.ok(sanctions.has(at('local', 'ETH'), last), 'the last sound list stays in force')
+  assert.match(lines.at(-1) ?? '', /stays in force/)
+  rmSync(file)
+  assert.ok(sanctions.has(at('local', 'ETH'), last))
+  assert.throws(() => new Sanctions(() => file, log))
+})
+
+test('secrets open only with their key and where they belong', () => {
+  const home = join(folder, 'home')
+  const environment = systemEnvironment()
+  const secrets = Secrets.open(home, null, environment)
+  assert.equal(statSync(join(home, 'secrets.key')).mode & 0o777, 0o600)
+  const sealed = secrets.seal('aml 1', 'tökén')
+  assert.ok(!sealed.includes('tökén'))
+  assert.equal(Secrets.open(home, null, environment).open('aml 1', sealed), 'tökén')
+  assert.notDeepEqual(secrets.seal('aml 1', 'tökén'), sealed)
+  assert.throws(() => secrets.open('aml 2', sealed), /does not open/)
+  for (let at = 0; at < sealed.length; at++) {
+    const changed = Buffer.from(sealed)
+    changed[at] = (changed[at] as number) ^ 1
+    assert.throws(() => secrets.open('aml 1', changed))
+  }
+  const other = Secrets.open(home, Buffer.alloc(32, 7).toString('base64'), environment)
+  assert.throws(() => other.open('aml 1', sealed), /another secrets key/)
+  assert.throws(() => Secrets.open(home, 'c2hvcnQ=', environment), /CUSTODY_SECRETS_KEY/)
+  assert.ok(readFileSync(join(home, 'secrets.key')).length === 32)
+})

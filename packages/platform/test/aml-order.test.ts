@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { loadRegistry, type Network } from '@custody/chains'
+import fc from 'fast-check'
+import { LEVELS, type RiskLevel } from '../src/aml/levels.ts'
+import { sealToken } from '../src/aml/policy.ts'
+import { ProviderError, type Provider } from '../src/aml/providers/provider.ts'
+import { unfreezeAddress } from '../src/aml/unfreeze-address.ts'
+import { screenAgain } from '../src/aml/withdrawals.ts'
+import { startEmbeddedPostgres } from '../src/database/embedded.ts'
+import { migrate } from '../src/database/migrate.ts'
+import { openDatabase, type Database } from '../src/database/pool.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { Secrets } from '../src/secrets.ts'
+import type { Services } from '../src/services.ts'
+import { runStep } from '../src/transactions/steps.ts'
+import type { TransactionRow } from '../src/transactions/present.ts'
+
+/**
+ * Any order of events over the real step functions and the real database: nothing that involves a frozen or sanctioned
+ * address is signed or credited, nothing without a provider's recent clear answer, and what is unfrozen goes on once.
+ */
+const home = mkdtempSync(join(tmpdir(), 'custody-aml-order-'))
+const registry = loadRegistry('local')
+const network = registry.network('ETH') as Network
+const OMNIBUS = `0x${'a'.repeat(40)}`
+const PARTIES = [1, 2, 3].map((n) => `0x${String(n).repeat(40)}`)
+const TEN_MINUTES_MS = 600_000
+let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+let database: Database
+
+before(async () => {
+  postgres = await startEmbeddedPostgres(home)
+  database = openDatabase(postgres.url)
+  await migrate(database)
+})
+after(async () => {
+  await database.close()
+  await postgres.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+/** The world outside: what is true of each address, and what the provider has said of it. */
+class World {
+  now = Date.UTC(2026, 0, 1)
+  isUp = true
+  readonly truth = new Map<string, RiskLevel>()
+  readonly sanctioned = new Set<string>()
+  readonly said: { address: string; level: RiskLevel | null; at: number }[] = []
+  policy: { levels: RiskLevel[]; deposits: boolean; withdrawals: boolean } | null = null
+  services!: Services
+  workspace = ''
+  subAccount = ''
+  wallet = ''
+  readonly apiKey = randomUUID()
+  readonly transactions: string[] = []
+  readonly passed = new Set<string>()
+
+  async open(): Promise<void> {
+    const provider: Provider = {
+      screen: async (_token, { address }) => {
+        if (!this.isUp) throw new ProviderError('unreachable', 'down')
+        const level = this.truth.get(address) ?? null
+        this.said.push({ address, level, at: this.now })
+        return level
+      },
+      verifyToken: async () => true,
+    }
+    const environment = { ...systemEnvironment(), now: () => this.now }
+    const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
+    this.services = {
+      environment, database, registry, log: silent, networks: { get: () => ({ network, family: 'evm' }), has: () => true },
+      metrics: { steps: { labels: () => ({ inc: () => undefined }) } },
+      aml: { providers: { CHAINALYSIS: provider }, sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) }, secrets: new Secrets(new Uint8Array(32), environment) },
+    } as unknown as Services
+    const name = randomUUID()
+    this.workspace = (await database.one<{ id: string }>('insert into workspaces (name) values ($1) returning id', [name]))!.id
+    this.subAccount = (await database.one<{ id: string }>(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`, [this.workspace]))!.id
+    this.wallet = (await database.one<{ id: string }>(`insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'ETH', 'ETH') returning id`, [this.workspace, this.subAccount]))!.id
+    await database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', '')`, [this.apiKey, this.subAccount])
+  }
+
+  async create(kind: 'WITHDRAWAL' | 'DEPOSIT', party: string): Promise<void> {
+    const id = randomUUID()
+    this.transactions.push(id)
+    const out = kind === 'WITHDRAWAL'
+    await database.query(
+      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, created_at)
+       values ($1, $2, $3, $4, $5, 'ETH', 'ETH', 5, 'ETH', 'X', $6, 'X', $7, $8, 'pending', $9)`,
+      [id, kind, this.workspace, this.subAccount, this.wallet, out ? OMNIBUS : party, out ? party : OMNIBUS, out ? 'CREATED' : 'SCREENING', new Date(this.now)])
+    if (!out) await database.query(`insert into deposits (transaction_id, network, txid, position, address, sender, block_height, block_hash) values ($1, 'ETH', $4, -1, $2, $3, 1, 'x')`, [id, OMNIBUS, party, id])
+  }
+
+  async row(id: string): Promise<TransactionRow> {
+    return (await database.one<TransactionRow>('update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *', [id]))!
+  }
+
+  /** One step; where the chain would take over (build, sign), the place before the signature stands for it. */
+  async step(id: string): Promise<void> {
+    const row = await this.row(id)
+    if (row.status !== 'pending' || this.passed.has(id)) return
+    if (row.state === 'QUEUED' || row.state === 'FUELING') {
+      await database.query(`update transactions set state = 'SIGNING', attempts = 0, lease_token = null where id = $1`, [id])
+      return
+    }
+    if (row.state === 'SIGNING') {
+      if (!await screenAgain(this.services, row)) await this.pass(row, row.destination_id as string)
+      return
+    }
+    await runStep(this.services, row)
+    const after = await this.row(id)
+    if (row.kind === 'DEPOSIT' && after.state === 'CREDITED') await this.pass(after, row.source_id as string)
+  }
+
+  /** What must hold at the moment at which a transfer is signed or a deposit credited. */
+  async pass(row: TransactionRow, party: string): Promise<void> {
+    assert.ok(!this.passed.has(row.id), 'passed twice')
+    this.passed.add(row.id)
+    assert.ok(!this.sanctioned.has(party), 'a sanctioned address passed')
+    const released = await database.one(`select 1 from aml_holds h join frozen_addresses f on f.id = h.freeze_id where h.transaction_id = $1 and h.released_at is not null and f.address_key = $2`, [row.id, party])
+    if (released) return
+    assert.equal(await database.one('select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2 and unfrozen_at is null', [this.subAccount, party]), undefined, 'a frozen address passed')
+    const on = row.kind === 'DEPOSIT' ? this.policy?.deposits : this.policy?.withdrawals
+    if (!on) return
+    const last = this.said.filter(({ address, at }) => address === party && this.now - at <= TEN_MINUTES_MS).at(-1)
+    assert.ok(last, 'passed without a recent answer')
+    assert.ok(last.level === null || !this.policy!.levels.includes(last.level), 'a flagged address passed')
+  }
+
+  async save(levels: RiskLevel[], deposits: boolean, withdrawals: boolean): Promise<void> {
+    this.policy = { levels, deposits, withdrawals }
+    await database.query(
+      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at) values ($1, 'CHAINALYSIS', $2, $3, $4, $5, $6)
+       on conflict (sub_account_id) do update set risk_levels = excluded.risk_levels, screen_deposits = excluded.screen_deposits, screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at`,
+      [this.subAccount, sealToken(this.services, this.subAccount, 'key'), levels, deposits, withdrawals, new Date(this.now)])
+  }
+
+  /** Twice at once: exactly one of them may do it. */
+  async unfreeze(party: string): Promise<void> {
+    const frozen = await database.one('select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2 and unfrozen_at is null', [this.subAccount, party])
+    const context = { services: this.services, caller: { apiKey: this.apiKey, workspaceId: this.workspace, subAccountId: this.subAccount }, body: { asset: 'ETH', address: party } }
+    const done = await Promise.allSettled([1, 2].map(() => unfreezeAddress.handler(context as never)))
+    const answered = done.filter(({ status }) => status === 'fulfilled').length
+    assert.ok(answered === (frozen ? 1 : 0) || this.sanctioned.has(party), `${answered} unfreezings of one freeze`)
+  }
+
+  /** The books: what is credited is spendable, what is held is frozen, and nothing else is anywhere. */
+  async checkBooks(): Promise<void> {
+    const sums = await database.query<{ kind: string; sum: string }>('select kind, sum(balance)::text sum from ledger_accounts where workspace_id = $1 group by kind', [this.workspace])
+    const of = (kind: string) => Number(sums.find((each) => each.kind === kind)?.sum ?? 0)
+    const counts = await database.one<{ credited: number; frozen: number }>(
+      `select count(*) filter (where state = 'CREDITED')::int credited, count(*) filter (where status = 'pending' and plan ? 'frozen_wallet')::int frozen from transactions where workspace_id = $1 and kind = 'DEPOSIT'`, [this.workspace])
+    assert.deepEqual([of('available'), of('frozen'), of('chain')], [5 * counts!.credited, 5 * counts!.frozen, 0 - 5 * (counts!.credited + counts!.frozen)])
+  }
+}
+
+type Event = (world: World) => Promise<void> | void
+const party = fc.constantFrom(...PARTIES)
+const level = fc.constantFrom<RiskLevel | null>('SEVERE', 'SEVERE', 'LOW', null)
+const pick = (world: World, at: number) => world.transactions[at % Math.max(1, world.transactions.length)]
+const named = (name: string, run: Event) => Object.assign(run, { toString: () => name })
+const event: fc.Arbitrary<Event> = fc.oneof(
+  { weight: 8, arbitrary: fc.nat(20).map((at) => named(`step ${at}`, async (world) => { const id = pick(world, at); if (id) await world.step(id) })) },
+  { weight: 3, arbitrary: fc.tuple(fc.constantFrom('WITHDRAWAL' as const, 'DEPOSIT' as const), party).map(([kind, who]) => named(`${kind} ${who[2]}`, (world) => world.create(kind, who))) },
+  { weight: 2, arbitrary: party.map((who) => named(`unfreeze ${who[2]}`, (world) => world.unfreeze(who))) },
+  { weight: 2, arbitrary: fc.tuple(party, level).map(([who, risk]) => named(`risk ${who[2]} ${String(risk)}`, (world) => { if (risk) world.truth.set(who, risk); else world.truth.delete(who) })) },
+  { weight: 1, arbitrary: fc.boolean().map((up) => named(`provider ${up}`, (world) => { world.isUp = up })) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: 15 }).map((minutes) => named(`+${minutes} min`, (world) => { world.now += minutes * 60_000 })) },
+  { weight: 1, arbitrary: fc.tuple(fc.subarray([...LEVELS], { minLength: 1 }), fc.boolean(), fc.boolean()).map(([levels, a, b]) => named(`save ${levels.join()} ${a} ${b}`, async (world) => { world.now += 1000; await world.save(levels, a, b); world.now += 1000 })) },
+  { weight: 1, arbitrary: fc.tuple(party, fc.boolean()).map(([who, on]) => named(`OFAC ${who[2]} ${on}`, (world) => { if (on) world.sanctioned.add(who); else world.sanctioned.delete(who) })) },
+)
+
+test('no order of events passes a frozen address', { timeout: 240_000 }, async () => {
+  await fc.assert(fc.asyncProperty(fc.array(event, { minLength: 15, maxLength: 60 }), async (events) => {
+    const world = new World()
+    await world.open()
+    await world.save(['SEVERE'], true, true)
+    world.now += 1000
+    for (const each of events) {
+      await each(world)
+      await world.checkBooks()
+    }
+    // In the end, with the provider back and everything unfrozen, everything passes, once.
+    world.isUp = true
+    world.truth.clear()
+    world.sanctioned.clear()
+    for (let round = 0; round < 12 && world.passed.size < world.transactions.length; round++) {
+      for (const who of PARTIES) await world.unfreeze(who)
+      for (const id of world.transactions) await world.step(id)
+    }
+    assert.equal(world.passed.size, world.transactions.length, 'something stays held for ever')
+    await world.checkBooks()
+  }), { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 40) })
+})
+
+test('six hours without an answer raise one alert, and nothing passes', async () => {
+  const world = new World()
+  await world.open()
+  await world.save(['SEVERE'], true, true)
+  world.isUp = false
+  await world.create('WITHDRAWAL', PARTIES[0] as string)
+  const [id] = world.transactions as [string]
+  const alerts = async () => (await database.query(`select 1 from events where workspace_id = $1 and type = 'aml.screening_overdue'`, [world.workspace])).length
+  for (const hours of [0, 1, 3, 1.9]) {
+    world.now += hours * 3_600_000
+    await world.step(id)
+    await world.step(id)
+    assert.deepEqual([(await world.row(id)).state, await alerts()], ['SCREENING', 0])
+  }
+  world.now += 600_000
+  for (let count = 0; count < 3; count++) await world.step(id)
+  assert.deepEqual([(await world.row(id)).state, await alerts()], ['SCREENING', 1])
+  world.isUp = true
+  await world.step(id)
+  assert.equal((await world.row(id)).state, 'QUEUED')
+})
+
+test('a flag that comes up right before signing gives the nonce back, and the transfer is built anew when it is released', async () => {
+  const world = new World()
+  await world.open()
+  await world.save(['SEVERE'], true, true)
+  const to = PARTIES[0] as string
+  await world.create('WITHDRAWAL', to)
+  const [id] = world.transactions as [string]
+  for (let count = 0; count < 3; count++) await world.step(id)
+  assert.equal((await world.row(id)).state, 'SIGNING')
+  await database.query(`update transactions set attempts = 0 where id = $1`, [id])
+  await database.query(`insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max) values ($1, $2, 'ETH', 'BUILT', $3, 0, '{}', 1)`, [randomUUID(), id, randomUUID()])
+  world.truth.set(to, 'SEVERE')
+  world.now += TEN_MINUTES_MS + 1000
+  for (const state of ['SCREENING', 'AML_HELD']) {
+    await world.step(id)
+    assert.equal((await world.row(id)).state, state)
+  }
+  assert.deepEqual(await database.query('select 1 from chain_transactions where transaction_id = $1', [id]), [])
+  await world.unfreeze(to)
+  for (const state of ['SCREENING', 'FUELING', 'SIGNING']) {
+    await world.step(id)
+    assert.equal((await world.row(id)).state, state)
+  }
+  await world.step(id)
+  assert.ok(world.passed.has(id))
+})
