@@ -23,6 +23,8 @@ export interface Settings {
   secretsKey: string | null
   /** Milliseconds between polls of chains and work. */
   pollMs: number
+  /** A transfer that has waited this long below the market's fee is bumped by itself; 0: never. */
+  feeBumpAfterMs: number
   /** `all`: everything; `api`: HTTP only, workers run elsewhere. */
   role: 'all' | 'api'
 }
@@ -73,6 +75,7 @@ export function readSettings(): Settings {
     endpoints,
     secretsKey: process.env['CUSTODY_SECRETS_KEY'] || null,
     pollMs: network === 'local' ? 500 : 5000,
+    feeBumpAfterMs: integer('CUSTODY_FEE_BUMP_AFTER_S', 0, 0, 86_400) * 1000,
     role: oneOf('CUSTODY_ROLE', 'all', ['all', 'api'] as const),
   }
 }

@@ -68,6 +68,24 @@ export function selectCoins(network: Network, o: { utxos: readonly Utxo[]; to: s
   throw new ChainError('INSUFFICIENT', `amount and network fee exceed the coins by ${o.amount + fee - sum} satoshi`)
 }
 
+/**
+ * All that the coins hold, less the fee, back to the wallet: what takes the place of a cancelled payment.
+ * @param o.feeRate satoshi per 1000 vbytes
+ * @param o.above fee of what it replaces: it pays that and its own relaying (BIP125)
+ * @throws ChainError `INSUFFICIENT` where less than dust would come back
+ */
+export function selectReturn(network: Network, o: { utxos: readonly Utxo[]; changeAddress: string; feeRate: bigint; above: bigint }): Selection {
+  const params = paramsOf(network)
+  const script = scriptOf(network, o.changeAddress)
+  const vsize = virtualSize(params, o.utxos.length, [script.length])
+  const sum = o.utxos.reduce((total, utxo) => total + utxo.value, 0n)
+  const least = o.above + BigInt(vsize) * BigInt(params.min_fee_rate)
+  const wanted = (BigInt(vsize) * o.feeRate) / 1000n
+  const fee = wanted > least ? wanted : least
+  if (sum - fee < dustLimit(params, script)) throw new ChainError('INSUFFICIENT', `a fee of ${fee} satoshi leaves nothing of the coins' ${sum}`)
+  return { utxos: [...o.utxos], fee, change: sum - fee, vsize }
+}
+
 /** Depth-first search for a set whose surplus over amount and fee is smaller than a change output is worth. */
 function branchAndBound(sorted: readonly Utxo[], cost: (inputs: number) => bigint, tolerance: bigint): Utxo[] | null {
   let tries = 20_000
@@ -117,4 +135,9 @@ export function buildTransfer(network: Network, o: { selection: Selection; to: s
   }
   unsigned.bytes = transaction.toHex()
   return unsigned
+}
+
+/** The transaction of {@link selectReturn}: one output, to the wallet's own change address. */
+export function buildReturn(network: Network, o: { selection: Selection; changeAddress: string; previous: ReadonlyMap<string, string> }): UnsignedTransaction {
+  return buildTransfer(network, { selection: { ...o.selection, change: 0n }, to: o.changeAddress, amount: o.selection.change, changeAddress: o.changeAddress, changePath: [], previous: o.previous })
 }

@@ -111,7 +111,7 @@ async function walkBack(services: Services, { network, client }: Connected, scan
     const gone = await tx.query<TransactionRow>(
       `select t.* from transactions t join deposits d on d.transaction_id = t.id where d.network = $1 and d.block_height > $2 for update of t`, [network.code, height])
     for (const row of gone) await revert(services, tx, row)
-    await tx.query(`update utxos set block_height = null, spendable = (origin = 'change') where network = $1 and block_height > $2`, [network.code, height])
+    await tx.query(`update utxos set block_height = null, spendable = (origin = 'change' and not contested) where network = $1 and block_height > $2`, [network.code, height])
     await tx.query('delete from blocks where network = $1 and height > $2', [network.code, height])
     await tx.query('update network_scans set height = $3 where network = $1 and lease_token = $2', [network.code, scan.lease_token, height])
     await wake(tx, network.code)

@@ -10,9 +10,11 @@ import { getSupportedAssets } from '../assets/supported-assets.ts'
 import { estimateFeeEndpoint } from '../fees/estimate-fee.ts'
 import { networkFeeRates } from '../fees/network-fee-rates.ts'
 import { listGasTanks } from '../gas-tanks/list-tanks.ts'
+import { cancelTransaction } from '../transactions/cancel.ts'
 import { createTransaction } from '../transactions/create-transaction.ts'
 import { listTransactions } from '../transactions/list-transactions.ts'
 import { readTransaction } from '../transactions/read-transaction.ts'
+import { speedUp } from '../transactions/speed-up.ts'
 import { createWallet, createWalletAlias } from '../wallets/create-wallet.ts'
 import { listWallets } from '../wallets/list-wallets.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -20,6 +22,6 @@ import type { Endpoint } from './endpoint.ts'
 /** Every endpoint of the API. A new one is a file in its room and a line here. */
 export const endpoints: readonly Endpoint[] = [
   getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, createAddress, listAddresses, postValidateAddress,
-  createTransaction, readTransaction, listTransactions, listGasTanks, networkFeeRates, estimateFeeEndpoint,
+  createTransaction, readTransaction, listTransactions, speedUp, cancelTransaction, listGasTanks, networkFeeRates, estimateFeeEndpoint,
   saveAmlSettings, readAmlSettings, unfreezeAddress, listFrozen,
 ]

@@ -3,8 +3,12 @@ import type { SignatureBytes, UnsignedTransaction } from '@custody/chains'
 import type { Services } from '../services.ts'
 import { NodeRefused, NodeUnavailable } from './nodes.ts'
 
+/** A caller's signed request with the nodes' receipts that keep it usable. */
+interface Signed { request: SignedRequest; receipts?: unknown[] }
+
 export type Purpose =
-  | { kind: 'pay'; request: SignedRequest; receipts?: unknown[] }
+  | ({ kind: 'pay'; speed_up?: Signed } & Signed)
+  | ({ kind: 'cancel'; of: Purpose } & Signed)
   | { kind: 'sweep'; sub_account: number; asset: string; address_index: number }
   | { kind: 'fuel'; for: Purpose; gas: string; max_fee_per_gas: string; l1_fee?: string }
   | { kind: 'drain'; order: string }

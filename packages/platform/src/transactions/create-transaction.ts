@@ -3,6 +3,7 @@ import { ChainError, formatAmount, parseAmount, solana, stellar, utxo as utxoBui
 import { claimedNonceAndSubject, stringifyJson, transactionId } from '@custody/request-auth'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
+import { checkedFeeRate } from '../fees/check-fee-rate.ts'
 import { endpoint, type Reply } from '../http/endpoint.ts'
 import { refusalSoon } from '../networks/destination.ts'
 import { chainReserve } from '../networks/reserve.ts'
@@ -12,7 +13,7 @@ import { collectReceipts } from '../signing/receipts.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { omnibusOf } from '../addresses/derive.ts'
 import { transactionBody, type TransactionBody } from './body.ts'
-import { estimateFee, feeRateInteger } from './estimate.ts'
+import { estimateFee } from './estimate.ts'
 import { presentTransaction, transactionShape, type TransactionRow } from './present.ts'
 
 /** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
@@ -108,21 +109,9 @@ function check(services: Services, body: TransactionBody, asset: Asset, network:
   }
   if (body.fee_rate !== undefined) {
     if (body.fee_level !== undefined) throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
-    checkFeeRate(body.fee_rate, network)
+    checkedFeeRate(body.fee_rate, network)
   }
   return { amount, destination: validation.address, addressTag: validation.address_tag }
-}
-
-function checkFeeRate(text: string, network: Network): void {
-  let rate: bigint
-  try {
-    rate = feeRateInteger(network, text)
-  } catch {
-    throw new ApiError('INVALID_REQUEST', `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${traitsOf(network).feeRateDecimals} decimals`, { field: 'fee_rate' })
-  }
-  if (rate < traitsOf(network).leastRate(network)) throw new ApiError('INVALID_REQUEST', `fee_rate: is below the minimum that ${network.name} relays`, { field: 'fee_rate' })
-  // A rate whose smallest fee passes the nodes' cap can never be signed.
-  if (traitsOf(network).leastFee(rate) > BigInt(network.fee_cap)) throw new ApiError('INVALID_REQUEST', `fee_rate: exceeds the fee cap of the signer nodes for ${network.name}`, { field: 'fee_rate' })
 }
 
 /** Solana: a token's fee comes from the sub-account's own wallet of the native coin. The worker takes it; this only answers early. */

@@ -7,8 +7,9 @@ import { build } from './steps/build.ts'
 import { broadcast } from './steps/broadcast.ts'
 import { confirm } from './steps/confirm.ts'
 import { awaitFuel } from './steps/fuel.ts'
+import { replace } from './steps/replace.ts'
 import { sign } from './steps/sign.ts'
-import { voidAndFail } from './steps/fail.ts'
+import { cancelUnsigned, voidAndFail } from './steps/fail.ts'
 import type { TransactionRow } from './present.ts'
 
 const CONCURRENCY = 16
@@ -29,6 +30,7 @@ const STEPS: Record<string, Step> = {
   SIGNED: broadcast,
   BROADCASTING: broadcast,
   CONFIRMING: confirm,
+  REPLACING: replace,
   VOIDING: voidAndFail,
 }
 
@@ -37,7 +39,7 @@ export async function runStep(services: Services, row: TransactionRow): Promise<
   const step = STEPS[row.state]
   try {
     if (!step) throw new Error(`state ${row.state} has no step`)
-    await step(services, row)
+    if (!await cancelUnsigned(services, row)) await step(services, row)
     services.metrics.steps.labels(row.kind, row.state, 'done').inc()
   } catch (error) {
     services.metrics.steps.labels(row.kind, row.state, 'failed').inc()

@@ -39,6 +39,9 @@ export interface JudgeParts {
   keyOf(workspace: string, curve: Network['curve']): Promise<WorkspaceKey>
 }
 
+/** A payment that a caller asked for, with what a signed request about it has changed. */
+type Payer = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'> & { proven: Proven; want: PayIntent; amend: AmendIntent | null }
+
 /** Every rule, in one place and order: what does not depend on the record in `judge`, what does in `assertAllowed`. */
 export class Judge {
   readonly #parts: JudgeParts
@@ -52,7 +55,7 @@ export class Judge {
       case 'cancel': return this.#cancel(order, purpose)
       case 'fuel': {
         if (purpose.for.kind === 'sweep') return this.#sweepFuel(order, purpose, purpose.for)
-        const { want, proven, amend, ...base } = await this.#payer(order, purpose.for)
+        const { want, proven, amend, ...base } = purpose.for.kind === 'cancel' ? await this.#canceller(order, purpose.for) : await this.#payer(order, purpose.for)
         const network = this.#networkOf(want.asset)
         if (!FUELLED.has(network.family)) throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
         assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
@@ -142,7 +145,7 @@ export class Judge {
   }
 
   /** The payment that a caller asked for; with a signed speed-up its limit is the later request's. */
-  async #payer(order: Order, pay: Pay, revokedToo = false): Promise<Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'> & { proven: Proven; want: PayIntent; amend: AmendIntent | null }> {
+  async #payer(order: Order, pay: Pay, revokedToo = false): Promise<Payer> {
     const { proven, want } = await this.understand(pay.request, revokedToo)
     if (want.action !== 'pay') throw new Refusal('ACTION_NOT_ALLOWED', 'The request asks for no payment')
     if (proven.enrolment.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
@@ -190,17 +193,22 @@ export class Judge {
 
   /** Rule 14: the payment is voided, and one transaction that pays nobody takes its place on the chain. */
   async #cancel(order: Order, cancel: Cancel): Promise<Verdict> {
-    // Who may no longer pay may still be stopped.
-    const { proven, want, intent, seen, voidNames: [key, request] } = await this.#payer(order, cancel.of, true)
-    const { amend, seen: asked, assertAge } = await this.#amender(cancel, proven, 'cancel')
+    const { want, proven, amend, ...base } = await this.#canceller(order, cancel)
     const network = this.#networkOf(want.asset)
     assertWalletPaths(order, network, proven.enrolment.sub_account)
     const subject = await this.#decoded(order, network)
-    assertCancels(subject, proven.enrolment.sub_account, amend.fee_rate)
-    return this.#verdict(subject, {
-      intent, seen: [...seen.slice(0, 1), asked], callers: [asked.api_key], assertAge, voidNames: [voidNameOfRequest(asked.api_key, asked.nonce)], voids: [key as string, request as string],
-      step: JSON.stringify(['pay', want.key]), repeatable: false,
-    })
+    assertCancels(subject, proven.enrolment.sub_account, amend?.fee_rate ?? null)
+    return this.#verdict(subject, { ...base, step: JSON.stringify(['pay', want.key]), repeatable: false })
+  }
+
+  /** Who takes a payment back. Who may no longer pay may still be stopped. */
+  async #canceller(order: Order, cancel: Cancel): Promise<Payer & { voids: string[] }> {
+    const { seen, voidNames, want, ...payer } = await this.#payer(order, cancel.of, true)
+    const { amend, seen: asked, assertAge } = await this.#amender(cancel, payer.proven, 'cancel')
+    return {
+      ...payer, want: { ...want, fee_rate: amend.fee_rate }, amend, seen: [...seen.slice(0, 1), asked], callers: [asked.api_key], assertAge,
+      voidNames: [voidNameOfRequest(asked.api_key, asked.nonce)], voids: voidNames.slice(0, 2),
+    }
   }
 
   async #sweepFuel(order: Order, fuel: Extract<Order['purpose'], { kind: 'fuel' }>, sweep: Sweep): Promise<Verdict> {
@@ -214,7 +222,7 @@ export class Judge {
 
   #sweepNetwork(sweep: Sweep): Network {
     const network = this.#networkOf(sweep.asset)
-    if (network.family === 'utxo') throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
+    if (network.family === 'utxo' || network.family === 'cardano') throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
     if (sweep.sub_account === TANK_SUB_ACCOUNT) throw new Refusal('FOREIGN_PATH', 'The gas tank is not swept')
     if (sweep.address_index === OMNIBUS_INDEX) throw new Refusal('SWEEP_MISMATCH', 'The omnibus address is not swept')
     return network

@@ -20,7 +20,7 @@ const cancelSchema = z.strictObject({ kind: z.literal('cancel'), of: paySchema, 
 const sweepSchema = z.strictObject({ kind: z.literal('sweep'), sub_account: indexSchema, asset: nameSchema, address_index: indexSchema })
 const fuelSchema = z.strictObject({
   kind: z.literal('fuel'),
-  for: z.discriminatedUnion('kind', [paySchema, sweepSchema]),
+  for: z.discriminatedUnion('kind', [paySchema, cancelSchema, sweepSchema]),
   gas: decimalSchema,
   max_fee_per_gas: decimalSchema,
   l1_fee: decimalSchema.optional(),

@@ -71,7 +71,7 @@ export async function buildUtxo(services: Services, row: TransactionRow, network
 }
 
 /** Our own signed transactions are known before the chain shows them. */
-async function previousTransaction(services: Services, client: { rawTransaction(txid: string): Promise<string> }, txid: string): Promise<string> {
+export async function previousTransaction(services: Services, client: { rawTransaction(txid: string): Promise<string> }, txid: string): Promise<string> {
   const own = await services.database.one<{ signed: string | null }>('select signed from chain_transactions where hash = $1', [txid])
   return own?.signed ?? client.rawTransaction(txid)
 }

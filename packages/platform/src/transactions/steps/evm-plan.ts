@@ -7,7 +7,7 @@ import { l1FeeOf } from './l1-fee.ts'
 import type { Fuelling } from './start-fuelling.ts'
 
 /** Gas and price of one transaction, decided once and kept with it. All in wei or gas. */
-export interface GasPlan { gas: bigint; fee: evmBuild.EvmFee; /** Roll-ups: what publishing the transaction below may cost. */ l1Fee: bigint; need: bigint }
+export interface GasPlan { gas: bigint; fee: evmBuild.EvmFee; /** Of the fuel, which must not wait behind a low rate of the caller's: all others of the tank wait behind it. */ fuelFee: evmBuild.EvmFee; /** Roll-ups: what publishing the transaction below may cost. */ l1Fee: bigint; need: bigint }
 
 /** How often a transfer that would revert is looked at again before it fails. */
 export const REVERT_ATTEMPTS_MAX = 8
@@ -15,10 +15,11 @@ export const REVERT_ATTEMPTS_MAX = 8
 export function planOf(row: TransactionRow): GasPlan | null {
   const { gas, max_fee_per_gas: max, max_priority_fee_per_gas: tip, need, legacy, l1_fee: l1Fee } = row.plan
   if (gas === undefined || max === undefined || tip === undefined || need === undefined) return null
-  return { gas: BigInt(gas), fee: { maxFeePerGas: BigInt(max), maxPriorityFeePerGas: BigInt(tip), legacy: legacy === '1' }, l1Fee: BigInt(l1Fee ?? '0'), need: BigInt(need) }
+  const fee = { maxFeePerGas: BigInt(max), maxPriorityFeePerGas: BigInt(tip), legacy: legacy === '1' }
+  return { gas: BigInt(gas), fee, fuelFee: fee, l1Fee: BigInt(l1Fee ?? '0'), need: BigInt(need) }
 }
 
-export function planFields(plan: GasPlan): Record<string, string> {
+export function planFields(plan: Omit<GasPlan, 'fuelFee'>): Record<string, string> {
   return {
     gas: plan.gas.toString(), max_fee_per_gas: plan.fee.maxFeePerGas.toString(), max_priority_fee_per_gas: plan.fee.maxPriorityFeePerGas.toString(),
     l1_fee: plan.l1Fee.toString(), need: plan.need.toString(), legacy: plan.fee.legacy ? '1' : '0',
@@ -35,11 +36,11 @@ export function feeOf(row: TransactionRow, rates: EvmFeeRates, network: Network)
 
 /** The fuel is a transaction too, no longer than the one that it is for. */
 export function fuelOf(plan: GasPlan): Fuelling {
-  const cost = evmBuild.NATIVE_GAS * plan.fee.maxFeePerGas + plan.l1Fee
+  const cost = evmBuild.NATIVE_GAS * plan.fuelFee.maxFeePerGas + plan.l1Fee
   return {
     need: plan.need, worst: plan.gas * plan.fee.maxFeePerGas + plan.l1Fee, fields: planFields(plan), cost,
     fuelFields: {
-      ...planFields({ gas: evmBuild.NATIVE_GAS, fee: plan.fee, l1Fee: plan.l1Fee, need: cost }), for_gas: plan.gas.toString(), for_max_fee_per_gas: plan.fee.maxFeePerGas.toString(), for_l1_fee: plan.l1Fee.toString(),
+      ...planFields({ gas: evmBuild.NATIVE_GAS, fee: plan.fuelFee, l1Fee: plan.l1Fee, need: cost }), for_gas: plan.gas.toString(), for_max_fee_per_gas: plan.fee.maxFeePerGas.toString(), for_l1_fee: plan.l1Fee.toString(),
     },
   }
 }
@@ -57,7 +58,8 @@ export async function sourcePath(database: Queryable, row: TransactionRow, netwo
 /** Asks the chain for gas and price. `reverts`: the transfer would fail on chain, with the chain's reason. */
 export async function planGas(services: Services, row: TransactionRow, network: Network, asset: Asset, amount: bigint): Promise<{ plan: GasPlan } | { reverts: string }> {
   const client = services.networks.evm(network.code)
-  const fee = feeOf(row, await services.networks.evmFeeRates(network.code), network)
+  const rates = await services.networks.evmFeeRates(network.code)
+  const fee = feeOf(row, rates, network)
   let gas: bigint
   try {
     gas = await client.gasLimit({ asset, from: row.source_id as string, to: row.destination_id as string, amount })
@@ -66,5 +68,6 @@ export async function planGas(services: Services, row: TransactionRow, network: 
     throw error
   }
   const l1Fee = await l1FeeOf(services, network, asset, { to: row.destination_id as string, amount, gas, fee })
-  return { plan: { gas, fee, l1Fee, need: evmBuild.fuelFor(gas, fee.maxFeePerGas, l1Fee) } }
+  const fuelFee = rates.medium.maxFeePerGas > fee.maxFeePerGas ? rates.medium : fee
+  return { plan: { gas, fee, fuelFee, l1Fee, need: evmBuild.fuelFor(gas, fee.maxFeePerGas, l1Fee) } }
 }

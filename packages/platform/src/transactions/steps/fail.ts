@@ -15,6 +15,17 @@ export async function startFailing(services: Services, tx: Queryable, row: Trans
   await finish(services, tx, row, reason)
 }
 
+/** States that a cancellation ends at once. While fuel is under way it waits for that, so that the books know where it lies. */
+const ENDED_BY_CANCEL = new Set(['CREATED', 'SCREENING', 'AML_HELD', 'QUEUED', 'SIGNING'])
+const CANCELLED = 'it was cancelled before it was signed; the amount is back'
+
+/** Ends a transfer that the caller takes back before anything was signed for it. */
+export async function cancelUnsigned(services: Services, row: TransactionRow, states: ReadonlySet<string> = ENDED_BY_CANCEL): Promise<boolean> {
+  if (!row.plan['cancel'] || !states.has(row.state)) return false
+  await services.database.transaction((tx) => startFailing(services, tx, row, CANCELLED))
+  return true
+}
+
 /** VOIDING → FAILED, once two nodes hold the void. */
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
   const { api_key: _, ...request } = row.request as NonNullable<TransactionRow['request']>
@@ -23,6 +34,11 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
   const dead = await services.database.query<{ hash: string }>(
     `select hash from chain_transactions where hash is not null and (transaction_id = $1 and state in ('EXPIRED', 'VOID') or transaction_id in (select id from transactions where parent_id = $1 and kind = 'FUEL'))`, [row.id])
   const outcome = await voidRequest(services, request, dead.map(({ hash }) => hash))
+  if (outcome.signed.length > 0 && row.plan['cancel']) {
+    // The nodes finished the signature just before: the transfer goes on, and what cancels it competes with it on the chain.
+    const built = await services.database.one(`select 1 from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
+    if (built) return advance(services.database, row, { state: 'SIGNING', plan: { cancel: null, reason: null }, last_error: null, run_in_ms: 0 })
+  }
   if (outcome.signed.length > 0) {
     // The nodes have signed for this request and this database does not know it: an old backup. Money may have moved.
     services.log.error({ transaction: row.id, hashes: outcome.signed }, 'the signer nodes hold a signature that this database does not know; reconcile by hand')
@@ -60,9 +76,12 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
     await post(tx, 'release', row.id, [{ ...scope, kind: 'tank_reserved', amount: -(amount + fee) }, { ...scope, kind: 'tank', amount: amount + fee }])
     if (row.parent_id) await tx.query('update transactions set next_run_at = now() where id = $1 and lease_token is null', [row.parent_id])
   }
-  await advance(tx, row, { state: 'FAILED', status: 'failed', failure_reason: reason })
+  const state = row.plan['cancel'] ? 'CANCELLED' : 'FAILED'
+  if (row.plan['cancel']) await tx.query(`update replacements set state = 'DONE', updated_at = now() where id = $1`, [row.plan['cancel']])
+  await tx.query(`update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = now() where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id])
+  await advance(tx, row, { state, status: 'failed', failure_reason: reason })
   if (row.kind === 'WITHDRAWAL') {
-    const shown = presentTransaction({ ...row, state: 'FAILED', status: 'failed', failure_reason: reason }, services.registry)
+    const shown = presentTransaction({ ...row, state, status: 'failed', failure_reason: reason }, services.registry)
     await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(shown))
   }
 }

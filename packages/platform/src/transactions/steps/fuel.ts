@@ -4,7 +4,9 @@ import type { TransactionRow } from '../present.ts'
 import { buildAccountTransaction } from './build-evm.ts'
 import { buildTronTransaction } from './build-tron.ts'
 import { planOf } from './evm-plan.ts'
-import { startFailing } from './fail.ts'
+import { cancelUnsigned, startFailing } from './fail.ts'
+
+const FUELLED = new Set(['FUELING'])
 
 /** FUELING: once the fuel is booked, the transfer itself is built. */
 export async function awaitFuel(services: Services, row: TransactionRow): Promise<void> {
@@ -16,6 +18,7 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
     if (fuel.status === 'failed') return services.database.transaction((tx) => startFailing(services, tx, row, `its fuel failed: ${fuel.failure_reason ?? 'unknown'}`))
     if (fuel.settled !== '1') return advance(services.database, row, { run_in_ms: null })
   }
+  if (await cancelUnsigned(services, row, FUELLED)) return
   const { network } = services.networks.get(row.network)
   if (network.family === 'tron') return buildTronTransaction(services, row, network)
   const plan = planOf(row)

@@ -1,16 +1,26 @@
+import type { SignedRequest } from '@custody/request-auth'
 import type { Services } from '../../services.ts'
 import type { Purpose } from '../../signing/sign.ts'
 import type { TransactionRow } from '../present.ts'
+import { replacementsOf, type Replacement } from '../replacements.ts'
 
-/** Under whose authority a transaction asks the nodes to sign. */
-export async function purposeOf(services: Services, row: TransactionRow): Promise<Purpose> {
+/** A caller's request as the nodes take it, with the newest receipts: they arrive after the row was made. */
+async function signedOf(services: Services, request: TransactionRow['request'], table: 'transactions' | 'replacements', id: string): Promise<{ request: SignedRequest; receipts: unknown[] }> {
+  if (!request) throw new Error('an order without the request that it is for')
+  const { api_key: _, ...signed } = request
+  const fresh = await services.database.one<{ receipts: unknown[] }>(`select receipts from ${table} where id = $1`, [id])
+  return { request: signed, receipts: fresh?.receipts ?? [] }
+}
+
+/** Under whose authority a transaction, or what replaces it, asks the nodes to sign. */
+export async function purposeOf(services: Services, row: TransactionRow, replacement?: Replacement): Promise<Purpose> {
   switch (row.kind) {
     case 'WITHDRAWAL': {
-      if (!row.request) throw new Error('a withdrawal without its signed request')
-      const { api_key: _, ...request } = row.request
-      // Receipts arrive after the row was made: the newest are read.
-      const fresh = await services.database.one<{ receipts: unknown[] }>('select receipts from transactions where id = $1', [row.id])
-      return { kind: 'pay', request, receipts: fresh?.receipts ?? [] }
+      const pay = { kind: 'pay' as const, ...await signedOf(services, row.request, 'transactions', row.id) }
+      if (replacement?.kind === 'CANCEL') return { kind: 'cancel', of: pay, ...await signedOf(services, replacement.request, 'replacements', replacement.id) }
+      // A bump of our own stays within the newest limit that the caller has signed.
+      const faster = replacement?.kind === 'AUTO' ? (await replacementsOf(services.database, row.id)).findLast(({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE') : replacement
+      return faster ? { ...pay, speed_up: await signedOf(services, faster.request, 'replacements', faster.id) } : pay
     }
     case 'SWEEP': {
       const address = await services.database.one<{ path_index: number; sub: number }>(
@@ -21,7 +31,8 @@ export async function purposeOf(services: Services, row: TransactionRow): Promis
     case 'FUEL': {
       const parent = await services.database.one<TransactionRow>('select * from transactions where id = $1', [row.parent_id])
       if (!parent) throw new Error('fuel without the transfer it is for')
-      return { kind: 'fuel', for: await purposeOf(services, parent), gas: String(row.plan['for_gas']), max_fee_per_gas: String(row.plan['for_max_fee_per_gas']), l1_fee: String(row.plan['for_l1_fee'] ?? '0') }
+      const replacement = row.plan['replacement'] ? (await replacementsOf(services.database, parent.id)).find(({ id }) => id === row.plan['replacement']) : undefined
+      return { kind: 'fuel', for: await purposeOf(services, parent, replacement), gas: String(row.plan['for_gas']), max_fee_per_gas: String(row.plan['for_max_fee_per_gas']), l1_fee: String(row.plan['for_l1_fee'] ?? '0') }
     }
     case 'DRAIN':
       return { kind: 'drain', order: String(row.plan['order']) }

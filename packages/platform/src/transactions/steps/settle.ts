@@ -6,7 +6,7 @@ import { traitsOf } from '../../networks/traits.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import { presentTransaction, type TransactionRow } from '../present.ts'
-import type { ChainRow } from './confirm.ts'
+import type { Attempt } from './attempts.ts'
 
 /** What the fuel of a transfer leaves at its address goes from reserved to float, less the fee that was paid. */
 export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): Posting[] {
@@ -19,7 +19,7 @@ export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): P
 }
 
 /** Fuel is booked when it is in a block, for the transfer waits for it and its bytes stay valid if the block goes; where they may die (Tron), when it is final. */
-export async function settleFuel(tx: Queryable, row: TransactionRow, chain: ChainRow, fee: bigint, succeeded: boolean): Promise<void> {
+export async function settleFuel(tx: Queryable, row: TransactionRow, chain: Pick<Attempt, 'fee_max'>, fee: bigint, succeeded: boolean): Promise<void> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const fuel = BigInt(row.amount)
   // With the fee of the chain below, which the transaction itself does not name.
@@ -51,7 +51,7 @@ async function settleOwnSweep(tx: Queryable, row: TransactionRow, o: { fee: bigi
 }
 
 /** The final entry of a transaction, with its real fee, and its public end. */
-export async function settle(services: Services, tx: Queryable, row: TransactionRow, o: { fee: bigint; succeeded: boolean; confirmations: number }): Promise<void> {
+export async function settle(services: Services, tx: Queryable, row: TransactionRow, o: { fee: bigint; succeeded: boolean; cancelled: boolean; confirmations: number }): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
   const { feesFrom } = traitsOf(services.networks.get(row.network).network)
@@ -113,8 +113,10 @@ export async function settle(services: Services, tx: Queryable, row: Transaction
   const confirmedAt = new Date(services.environment.now())
   const outcome = o.succeeded
     ? { state: 'CONFIRMED', status: 'confirmed' as const, confirmed_at: confirmedAt }
+    : o.cancelled
+    ? { state: 'CANCELLED', status: 'failed' as const, failure_reason: 'it was cancelled; the amount is back, the network fee of the cancellation was spent' }
     : { state: 'REVERTED', status: 'failed' as const, failure_reason: 'the chain executed the transaction and reverted it; the amount is back, the network fee was spent' }
-  await advance(tx, row, { ...outcome, fee: o.fee, confirmations: o.confirmations, last_error: null })
+  await advance(tx, row, { ...outcome, ...(row.hash === null ? {} : { hash: row.hash }), fee: o.fee, confirmations: o.confirmations, last_error: null })
   if (row.kind === 'SWEEP') await queueSweep(tx, row)
   if (row.kind === 'WITHDRAWAL') {
     const shown = presentTransaction({ ...row, ...outcome, fee: o.fee.toString(), confirmations: o.confirmations, confirmed_at: o.succeeded ? confirmedAt : null, failure_reason: outcome.failure_reason ?? null }, services.registry)

@@ -1,15 +1,28 @@
-import { assemble, decode, type UnsignedTransaction } from '@custody/chains'
+import { assemble, decode, type DecodedTransaction, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
 import { screenAgain } from '../../aml/withdrawals.ts'
 import type { Services } from '../../services.ts'
-import { signOrder } from '../../signing/sign.ts'
+import { signOrder, type SignOutcome } from '../../signing/sign.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
+import type { Replacement } from '../replacements.ts'
 import { startFailing } from './fail.ts'
 import { purposeOf } from './purpose.ts'
 import { rebuildStale, returnToEarlier } from './stale.ts'
 
 /** The nodes' clocks move on and peers come back: how soon signing is tried again. */
-const UNAVAILABLE_RETRY_MS = 2000
+export const UNAVAILABLE_RETRY_MS = 2000
+
+type Signed = { kind: 'signed'; signed: SignedTransaction; decoded: DecodedTransaction } | Exclude<SignOutcome, { kind: 'signed' }>
+
+/** Asks the nodes for the signatures of a built transaction, and assembles and verifies them here as well: what one node answers is not believed. */
+export async function signBuilt(services: Services, row: TransactionRow, built: { unsigned: UnsignedTransaction }, replacement?: Replacement): Promise<Signed> {
+  const workspace = (await services.database.one<{ name: string }>('select name from workspaces where id = $1', [row.workspace_id]))?.name as string
+  const outcome = await signOrder(services, { workspace, purpose: await purposeOf(services, row, replacement), unsigned: built.unsigned })
+  if (outcome.kind === 'unavailable' && row.attempts === 1) services.log.warn({ transaction: row.id, reason: outcome.message }, 'signing waits for the signer nodes')
+  if (outcome.kind !== 'signed') return outcome
+  const key = await services.keys.get(row.workspace_id, services.networks.get(row.network).network.curve)
+  return { kind: 'signed', signed: assemble(services.registry, built.unsigned, outcome.signatures, key.at), decoded: decode(services.registry, built.unsigned, key.at) }
+}
 
 /** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
 export async function sign(services: Services, row: TransactionRow): Promise<void> {
@@ -18,21 +31,14 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     `select id, unsigned, valid_until::text from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
   if (!built) throw new Error('SIGNING without an unsigned transaction')
   if (await rebuildStale(services, row, built)) return
-  const workspace = (await services.database.one<{ name: string }>('select name from workspaces where id = $1', [row.workspace_id]))?.name as string
-  const outcome = await signOrder(services, { workspace, purpose: await purposeOf(services, row), unsigned: built.unsigned })
-  if (outcome.kind === 'unavailable') {
-    if (row.attempts === 1) services.log.warn({ transaction: row.id, reason: outcome.message }, 'signing waits for the signer nodes')
-    return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
-  }
+  const outcome = await signBuilt(services, row, built)
+  if (outcome.kind === 'unavailable') return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
   if (outcome.kind === 'refused') {
     if (outcome.code === 'NOT_EXCLUSIVE' && await returnToEarlier(services, row, built)) return
     services.log.error({ transaction: row.id, code: outcome.code, reason: outcome.message }, 'the signer nodes refuse')
     return services.database.transaction((tx) => startFailing(services, tx, row, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`))
   }
-  const key = await services.keys.get(row.workspace_id, services.networks.get(row.network).network.curve)
-  // Assembled and verified here as well: what one node answers is not believed.
-  const signed = assemble(services.registry, built.unsigned, outcome.signatures, key.at)
-  const decoded = decode(services.registry, built.unsigned, key.at)
+  const { signed, decoded } = outcome
   await services.database.transaction(async (tx) => {
     await tx.query(`update chain_transactions set state = 'SIGNED', signed = $2, hash = $3 where id = $1 and state = 'BUILT'`, [built.id, signed.raw, signed.hash])
     if (decoded.change && built.unsigned.change) {

@@ -43,8 +43,11 @@ export async function startFuelling(services: Services, row: TransactionRow, net
   services.environment.checkpoint('transaction.fuel-reserved')
 }
 
-/** Answers the reason where the tank holds too little. */
-async function reserveFuel(services: Services, tx: Queryable, row: TransactionRow, native: Asset, { need, cost, fuelFields }: Fuelling): Promise<{ fuelId: string | null; floatTaken: bigint } | { empty: string }> {
+/**
+ * Takes float, and from the tank what is missing. Answers the reason where the tank holds too little.
+ * @param replacementId what a dearer transaction in place of a waiting one needs beyond what is held for that
+ */
+export async function reserveFuel(services: Services, tx: Queryable, row: TransactionRow, native: Asset, { need, cost, fuelFields }: Fuelling, replacementId: string | null = null): Promise<{ fuelId: string | null; floatTaken: bigint } | { empty: string }> {
   const scope = { workspace: row.workspace_id, asset: native.asset_name }
   const float = await lockedBalance(tx, { ...scope, kind: 'float', address: row.source_id })
   const floatTaken = float < need ? (float > 0n ? float : 0n) : need
@@ -63,9 +66,10 @@ async function reserveFuel(services: Services, tx: Queryable, row: TransactionRo
       `insert into transactions (id, kind, workspace_id, sub_account_id, parent_id, asset, network, amount, fee, fee_asset, source_type, source_id,
          destination_type, destination_id, state, status, plan, next_run_at)
        values ($1, 'FUEL', $2, $3, $4, $5, $6, $7, $8, $5, 'GAS_TANK', $9, $10, $11, 'QUEUED', 'pending', $12, now())`,
-      [fuelId, row.workspace_id, row.sub_account_id, row.id, native.asset_name, row.network, fuel.toString(), cost.toString(), tank.address, 'OMNIBUS', row.source_id, JSON.stringify(fuelFields)])
+      [fuelId, row.workspace_id, row.sub_account_id, row.id, native.asset_name, row.network, fuel.toString(), cost.toString(), tank.address, 'OMNIBUS', row.source_id,
+        JSON.stringify(replacementId === null ? fuelFields : { ...fuelFields, replacement: replacementId })])
   }
-  await post(tx, 'float-reserve', row.id, [{ ...scope, kind: 'float', address: row.source_id, amount: -floatTaken }, { ...scope, kind: 'float_reserved', address: row.source_id, amount: floatTaken }])
+  await post(tx, 'float-reserve', replacementId ?? row.id, [{ ...scope, kind: 'float', address: row.source_id, amount: -floatTaken }, { ...scope, kind: 'float_reserved', address: row.source_id, amount: floatTaken }])
   return { fuelId, floatTaken }
 }
 

@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { collectReceipts } from '../signing/receipts.ts'
+import { findTransaction } from './find-transaction.ts'
+import { presentTransaction, transactionShape } from './present.ts'
+import { openReplacement, requestReplacement, UNSIGNED_STATES, WAITING_STATES, whyFinal } from './replacements.ts'
+import { assertUnspentChange, waitingAttempts } from './steps/attempts.ts'
+
+/**
+ * Takes a transfer back. Before it is signed it ends at no cost; after that a payment to oneself competes with it on
+ * the chain, where the chain allows that, and whichever is mined decides.
+ */
+export const cancelTransaction = endpoint({
+  method: 'POST', path: '/dac/v1/transaction/{id}/cancel', summary: 'Cancel an outgoing transfer', access: 'write',
+  params: z.strictObject({ id: z.string() }), body: z.strictObject({}), response: transactionShape,
+  async handler({ services, caller, params, signed }) {
+    const row = await findTransaction(services, caller, params.id)
+    const shown = async () => ({ body: presentTransaction(await findTransaction(services, caller, row.id), services.registry) })
+    const { network } = services.networks.get(row.network)
+    if (row.kind !== 'WITHDRAWAL') throw new ApiError('NOT_REPLACEABLE', 'id: only an outgoing transfer can be cancelled', { field: 'id' })
+    if (row.state === 'CANCELLED') return shown()
+    if (row.status !== 'pending') throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, { field: 'id' })
+    if (row.state === 'VOIDING') return shown()
+    if ((await openReplacement(services.database, row.id))?.kind === 'CANCEL') return shown()
+    if (!UNSIGNED_STATES.has(row.state)) {
+      const never = whyFinal(network)
+      if (never) throw new ApiError('NOT_REPLACEABLE', `id: the transfer is signed, and ${never}`, { field: 'id' })
+      if (!WAITING_STATES.has(row.state)) throw new ApiError('REPLACEMENT_PENDING', 'id: a speed-up of this transfer is under way; try again in a few seconds', { field: 'id' })
+      await assertUnspentChange(services.database, await waitingAttempts(services, row))
+    }
+    const id = await requestReplacement(services, caller, row, { kind: 'CANCEL', signed, feeRate: null, feeLevel: null })
+    void collectReceipts(services, id, signed, 'replacements')
+    return shown()
+  },
+})

@@ -1,0 +1,21 @@
+import { ApiError } from '../errors.ts'
+import type { Caller } from '../http/endpoint.ts'
+import type { Services } from '../services.ts'
+import type { TransactionRow } from './present.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/**
+ * A transaction of the caller's sub-account by its platform id.
+ * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
+ */
+export async function findTransaction(services: Services, caller: Caller, given: string): Promise<TransactionRow> {
+  const id = given.toLowerCase()
+  const missing = () => new ApiError('NOT_FOUND', `id: there is no transaction ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
+  if (!UUID.test(id)) throw missing()
+  const row = await services.database.one<TransactionRow>('select * from transactions where id = $1', [id])
+  if (!row) throw missing()
+  if (row.workspace_id !== caller.workspaceId) throw new ApiError('FORBIDDEN', 'id: the transaction belongs to another workspace', { field: 'id' })
+  if (row.sub_account_id !== caller.subAccountId) throw missing()
+  return row
+}

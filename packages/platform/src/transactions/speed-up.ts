@@ -1,0 +1,42 @@
+import { formatAmount } from '@custody/chains'
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { checkedFeeRate } from '../fees/check-fee-rate.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { decimal } from '../http/schemas.ts'
+import { traitsOf } from '../networks/traits.ts'
+import { collectReceipts } from '../signing/receipts.ts'
+import { findTransaction } from './find-transaction.ts'
+import { presentTransaction, transactionShape } from './present.ts'
+import { requestReplacement, WAITING_STATES, whyFinal } from './replacements.ts'
+import { assertUnspentChange, leastRateOf, waitingAttempts } from './steps/attempts.ts'
+
+/** Pays more for a transfer that waits: the same payment again with a higher fee, of which only one can be mined. */
+export const speedUp = endpoint({
+  method: 'POST', path: '/dac/v1/transaction/{id}/speed-up', summary: 'Pay a higher network fee for a waiting transfer', access: 'write',
+  params: z.strictObject({ id: z.string() }),
+  body: z.strictObject({
+    fee_rate: decimal.optional().meta({ description: 'In the unit of the chain family; the new limit' }),
+    fee_level: z.enum(['low', 'medium', 'high'], 'must be low, medium or high').optional().meta({ description: 'high where neither is given' }),
+  }),
+  response: transactionShape,
+  async handler({ services, caller, params, body, signed }) {
+    const row = await findTransaction(services, caller, params.id)
+    const { network } = services.networks.get(row.network)
+    if (row.kind !== 'WITHDRAWAL') throw new ApiError('NOT_REPLACEABLE', 'id: only an outgoing transfer can be sped up', { field: 'id' })
+    if (row.status !== 'pending') throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, { field: 'id' })
+    const never = whyFinal(network)
+    if (never) throw new ApiError('NOT_REPLACEABLE', `id: ${never}`, { field: 'id' })
+    if (!WAITING_STATES.has(row.state)) throw new ApiError('NOT_REPLACEABLE', `id: the transfer waits for no block (${row.state}); there is nothing to speed up yet`, { field: 'id' })
+    if (body.fee_rate !== undefined && body.fee_level !== undefined) throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+    const attempts = await waitingAttempts(services, row)
+    await assertUnspentChange(services.database, attempts)
+    const least = await leastRateOf(services, row, network, attempts)
+    if (body.fee_rate !== undefined && checkedFeeRate(body.fee_rate, network) < least) {
+      throw new ApiError('INVALID_REQUEST', `fee_rate: must be at least ${formatAmount(least, traitsOf(network).feeRateDecimals)} ${network.fee_rate_unit} to take the place of the one that waits`, { field: 'fee_rate' })
+    }
+    const id = await requestReplacement(services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null })
+    void collectReceipts(services, id, signed, 'replacements')
+    return { body: presentTransaction(await findTransaction(services, caller, row.id), services.registry) }
+  },
+})
