@@ -1,6 +1,6 @@
 import { ChainError, type Network, type Riders, type UnsignedTransaction } from '../types.ts'
 import { addressBytes } from './address.ts'
-import { compareInputs, encodeBody, encodeOutput, encodeValue, NO_ASSETS, signedBytes, type Assets, type Body, type Output } from './body.ts'
+import { compareInputs, encodeBody, encodeOutput, encodeValue, NO_ASSETS, openTransaction, signedBytes, type Assets, type Body, type Output } from './body.ts'
 
 /** An unspent output that the wallet may spend, with what rides on it beside its lovelace. */
 export interface Coin { txid: string; vout: number; value: bigint; path: number[]; address: string; riders: Riders | null }
@@ -19,6 +19,8 @@ export interface Parameters {
 export const PARAMETERS: Parameters = { feePerByte: 44n, feeConstant: 155_381n, coinsPerByte: 4310n, transactionBytesMax: 16_384, valueBytesMax: 5000 }
 /** Slots, of one second each, in which a transaction can be included. */
 export const SLOTS_TO_LIVE = 3600
+/** Stands in for the end of a transaction where only its size matters. */
+export const NOMINAL_END = 100_000_000n
 /** Lovelace per byte of a reference script on a spent output, up to 25,600 bytes together; each further step costs a fifth more. */
 const SCRIPT_FEE_PER_BYTE = 15n
 const SCRIPT_STEP_BYTES = 25_600n
@@ -53,6 +55,17 @@ export function leastCoin(output: Output, parameters: Parameters = PARAMETERS): 
 /** Smallest amount that can be paid to an address. */
 export function leastPayment(network: Network, to: string, amount: bigint, parameters: Parameters = PARAMETERS): bigint {
   return leastCoin({ address: addressBytes(network, to), coin: amount, assets: NO_ASSETS }, parameters)
+}
+
+/** Body of a signed transaction, both in hex: what an input needs as its previous transaction. */
+export function bodyOf(raw: string): string {
+  return Buffer.from(openTransaction(Buffer.from(raw, 'hex')).body).toString('hex')
+}
+
+/** Lovelace that must stay with native tokens, on one output of an enterprise address. */
+export function keptWith(coins: readonly Pick<Coin, 'riders'>[], parameters: Parameters = PARAMETERS): bigint {
+  const assets = assetsOf(coins)
+  return assets.size === 0 ? 0n : leastCoin({ address: new Uint8Array(TYPICAL_OUTPUT_BYTES), coin: 10_000_000n, assets }, parameters)
 }
 
 export const scriptBytesOf = (coins: readonly Coin[]): number => coins.reduce((sum, { riders }) => sum + (riders?.script_bytes ?? 0), 0)

@@ -178,22 +178,25 @@ export class CardanoClient implements ChainClient {
     }
   }
 
+  /** The chain's parameters, which change at most every five days. */
   async parameters(): Promise<Parameters> {
-    if (!this.#parameters || this.#now() - this.#parameters.at > PARAMETERS_FRESH_MS) {
-      const found = await this.#get<Record<string, unknown>>('/epochs/latest/parameters')
-      const whole = (name: string): bigint => {
-        const text = String(found[name])
-        return /^\d{1,15}$/.test(text) ? BigInt(text) : this.#odd(`the parameter ${name} is not a whole number`)
-      }
-      const value = { feePerByte: whole('min_fee_a'), feeConstant: whole('min_fee_b'), coinsPerByte: whole('coins_per_utxo_size'), transactionBytesMax: Number(whole('max_tx_size')), valueBytesMax: Number(whole('max_val_size')) }
-      this.#parameters = { value, at: this.#now() }
+    return this.#parameters && this.#now() - this.#parameters.at <= PARAMETERS_FRESH_MS ? this.#parameters.value : this.#readParameters()
+  }
+
+  async #readParameters(): Promise<Parameters> {
+    const found = await this.#get<Record<string, unknown>>('/epochs/latest/parameters')
+    const whole = (name: string): bigint => {
+      const text = String(found[name])
+      return /^\d{1,15}$/.test(text) ? BigInt(text) : this.#odd(`the parameter ${name} is not a whole number`)
     }
-    return this.#parameters.value
+    const value = { feePerByte: whole('min_fee_a'), feeConstant: whole('min_fee_b'), coinsPerByte: whole('coins_per_utxo_size'), transactionBytesMax: Number(whole('max_tx_size')), valueBytesMax: Number(whole('max_val_size')) }
+    this.#parameters = { value, at: this.#now() }
+    return value
   }
 
   /** Lovelace per byte. There is no market: the ledger's price is everyone's. */
   async feeRates(): Promise<LevelRates> {
-    const { feePerByte } = await this.parameters()
+    const { feePerByte } = await this.#readParameters()
     return { low: feePerByte, medium: feePerByte, high: feePerByte }
   }
 

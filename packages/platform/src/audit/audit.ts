@@ -26,9 +26,9 @@ async function attempt(services: Services): Promise<AuditReport> {
   const differences: Difference[] = []
   const networks: AuditReport['networks'] = {}
   const books = await checkBooks(services, differences)
-  for (const { network, family } of services.networks.all()) {
+  for (const { network } of services.networks.all()) {
     try {
-      networks[network.code] = family === 'utxo' ? await utxoDifferences(services, network, differences) : await accountDifferences(services, network, differences)
+      networks[network.code] = traitsOf(network).deposits === 'spendable' ? await utxoDifferences(services, network, differences) : await accountDifferences(services, network, differences)
     } catch (error) {
       differences.push({ network: network.code, workspace: '', subject: 'endpoint', asset: '', ledger: '', chain: '', note: error instanceof Error ? error.message : String(error) })
     }

@@ -8,7 +8,7 @@ const FROZEN = `exists (select 1 from deposits d join transactions t on t.id = d
 
 /** UTXO networks: the books of each wallet against its coins, and each coin against the chain. */
 export async function utxoDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
-  const client = services.networks.utxo(network.code)
+  const client = services.networks.coins(network.code)
   const decimals = services.registry.asset(network.native_asset)?.decimals ?? 8
   const wallets = await services.database.query<{ id: string; workspace: string; books: string; coins: string }>(
     `select w.id, s.name workspace,

@@ -2,6 +2,7 @@ import type { ChainBlock, ChainTransfer, Network } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
+import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
 import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
 
@@ -43,7 +44,7 @@ export async function findDeposits(services: Services, network: Network, block: 
       if (status.state !== 'included' || status.blockHash !== block.hash) throw new Error(`${network.code}: block ${block.height} changed while it was read`)
       if (!status.succeeded) continue
     }
-    if (network.family === 'utxo') hit.transfer.sender = (await services.networks.utxo(network.code).senders(hit.transfer.txid).catch(() => []))[0] ?? null
+    if (traitsOf(network).deposits === 'spendable') hit.transfer.sender = (await services.networks.coins(network.code).senders(hit.transfer.txid).catch(() => []))[0] ?? null
     real.push(hit)
   }
   return real
@@ -83,7 +84,7 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
       [id, network.code, transfer.txid, transfer.position, transfer.address, transfer.sender, block.height, block.hash, transfer.coinbase])
     if (!tank && row) await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry)))
   }
-  if (network.family === 'utxo') {
+  if (traitsOf(network).deposits === 'spendable') {
     const wallet = await tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset.asset_name])
     if (!wallet) return
     await tx.query(

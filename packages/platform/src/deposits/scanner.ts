@@ -8,6 +8,7 @@ import type { Loop } from '../work/loop.ts'
 import { depthReached } from '../aml/deposits.ts'
 import { revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
+import { recordRiders } from './riders.ts'
 
 const SCAN_LEASE_MS = 20_000
 const BLOCKS_PER_RUN = 50
@@ -66,6 +67,7 @@ async function scanOnce(services: Services, connected: Connected, scan: Scan): P
       await move(tx, network, scan, block.height, tip.height, final)
       await rememberBlock(tx, network, block)
       for (const deposit of deposits) await recordDeposit(services, tx, network, block, deposit)
+      await recordRiders(tx, network, block)
       await tx.query('update utxos set block_height = $3 where network = $1 and txid = any($2) and block_height is distinct from $3', [network.code, block.txids, block.height])
       await wake(tx, network.code)
     })

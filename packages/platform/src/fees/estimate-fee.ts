@@ -1,4 +1,4 @@
-import { ChainError, formatAmount, parseAmount, solana, tron as tronBuild, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
+import { cardano, ChainError, formatAmount, parseAmount, solana, tron as tronBuild, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
 import { changeOf, omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
@@ -7,6 +7,7 @@ import { endpoint, type Caller } from '../http/endpoint.ts'
 import { assetName, decimal, exact } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 import { traitsOf } from '../networks/traits.ts'
+import { cardanoCoins, cardanoParameters } from '../transactions/cardano.ts'
 import { feeRateInteger, spendableCoins } from '../transactions/estimate.ts'
 import { l1FeeOf } from '../transactions/steps/l1-fee.ts'
 
@@ -55,6 +56,7 @@ export const estimateFeeEndpoint = endpoint({
 
 async function estimateOf(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
   if (network.family === 'utxo') return ofUtxo(services, caller, network, rate, amount)
+  if (network.family === 'cardano') return ofCardano(services, caller, network, rate, amount)
   if (network.family === 'evm') return ofEvm(services, caller, asset, network, rate, amount)
   if (network.family === 'tron') return ofTron(services, caller, asset, network, rate, amount)
   // One payment is one operation: the rate is its price.
@@ -81,6 +83,21 @@ async function ofUtxo(services: Services, caller: Caller, network: Network, rate
   }
   const output = params.script === 'p2wpkh' ? 22 : 25
   return { fee: (BigInt(utxoBuild.virtualSize(params, TYPICAL_INPUTS, [output, output])) * rate) / 1000n, basis: 'typical' }
+}
+
+async function ofCardano(services: Services, caller: Caller, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
+  const wallet = await services.database.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [caller.subAccountId, network.native_asset])
+  const parameters = await cardanoParameters(services, network)
+  if (wallet && amount !== null) {
+    const own = await changeOf(services, network, ownerOf(caller))
+    try {
+      const coins = await cardanoCoins(services.database, wallet.id, network, caller.subAccountIndex)
+      return { fee: cardano.selectCoins(network, { coins, to: own, amount, changeAddress: own, rate, ttl: cardano.NOMINAL_END, parameters }).fee, basis: 'wallet' }
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error
+    }
+  }
+  return { fee: cardano.typicalFee(rate, parameters), basis: 'typical' }
 }
 
 async function ofEvm(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {

@@ -28,6 +28,10 @@ export async function quotedRates(services: Services, network: Network, asset: A
       const price = show(priceOf(asset, await services.networks.tronParameters(network.code)))
       return { low: price, medium: price, high: price }
     }
+    if (network.family === 'cardano') {
+      const rates: LevelRates = await services.networks.cardanoFeeRates(network.code)
+      return { low: show(rates.low), medium: show(rates.medium), high: show(rates.high) }
+    }
     if (deposits === 'tagged') {
       const rates: LevelRates = await services.networks.taggedFeeRates(network.code)
       return { low: show(rates.low), medium: show(rates.medium), high: show(rates.high) }

@@ -1,4 +1,4 @@
-import { EvmClient, SolanaClient, StellarClient, TronClient, UtxoClient, XrpClient, type ChainClient, type EvmFeeRates, type Fetch, type LevelRates, type Network, type Registry, type TaggedClient, type TronParameters, type UtxoFeeRates } from '@custody/chains'
+import { CardanoClient, EvmClient, SolanaClient, StellarClient, TronClient, UtxoClient, XrpClient, type ChainClient, type EvmFeeRates, type Fetch, type LevelRates, type Network, type Registry, type TaggedClient, type TronParameters, type UtxoFeeRates } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import type { Environment } from '../environment.ts'
 import type { Endpoint } from '../settings.ts'
@@ -13,6 +13,7 @@ export type Connected = { network: Network } & (
   | { family: 'stellar'; client: StellarClient }
   | { family: 'tron'; client: TronClient }
   | { family: 'solana'; client: SolanaClient }
+  | { family: 'cardano'; client: CardanoClient }
 )
 
 type Rates = UtxoFeeRates | EvmFeeRates | LevelRates | TronParameters
@@ -33,6 +34,7 @@ export class Networks {
       if (network.family === 'evm') this.#connected.set(network.code, { network, family: 'evm', client: new EvmClient(network, registry.assetsOf(network.code), endpoint, fetch) })
       if (network.family === 'xrp') this.#connected.set(network.code, { network, family: 'xrp', client: new XrpClient(network, endpoint, fetch, () => environment.now()) })
       if (network.family === 'solana') this.#connected.set(network.code, { network, family: 'solana', client: new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch, () => environment.now()) })
+      if (network.family === 'cardano') this.#connected.set(network.code, { network, family: 'cardano', client: new CardanoClient(network, endpoint, fetch, () => environment.now()) })
       if (network.family === 'tron') this.#connected.set(network.code, { network, family: 'tron', client: new TronClient(network, registry.assetsOf(network.code), endpoint, fetch) })
       if (network.family === 'stellar') this.#connected.set(network.code, { network, family: 'stellar', client: new StellarClient(network, endpoint, fetch, () => environment.now()) })
     }
@@ -85,6 +87,24 @@ export class Networks {
     const found = this.get(code)
     if (found.family !== 'solana') throw new Error(`${code} is not a Solana network`)
     return found.client
+  }
+
+  cardano(code: string): CardanoClient {
+    const found = this.get(code)
+    if (found.family !== 'cardano') throw new Error(`${code} is not a Cardano network`)
+    return found.client
+  }
+
+  /** Networks whose wallets are sets of coins. */
+  coins(code: string): UtxoClient | CardanoClient {
+    const found = this.get(code)
+    if (found.family !== 'utxo' && found.family !== 'cardano') throw new Error(`${code} has accounts, not coins`)
+    return found.client
+  }
+
+  /** Lovelace per byte. */
+  async cardanoFeeRates(code: string): Promise<LevelRates> {
+    return this.#cached(code, () => this.cardano(code).feeRates())
   }
 
   async utxoFeeRates(code: string): Promise<UtxoFeeRates> {

@@ -1,4 +1,4 @@
-import { ChainError, solana, tron, type FamilyName, type Network } from '@custody/chains'
+import { cardano, ChainError, solana, tron, type FamilyName, type Network } from '@custody/chains'
 
 /** In what the families differ for the platform, beside the code that builds their transactions. */
 export interface Traits {
@@ -31,6 +31,8 @@ const TRAITS: Partial<Record<FamilyName, Traits>> = {
   tron: { feesFrom: 'tank', deposits: 'swept', accountRules: true, nothingExcludes: true, feeRateDecimals: 0, leastRate: one, leastFee: (rate) => rate * tron.TRANSFER_BANDWIDTH },
   xrp: { feesFrom: 'wallet', deposits: 'tagged', accountRules: true, feeRateDecimals: 0, leastRate: () => 10n, leastFee: (rate) => rate },
   solana: { feesFrom: 'wallet', deposits: 'swept', accountRules: true, nothingExcludes: true, feeRateDecimals: 0, leastRate: () => solana.SIGNATURE_FEE, leastFee: (rate) => rate },
+  // The smallest transfer has one input and one output.
+  cardano: { feesFrom: 'wallet', deposits: 'spendable', accountRules: false, feeRateDecimals: 0, leastRate: () => cardano.PARAMETERS.feePerByte, leastFee: (rate) => rate * 189n + cardano.PARAMETERS.feeConstant },
   stellar: { feesFrom: 'wallet', deposits: 'tagged', accountRules: true, feeRateDecimals: 0, leastRate: () => 100n, leastFee: (rate) => rate },
 }
 

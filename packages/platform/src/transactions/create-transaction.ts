@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ChainError, formatAmount, parseAmount, solana, stellar, utxo as utxoBuild, validateAddress, type Asset, type Network } from '@custody/chains'
+import { cardano, ChainError, formatAmount, parseAmount, solana, stellar, utxo as utxoBuild, validateAddress, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId } from '@custody/request-auth'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
@@ -103,6 +103,10 @@ function check(services: Services, body: TransactionBody, asset: Asset, network:
   if (network.family === 'utxo') {
     const limit = utxoBuild.dustLimit(network.utxo as NonNullable<Network['utxo']>, utxoBuild.scriptOf(network, validation.address))
     if (amount < limit) throw new ApiError('INVALID_AMOUNT', `amount: is below the dust limit of ${formatAmount(limit, asset.decimals)} ${asset.asset_name} for this kind of address`, { field: 'amount' })
+  }
+  if (network.family === 'cardano') {
+    const least = cardano.leastPayment(network, validation.address, amount)
+    if (amount < least) throw new ApiError('INVALID_AMOUNT', `amount: is below the ${formatAmount(least, asset.decimals)} ${asset.asset_name} that the chain wants in an output to this kind of address`, { field: 'amount' })
   }
   if (network.family === 'evm' && asset.type === 'token' && validation.address === asset.contract_address) {
     throw new ApiError('INVALID_ADDRESS', 'destination_address: is the token’s own contract; tokens sent there are lost', { field: 'destination_address' })

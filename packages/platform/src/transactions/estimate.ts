@@ -1,4 +1,4 @@
-import { CHANGE_INDEX, ChainError, parseAmount, pathOf, solana, tron as tronBuild, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
+import { cardano, CHANGE_INDEX, ChainError, parseAmount, pathOf, solana, tron as tronBuild, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
 import { changeOf } from '../addresses/derive.ts'
 import { ApiError } from '../errors.ts'
 import { activationOf, priceOf } from '../fees/tron-price.ts'
@@ -6,6 +6,7 @@ import type { Caller } from '../http/endpoint.ts'
 import type { Queryable } from '../database/pool.ts'
 import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
+import { cardanoCoins, cardanoParameters } from './cardano.ts'
 import { l1FeeOf } from './steps/l1-fee.ts'
 
 /** Gas of a token transfer where the chain cannot be asked. */
@@ -78,6 +79,21 @@ export async function estimateFee(services: Services, caller: Caller, walletId: 
       if (!(error instanceof ChainError) || error.code !== 'INSUFFICIENT') throw error
       const scripts = [utxoBuild.scriptOf(network, o.to).length, utxoBuild.scriptOf(network, changeAddress).length]
       const fee = (BigInt(utxoBuild.virtualSize(network.utxo as NonNullable<Network['utxo']>, Math.max(1, coins.length), scripts)) * rate) / 1000n
+      return { fee, reserve: fee }
+    }
+  }
+  if (network.family === 'cardano') {
+    const parameters = await cardanoParameters(services, network)
+    const rate = o.feeRate === null ? parameters.feePerByte : feeRateInteger(network, o.feeRate)
+    const coins = await cardanoCoins(services.database, walletId, network, caller.subAccountIndex)
+    const changeAddress = await changeOf(services, network, { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
+    try {
+      const { fee } = cardano.selectCoins(network, { coins, to: o.to, amount: o.amount, changeAddress, rate, ttl: cardano.NOMINAL_END, parameters })
+      return { fee, reserve: fee }
+    } catch (error) {
+      // Coins may be bound by transfers under way.
+      if (!(error instanceof ChainError)) throw error
+      const fee = cardano.typicalFee(rate, parameters)
       return { fee, reserve: fee }
     }
   }

@@ -7,6 +7,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { assetName } from '../http/schemas.ts'
 import { startScan } from '../deposits/start.ts'
 import { creditWaitingDeposits } from '../deposits/waiting.ts'
+import { traitsOf } from '../networks/traits.ts'
 import { presentWallet, walletShape, type WalletRow } from './present.ts'
 
 /** Creates the one wallet of an asset in the caller's sub-account. */
@@ -28,7 +29,7 @@ const definition = (path: string) => endpoint({
         throw new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${existing?.id})`, { field: 'asset', details: { wallet_id: existing?.id } })
       }
       await ensureOmnibus(services, tx, network, owner)
-      if (network.family === 'utxo') await ensureChange(services, tx, network, owner)
+      if (traitsOf(network).deposits === 'spendable') await ensureChange(services, tx, network, owner)
       await creditWaitingDeposits(tx, caller.subAccountId, created)
       await tx.query(`select emit_event($1, $2, 'wallet.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentWallet(created))])
       return created

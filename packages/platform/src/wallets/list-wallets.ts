@@ -21,7 +21,8 @@ export const listWallets = endpoint({
        from wallets w left join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset
        where w.sub_account_id = $1 and w.asset = $2 group by w.id`, [caller.subAccountId, asset.asset_name])
     const amount = (text: string) => exact(formatAmount(BigInt(text) < 0n ? 0n : BigInt(text), asset.decimals))
-    const account = traitsOf(network).accountRules && rows.length > 0
+    // Cardano: lovelace that must stay with native tokens.
+    const account = (traitsOf(network).accountRules || network.family === 'cardano') && rows.length > 0
       ? await services.database.one<{ address: string }>(`select address from chain_addresses where network = $1 and sub_account_id = $2 and kind = 'omnibus'`, [network.code, caller.subAccountId]) : undefined
     const kept = account ? await chainReserve(services, network, account.address, asset) : 0n
     return { body: rows.map((row) => ({ ...presentWallet(row), balance: amount((BigInt(row.available) - kept).toString()), omnibus_balance: amount(row.held) })) }

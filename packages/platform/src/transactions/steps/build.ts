@@ -2,6 +2,7 @@ import type { FamilyName, Network } from '@custody/chains'
 import { screenAgain } from '../../aml/withdrawals.ts'
 import type { Services } from '../../services.ts'
 import type { TransactionRow } from '../present.ts'
+import { buildCardano } from './build-cardano.ts'
 import { buildEvm } from './build-evm.ts'
 import { buildSolana } from './build-solana.ts'
 import { buildTagged } from './build-tagged.ts'
@@ -9,7 +10,7 @@ import { buildTron } from './build-tron.ts'
 import { buildUtxo } from './build-utxo.ts'
 
 const BUILDERS: Partial<Record<FamilyName, (services: Services, row: TransactionRow, network: Network) => Promise<void>>> = {
-  utxo: buildUtxo, evm: buildEvm, xrp: buildTagged, stellar: buildTagged, solana: buildSolana, tron: buildTron,
+  utxo: buildUtxo, evm: buildEvm, xrp: buildTagged, stellar: buildTagged, solana: buildSolana, cardano: buildCardano, tron: buildTron,
 }
 
 /** QUEUED → SIGNING (or FUELING): fixes inputs or nonce, and the unsigned bytes, in one commit. */

@@ -53,7 +53,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
 async function finish(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
-  await tx.query(`update utxos set spent_by = null where spent_by in (select id from chain_transactions where transaction_id = $1 and state = 'BUILT')`, [row.id])
+  await tx.query(`update utxos set spent_by = null where spent_by in (select id from chain_transactions where transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`, [row.id])
   await tx.query(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED')`, [row.id])
   if (row.kind === 'WITHDRAWAL') {
     const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
