@@ -73,7 +73,7 @@ class World {
     const environment = { ...systemEnvironment(), now: () => this.now }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
     this.services = {
-      environment, database, registry, log: silent, networks: { get: () => ({ network, family: 'evm' }), has: () => true },
+      environment, database, registry, log: silent, networks: { get: () => ({ network, family: 'evm' }), client: () => ({}), has: () => true },
       metrics: { steps: { labels: () => ({ inc: () => undefined }) } },
       aml: { providers: { CHAINALYSIS: provider }, sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) }, secrets: new Secrets(new Uint8Array(32), environment) },
     } as unknown as Services

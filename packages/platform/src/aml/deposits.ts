@@ -28,7 +28,9 @@ async function sendersOf(services: Services, row: TransactionRow, network: Netwo
   if (!deposit || deposit.coinbase) return []
   let senders = deposit.senders
   if (senders === null) {
-    senders = network.family === 'utxo' ? await services.networks.utxo(network.code).senders(deposit.txid) : deposit.sender === null ? [] : [deposit.sender]
+    // Where a transaction spends from many addresses, its chain is asked for all of them.
+    const client = services.networks.client(network.code) as { senders?: (txid: string) => Promise<string[]> }
+    senders = client.senders ? await client.senders(deposit.txid) : deposit.sender === null ? [] : [deposit.sender]
     await services.database.query('update deposits set senders = $2 where transaction_id = $1', [row.id, JSON.stringify(senders)])
   }
   // Nobody can be asked about nobody; whoever wants deposits screened does not want this one passed.

@@ -138,6 +138,26 @@ async function oneAsset(base: string, asset: Asset, sender: User, receiver: User
   return { asset: ticker, hash: String(done.hash), fee: `${done.fee} ${done.fee_asset}`, before, after, received, seconds }
 }
 
+/** Shows a flagged deposit held, and released. The sender of the local coins is flagged for this customer alone. */
+async function screening(base: string, user: User): Promise<void> {
+  await call(base, user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
+  const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', { asset: 'ETH' })
+  await call(base, user, 'POST', '/dac/v1/aml', { provider: 'CHAINALYSIS', aml_token: 'sandbox', aml_risk_levels: 'SEVERE, HIGH', aml_deposit: true, aml_withdrawal: true })
+  const deposit = async (state: string) => (await call<{ data: (Transaction & { source_id: string })[] }>(base, user, 'GET', '/dac/v1/transactions?type=Deposit&limit=1')).data.find((each) => each.sub_status === state) ?? null
+  const fund = () => callPlatform(home, 'devnet', { command: 'fund', asset: 'ETH', address, amount: '1', tag: null })
+  await fund()
+  const { source_id: source } = await waitFor('screening: a clean deposit', () => deposit('CREDITED'))
+  await callPlatform(home, 'devnet', { command: 'risk', address: source, level: 'SEVERE' })
+  await fund()
+  const held = await waitFor('screening: a flagged deposit', () => deposit('AML_HELD'))
+  const wallet = await balanceOf(base, user, 'ETH')
+  say(`screening: 1 ETH from ${source} is held (${held.sub_status}); spendable ${wallet?.balance}, on the chain ${wallet?.omnibus_balance}`)
+  await callPlatform(home, 'devnet', { command: 'risk', address: source, level: 'none' })
+  await call(base, user, 'POST', '/dac/v1/unfreeze-address', { asset: 'ETH', address: source })
+  await waitFor('screening: the released deposit', async () => ((await balanceOf(base, user, 'ETH'))?.balance === '2' ? true : null))
+  say('screening: unfrozen, and credited; spendable 2')
+}
+
 function table(rows: string[][]): string {
   const widths = (rows[0] as string[]).map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length)))
   return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ').trimEnd()).join('\n')
@@ -166,6 +186,7 @@ async function demo(): Promise<number> {
         })
       }
     }))
+    await screening(base, await makeUser(`demo-${run}-screened`, join(folder, 'key.pem'))).catch((error: Error) => failures.push(error.message))
     say('comparing the books with the chains')
     const audit = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: unknown[] }
     if (!audit.ok) failures.push(`audit: ${JSON.stringify(audit.differences)}`)
