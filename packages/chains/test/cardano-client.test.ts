@@ -31,7 +31,7 @@ const cbor = Buffer.from(encodeSigned(body, [])).toString('hex')
 test('the key goes with every question; a wrong network is refused', async () => {
   const seen: { path: string; init: RequestInit }[] = []
   await client({ '/genesis': { network_magic: 764_824_073 } }, seen).probe()
-  assert.equal((seen[0]?.init.headers as Record<string, string>)['project_id'], 'secret')
+  assert.equal(new Headers(seen[0]?.init.headers).get('project_id'), 'secret')
   await assert.rejects(client({ '/genesis': { network_magic: 1 } }).probe(), { code: 'WRONG_NETWORK' })
 })
 
@@ -75,12 +75,15 @@ test('status: in a block, waiting, or absent; a failed script is no success', as
   assert.deepEqual(await client({ [`/txs/${txid}`]: { ...found, valid_contract: false } }).status(txid), { state: 'included', height: 5, blockHash: '00', succeeded: false, fee: 170_000n })
   assert.deepEqual(await client({ [`/mempool/${txid}`]: { tx: {} } }).status(txid), { state: 'mempool' })
   assert.deepEqual(await client({}).status(txid), { state: 'absent' })
+  assert.deepEqual(await client({ [`/mempool/${txid}`]: new Response(JSON.stringify({ status_code: 400, message: 'Invalid path' }), { status: 400 }) }).status(txid), { state: 'absent' })
+  await unavailable(client({ [`/mempool/${txid}`]: new Response('', { status: 502 }) }).status(txid))
 })
 
 test('a broadcast: the bytes themselves; only an answer about the transaction is a rejection', async () => {
   const seen: { path: string; init: RequestInit }[] = []
   assert.deepEqual(await client({ '/tx/submit': txid }, seen).broadcast(cbor), { kind: 'accepted' })
   assert.equal(Buffer.from(seen[0]?.init.body as Uint8Array).toString('hex'), cbor)
+  assert.deepEqual(await client({ '/tx/submit': new Response(JSON.stringify(txid), { status: 202 }) }).broadcast(cbor), { kind: 'accepted' })
   const answered = async (status: number) => (await client({ '/tx/submit': new Response(JSON.stringify({ status_code: status, message: 'no' }), { status }) }).broadcast(cbor)).kind
   assert.deepEqual([await answered(400), await answered(425), await answered(403), await answered(429), await answered(500)], ['rejected', 'rejected', 'unknown', 'unknown', 'unknown'])
 })

@@ -55,8 +55,10 @@ export class CardanoClient implements ChainClient {
     } catch {
       throw new RpcUnavailable(`${where}: ${what}: answer is not JSON`)
     }
-    if (status === 200 && typeof answer !== 'object' && typeof answer !== 'string') throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
-    if (status === 200) return answer
+    // A submit API of one's own accepts with 202.
+    const isGood = status === 200 || status === 202
+    if (isGood && (typeof answer !== 'object' || answer === null) && typeof answer !== 'string') throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
+    if (isGood) return answer
     const { status_code: code, message } = (answer ?? {}) as { status_code?: unknown; message?: unknown }
     // A proxy's own page about an error says nothing about the chain.
     if (code !== status) throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
@@ -163,9 +165,19 @@ export class CardanoClient implements ChainClient {
 
   async status(hash: string): Promise<TransactionStatus> {
     const found = await this.#find<Found>(`/txs/${hash}`)
-    if (!found) return { state: await this.#find(`/mempool/${hash}`) ? 'mempool' : 'absent' }
+    if (!found) return { state: await this.#isWaiting(hash) ? 'mempool' : 'absent' }
     if (!Number.isSafeInteger(found.block_height) || !/^\d+$/.test(found.fees)) this.#odd('a transaction has no block or fee')
     return { state: 'included', height: found.block_height, blockHash: found.block, succeeded: found.valid_contract === true, fee: BigInt(found.fees) }
+  }
+
+  /** Self-hosted endpoints do not know what waits, and say that there is no such path. */
+  async #isWaiting(hash: string): Promise<boolean> {
+    try {
+      return await this.#find(`/mempool/${hash}`) !== null
+    } catch (error) {
+      if (error instanceof RpcRefused) return false
+      throw error
+    }
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
