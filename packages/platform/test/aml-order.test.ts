@@ -65,6 +65,7 @@ class World {
       screen: async (_token, { address }) => {
         if (!this.isUp) throw new ProviderError('unreachable', 'down')
         const level = this.truth.get(address) ?? null
+        this.now += 1
         this.said.push({ address, level, at: this.now })
         return level
       },
@@ -101,6 +102,7 @@ class World {
 
   /** One step; where the chain would take over (build, sign), the place before the signature stands for it. */
   async step(id: string): Promise<void> {
+    this.now += 1
     const row = await this.row(id)
     if (row.status !== 'pending' || this.passed.has(id)) return
     if (row.state === 'QUEUED' || row.state === 'FUELING') {
@@ -154,6 +156,10 @@ class World {
     const of = (kind: string) => Number(sums.find((each) => each.kind === kind)?.sum ?? 0)
     const counts = await database.one<{ credited: number; frozen: number }>(
       `select count(*) filter (where state = 'CREDITED')::int credited, count(*) filter (where status = 'pending' and plan ? 'frozen_wallet')::int frozen from transactions where workspace_id = $1 and kind = 'DEPOSIT'`, [this.workspace])
+    const told = await database.one<{ frozen: number; unfrozen: number }>(
+      `select count(*) filter (where type = 'address.frozen')::int frozen, count(*) filter (where type = 'address.unfrozen')::int unfrozen from events where workspace_id = $1`, [this.workspace])
+    const freezes = await database.one<{ frozen: number; unfrozen: number }>('select count(*)::int frozen, count(unfrozen_at)::int unfrozen from frozen_addresses where workspace_id = $1', [this.workspace])
+    assert.deepEqual(told, freezes, 'one event for each freezing and unfreezing')
     assert.deepEqual([of('available'), of('frozen'), of('chain')], [5 * counts!.credited, 5 * counts!.frozen, 0 - 5 * (counts!.credited + counts!.frozen)])
   }
 }

@@ -52,11 +52,7 @@ export async function screen(services: Services, row: TransactionRow, network: N
 /** The level of each address: recent answers, and the provider for the others. */
 async function levelsOf(services: Services, row: TransactionRow, network: Network, policy: AmlRow, keys: readonly string[], known: ReadonlyMap<string, Counterparty>): Promise<Map<string, RiskLevel | null>> {
   const started = services.environment.now()
-  const rows = await services.database.query<{ address_key: string; risk_level: RiskLevel | null }>(
-    `select distinct on (address_key) address_key, risk_level from aml_screenings
-     where transaction_id = $1 and provider = $2 and screened_at > $3 and address_key = any($4) order by address_key, screened_at desc, id desc`,
-    [row.id, policy.provider, freshSince(services, policy), keys])
-  const levels = new Map<string, RiskLevel | null>(rows.map((each) => [each.address_key, each.risk_level]))
+  const levels = await freshAnswers(services, row, network, policy, keys)
   const asked = keys.filter((key) => !levels.has(key))
   if (asked.length === 0) return levels
   let token: string
@@ -81,7 +77,14 @@ async function levelsOf(services: Services, row: TransactionRow, network: Networ
   return levels
 }
 
-/** Answers from before are too old, or were given under other settings. */
-export function freshSince(services: Services, policy: AmlRow): Date {
-  return new Date(Math.max(services.environment.now() - FRESH_MS, policy.updated_at.getTime() - 1))
+/** The provider's answers for a transaction that still count: not too old, under these settings, and since the address was last frozen. */
+export async function freshAnswers(services: Services, row: TransactionRow, network: Network, policy: AmlRow, keys: readonly string[]): Promise<Map<string, RiskLevel | null>> {
+  const since = new Date(Math.max(services.environment.now() - FRESH_MS, policy.updated_at.getTime() - 1))
+  const rows = await services.database.query<{ address_key: string; risk_level: RiskLevel | null }>(
+    `select distinct on (s.address_key) s.address_key, s.risk_level from aml_screenings s
+     where s.transaction_id = $1 and s.provider = $2 and s.screened_at > $3 and s.address_key = any($4)
+       and not exists (select 1 from frozen_addresses f where f.sub_account_id = $5 and f.space = $6 and f.address_key = s.address_key and f.frozen_at >= s.screened_at)
+     order by s.address_key, s.screened_at desc, s.id desc`,
+    [row.id, policy.provider, since, keys, row.sub_account_id, spaceOf(network)])
+  return new Map(rows.map((each) => [each.address_key, each.risk_level]))
 }

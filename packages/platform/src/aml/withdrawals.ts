@@ -4,7 +4,7 @@ import type { TransactionRow } from '../transactions/present.ts'
 import { advance } from '../work/lease.ts'
 import { addressKey, spaceOf } from './address-key.ts'
 import { clearedFor, frozenAmong, hold, isHeld, lockFreezing } from './frozen.ts'
-import { freshSince, FRESH_MS, screen, ScreeningWaits } from './screen.ts'
+import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from './screen.ts'
 import { isOn, readPolicy } from './policy.ts'
 import { NO_WAIT, waitForProvider } from './waiting.ts'
 
@@ -25,9 +25,8 @@ async function isClear(services: Services, row: TransactionRow): Promise<boolean
   if ((await frozenAmong(services.database, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: [key] })).length > 0) return false
   const policy = await readPolicy(services.database, subAccountId)
   if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row.id)).has(key)) return true
-  const recent = await services.database.one(
-    'select 1 from aml_screenings where transaction_id = $1 and provider = $2 and address_key = $3 and screened_at > $4 limit 1', [row.id, policy.provider, key, freshSince(services, policy)])
-  return recent !== undefined
+  const level = (await freshAnswers(services, row, network, policy, [key])).get(key)
+  return level === null || (level !== undefined && !policy.risk_levels.includes(level))
 }
 
 /** CREATED → QUEUED, or → SCREENING where anything is to be asked or stands against it. */
