@@ -144,10 +144,14 @@ class World {
   /** Twice at once: exactly one of them may do it. */
   async unfreeze(party: string): Promise<void> {
     const frozen = await database.one('select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2 and unfrozen_at is null', [this.subAccount, party])
+    const answered = await this.callUnfreeze(party)
+    assert.ok(answered === (frozen ? 1 : 0) || this.sanctioned.has(party), `${answered} unfreezings of one freeze`)
+  }
+
+  async callUnfreeze(party: string): Promise<number> {
     const context = { services: this.services, caller: { apiKey: this.apiKey, workspaceId: this.workspace, subAccountId: this.subAccount }, body: { asset: 'ETH', address: party } }
     const done = await Promise.allSettled([1, 2].map(() => unfreezeAddress.handler(context as never)))
-    const answered = done.filter(({ status }) => status === 'fulfilled').length
-    assert.ok(answered === (frozen ? 1 : 0) || this.sanctioned.has(party), `${answered} unfreezings of one freeze`)
+    return done.filter(({ status }) => status === 'fulfilled').length
   }
 
   /** The books: what is credited is spendable, what is held is frozen, and nothing else is anywhere. */
@@ -173,6 +177,10 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 8, arbitrary: fc.nat(20).map((at) => named(`step ${at}`, async (world) => { const id = pick(world, at); if (id) await world.step(id) })) },
   { weight: 3, arbitrary: fc.tuple(fc.constantFrom('WITHDRAWAL' as const, 'DEPOSIT' as const), party).map(([kind, who]) => named(`${kind} ${who[2]}`, (world) => world.create(kind, who))) },
   { weight: 2, arbitrary: party.map((who) => named(`unfreeze ${who[2]}`, (world) => world.unfreeze(who))) },
+  { weight: 2, arbitrary: fc.tuple(fc.nat(20), fc.nat(20), party).map(([a, b, who]) => named(`steps ${a} and ${b} while ${who[2]} is unfrozen`, async (world) => {
+    const [first, second] = [pick(world, a), pick(world, b)]
+    if (first && second && first !== second) await Promise.all([world.step(first), world.step(second), world.callUnfreeze(who)])
+  })) },
   { weight: 2, arbitrary: fc.tuple(party, level).map(([who, risk]) => named(`risk ${who[2]} ${String(risk)}`, (world) => { if (risk) world.truth.set(who, risk); else world.truth.delete(who) })) },
   { weight: 1, arbitrary: fc.boolean().map((up) => named(`provider ${up}`, (world) => { world.isUp = up })) },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 15 }).map((minutes) => named(`+${minutes} min`, (world) => { world.now += minutes * 60_000 })) },

@@ -7,7 +7,7 @@ import type { Services } from '../services.ts'
 import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
 import { advance, LeaseLost } from '../work/lease.ts'
 import { addressKey, spaceOf } from './address-key.ts'
-import { frozenAmong, hold, isHeld, lockFreezing, type Hit } from './frozen.ts'
+import { confirmHits, hold, isHeld, lockFreezing, type Hit } from './frozen.ts'
 import { screen, ScreeningWaits, type Counterparty } from './screen.ts'
 import { isOn, readPolicy } from './policy.ts'
 import { NO_WAIT, waitForProvider } from './waiting.ts'
@@ -45,7 +45,7 @@ async function sendersOf(services: Services, row: TransactionRow, network: Netwo
 export async function screenDeposit(services: Services, row: TransactionRow): Promise<void> {
   const network = services.networks.get(row.network).network
   const subAccountId = row.sub_account_id as string
-  let frozen: boolean
+  let frozen: boolean | null
   try {
     const parties = await sendersOf(services, row, network, { on: isOn(await readPolicy(services.database, subAccountId), 'deposit') })
     const hits = await screen(services, row, network, 'deposit', parties)
@@ -53,8 +53,11 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
       await lockFreezing(tx, subAccountId)
       const fresh = await tx.one<TransactionRow>('select * from transactions where id = $1 and lease_token = $2 for update', [row.id, row.lease_token])
       if (!fresh) throw new LeaseLost(row.id)
-      const listed = await frozenAmong(tx, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: parties.map(({ address }) => addressKey(network, address)) })
-      const all: Hit[] = [...hits, ...listed.filter((freeze) => !hits.some(({ key }) => key === freeze.address_key)).map((freeze) => ({ key: freeze.address_key, address: freeze.address, tag: freeze.address_tag, source: freeze.source, level: 'SEVERE' as const, freezeId: freeze.id }))]
+      const all = await confirmHits(tx, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: parties.map(({ address }) => addressKey(network, address)) }, hits)
+      if (all === null) {
+        await advance(tx, row, { run_in_ms: 0 })
+        return null
+      }
       if (all.length === 0) {
         await credit(services, tx, fresh, fresh.confirmations)
         return false
@@ -66,7 +69,7 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
     if (error instanceof ScreeningWaits) return waitForProvider(services, row, error)
     throw error
   }
-  services.environment.checkpoint(frozen ? 'deposit.frozen' : 'deposit.credited')
+  if (frozen !== null) services.environment.checkpoint(frozen ? 'deposit.frozen' : 'deposit.credited')
 }
 
 /** The coins are ours on the chain, and in the books nobody's to spend. */

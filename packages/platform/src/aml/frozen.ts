@@ -44,6 +44,18 @@ export async function clearedFor(database: Queryable, transactionId: string): Pr
   return new Set(rows.map((row) => row.address_key))
 }
 
+/**
+ * What stands against a transaction now, under {@link lockFreezing}: addresses may have been frozen or unfrozen since it
+ * was screened. Null: what stood against it is gone, and the provider was not asked because of it: screen again.
+ */
+export async function confirmHits(tx: Queryable, o: { subAccountId: string; transactionId: string; space: string; keys: readonly string[] }, hits: readonly Hit[]): Promise<Hit[] | null> {
+  const found = hits.filter(({ freezeId }) => freezeId === null)
+  for (const freeze of await frozenAmong(tx, o)) {
+    if (!found.some(({ key }) => key === freeze.address_key)) found.push({ key: freeze.address_key, address: freeze.address, tag: freeze.address_tag, source: freeze.source, level: freeze.risk_level as RiskLevel, freezeId: freeze.id })
+  }
+  return found.length === 0 && hits.length > 0 ? null : found
+}
+
 /** Freezes what is not frozen yet and holds the transaction by each freeze. Under {@link lockFreezing}. */
 export async function hold(services: Services, tx: Queryable, row: TransactionRow, space: string, hits: readonly Hit[]): Promise<void> {
   const at = new Date(services.environment.now())

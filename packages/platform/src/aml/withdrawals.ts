@@ -3,7 +3,7 @@ import type { Services } from '../services.ts'
 import type { TransactionRow } from '../transactions/present.ts'
 import { advance } from '../work/lease.ts'
 import { addressKey, spaceOf } from './address-key.ts'
-import { clearedFor, frozenAmong, hold, isHeld, lockFreezing } from './frozen.ts'
+import { clearedFor, confirmHits, frozenAmong, hold, isHeld, lockFreezing } from './frozen.ts'
 import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from './screen.ts'
 import { isOn, readPolicy } from './policy.ts'
 import { NO_WAIT, waitForProvider } from './waiting.ts'
@@ -45,9 +45,11 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
     const hits = await screen(services, row, network, 'withdrawal', parties)
     held = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, row.sub_account_id as string)
-      // The address may have been frozen by another transaction meanwhile.
-      const frozen = await frozenAmong(tx, { subAccountId: row.sub_account_id as string, transactionId: row.id, space: spaceOf(network), keys: [addressKey(network, row.destination_id as string)] })
-      const all = [...hits, ...frozen.filter((freeze) => !hits.some(({ key }) => key === freeze.address_key)).map((freeze) => ({ key: freeze.address_key, address: freeze.address, tag: freeze.address_tag, source: freeze.source, level: 'SEVERE' as const, freezeId: freeze.id }))]
+      const all = await confirmHits(tx, { subAccountId: row.sub_account_id as string, transactionId: row.id, space: spaceOf(network), keys: [addressKey(network, row.destination_id as string)] }, hits)
+      if (all === null) {
+        await advance(tx, row, { run_in_ms: 0 })
+        return false
+      }
       if (all.length > 0) await hold(services, tx, row, spaceOf(network), all)
       await advance(tx, row, { state: all.length > 0 ? 'AML_HELD' : row.plan['resume'] ?? 'QUEUED', last_error: null, plan: NO_WAIT, run_in_ms: all.length > 0 ? HELD_POLL_MS : 0 })
       return all.length > 0
