@@ -34,6 +34,8 @@ export function createControl(devnet: Devnet): Control {
         return fault(devnet, command)
       case 'clock':
         return clock(devnet, command)
+      case 'drop':
+        return drop(devnet, command)
       case 'congestion':
         return congestion(devnet, command)
       case 'risk':
@@ -41,7 +43,7 @@ export function createControl(devnet: Devnet): Control {
       case 'info':
         return info(devnet)
       default:
-        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, congestion, info`)
+        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, drop, congestion, info`)
     }
   }
 }
@@ -112,6 +114,16 @@ async function fault(devnet: Devnet, command: Command): Promise<unknown> {
   )
   faults.set(command['mode'])
   return { network: command['network'], mode: faults.mode }
+}
+
+/** A node forgets a transaction that waits, as nodes do when they restart or run full. */
+async function drop(devnet: Devnet, command: Command): Promise<unknown> {
+  const evm = devnet.evm.find(({ network }) => network.code === command['network'])
+  if (!evm) throw new RequestError(`network ${JSON.stringify(command['network'])} has no transaction to drop: one of ${devnet.evm.map(({ network }) => network.code).join(', ')}`)
+  const { hash } = command
+  if (typeof hash !== 'string' || !/^0x[0-9a-f]{64}$/.test(hash)) throw new RequestError(`hash ${JSON.stringify(hash)} is not a transaction's hash`)
+  if (!await (await evm.chain()).drop(hash as `0x${string}`)) throw new RequestError(`transaction ${hash} does not wait`)
+  return { network: command['network'], hash }
 }
 
 /** Blocks leave out what pays less than a rate: satoshi per vbyte, or gwei of base fee. 0 ends it. */

@@ -122,6 +122,15 @@ export class EthereumChain {
     this.#held.set(hash, transaction)
   }
 
+  /** The node forgets a waiting transaction. False: it does not wait. */
+  async drop(hash: Hex): Promise<boolean> {
+    return this.gate.write(async () => {
+      if (this.#held.delete(hash)) return true
+      if (!this.#pending.delete(hash)) return false
+      return (await this.#anvil.call('anvil_dropTransaction', hash)) !== null
+    })
+  }
+
   held(hash: Hex): Pending | undefined {
     return this.#held.get(hash)
   }

@@ -12,6 +12,7 @@ import { startedNetworksShared } from '../deposits/start.ts'
 import { requeueFailedSweeps } from '../deposits/sweeps.ts'
 import { systemEnvironment } from '../environment.ts'
 import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
+import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
 import { Callers } from '../http/callers.ts'
 import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
@@ -124,6 +125,7 @@ function workLoops(services: Services): Loop[] {
     transactionLoop(services),
     ...services.networks.all().map((connected) => scanLoop(services, connected, startedNetworks)),
     fillTanksLoop(services),
+    watchTanksLoop(services),
     housekeepingLoop(services),
     { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueFailedSweeps).then(() => false) },
   ]

@@ -21,6 +21,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   gas-tank list --workspace W
   gas-tank address --workspace W --network ETH
   gas-tank drain --workspace W --network ETH --to ADDRESS
+  gas-tank set --workspace W --network ETH [--threshold COINS] [--fee-cap COINS|none] [--max-gas-price RATE|none]
   devnet fund ASSET ADDRESS AMOUNT [--tag T]
   devnet mine NETWORK N
   devnet reorg NETWORK N
@@ -28,6 +29,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet risk ADDRESS SEVERE|HIGH|MEDIUM|LOW|none
                                           what the local screening providers say of an address
   devnet fault AML|CHAINALYSIS|ELLIPTIC|TRM down|drop-answer|lag|reject|malformed|empty|unknown|rate-limited|revoked|heal
+  devnet drop NETWORK HASH                a waiting EVM transaction is forgotten by its node
   devnet congestion NETWORK FEE_RATE          blocks take only what pays at least that much; 0 ends it
   devnet clock +14d                       moves the time of Tron's blocks, and nothing else's (s, m, h, d)
   aml refresh-ofac FILE [--asset A] [--published YYYY-MM-DD] [--force]
@@ -120,6 +122,7 @@ async function devnet(words: string[], values: Values): Promise<Outcome> {
     mine: { command: 'mine', network: first, blocks: Number(second) },
     reorg: { command: 'reorg', network: first, depth: Number(second) },
     fault: { command: 'fault', network: first, mode: second },
+    drop: { command: 'drop', network: first, hash: second },
     congestion: { command: 'congestion', network: first, fee_rate: second },
     clock: { command: 'clock', network: 'TRX', advance: first },
     risk: { command: 'risk', address: first, level: second },
@@ -188,6 +191,10 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
       return { result, text: String(result['address']) }
     }
     case 'gas-tank drain': return drain(values)
+    case 'gas-tank set': {
+      const result = await callPlatform(home, 'gas-tank set', { workspace: need(values, 'workspace'), network: need(values, 'network'), threshold: values['threshold'], fee_cap: values['fee-cap'], max_gas_price: values['max-gas-price'] })
+      return { result, text: `${String(result['network'])}: threshold ${String(result['threshold'])}, fee cap ${String(result['fee_cap'] ?? 'none')}, maximum gas price ${String(result['max_gas_price'] ?? 'none')}` }
+    }
     case 'suspense list': {
       const result = await callPlatform(home, 'suspense list', {}) as { suspense: Record<string, unknown>[] }
       return { result: { ...result }, text: result.suspense.map((each) => `${String(each['created_at'])}  ${String(each['amount'])} ${String(each['asset'])}  to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}  from ${String(each['sender'] ?? '?')}  ${String(each['workspace'])}  ${String(each['hash'])}`).join('\n') || 'nothing in suspense' }
@@ -204,7 +211,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
   throw new OperatorError(`unknown command: ${positionals.join(' ') || '(none)'}\n\n${HELP}`)
 }
 
-const STRINGS = ['workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'asset', 'published'] as const
+const STRINGS = ['workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price'] as const
 
 try {
   const { values, positionals } = parseArgs({

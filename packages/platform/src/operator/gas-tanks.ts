@@ -1,8 +1,9 @@
-import { formatAmount, validateAddress, type Asset, type Network } from '@custody/chains'
+import { formatAmount, parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import { ensureGasTank, hasTank, isFilling } from '../gas-tanks/ensure-tank.ts'
 import { gasTanksOf } from '../gas-tanks/list-tanks.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
+import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
 import { planFields } from '../transactions/steps/evm-plan.ts'
 import { l1FeeOf } from '../transactions/steps/l1-fee.ts'
@@ -36,6 +37,34 @@ export const tankAddress: Command = async (services, input) => {
   await ensureGasTank(services, workspaceId, network)
   const row = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
   return { network: network.code, address: row?.address }
+}
+
+/** A decimal of an option; `none` takes the limit away. */
+function limit(input: Record<string, unknown>, name: string, decimals: number): string | null | undefined {
+  const value = input[name]
+  if (value === undefined || value === null) return undefined
+  if (value === 'none') return null
+  try {
+    return parseAmount(String(value), decimals).toString()
+  } catch (error) {
+    throw new OperatorError(`--${name.replaceAll('_', '-')}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** Changes a tank's threshold and limits: what is not named stays. */
+export const setTank: Command = async (services, input) => {
+  const workspaceId = await workspaceOf(services, input)
+  const network = networkOf(services, input)
+  const { decimals } = services.registry.asset(network.native_asset) as Asset
+  const changes = { threshold: limit(input, 'threshold', decimals), fee_cap: limit(input, 'fee_cap', decimals), max_gas_price: limit(input, 'max_gas_price', traitsOf(network).feeRateDecimals) }
+  if (changes.threshold === null) throw new OperatorError('--threshold: must be an amount; 0 turns the warning off')
+  const named = Object.entries(changes).filter(([, value]) => value !== undefined)
+  if (named.length === 0) throw new OperatorError('give at least one of --threshold, --fee-cap and --max-gas-price')
+  for (const [name, value] of named) if (name !== 'threshold' && value === '0') throw new OperatorError(`--${name.replaceAll('_', '-')}: must be more than zero; none takes the limit away`)
+  await ensureGasTank(services, workspaceId, network)
+  await services.database.query(`update gas_tanks set ${named.map(([name], at) => `${name} = $${at + 3}`).join(', ')} where workspace_id = $1 and network = $2`, [workspaceId, network.code, ...named.map(([, value]) => value)])
+  const tank = (await gasTanksOf(services, workspaceId)).find((each) => each.network === network.code)
+  return JSON.parse(stringifyJson(tank)) as Record<string, unknown>
 }
 
 /** What a drain costs at most, and the plan that it is built by. */

@@ -10,7 +10,7 @@ import type { Services } from '../services.ts'
 import { createApiUser, enrolmentOf, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
 import { listSuspense } from './suspense.ts'
-import { drainTank, listTanks, tankAddress, transactionState } from './gas-tanks.ts'
+import { drainTank, listTanks, setTank, tankAddress, transactionState } from './gas-tanks.ts'
 
 const SOCKET_LENGTH_MAX = 100
 const BODY_BYTES_MAX = 1024 * 1024
@@ -29,6 +29,7 @@ const COMMANDS: Record<string, Command> = {
   'gas-tank list': listTanks,
   'gas-tank address': tankAddress,
   'gas-tank drain': drainTank,
+  'gas-tank set': setTank,
   'suspense list': listSuspense,
   transaction: transactionState,
   audit: async (services) => ({ ...await audit(services) }),

@@ -1,4 +1,5 @@
-import { ChainError, decode, evm as evmBuild, type Asset, type Network } from '@custody/chains'
+import { ChainError, decode, evm as evmBuild, formatAmount, type Asset, type Network } from '@custody/chains'
+import { tankLimits } from '../../gas-tanks/limits.ts'
 import { lockedBalance } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
@@ -8,6 +9,10 @@ import { startFailing } from './fail.ts'
 import { startFuelling, sweepAmount } from './start-fuelling.ts'
 
 const REVERT_RETRY_MS = 3000
+const PRICE_RETRY_MS = 10_000
+/** How long a transfer waits for gas to become as cheap as its tank pays. */
+const PRICE_WAIT_MS = 3_600_000
+const GWEI_DECIMALS = 9
 
 function assetOf(services: Services, row: TransactionRow): Asset {
   const asset = services.registry.asset(row.asset)
@@ -27,7 +32,26 @@ export async function buildEvm(services: Services, row: TransactionRow, network:
     if (row.attempts < REVERT_ATTEMPTS_MAX) return advance(services.database, row, { last_error: planned.reverts, run_in_ms: REVERT_RETRY_MS })
     return services.database.transaction((tx) => startFailing(services, tx, row, `the chain would refuse this transfer: ${planned.reverts}`))
   }
-  await startFuelling(services, row, network, fuelOf(planned.plan))
+  const { maxGasPrice } = await tankLimits(services.database, row.workspace_id, network.code)
+  const plan = maxGasPrice === null ? planned.plan : belowPrice(planned.plan, maxGasPrice)
+  if (plan === null) {
+    const wait = `waits for a gas price of at most ${formatAmount(maxGasPrice as bigint, GWEI_DECIMALS)} ${network.fee_rate_unit}, which the gas tank pays`
+    if (services.environment.now() - row.created_at.getTime() < PRICE_WAIT_MS) return advance(services.database, row, { last_error: wait, run_in_ms: PRICE_RETRY_MS })
+    return services.database.transaction((tx) => startFailing(services, tx, row, `the gas price stayed above ${formatAmount(maxGasPrice as bigint, GWEI_DECIMALS)} ${network.fee_rate_unit}, the most that the gas tank pays, for an hour`))
+  }
+  await startFuelling(services, row, network, fuelOf(plan))
+}
+
+/** The plan with no higher price than the tank pays; null while the chain's own price is above it. */
+function belowPrice(plan: GasPlan, most: bigint): GasPlan | null {
+  const capped = (fee: GasPlan['fee']): GasPlan['fee'] | null => {
+    if (fee.maxFeePerGas <= most) return fee
+    // The maximum is twice the base fee and the tip: half of both is what the chain asks for now.
+    const expected = fee.legacy ? fee.maxFeePerGas : (fee.maxFeePerGas + fee.maxPriorityFeePerGas) / 2n
+    return expected > most ? null : { ...fee, maxFeePerGas: most }
+  }
+  const [fee, fuelFee] = [capped(plan.fee), capped(plan.fuelFee)]
+  return fee === null || fuelFee === null ? null : { ...plan, fee, fuelFee, need: evmBuild.fuelFor(plan.gas, fee.maxFeePerGas, plan.l1Fee) }
 }
 
 /** → SIGNING. Takes the lowest free nonce under the account's lock and commits the unsigned bytes with it. */

@@ -1,6 +1,7 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import { isFilling } from '../../gas-tanks/ensure-tank.ts'
+import { tankLimits } from '../../gas-tanks/limits.ts'
 import { lockedBalance, post } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
@@ -26,9 +27,10 @@ export interface Fuelling {
 export async function startFuelling(services: Services, row: TransactionRow, network: Network, fuelling: Fuelling): Promise<void> {
   const { worst } = fuelling
   const native = services.registry.asset(network.native_asset) as Asset
-  if (worst > BigInt(network.fee_cap)) {
-    return services.database.transaction((tx) => startFailing(services, tx, row, `a network fee of up to ${formatAmount(worst, native.decimals)} ${native.asset_name} exceeds the cap of ${formatAmount(BigInt(network.fee_cap), native.decimals)}`))
-  }
+  const show = (amount: bigint) => `${formatAmount(amount, native.decimals)} ${native.asset_name}`
+  const { feeCap } = await tankLimits(services.database, row.workspace_id, network.code)
+  const exceeded = feeCap !== null && worst > feeCap ? `the gas tank's cap of ${show(feeCap)} for one transaction` : worst > BigInt(network.fee_cap) ? `the cap of ${show(BigInt(network.fee_cap))}` : null
+  if (exceeded) return services.database.transaction((tx) => startFailing(services, tx, row, `a network fee of up to ${show(worst)} exceeds ${exceeded}`))
   await services.database.transaction(async (tx) => {
     // Asked before the balance is read: a fill that is credited in between must not look like an empty tank.
     const filling = await isFilling(tx, row.workspace_id, network.code)
