@@ -104,15 +104,11 @@ function check(services: Services, body: TransactionBody, asset: Asset, network:
     const limit = utxoBuild.dustLimit(network.utxo as NonNullable<Network['utxo']>, utxoBuild.scriptOf(network, validation.address))
     if (amount < limit) throw new ApiError('INVALID_AMOUNT', `amount: is below the dust limit of ${formatAmount(limit, asset.decimals)} ${asset.asset_name} for this kind of address`, { field: 'amount' })
   }
-<<<<<<< ours
   if (network.family === 'cardano') {
     const least = cardano.leastPayment(network, validation.address, amount)
     if (amount < least) throw new ApiError('INVALID_AMOUNT', `amount: is below the ${formatAmount(least, asset.decimals)} ${asset.asset_name} that the chain wants in an output to this kind of address`, { field: 'amount' })
   }
-  if (network.family === 'evm' && asset.type === 'token' && validation.address === asset.contract_address) {
-=======
   if ((network.family === 'evm' || network.family === 'tron') && asset.type === 'token' && validation.address === asset.contract_address) {
->>>>>>> theirs
     throw new ApiError('INVALID_ADDRESS', 'destination_address: is the token’s own contract; tokens sent there are lost', { field: 'destination_address' })
   }
   if (body.fee_rate !== undefined) {
