@@ -5,6 +5,7 @@ import type { Services } from '../../services.ts'
 import { voidRequest } from '../../signing/sign.ts'
 import { advance } from '../../work/lease.ts'
 import { presentTransaction, type TransactionRow } from '../present.ts'
+import { wakeNextNonce } from './nonce-order.ts'
 
 /**
  * Begins the end of a transaction that was never signed. A withdrawal is voided at the nodes before `failed`
@@ -54,7 +55,8 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
   await tx.query(`update utxos set spent_by = null where spent_by in (select id from chain_transactions where transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`, [row.id])
-  await tx.query(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED')`, [row.id])
+  const given = await tx.query<{ account: string | null; nonce: string | null }>(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED') returning account, nonce::text`, [row.id])
+  for (const place of given) if (place.nonce !== null) await wakeNextNonce(tx, row.network, place)
   if (row.kind === 'WITHDRAWAL') {
     const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
     await post(tx, 'release', row.id, [{ ...account, kind: 'reserved', amount: -total }, { ...account, kind: 'available', amount: total }])

@@ -6,6 +6,7 @@ import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
 import type { Replacement } from '../replacements.ts'
 import { startFailing } from './fail.ts'
+import { waitsForNonce, wakeNextNonce } from './nonce-order.ts'
 import { purposeOf } from './purpose.ts'
 import { rebuildStale, returnToEarlier } from './stale.ts'
 
@@ -27,10 +28,11 @@ export async function signBuilt(services: Services, row: TransactionRow, built: 
 /** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
 export async function sign(services: Services, row: TransactionRow): Promise<void> {
   if (await screenAgain(services, row)) return
-  const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction; valid_until: string | null }>(
-    `select id, unsigned, valid_until::text from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
+  const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction; valid_until: string | null; account: string | null; nonce: string | null }>(
+    `select id, unsigned, valid_until::text, account, nonce::text from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
   if (!built) throw new Error('SIGNING without an unsigned transaction')
   if (await rebuildStale(services, row, built)) return
+  if (await waitsForNonce(services, row, built)) return
   const outcome = await signBuilt(services, row, built)
   if (outcome.kind === 'unavailable') return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
   if (outcome.kind === 'refused') {
@@ -46,6 +48,7 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
         `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable) values ($1, $2, $3, $4, $5, $6, $7, 'change', true) on conflict do nothing`,
         [row.network, signed.hash, built.unsigned.change.output, decoded.change.address, row.wallet_id, decoded.change.amount.toString(), built.unsigned.change.path[2]])
     }
+    if (built.nonce !== null) await wakeNextNonce(tx, row.network, built)
     await advance(tx, row, { state: 'SIGNED', last_error: null, run_in_ms: 0 })
   })
   services.environment.checkpoint('transaction.signed')
