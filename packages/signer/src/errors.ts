@@ -56,6 +56,11 @@ export const CODES = {
   FUEL_TOO_LARGE: [11, 422],
   BUDGET: [11, 429],
   SWEEP_MISMATCH: [12, 422],
+  // Rule 13.
+  RULE_UNKNOWN: [13, 403],
+  RULE_EXPIRED: [13, 403],
+  FORWARD_CAP: [13, 429],
+  FORWARD_TOO_SMALL: [13, 422],
   // Rule 14.
   VOIDED: [14, 409],
   ALREADY_SIGNED: [14, 409],

@@ -3,17 +3,20 @@ import { canonicalBytes, signBytes } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
 import { intentOf } from '../intent/index.ts'
 import { prove, signedRequestSchema } from '../intent/request.ts'
-import { voidNameOfRequest } from '../policy/identity.ts'
+import { endNameOfRule, forwardName, voidNameOfRequest } from '../policy/identity.ts'
+import { uuidSchema } from '../policy/order.ts'
 import type { Parts } from '../node.ts'
 
-export const voidBodySchema = z.strictObject({ request: signedRequestSchema.optional(), transaction_id: z.string().max(64).optional(), force: z.boolean().optional() })
-  .refine((body) => (body.request === undefined) !== (body.transaction_id === undefined), 'exactly one of request and transaction_id')
+export const voidBodySchema = z.strictObject({
+  request: signedRequestSchema.optional(), transaction_id: z.string().max(64).optional(), forward: z.strictObject({ rule: uuidSchema, id: uuidSchema }).optional(), force: z.boolean().optional(),
+}).refine((body) => [body.request, body.transaction_id, body.forward].filter((each) => each !== undefined).length === 1, 'exactly one of request, transaction_id and forward')
 
 export const VOID_KEYS = ['node', 'intent', 'transaction_id', 'height', 'voided_at'] as const
 
 /**
  * Rule 14: final, from anyone. What was signed stays signed: the answer names it, and without `force` nothing is
- * voided then. By transaction_id only what this node knows: it could not recognise the intent later.
+ * voided then. By transaction_id only what this node knows: it could not recognise the intent later. The signed end of
+ * a standing rule is shown here too: it voids the rule, and every forward that is not signed yet.
  */
 export async function voidIntent({ store, registry, config }: Parts, body: z.infer<typeof voidBodySchema>): Promise<unknown> {
   const { state } = store
@@ -26,11 +29,17 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
     names = [voidNameOfRequest(proven.enrolment.api_key, proven.nonce)]
     transactionId = proven.transaction_id
     try {
-      key = intentOf(registry, proven).key
+      const want = intentOf(registry, proven)
+      if (want.action === 'end-forward') names = [endNameOfRule(proven.enrolment.workspace, proven.enrolment.sub_account, want.rule_id)]
+      else key = want.key
     } catch (error) {
       // Nothing of it could ever be signed here; the request itself is voided all the same.
       if (!(error instanceof Refusal)) throw error
     }
+  } else if (body.forward) {
+    key = forwardName(body.forward.rule, body.forward.id)
+    transactionId = body.forward.id
+    names = []
   } else {
     transactionId = body.transaction_id!
     key = state.intentOfTransaction.get(transactionId)

@@ -1,15 +1,20 @@
 import { Refusal } from '../errors.ts'
 import type { Proven } from './request.ts'
 
+/** About an earlier payment; `transaction_id` is its public id. */
+export interface AmendAction { name: 'speed-up' | 'cancel'; transaction_id: string }
+/** Takes a standing rule back; `rule_id` is the public id of the request that made it. */
+export interface EndForwardAction { name: 'end-forward'; rule_id: string }
 /** What a signed request may authorise. */
-export type Action = { name: 'pay' } | { name: 'speed-up' | 'cancel'; /** The transfer's public id. */ transaction_id: string }
+export type Action = { name: 'pay' } | { name: 'forward' } | AmendAction | EndForwardAction
 
 const UUID = '([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})'
 const AMEND = new RegExp(`^/dac/v1/transaction/${UUID}/(speed-up|cancel)$`)
+const RULE = new RegExp(`^/dac/v1/auto-forwarding/${UUID}$`)
 
 /** Rule 2: which signed request means what. Exact: no prefix, no query, no other method. */
 export function actionOf({ request, enrolment }: Proven): Action {
-  const action = request.method === 'POST' ? actionAt(request.uri) : null
+  const action = request.method === 'POST' ? actionAt(request.uri) : request.method === 'DELETE' ? endAt(request.uri) : null
   if (!action) throw new Refusal('ACTION_NOT_ALLOWED', `${request.method} ${request.uri.slice(0, 100)} authorises nothing that this node signs`)
   if (enrolment.role !== 'full') throw new Refusal('READ_ONLY', 'The API key is read-only')
   return action
@@ -17,6 +22,12 @@ export function actionOf({ request, enrolment }: Proven): Action {
 
 function actionAt(uri: string): Action | null {
   if (uri === '/dac/v1/transaction') return { name: 'pay' }
+  if (uri === '/dac/v1/auto-forwarding') return { name: 'forward' }
   const [, id, name] = AMEND.exec(uri) ?? []
   return id === undefined ? null : { name: name as 'speed-up' | 'cancel', transaction_id: id }
+}
+
+function endAt(uri: string): EndForwardAction | null {
+  const [, id] = RULE.exec(uri) ?? []
+  return id === undefined ? null : { name: 'end-forward', rule_id: id }
 }

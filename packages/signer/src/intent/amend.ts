@@ -1,6 +1,6 @@
 import { ChainError, parseAmount } from '@custody/chains'
 import { sha256hex } from '../canonical.ts'
-import type { Action } from './actions.ts'
+import type { AmendAction } from './actions.ts'
 import { badField, fieldsOf } from './fields.ts'
 import { FEE_RATE_DECIMALS } from './pay.ts'
 import type { Proven } from './request.ts'
@@ -18,7 +18,7 @@ export interface AmendIntent {
 
 const FIELDS = new Set(['fee_rate', 'fee_level'])
 
-export function amendIntent(proven: Proven, action: Exclude<Action, { name: 'pay' }>): AmendIntent {
+export function amendIntent(proven: Proven, action: AmendAction): AmendIntent {
   const { raw, text, decimal } = fieldsOf(proven, FIELDS)
   const level = text('fee_level', true)
   if (level !== null && !['low', 'medium', 'high'].includes(level)) throw badField('fee_level', 'must be low, medium or high')

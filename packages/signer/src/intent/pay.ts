@@ -1,8 +1,9 @@
-import { ChainError, parseAmount, validateAddress, type Registry } from '@custody/chains'
+import { ChainError, parseAmount, type Registry } from '@custody/chains'
 import { JsonNumber } from '@custody/request-auth'
 import { sha256hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
 import { badField, fieldsOf } from './fields.ts'
+import { payeeOf } from './payee.ts'
 import type { Proven } from './request.ts'
 
 /** What the caller wants, typed. Two requests with the same meaning give the same `content`, however they are spelt. */
@@ -27,7 +28,8 @@ export interface PayIntent {
 const FIELDS = new Set(['asset', 'amount', 'destination_address', 'destination_type', 'source_type', 'sequence_id', 'memo', 'address_tag', 'fee_rate', 'fee_level', 'type', 'ts'])
 
 export function payIntent(registry: Registry, proven: Proven): PayIntent {
-  const { raw: fields, text, decimal, one } = fieldsOf(proven, FIELDS)
+  const read = fieldsOf(proven, FIELDS)
+  const { raw: fields, text, decimal, one } = read
   const ticker = text('asset') as string
   const asset = registry.asset(ticker)
   if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
@@ -47,12 +49,7 @@ export function payIntent(registry: Registry, proven: Proven): PayIntent {
   try {
     amount = parseAmount(decimal('amount'), asset.decimals)
     if (fields['fee_rate'] !== undefined && fields['fee_rate'] !== null) feeRate = parseAmount(decimal('fee_rate'), 12).toString()
-    // A tag of 0 is a tag; an absent one is not (rule 7).
-    const given = fields['address_tag'] instanceof JsonNumber ? fields['address_tag'].text : text('address_tag', true)
-    const checked = validateAddress(registry, ticker, text('destination_address') as string, given)
-    if (!checked.valid) throw badField('destination_address', checked.reason)
-    destination = checked.address
-    tag = checked.address_tag
+    ;({ destination, tag } = payeeOf(registry, ticker, read))
   } catch (error) {
     if (error instanceof ChainError) throw badField('amount', error.message)
     throw error

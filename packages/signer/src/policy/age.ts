@@ -23,10 +23,15 @@ export function assertAge(state: State, identities: ReadonlyMap<number, KeyObjec
   if (now > proven.iat + WEEK_S) throw new Refusal('TOO_OLD', 'The request was issued more than 7 days ago')
   const seen = state.seen.get(State.requestKey(proven.enrolment.api_key, proven.nonce))
   if (seen?.timely) return
-  for (const { receipt, signature } of receipts) {
-    const identity = identities.get(receipt.node)
-    if (!identity || receipt.api_key !== proven.enrolment.api_key || receipt.nonce !== proven.nonce || receipt.intent !== content) continue
-    if (isTimely(proven.exp, receipt.seen_at) && verifyBytes(identity, receiptBytes(receipt), signature)) return
-  }
+  if (isVouchedFor(identities, proven, content, receipts)) return
   throw new Refusal('TOO_OLD', 'The request was issued more than 24 hours ago, and nobody saw it while it was live')
+}
+
+/** A node's signed receipt says that it saw the request, with this meaning, while it was live. */
+export function isVouchedFor(identities: ReadonlyMap<number, KeyObject>, proven: Proven, content: string, receipts: readonly Receipt[]): boolean {
+  return receipts.some(({ receipt, signature }) => {
+    const identity = identities.get(receipt.node)
+    if (!identity || receipt.api_key !== proven.enrolment.api_key || receipt.nonce !== proven.nonce || receipt.intent !== content) return false
+    return isTimely(proven.exp, receipt.seen_at) && verifyBytes(identity, receiptBytes(receipt), signature)
+  })
 }

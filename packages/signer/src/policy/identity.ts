@@ -12,6 +12,11 @@ export function assertOneMeaning(state: State, apiKey: string, nonce: string, in
 /** Rule 14. */
 export const voidNameOfRequest = (apiKey: string, nonce: string): string => JSON.stringify(['request', apiKey, nonce])
 
+/** A rule's end, as its own sub-account asks for it: known by the rule's id, also at a node that never saw the rule. */
+export const endNameOfRule = (workspace: string, subAccount: number, ruleId: string): string => JSON.stringify(['rule', workspace, subAccount, ruleId])
+/** One forward of a rule: the name of its intent, of its step and of its void. */
+export const forwardName = (ruleId: string, id: string): string => JSON.stringify(['forward', ruleId, id])
+
 export function assertNotVoided(state: State, names: readonly string[]): void {
   for (const name of names) if (state.voids.has(name)) throw new Refusal('VOIDED', 'The intent was voided')
 }

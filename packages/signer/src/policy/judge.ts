@@ -2,6 +2,7 @@ import { ChainError, decode, OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type DecodedTransa
 import type { KeyObject } from 'node:crypto'
 import { Refusal, type Code } from '../errors.ts'
 import type { AmendIntent } from '../intent/amend.ts'
+import type { ForwardIntent } from '../intent/forward.ts'
 import { intentOf, type Intent } from '../intent/index.ts'
 import type { PayIntent } from '../intent/pay.ts'
 import { prove, type Proven } from '../intent/request.ts'
@@ -12,11 +13,13 @@ import { assertBudget, charge } from './budget.ts'
 import { assertDrains, drainOrder } from './drain.ts'
 import { assertExclusive, decodeDecoded, encodeDecoded } from './exclusivity.ts'
 import { assertExpiry } from './expiry.ts'
+import { assertForwards, assertStands, standingRule } from './forward.ts'
 import { assertFuels, FUELLED } from './fuel.ts'
-import { assertNotVoided, assertOneMeaning, voidNameOfRequest } from './identity.ts'
+import { sha256hex } from '../canonical.ts'
+import { assertNotVoided, assertOneMeaning, endNameOfRule, forwardName, voidNameOfRequest } from './identity.ts'
 import { assertCancels } from './cancel.ts'
 import { accountOf, assertNonce } from './nonce.ts'
-import { hashOfUnsigned, type Cancel, type Order, type Pay, type Receipt, type SeenRequest, type Signed, type Subject, type Sweep, type Verdict, type WorkspaceKey } from './order.ts'
+import { hashOfUnsigned, type Cancel, type Forward, type Order, type Pay, type Receipt, type SeenRequest, type Signed, type Subject, type Sweep, type Verdict, type WorkspaceKey } from './order.ts'
 import { assertOnlyPath, assertSweepPaths, assertWalletPaths } from './paths.ts'
 import { assertPays } from './pay.ts'
 import { assertSweeps } from './sweep.ts'
@@ -42,6 +45,9 @@ export interface JudgeParts {
 /** A payment that a caller asked for, with what a signed request about it has changed. */
 type Payer = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'> & { proven: Proven; want: PayIntent; amend: AmendIntent | null }
 
+/** One forward by a caller's standing rule. */
+type Forwarder = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames' | 'rule'> & { proven: Proven; want: ForwardIntent; step: string }
+
 /** Every rule, in one place and order: what does not depend on the record in `judge`, what does in `assertAllowed`. */
 export class Judge {
   readonly #parts: JudgeParts
@@ -53,8 +59,10 @@ export class Judge {
     switch (purpose.kind) {
       case 'pay': return this.#pay(order, purpose)
       case 'cancel': return this.#cancel(order, purpose)
+      case 'forward': return this.#forward(order, purpose)
       case 'fuel': {
         if (purpose.for.kind === 'sweep') return this.#sweepFuel(order, purpose, purpose.for)
+        if (purpose.for.kind === 'forward') return this.#forwardFuel(order, purpose, purpose.for)
         const { want, proven, amend, ...base } = purpose.for.kind === 'cancel' ? await this.#canceller(order, purpose.for) : await this.#payer(order, purpose.for)
         const network = this.#networkOf(want.asset)
         if (!FUELLED.has(network.family)) throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
@@ -112,6 +120,7 @@ export class Judge {
     }
     const entries: { kind: string; body: Record<string, unknown> }[] = []
     for (const seen of verdict.seen) if (!store.state.seen.has(State.requestKey(seen.api_key, seen.nonce))) entries.push({ kind: 'seen', body: { ...seen } })
+    if (verdict.rule && !store.state.rules.has(verdict.rule.rule)) entries.push({ kind: 'rule', body: { ...verdict.rule } })
     if (verdict.voids.some((name) => !store.state.voids.has(name))) entries.push({ kind: 'void', body: { keys: verdict.voids, transaction_id: verdict.intent?.transaction_id ?? null, signed_hashes: [] } })
     const { unsigned, workspace, purpose } = verdict.order
     entries.push({
@@ -211,6 +220,43 @@ export class Judge {
     }
   }
 
+  /** Rule 13: to the rule's destination, within its cap and until it ends; each forward is one payment. */
+  async #forward(order: Order, forward: Forward): Promise<Verdict> {
+    const { proven, want, ...base } = await this.#forwarder(order, forward)
+    const network = this.#networkOf(want.asset)
+    assertWalletPaths(order, network, proven.enrolment.sub_account)
+    const subject = await this.#decoded(order, network)
+    return this.#verdict(subject, { ...base, repeatable: false, charge: assertForwards(subject, want) })
+  }
+
+  async #forwardFuel(order: Order, fuel: Extract<Order['purpose'], { kind: 'fuel' }>, forward: Forward): Promise<Verdict> {
+    const { proven, want, step, ...base } = await this.#forwarder(order, forward)
+    const network = this.#networkOf(want.asset)
+    if (!FUELLED.has(network.family)) throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
+    assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
+    const subject = await this.#decoded(order, network)
+    assertFuels(subject, fuel, [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], null)
+    return this.#verdict(subject, { ...base, step: JSON.stringify(['fuel', step]), repeatable: false, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+  }
+
+  async #forwarder(order: Order, forward: Forward): Promise<Forwarder> {
+    const { proven, want } = await this.understand(forward.rule)
+    if (want.action !== 'forward') throw new Refusal('ACTION_NOT_ALLOWED', 'The request makes no rule')
+    const { workspace, sub_account, api_key } = proven.enrolment
+    if (workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
+    const { store, identities } = this.#parts
+    const step = forwardName(want.rule_id, forward.id)
+    return {
+      proven, want, step,
+      intent: { key: step, content: sha256hex(JSON.stringify([step, want.content])), transaction_id: forward.id },
+      seen: [this.#seen(proven, want)],
+      callers: [api_key],
+      assertAge: () => { assertStands(store.state, identities, proven, want, forward.receipts ?? [], store.seconds()) },
+      voidNames: [want.key, voidNameOfRequest(api_key, proven.nonce), endNameOfRule(workspace, sub_account, want.rule_id), step],
+      rule: standingRule(proven, want),
+    }
+  }
+
   async #sweepFuel(order: Order, fuel: Extract<Order['purpose'], { kind: 'fuel' }>, sweep: Sweep): Promise<Verdict> {
     const network = this.#sweepNetwork(sweep)
     assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
@@ -229,7 +275,7 @@ export class Judge {
   }
 
   #verdict(subject: Subject, part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>): Verdict {
-    return { intent: null, seen: [], callers: [], assertAge: () => {}, voidNames: [], voids: [], charge: null, ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part }
+    return { intent: null, seen: [], callers: [], assertAge: () => {}, voidNames: [], voids: [], charge: null, rule: null, ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part }
   }
 
   #network(code: string): Network {

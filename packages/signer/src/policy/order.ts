@@ -2,10 +2,12 @@ import type { DecodedTransaction, Network, PublicKeyAt, UnsignedTransaction } fr
 import { z } from 'zod'
 import { sha256hex } from '../canonical.ts'
 import { signedRequestSchema } from '../intent/request.ts'
+import type { StandingRule } from '../store/state.ts'
 
 const decimalSchema = z.string().regex(/^(0|[1-9][0-9]{0,77})$/)
 const indexSchema = z.int().min(0).max(0x7fffffff)
 const nameSchema = z.string().min(1).max(128)
+export const uuidSchema = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
 const hexSchema = z.string().regex(/^([0-9a-f]{2})+$/)
 
 export const receiptSchema = z.strictObject({
@@ -18,9 +20,11 @@ const provenSchema = { request: signedRequestSchema, receipts: z.array(receiptSc
 const paySchema = z.strictObject({ kind: z.literal('pay'), ...provenSchema, speed_up: z.strictObject(provenSchema).optional() })
 const cancelSchema = z.strictObject({ kind: z.literal('cancel'), of: paySchema, ...provenSchema })
 const sweepSchema = z.strictObject({ kind: z.literal('sweep'), sub_account: indexSchema, asset: nameSchema, address_index: indexSchema })
+/** `id`: which forward of the rule this is; chosen by the platform, and good for one payment. */
+const forwardSchema = z.strictObject({ kind: z.literal('forward'), id: uuidSchema, rule: signedRequestSchema, receipts: provenSchema.receipts })
 const fuelSchema = z.strictObject({
   kind: z.literal('fuel'),
-  for: z.discriminatedUnion('kind', [paySchema, cancelSchema, sweepSchema]),
+  for: z.discriminatedUnion('kind', [paySchema, cancelSchema, sweepSchema, forwardSchema]),
   gas: decimalSchema,
   max_fee_per_gas: decimalSchema,
   l1_fee: decimalSchema.optional(),
@@ -37,7 +41,7 @@ const unsignedSchema = z.strictObject({
 /** What the platform asks for. Both nodes of a pair judge the whole of it. */
 export const orderSchema = z.strictObject({
   workspace: nameSchema,
-  purpose: z.discriminatedUnion('kind', [paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema]),
+  purpose: z.discriminatedUnion('kind', [paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema, forwardSchema]),
   unsigned: unsignedSchema,
 })
 export type Order = z.infer<typeof orderSchema>
@@ -46,6 +50,7 @@ export type Cancel = z.infer<typeof cancelSchema>
 /** A signed request with the receipts that keep it usable. */
 export type Signed = Pick<Pay, 'request' | 'receipts'>
 export type Sweep = z.infer<typeof sweepSchema>
+export type Forward = z.infer<typeof forwardSchema>
 export type Fuel = z.infer<typeof fuelSchema>
 
 /** The same transaction has the same hash, whatever else came along with it. */
@@ -78,5 +83,8 @@ export interface Verdict extends Subject {
   voidNames: string[]
   /** Names that are voided at once with the step: a cancelled intent is never paid again. */
   voids: string[]
-  charge: { budget: string; amount: bigint; limit: bigint } | null
+  /** `largest`: of one step's transactions only the largest counts, for they exclude each other. */
+  charge: { budget: string; amount: bigint; limit: bigint; largest?: boolean } | null
+  /** A standing rule, to be written down with the step where it is not on record yet. */
+  rule: StandingRule | null
 }

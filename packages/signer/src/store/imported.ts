@@ -27,6 +27,10 @@ export const IMPORTED: Readonly<Record<string, z.ZodType>> = {
   session: z.object({ sessions: z.array(text).max(1000) }),
   void: z.object({ keys: z.array(text).max(8) }),
   nonce: z.object({ account: text, nonce: digits }),
+  rule: z.object({
+    rule: text, api_key: text, nonce: text, content: text, workspace: text, sub_account: z.int(), asset: text, destination: text, tag: text.nullable(),
+    min_amount: digits, daily_cap: digits, expires_at: z.int(),
+  }),
   revoke: z.object({ api_key: text }),
   allocate: z.object({ workspace: text, curve: z.enum(['secp256k1', 'ed25519']), key_id: text, epoch: z.int() }),
 }

@@ -12,6 +12,8 @@ export interface Seen { api_key: string; nonce: string; intent: string; content:
 export interface StepEntry { height: number; unsigned_hash: string; consumes: string[]; signed: { height: number; hash: string } | null }
 export interface Intent { key: string; content: string | null; transaction_id: string; steps: Map<string, StepEntry[]> }
 export interface Drain { order: string; workspace: string; network: string; to_address: string; expires_at: number }
+/** Rule 13: a caller's standing rule, seen while its request was live. Amounts as decimal text. */
+export interface StandingRule { rule: string; api_key: string; nonce: string; content: string; workspace: string; sub_account: number; asset: string; destination: string; tag: string | null; min_amount: string; daily_cap: string; expires_at: number }
 export interface PeerHead { height: number; hash: string; generation: number; proof: Proof | null }
 
 const pair = (a: string, b: string): string => JSON.stringify([a, b])
@@ -31,7 +33,9 @@ export class State {
   readonly nonces = new Map<string, bigint>()
   /** Network → the highest end of a transaction's life on record, where its chain counts ledgers. */
   readonly ends = new Map<string, { end: number; at: number }>()
-  readonly spending = new Map<string, { at: number; amount: bigint }[]>()
+  readonly spending = new Map<string, { at: number; amount: bigint; step: string }[]>()
+  /** By the rule's id. */
+  readonly rules = new Map<string, StandingRule>()
   readonly sessions = new Set<string>()
   readonly bans = new Map<number, { at: number; reason: string }>()
   readonly heads = new Map<number, PeerHead>()
@@ -136,7 +140,7 @@ export class State {
         if (body['charge']) {
           const spent = this.spending.get(body['charge'].budget) ?? []
           this.spending.set(body['charge'].budget, spent)
-          spent.push({ at, amount: BigInt(body['charge'].amount) })
+          spent.push({ at, amount: BigInt(body['charge'].amount), step: name })
         }
         for (const id of body['sessions'] ?? []) this.sessions.add(id)
         break
@@ -154,6 +158,9 @@ export class State {
         break
       case 'void':
         for (const name of body['keys'] as string[]) if (!this.voids.has(name)) this.voids.set(name, { height, at })
+        break
+      case 'rule':
+        if (!this.rules.has(body['rule'])) this.rules.set(body['rule'], body as StandingRule)
         break
       case 'ban':
         if (!imported) this.bans.set(body['node'], { at, reason: body['reason'] })
@@ -195,13 +202,23 @@ export class State {
     if (!highest || end > highest.end) this.ends.set(network, { end, at })
   }
 
-  /** What was charged to a budget since a time. Drops what is older for good: the sum only looks forward. */
+  /** What was charged to a budget since a time. */
   spentSince(budget: string, since: number): bigint {
-    const list = this.spending.get(budget)
-    if (!list) return 0n
-    let stale = 0
-    while (stale < list.length && list[stale]!.at < since) stale++
-    if (stale > 0) list.splice(0, stale)
-    return list.reduce((sum, item) => sum + item.amount, 0n)
+    return this.#chargedSince(budget, since).reduce((sum, item) => sum + item.amount, 0n)
+  }
+
+  /** The same by step, where the transactions of one step exclude each other: the largest of each. */
+  largestSince(budget: string, since: number): Map<string, bigint> {
+    const largest = new Map<string, bigint>()
+    for (const { step, amount } of this.#chargedSince(budget, since)) if (amount > (largest.get(step) ?? 0n)) largest.set(step, amount)
+    return largest
+  }
+
+  /** Drops what is older for good: the sums only look forward. A peer's entries come in late and out of order. */
+  #chargedSince(budget: string, since: number): { at: number; amount: bigint; step: string }[] {
+    const kept = (this.spending.get(budget) ?? []).filter(({ at }) => at >= since)
+    if (kept.length > 0) this.spending.set(budget, kept)
+    else this.spending.delete(budget)
+    return kept
   }
 }
