@@ -141,8 +141,9 @@ test('roll-ups name the fee of the chain below, by the size of the transaction',
     const oracle = new ethers.Contract('0x420000000000000000000000000000000000000F', ['function getL1Fee(bytes) view returns (uint256)'], deployer(code))
     const quoted = await oracle.getFunction('getL1Fee')(`0x${native.bytes}`) as bigint
     assert.ok(quoted > 0n)
-    assert.equal(await clientOf(code).l1Fee(native), (quoted * 150n) / 100n)
-    assert.ok(await clientOf(code).l1Fee(build(code, `USDT_${code}`)) > await clientOf(code).l1Fee(native))
+    assert.equal(await clientOf(code).l1Fee(native, false), quoted)
+    assert.equal(await clientOf(code).l1Fee(native, true), (quoted * 150n) / 100n)
+    assert.ok(await clientOf(code).l1Fee(build(code, `USDT_${code}`), false) > quoted)
   }
-  assert.equal(await clientOf('ARB').l1Fee(build('ARB', 'ARB')), 0n)
+  assert.equal(await clientOf('ARB').l1Fee(build('ARB', 'ARB'), true), 0n)
 })

@@ -163,13 +163,16 @@ export class EvmClient implements ChainClient {
     }
   }
 
-  /** What a roll-up charges beside gas for publishing a transaction, with head-room, in wei; 0 elsewhere. */
-  async l1Fee(unsigned: UnsignedTransaction): Promise<bigint> {
+  /**
+   * What a roll-up charges beside gas for publishing a transaction, in wei; 0 elsewhere.
+   * @param headroom for what must suffice later: that price moves with the chain below
+   */
+  async l1Fee(unsigned: UnsignedTransaction, headroom: boolean): Promise<bigint> {
     const oracle = this.network.l1_fee_oracle
     if (oracle === undefined) return 0n
     const length = unsigned.bytes.length / 2
     const data = `${GET_L1_FEE}${word(32)}${word(length)}${unsigned.bytes.padEnd(Math.ceil(length / 32) * 64, '0')}`
-    return (BigInt(await this.#call<string>('eth_call', [{ to: oracle, data }, 'latest'])) * L1_HEADROOM_PERCENT) / 100n
+    return (BigInt(await this.#call<string>('eth_call', [{ to: oracle, data }, 'latest'])) * (headroom ? L1_HEADROOM_PERCENT : 100n)) / 100n
   }
 
   async #blockBy(tag: string, full: boolean): Promise<RpcBlock | null> {

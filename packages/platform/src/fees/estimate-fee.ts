@@ -1,30 +1,34 @@
-import { cardano, ChainError, formatAmount, parseAmount, solana, tron as tronBuild, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
+import { cardano, ChainError, formatAmount, parseAmount, solana, tron as tronBuild, utxo as utxoBuild, validateAddress, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
 import { changeOf, omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
-import { assetName, decimal, exact } from '../http/schemas.ts'
+import { assetName, decimal, exact, text } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 import { traitsOf } from '../networks/traits.ts'
 import { cardanoCoins, cardanoParameters } from '../transactions/cardano.ts'
 import { feeRateInteger, spendableCoins } from '../transactions/estimate.ts'
 import { l1FeeOf } from '../transactions/steps/l1-fee.ts'
+import { activationOf } from './tron-price.ts'
 
 /** One input, payment and change: what stands in where there is no wallet or it holds too little. */
 const TYPICAL_INPUTS = 1
 const NATIVE_GAS = 21_000n
 const TOKEN_GAS = 65_000n
 
-interface FeeEstimate { fee: bigint; basis: 'wallet' | 'typical'; l1Fee?: bigint }
+/** `extra`: what a receiver without an account costs beside the fee. */
+interface FeeEstimate { fee: bigint; basis: 'wallet' | 'typical'; l1Fee?: bigint; extra?: { name: 'rent' | 'activation'; amount: bigint } }
 
 /** What a transfer would cost at a fee rate, in the network's native coin. */
 export const estimateFeeEndpoint = endpoint({
   method: 'POST', path: '/dac/v1/estimate-fee', summary: 'Estimate a network fee', access: 'read',
-  body: z.strictObject({ asset: assetName, fee_rate: decimal, amount: decimal.optional() }),
+  body: z.strictObject({ asset: assetName, fee_rate: decimal, amount: decimal.optional(), destination_address: text(500).optional().meta({ description: 'Where it is known, rent and activation are exact' }) }),
   response: z.object({
     asset: z.string(), fee: z.number(), fee_rate: z.number(), fee_rate_unit: z.string(), fee_asset: z.string(),
     basis: z.enum(['wallet', 'typical']).meta({ description: '`wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas' }),
+    rent: z.number().optional().meta({ description: 'Beside `fee`: deposit of the receiver’s token account (Solana) where it has none; without a destination_address it is assumed to have none' }),
+    activation: z.number().optional().meta({ description: 'Beside `fee`: what creating the receiver’s account costs (Tron), likewise; the gas tank pays it' }),
     l1_fee: z.number().optional().meta({ description: 'Part of `fee` that a roll-up pays to the chain below' }),
   }),
   async handler({ services, caller, body }) {
@@ -44,26 +48,38 @@ export const estimateFeeEndpoint = endpoint({
       throw new ApiError('INVALID_AMOUNT', `amount: ${error instanceof Error ? error.message : 'is not valid'}`, { field: 'amount' })
     }
     if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
-    const estimate = await estimateOf(services, caller, asset, network, rate, amount)
+    let to: string | null = null
+    if (body.destination_address !== undefined) {
+      const checked = validateAddress(services.registry, asset.asset_name, body.destination_address, asset.requires_tag ? '0' : null)
+      if (!checked.valid) throw new ApiError('INVALID_ADDRESS', `destination_address: ${checked.reason}`, { field: 'destination_address' })
+      to = checked.address
+    }
+    const estimate = await estimateOf(services, caller, asset, network, rate, amount, to)
+    const { extra } = estimate
     return {
       body: {
         asset: asset.asset_name, fee: exact(formatAmount(estimate.fee, native.decimals)), fee_rate: exact(body.fee_rate), fee_rate_unit: network.fee_rate_unit,
-        fee_asset: asset.fee_asset, basis: estimate.basis, ...(estimate.l1Fee === undefined ? {} : { l1_fee: exact(formatAmount(estimate.l1Fee, native.decimals)) }),
+        fee_asset: asset.fee_asset, basis: estimate.basis, ...(extra === undefined ? {} : { [extra.name]: exact(formatAmount(extra.amount, native.decimals)) }),
+        ...(estimate.l1Fee === undefined ? {} : { l1_fee: exact(formatAmount(estimate.l1Fee, native.decimals)) }),
       },
     }
   },
 })
 
-async function estimateOf(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
+async function estimateOf(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null, to: string | null): Promise<FeeEstimate> {
   if (network.family === 'utxo') return ofUtxo(services, caller, network, rate, amount)
   if (network.family === 'cardano') return ofCardano(services, caller, network, rate, amount)
   if (network.family === 'evm') return ofEvm(services, caller, asset, network, rate, amount)
-  if (network.family === 'tron') return ofTron(services, caller, asset, network, rate, amount)
+  if (network.family === 'tron') return ofTron(services, caller, asset, network, rate, amount, to)
   // One payment is one operation: the rate is its price.
   if (traitsOf(network).deposits === 'tagged') return { fee: rate, basis: 'typical' }
-  // A token's receiver may need an account, whose rent the sender pays.
-  if (network.family === 'solana') return { fee: rate + (asset.type === 'token' ? solana.TOKEN_ACCOUNT_RENT : 0n), basis: 'typical' }
+  if (network.family === 'solana') return { fee: rate, basis: 'typical', ...(asset.type === 'token' ? { extra: { name: 'rent', amount: await rentOf(services, network, asset, to) } } : {}) }
   throw new ApiError('INVALID_REQUEST', `asset: fee estimates of ${network.name} are not available yet`, { field: 'asset' })
+}
+
+async function rentOf(services: Services, network: Network, asset: Asset, to: string | null): Promise<bigint> {
+  const account = to === null ? null : await services.networks.solana(network.code).account(solana.tokenAccountOf(to, asset.contract_address as string)).catch(() => null)
+  return account ? 0n : solana.TOKEN_ACCOUNT_RENT
 }
 
 const ownerOf = (caller: Caller) => ({ workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
@@ -117,21 +133,40 @@ async function ofEvm(services: Services, caller: Caller, asset: Asset, network: 
   }
 }
 
-/** TRX: bandwidth at the rate. A token: energy at the rate, and bandwidth at the chain's price. A new account is not counted: the receiver is not known here. */
-async function ofTron(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
-  if (asset.type === 'native') return { fee: tronBuild.TRANSFER_BANDWIDTH * rate, basis: 'typical' }
-  const bandwidth = tronBuild.TOKEN_BANDWIDTH * await services.networks.tronParameters(network.code).then(({ bandwidthSun }) => bandwidthSun, () => tronBuild.BANDWIDTH_SUN)
+/** TRX: bandwidth at the rate; where the receiver has no account, creating it takes the place of that. A token: energy at the rate, and bandwidth at the chain's price. */
+async function ofTron(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null, to: string | null): Promise<FeeEstimate> {
+  if (asset.type === 'native') {
+    const active = to !== null && await services.networks.tron(network.code).isActivated(to).catch(() => false)
+    const activation = active ? 0n : await services.networks.tronParameters(network.code).then(activationOf, () => null)
+    const points = active ? await burnt(services, caller, network, { bandwidth: tronBuild.TRANSFER_BANDWIDTH, energy: 0n }) : { bandwidth: to === null ? tronBuild.TRANSFER_BANDWIDTH : 0n }
+    return { fee: points.bandwidth * rate, basis: 'typical', ...(activation === null ? {} : { extra: { name: 'activation', amount: activation } }) }
+  }
+  const bandwidthSun = await services.networks.tronParameters(network.code).then((parameters) => parameters.bandwidthSun, () => tronBuild.BANDWIDTH_SUN)
   const balance = await tokenBalance(services, caller, asset)
   if (balance !== null) {
     const omnibus = await omnibusOf(services, network, ownerOf(caller))
     try {
       const energy = await services.networks.tron(network.code).energy({ asset, from: omnibus, to: UNUSED_TRON_ADDRESS, amount: amount !== null && amount < balance ? amount : balance })
-      return { fee: energy * rate + bandwidth, basis: 'wallet' }
+      const points = await burnt(services, caller, network, { bandwidth: tronBuild.TOKEN_BANDWIDTH, energy })
+      return { fee: points.energy * rate + points.bandwidth * bandwidthSun, basis: 'wallet' }
     } catch (error) {
       if (!(error instanceof ChainError)) throw error
     }
   }
-  return { fee: tronBuild.TOKEN_ENERGY * rate + bandwidth, basis: 'typical' }
+  return { fee: tronBuild.TOKEN_ENERGY * rate + tronBuild.TOKEN_BANDWIDTH * bandwidthSun, basis: 'typical' }
+}
+
+/** What of a transaction's resources is paid for: staked energy and free or staked bandwidth of the caller's account cost nothing. Bandwidth is free as a whole or not at all. */
+async function burnt(services: Services, caller: Caller, network: Network, needs: { bandwidth: bigint; energy: bigint }): Promise<{ bandwidth: bigint; energy: bigint }> {
+  const client = services.networks.tron(network.code)
+  const omnibus = await omnibusOf(services, network, ownerOf(caller))
+  // An account that its fuel will bring to life begins with the free bandwidth of a day.
+  if (!await client.isActivated(omnibus)) return { bandwidth: 0n, energy: needs.energy }
+  const { energyLeft, stakedBandwidthLeft, freeBandwidthLeft } = await client.resources(omnibus)
+  return {
+    bandwidth: stakedBandwidthLeft >= needs.bandwidth || freeBandwidthLeft >= needs.bandwidth ? 0n : needs.bandwidth,
+    energy: energyLeft >= needs.energy ? 0n : needs.energy - energyLeft,
+  }
 }
 
 /** What the caller's wallet can spend of a token; null: nothing, or no wallet. */
@@ -144,7 +179,7 @@ async function tokenBalance(services: Services, caller: Caller, asset: Asset): P
 
 /** Roll-ups also charge for publishing the transaction; where that cannot be asked, the estimate says only the rest. */
 async function withL1Fee(services: Services, network: Network, asset: Asset, amount: bigint, gas: bigint, rate: bigint, basis: FeeEstimate['basis']): Promise<FeeEstimate> {
-  const l1Fee = await l1FeeOf(services, network, asset, { to: UNUSED_ADDRESS, amount, gas, fee: { maxFeePerGas: rate, maxPriorityFeePerGas: rate } }).catch(() => 0n)
+  const l1Fee = await l1FeeOf(services, network, asset, { to: UNUSED_ADDRESS, amount, gas, fee: { maxFeePerGas: rate, maxPriorityFeePerGas: rate } }, false).catch(() => 0n)
   return { fee: gas * rate + l1Fee, basis, ...(l1Fee > 0n ? { l1Fee } : {}) }
 }
 

@@ -111,7 +111,7 @@ export async function estimateFee(services: Services, caller: Caller, walletId: 
   const price = o.feeRate !== null
     ? feeRateInteger(network, o.feeRate)
     : await services.networks.evmFeeRates(network.code).then((rates) => (rates[o.level ?? DEFAULT_LEVEL].maxFeePerGas + rates[o.level ?? DEFAULT_LEVEL].maxPriorityFeePerGas) / 2n, () => 0n)
-  const l1Fee = await l1FeeOf(services, network, o.asset, { to: o.to, amount: o.amount, gas, fee: { maxFeePerGas: price, maxPriorityFeePerGas: price } }).catch(() => 0n)
+  const l1Fee = await l1FeeOf(services, network, o.asset, { to: o.to, amount: o.amount, gas, fee: { maxFeePerGas: price, maxPriorityFeePerGas: price } }, false).catch(() => 0n)
   return { fee: gas * price + l1Fee, reserve: 0n }
 }
 
