@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { ChainError, utxo, type UtxoParams } from '../src/index.ts'
+import { selectUTXO } from '@scure/btc-signer'
 import { addressOf, BTC, refuses } from './support.ts'
 
 const params = BTC.utxo as UtxoParams
@@ -136,4 +137,42 @@ test('a wallet of very many coins is answered, quickly', () => {
   assert.equal(select(many, 50_000n, 1000n).utxos.length, 1)
   refuses(() => select(many.map((each) => ({ ...each, value: 400n })), 1_000_000n, 1000n), /TOO_MANY_INPUTS|INSUFFICIENT/)
   assert.ok(performance.now() - started < 5000)
+})
+
+/** What an independent library chooses, as a selection of ours. */
+function foreign(list: readonly bigint[], amount: bigint, feeRate: bigint): utxo.Selection | null {
+  const script = utxo.scriptOf(BTC, CHANGE)
+  const network = { bech32: 'bcrt', pubKeyHash: 0x6f, scriptHash: 0xc4, wif: 0xef }
+  const inputs = coins(list).map((each) => ({ txid: Buffer.from(each.txid, 'hex'), index: each.vout, witnessUtxo: { amount: each.value, script } }))
+  const found = selectUTXO(inputs, [{ address: TO, amount }], 'default', { changeAddress: CHANGE, feePerByte: feeRate / 1000n, network, createTx: false, bip69: false })
+  if (!found) return null
+  const all = coins(list)
+  const utxos = found.inputs.map((input) => all.find(({ txid, vout }) => txid === Buffer.from(input.txid as Uint8Array).toString('hex') && vout === input.index) as utxo.Utxo)
+  const change = found.outputs.reduce((rest, output) => rest + (output.amount as bigint), 0n) - amount
+  return { utxos, change, fee: sum(utxos) - amount - change, vsize: utxo.virtualSize(params, utxos.length, change > 0n ? [22, 22] : [22]) }
+}
+
+test('waste: no selection of our own wastes more, and a foreign library rarely less', () => {
+  const wallets = fc.array(fc.bigInt({ min: 1000n, max: 10n ** 7n }), { minLength: 2, maxLength: 25 })
+  const wholeRates = fc.constantFrom(2000n, 5000n, 20_000n, 60_000n, 200_000n)
+  let [ours, theirs, better, worse, count] = [0n, 0n, 0, 0, 0]
+  fc.assert(fc.property(wallets, fc.bigInt({ min: 1000n, max: 10n ** 7n }), wholeRates, (list, amount, rate) => {
+    let selection: utxo.Selection
+    try {
+      selection = select(list, amount, rate)
+    } catch {
+      return
+    }
+    const other = foreign(list, amount, rate)
+    if (!other) return
+    const [own, foreignWaste] = [utxo.wasteOf(BTC, selection, rate), utxo.wasteOf(BTC, other, rate)]
+    ours += own
+    theirs += foreignWaste
+    count++
+    if (own < foreignWaste) better++
+    if (own > foreignWaste) worse++
+  }), { numRuns: 400, seed: 7 })
+  assert.ok(count > 200)
+  assert.ok(ours <= theirs, `${ours} against ${theirs}`)
+  assert.ok(worse * 4 < better + worse + 1 || worse === 0, `worse ${worse}, better ${better} of ${count}`)
 })
