@@ -40,10 +40,12 @@ export function createControl(devnet: Devnet): Control {
         return congestion(devnet, command)
       case 'risk':
         return devnet.risks.set(command['address'], command['level'])
+      case 'price':
+        return devnet.quotes.set(command['coin'], command['price'], command['source'])
       case 'info':
         return info(devnet)
       default:
-        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, drop, congestion, info`)
+        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, price, drop, congestion, info`)
     }
   }
 }
@@ -99,6 +101,7 @@ async function reorg(devnet: Devnet, command: Command): Promise<unknown> {
 }
 
 async function fault(devnet: Devnet, command: Command): Promise<unknown> {
+  if (devnet.prices.fault(command['network'], command['mode'])) return { network: command['network'], mode: command['mode'] }
   const providers = AML_PROVIDERS.filter((provider) => command['network'] === 'AML' || command['network'] === provider)
   for (const provider of providers) devnet.aml.faults[provider].set(command['mode'])
   if (providers.length > 0) return { network: command['network'], mode: command['mode'] }

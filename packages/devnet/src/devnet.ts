@@ -15,6 +15,8 @@ import { ethereumRpc } from './ethereum/rpc.ts'
 import { Faults } from './faults.ts'
 import { createDevnetServer, type OutsideFaces, type RpcFace } from './http.ts'
 import type { SolanaChain } from './solana/chain.ts'
+import { PriceFaces } from './prices/faces.ts'
+import { Quotes } from './prices/quotes.ts'
 import { StellarChain } from './stellar/chain.ts'
 import { stellarRpc } from './stellar/rpc.ts'
 import { TronChain } from './tron/chain.ts'
@@ -44,6 +46,8 @@ export class Devnet {
   readonly cardano: Cardano
   readonly risks: Risks
   readonly aml: AmlFaces
+  readonly quotes: Quotes
+  readonly prices: PriceFaces
   readonly #server: Server
   readonly #open: { close: () => void }[] = []
   #closed = false
@@ -63,6 +67,9 @@ export class Devnet {
     this.risks = Risks.open(join(home, 'aml'))
     this.#open.push(this.risks)
     this.aml = new AmlFaces(() => this.risks)
+    this.quotes = Quotes.open(join(home, 'prices'))
+    this.#open.push(this.quotes)
+    this.prices = new PriceFaces(() => this.quotes)
     this.#server = createDevnetServer((path) => this.#face(path), createControl(this), (path) => this.#outside(path))
   }
 
@@ -114,6 +121,8 @@ export class Devnet {
 
   /** The outside services. */
   #outside(path: string): ReturnType<OutsideFaces> {
+    const priced = PriceFaces.at(path)
+    if (priced) return async (request) => this.prices.handle(priced.source, { ...request, path: priced.rest })
     const found = AmlFaces.at(path)
     return found && (async (request) => this.aml.handle(found.provider, { ...request, path: found.rest }))
   }

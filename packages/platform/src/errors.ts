@@ -17,6 +17,7 @@ export const ERRORS = {
   UNAUTHORIZED: [401, 'Authentication failed'],
   FORBIDDEN: [403, 'Not permitted'],
   READ_ONLY: [403, 'The API key is read-only'],
+  PREPAID_FEE_EXHAUSTED: [403, 'The prepaid fee account does not cover the platform fee'],
   SANCTIONED: [403, 'The address is sanctioned'],
   NOT_FOUND: [404, 'Not found'],
   METHOD_NOT_ALLOWED: [405, 'The path does not take this method'],
@@ -28,6 +29,7 @@ export const ERRORS = {
   INTERNAL: [500, 'Unexpected server error'],
   NETWORK_UNAVAILABLE: [503, 'A blockchain network cannot be reached'],
   PROVIDER_UNAVAILABLE: [503, 'A screening provider cannot be reached'],
+  PRICE_UNAVAILABLE: [503, 'There is no current price'],
   SIGNERS_UNAVAILABLE: [503, 'The signer nodes cannot be reached'],
   UNAVAILABLE: [503, 'The service is not ready'],
 } as const satisfies Record<string, readonly [number, string]>

@@ -6,6 +6,7 @@ import type { Environment } from './environment.ts'
 import type { Callers } from './http/callers.ts'
 import type { Metrics } from './metrics.ts'
 import type { Networks } from './networks/networks.ts'
+import type { Prices } from './prices/prices.ts'
 import type { Settings } from './settings.ts'
 import type { SignerNodes } from './signing/nodes.ts'
 import type { WorkspaceKeys } from './signing/keys.ts'
@@ -21,6 +22,7 @@ export interface Services {
   signers: SignerNodes
   keys: WorkspaceKeys
   aml: Aml
+  prices: Prices
   metrics: Metrics
   log: Logger
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { NetworkMode } from '@custody/chains'
+import { DEFAULT_TIERS, readTiers, type Tier } from './prepaid-fee/tiers.ts'
 
 /** Where a network's RPC endpoint is. */
 export interface Endpoint { url: string; username?: string; password?: string; headers?: Record<string, string> }
@@ -25,6 +26,8 @@ export interface Settings {
   pollMs: number
   /** A transfer that has waited this long below the market's fee is bumped by itself; 0: never. */
   feeBumpAfterMs: number
+  /** Platform fees by 30-day volume. */
+  prepaidTiers: readonly Tier[]
   /** `all`: everything; `api`: HTTP only, workers run elsewhere. */
   role: 'all' | 'api'
 }
@@ -75,6 +78,7 @@ export function readSettings(): Settings {
     endpoints,
     secretsKey: process.env['CUSTODY_SECRETS_KEY'] || null,
     pollMs: network === 'local' ? 500 : 5000,
+    prepaidTiers: readTiers(process.env['CUSTODY_PREPAID_TIERS'] || DEFAULT_TIERS),
     feeBumpAfterMs: integer('CUSTODY_FEE_BUMP_AFTER_S', 0, 0, 86_400) * 1000,
     role: oneOf('CUSTODY_ROLE', 'all', ['all', 'api'] as const),
   }

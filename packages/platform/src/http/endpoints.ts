@@ -10,6 +10,9 @@ import { getSupportedAssets } from '../assets/supported-assets.ts'
 import { estimateFeeEndpoint } from '../fees/estimate-fee.ts'
 import { networkFeeRates } from '../fees/network-fee-rates.ts'
 import { listGasTanks } from '../gas-tanks/list-tanks.ts'
+import { listPrepaidEntries } from '../prepaid-fee/list-entries.ts'
+import { readPrepaidFee } from '../prepaid-fee/read-account.ts'
+import { listPrices } from '../prices/list-prices.ts'
 import { cancelTransaction } from '../transactions/cancel.ts'
 import { createTransaction } from '../transactions/create-transaction.ts'
 import { listTransactions } from '../transactions/list-transactions.ts'
@@ -23,5 +26,6 @@ import type { Endpoint } from './endpoint.ts'
 export const endpoints: readonly Endpoint[] = [
   getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, createAddress, listAddresses, postValidateAddress,
   createTransaction, readTransaction, listTransactions, speedUp, cancelTransaction, listGasTanks, networkFeeRates, estimateFeeEndpoint,
+  readPrepaidFee, listPrepaidEntries, listPrices,
   saveAmlSettings, readAmlSettings, unfreezeAddress, listFrozen,
 ]

@@ -17,6 +17,10 @@ import { Callers } from '../http/callers.ts'
 import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
 import { Networks } from '../networks/networks.ts'
+import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
+import { coinsOf } from '../prices/coins.ts'
+import { Prices } from '../prices/prices.ts'
+import { priceSources, readPricesInstallation } from '../prices/settings.ts'
 import { startOperatorServer } from '../operator/server.ts'
 import type { Services } from '../services.ts'
 import type { Settings } from '../settings.ts'
@@ -78,12 +82,15 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     callers: new Callers(database, environment),
     keys: new WorkspaceKeys(database, signers, settings.network),
     aml: createAml({ home: settings.home, installation: readAmlInstallation(devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
+    prices: new Prices({ sources: priceSources(readPricesInstallation(devnetUrl), environment, fetch), coins: coinsOf(registry), environment, log, everyMs: readPricesInstallation(devnetUrl).everyMs }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(database, signers),
   }
   if (!local) await probeEndpoints(services)
   const controller = new AbortController()
+  undo.push(() => controller.abort())
+  await services.prices.start(controller.signal)
   let loops: Promise<void> = Promise.resolve()
   if (all) {
     // This home's workers were ours alone: leases of a killed run need not be waited for.
@@ -126,6 +133,7 @@ function workLoops(services: Services): Loop[] {
     ...services.networks.all().map((connected) => scanLoop(services, connected, startedNetworks)),
     fillTanksLoop(services),
     watchTanksLoop(services),
+    turnOfDayLoop(services),
     housekeepingLoop(services),
     { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueFailedSweeps).then(() => false) },
   ]

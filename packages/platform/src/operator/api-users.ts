@@ -1,18 +1,11 @@
 import { AuthError, parsePublicKey } from '@custody/request-auth'
 import { OperatorError, type Command } from './command.ts'
-
-const LOCAL_PREPAID_MICRO_USD = 100_000n * 1_000_000n
-const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,99}$/u
-
-function name(value: unknown, option: string): string {
-  if (typeof value !== 'string' || !NAME.test(value)) throw new OperatorError(`--${option}: 1 to 100 letters, digits, spaces or . _ @ - are needed`)
-  return value
-}
+import { ensureWorkspace, readName } from './workspaces.ts'
 
 /** Makes an API user, and its workspace and sub-account where they do not exist. */
 export const createApiUser: Command = async (services, input) => {
-  const workspaceName = name(input['workspace'], 'workspace')
-  const subAccountName = name(input['sub_account'], 'sub-account')
+  const workspaceName = readName(input['workspace'], 'workspace')
+  const subAccountName = readName(input['sub_account'], 'sub-account')
   const role = input['role']
   if (role !== 'full' && role !== 'read-only') throw new OperatorError('--role: must be full or read-only')
   const rateLimit = input['rate_limit'] === undefined ? null : Number(input['rate_limit'])
@@ -25,18 +18,11 @@ export const createApiUser: Command = async (services, input) => {
     throw error
   }
   return services.database.transaction(async (tx) => {
-    const made = await tx.one<{ id: string }>('insert into workspaces (name) values ($1) on conflict do nothing returning id', [workspaceName])
-    const workspace = await tx.one<{ id: string }>('select id from workspaces where name = $1 for update', [workspaceName]) as { id: string }
-    if (made && services.settings.network === 'local') {
-      await tx.query('select ledger_post($1, $2, $3)', ['prepaid-adjust', `initial:${workspace.id}`, JSON.stringify([
-        { workspace: workspace.id, asset: 'USD', kind: 'prepaid', amount: LOCAL_PREPAID_MICRO_USD.toString() },
-        { workspace: workspace.id, asset: 'USD', kind: 'chain', amount: (-LOCAL_PREPAID_MICRO_USD).toString() },
-      ])])
-    }
+    const workspace = await ensureWorkspace(services, tx, workspaceName)
     await tx.query(
       `insert into sub_accounts (workspace_id, name, path_index) select $1, $2, coalesce(max(path_index), 0) + 1 from sub_accounts where workspace_id = $1
-       on conflict (workspace_id, name) do nothing`, [workspace.id, subAccountName])
-    const sub = await tx.one<{ id: string; path_index: number }>('select id, path_index from sub_accounts where workspace_id = $1 and name = $2', [workspace.id, subAccountName]) as { id: string; path_index: number }
+       on conflict (workspace_id, name) do nothing`, [workspace, subAccountName])
+    const sub = await tx.one<{ id: string; path_index: number }>('select id, path_index from sub_accounts where workspace_id = $1 and name = $2', [workspace, subAccountName]) as { id: string; path_index: number }
     const apiKey = services.environment.uuid()
     await tx.query('insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)', [apiKey, sub.id, role, pem, rateLimit])
     return { api_key: apiKey, workspace: workspaceName, sub_account: subAccountName, sub_account_index: sub.path_index, role }

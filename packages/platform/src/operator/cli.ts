@@ -18,6 +18,8 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   keygen [--out FILE]                     an RSA-4096 pair: FILE (private) and FILE.pub
   request METHOD PATH [BODY] --api-key KEY --key FILE [--url URL]
                                           sends a signed request to the running platform
+  prepaid-fee adjust --workspace W --amount USD       tops up, or takes: --amount=-12.5; never below zero
+  prepaid-fee show --workspace W
   gas-tank list --workspace W
   gas-tank address --workspace W --network ETH
   gas-tank drain --workspace W --network ETH --to ADDRESS
@@ -29,6 +31,8 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet risk ADDRESS SEVERE|HIGH|MEDIUM|LOW|none
                                           what the local screening providers say of an address
   devnet fault AML|CHAINALYSIS|ELLIPTIC|TRM down|drop-answer|lag|reject|malformed|empty|unknown|rate-limited|revoked|heal
+  devnet price COIN USD [--source COINGECKO|KRAKEN]   what the local sources of prices say
+  devnet fault PRICES|COINGECKO|KRAKEN down|lag|malformed|stale|rate-limited|heal
   devnet drop NETWORK HASH                a waiting EVM transaction is forgotten by its node
   devnet congestion NETWORK FEE_RATE          blocks take only what pays at least that much; 0 ends it
   devnet clock +14d                       moves the time of Tron's blocks, and nothing else's (s, m, h, d)
@@ -126,6 +130,7 @@ async function devnet(words: string[], values: Values): Promise<Outcome> {
     congestion: { command: 'congestion', network: first, fee_rate: second },
     clock: { command: 'clock', network: 'TRX', advance: first },
     risk: { command: 'risk', address: first, level: second },
+    price: { command: 'price', coin: first, price: second, source: values['source'] ?? null },
     info: { command: 'info' },
   }
   const input = Object.hasOwn(inputs, action ?? '') ? inputs[action as string] : undefined
@@ -195,6 +200,14 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
       const result = await callPlatform(home, 'gas-tank set', { workspace: need(values, 'workspace'), network: need(values, 'network'), threshold: values['threshold'], fee_cap: values['fee-cap'], max_gas_price: values['max-gas-price'] })
       return { result, text: `${String(result['network'])}: threshold ${String(result['threshold'])}, fee cap ${String(result['fee_cap'] ?? 'none')}, maximum gas price ${String(result['max_gas_price'] ?? 'none')}` }
     }
+    case 'prepaid-fee adjust': {
+      const result = await callPlatform(home, 'prepaid-fee adjust', { workspace: need(values, 'workspace'), amount: need(values, 'amount') })
+      return { result, text: `${String(result['workspace'])}: ${String(result['balance'])} USD` }
+    }
+    case 'prepaid-fee show': {
+      const result = await callPlatform(home, 'prepaid-fee show', { workspace: need(values, 'workspace') })
+      return { result, text: `${String(result['workspace'])}: ${String(result['balance'])} USD (${String(result['status'])}), ${String(result['reserved'])} USD reserved; ${String(result['tier'])}, ${String(result['volume_30d'])} USD in 30 days` }
+    }
     case 'suspense list': {
       const result = await callPlatform(home, 'suspense list', {}) as { suspense: Record<string, unknown>[] }
       return { result: { ...result }, text: result.suspense.map((each) => `${String(each['created_at'])}  ${String(each['amount'])} ${String(each['asset'])}  to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}  from ${String(each['sender'] ?? '?')}  ${String(each['workspace'])}  ${String(each['hash'])}`).join('\n') || 'nothing in suspense' }
@@ -211,7 +224,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
   throw new OperatorError(`unknown command: ${positionals.join(' ') || '(none)'}\n\n${HELP}`)
 }
 
-const STRINGS = ['workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price'] as const
+const STRINGS = ['workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'source', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price'] as const
 
 try {
   const { values, positionals } = parseArgs({

@@ -10,6 +10,7 @@ import type { Services } from '../services.ts'
 import { createApiUser, enrolmentOf, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
 import { listSuspense } from './suspense.ts'
+import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
 import { drainTank, listTanks, setTank, tankAddress, transactionState } from './gas-tanks.ts'
 
 const SOCKET_LENGTH_MAX = 100
@@ -30,6 +31,8 @@ const COMMANDS: Record<string, Command> = {
   'gas-tank address': tankAddress,
   'gas-tank drain': drainTank,
   'gas-tank set': setTank,
+  'prepaid-fee adjust': adjustPrepaidFee,
+  'prepaid-fee show': showPrepaidFee,
   'suspense list': listSuspense,
   transaction: transactionState,
   audit: async (services) => ({ ...await audit(services) }),

@@ -8,6 +8,7 @@ import { endpoint, type Reply } from '../http/endpoint.ts'
 import { refusalSoon } from '../networks/destination.ts'
 import { chainReserve } from '../networks/reserve.ts'
 import { traitsOf } from '../networks/traits.ts'
+import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../services.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
@@ -43,6 +44,7 @@ export const createTransaction = endpoint({
     const level = body.fee_level ?? null
     const { fee, reserve } = await estimateFee(services, caller, wallet.id, { asset, network, amount, to: destination, feeRate: body.fee_rate ?? null, level })
     await checkFeeWallet(services, caller.subAccountId, asset, network, source, fee)
+    const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
     const { nonce } = claimedNonceAndSubject(signed.token)
     const now = new Date(services.environment.now())
     const row: TransactionRow = {
@@ -52,17 +54,18 @@ export const createTransaction = endpoint({
       memo: body.memo ?? null, sequence_id: body.sequence_id ?? null, state: 'CREATED', status: 'pending', failure_reason: null, last_error: null,
       hash: null, confirmations: 0, request: { api_key: caller.apiKey, ...signed }, receipts: [], plan: {}, fee_rate: body.fee_rate ?? null, fee_level: level,
       created_at: now, updated_at: now, confirmed_at: null, attempts: 0, lease_token: null,
+      amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
     }
     const response = stringifyJson(presentTransaction(row, services.registry))
     let answer: { replayed: boolean; response: string; payload_hash?: string }
     try {
       const result = await services.database.one<{ result: typeof answer }>('select create_withdrawal($1) result', [JSON.stringify({
-        ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(), chain_reserve: kept.toString(), response,
+        ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(), chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response,
       })])
       answer = (result as { result: typeof answer }).result
     } catch (error) {
       if ((error as { code?: string }).code === 'P0002') throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
-      throw error
+      throw exhausted(error, platform.fee) ?? error
     }
     services.environment.checkpoint('transaction.created')
     if (answer.replayed) return replay(answer.response, answer.payload_hash === payloadHash)

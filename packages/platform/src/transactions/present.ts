@@ -1,6 +1,7 @@
 import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { exact } from '../http/schemas.ts'
+import { exactUsd } from '../prepaid-fee/usd.ts'
 
 export type TransactionKind = 'WITHDRAWAL' | 'DEPOSIT' | 'SWEEP' | 'FUEL' | 'TANK_DEPOSIT' | 'DRAIN'
 
@@ -14,6 +15,8 @@ export interface TransactionRow {
   request: { api_key: string; token: string; method: string; uri: string; body: string } | null
   receipts: unknown[]; plan: Record<string, string | undefined>; fee_rate: string | null; fee_level: string | null
   created_at: Date; updated_at: Date; confirmed_at: Date | null; attempts: number; lease_token: string | null
+  /** Millionths of a USD; absent or null: nothing is charged for it. */
+  amount_usd?: string | null; platform_fee?: string | null
 }
 
 const TYPES: Record<TransactionKind, string> = { WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain' }
@@ -25,7 +28,7 @@ export const transactionShape = z.object({
   id: z.string(), type: z.string(), hash: z.string().nullable(), asset: z.string(), amount: z.number(), fee: z.number(), fee_asset: z.string(),
   source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(), address_tag: z.string().nullable(),
   status: z.enum(['pending', 'confirmed', 'failed']), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable(),
-  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(),
+  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(), platform_fee: z.number().nullable(),
   created_at: z.string(), updated_at: z.string(), confirmed_at: z.string().nullable(),
 })
 
@@ -53,6 +56,8 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     memo: row.memo,
     sequence_id: row.sequence_id,
     failure_reason: row.failure_reason,
+    amount_in_usd: row.amount_usd ? exactUsd(BigInt(row.amount_usd)) : null,
+    platform_fee: row.platform_fee ? exactUsd(BigInt(row.platform_fee)) : null,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     confirmed_at: row.confirmed_at?.toISOString() ?? null,

@@ -1,3 +1,4 @@
+import { chargePlatformFee } from '../../prepaid-fee/fees.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
@@ -15,9 +16,13 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
   const client = services.networks.client(row.network)
   // From here on the transaction may be public: the hash is shown even when the answer is lost.
   if (row.state === 'SIGNED') {
-    const rows = await services.database.query(
-      `update transactions set hash = $3, state = 'BROADCASTING', updated_at = now() where id = $1 and lease_token = $2 returning 1`, [row.id, row.lease_token, chain.hash])
-    if (rows.length !== 1) return
+    const written = await services.database.transaction(async (tx) => {
+      const rows = await tx.query(
+        `update transactions set hash = $3, state = 'BROADCASTING', updated_at = now() where id = $1 and lease_token = $2 returning 1`, [row.id, row.lease_token, chain.hash])
+      if (rows.length === 1 && row.platform_fee) await chargePlatformFee(tx, services, row.id)
+      return rows.length === 1
+    })
+    if (!written) return
     services.environment.checkpoint('transaction.broadcasting')
   }
   if (chain.broadcast_at === null) await services.database.query('update chain_transactions set broadcast_at = now() where id = $1 and broadcast_at is null', [chain.id])

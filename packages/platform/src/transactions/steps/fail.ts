@@ -1,6 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../../database/pool.ts'
 import { emit, post } from '../../ledger/post.ts'
+import { releasePlatformFee } from '../../prepaid-fee/fees.ts'
 import type { Services } from '../../services.ts'
 import { voidRequest } from '../../signing/sign.ts'
 import { advance } from '../../work/lease.ts'
@@ -82,6 +83,7 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
   if (row.plan['cancel']) await tx.query(`update replacements set state = 'DONE', updated_at = now() where id = $1`, [row.plan['cancel']])
   await tx.query(`update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = now() where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id])
   await advance(tx, row, { state, status: 'failed', failure_reason: reason })
+  if (row.platform_fee) await releasePlatformFee(tx, services, row.id)
   if (row.kind === 'WITHDRAWAL') {
     const shown = presentTransaction({ ...row, state, status: 'failed', failure_reason: reason }, services.registry)
     await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(shown))

@@ -1,0 +1,60 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { formatAmount, parseAmount } from '../amount.ts'
+import { RequestError } from '../errors.ts'
+import { Journal } from '../journal.ts'
+
+export const PRICE_SOURCES = ['COINGECKO', 'KRAKEN'] as const
+export type PriceSourceName = (typeof PRICE_SOURCES)[number]
+
+/** Where local prices start: round figures, nobody's market. */
+const STARTING: Record<string, string> = {
+  BTC: '60000', LTC: '80', DASH: '30', DOGE: '0.12', BCH: '350', ETH: '3000', BNB: '550', POL: '0.4', AVAX: '25', FTM: '0.5', CRO: '0.09', ONE: '0.012',
+  KLAY: '0.15', TRX: '0.15', XRP: '0.55', XLM: '0.1', ADA: '0.4', SOL: '150', USDT: '1.0003', USDC: '0.9999',
+}
+
+export const PRICE_DECIMALS = 12
+
+interface Entry { coin: string; price: string; source: PriceSourceName | null }
+
+/** What the local sources say of each coin, in USD of twelve decimals. Survives restarts. */
+export class Quotes {
+  readonly #prices: Record<PriceSourceName, Map<string, bigint>>
+  readonly #journal: Journal<Entry>
+
+  private constructor(journal: Journal<Entry>, records: Entry[]) {
+    const start = () => new Map(Object.entries(STARTING).map(([coin, price]) => [coin, parseAmount(price, PRICE_DECIMALS)]))
+    this.#prices = { COINGECKO: start(), KRAKEN: start() }
+    this.#journal = journal
+    for (const record of records) this.#apply(record)
+  }
+
+  static open(home: string): Quotes {
+    mkdirSync(home, { recursive: true, mode: 0o700 })
+    const { journal, records } = Journal.open<Entry>(join(home, 'prices.journal'))
+    return new Quotes(journal, records)
+  }
+
+  /** Sets the price of a coin at one source, or at all. */
+  set(coin: unknown, price: unknown, source: unknown): { coin: string; price: string } {
+    if (typeof coin !== 'string' || !Object.hasOwn(STARTING, coin)) throw new RequestError(`coin ${JSON.stringify(coin)} has no price here: one of ${Object.keys(STARTING).join(', ')}`)
+    const known = PRICE_SOURCES.find((each) => each === source) ?? null
+    if (known === null && source !== null && source !== undefined) throw new RequestError(`source ${JSON.stringify(source)} is unknown: one of ${PRICE_SOURCES.join(', ')}`)
+    const entry = { coin, price: formatAmount(parseAmount(price, PRICE_DECIMALS), PRICE_DECIMALS), source: known }
+    this.#journal.append([entry])
+    this.#apply(entry)
+    return { coin, price: String(price) }
+  }
+
+  get(source: PriceSourceName, coin: string): bigint | undefined {
+    return this.#prices[source].get(coin)
+  }
+
+  close(): void {
+    this.#journal.close()
+  }
+
+  #apply({ coin, price, source }: Entry): void {
+    for (const each of source === null ? PRICE_SOURCES : [source]) this.#prices[each].set(coin, parseAmount(price, PRICE_DECIMALS))
+  }
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
+
+const home = tempHome()
+let devnet: Running
+
+before(async () => {
+  devnet = await startDevnet(home)
+})
+after(async () => {
+  await devnet.stop()
+  removeHome(home)
+})
+
+interface Price { usd: number; last_updated_at: number }
+interface Book { a: string[]; b: string[]; c: string[]; altname: string; wsname: string }
+/** The fields of both protocols that these tests look at. */
+type Body = Record<string, Price> & { error: string[]; result: Record<string, Book> }
+interface Answer { status: number; body: Body; text: string }
+async function ask(path: string): Promise<Answer> {
+  const response = await fetch(`${devnet.url}/prices${path}`)
+  const text = await response.text()
+  return { status: response.status, text, body: (text.startsWith('<') ? {} : JSON.parse(text)) as Body }
+}
+const SIMPLE = '/coingecko/simple/price?vs_currencies=usd&include_last_updated_at=true'
+const fault = (network: string, mode: string) => devnet.control({ command: 'fault', network, mode })
+
+test('CoinGecko: prices by id with their time; unknown ids are left out', async () => {
+  const { status, body } = await ask(`${SIMPLE}&ids=bitcoin,tether,nonsense`)
+  assert.equal(status, 200)
+  assert.deepEqual(Object.keys(body), ['bitcoin', 'tether'])
+  assert.deepEqual([body['bitcoin']?.usd, body['tether']?.usd], [60_000, 1.0003])
+  assert.ok(Math.abs(Number(body['bitcoin']?.last_updated_at) - Date.now() / 1000) < 5)
+  assert.equal((await ask('/coingecko/simple/price?ids=bitcoin')).status, 422)
+  assert.equal((await ask('/coingecko/elsewhere')).status, 404)
+})
+
+test('Kraken: assets, pairs and tickers under its own names; an unknown pair fails all', async () => {
+  assert.equal((await ask('/kraken/0/public/Assets')).body.result['XXBT']?.altname, 'XBT')
+  assert.equal((await ask('/kraken/0/public/AssetPairs')).body.result['XXBTZUSD']?.wsname, 'XBT/USD')
+  const { body } = await ask('/kraken/0/public/Ticker?pair=XXBTZUSD,XDGUSD')
+  assert.deepEqual(body.error, [])
+  assert.deepEqual([Number(body.result['XXBTZUSD']?.b[0]), Number(body.result['XXBTZUSD']?.c[0]), Number(body.result['XXBTZUSD']?.a[0])], [59_994, 60_000, 60_006])
+  assert.deepEqual((await ask('/kraken/0/public/Ticker?pair=XXBTZUSD,NONEUSD')).body, { error: ['EQuery:Unknown asset pair'] })
+})
+
+test('the operator sets a price, at one source or all; it survives a restart; faults do not', async () => {
+  await devnet.control({ command: 'price', coin: 'BTC', price: '65000.5' })
+  await devnet.control({ command: 'price', coin: 'ETH', price: '2500', source: 'KRAKEN' })
+  for (const bad of [{ coin: 'NONE', price: '1' }, { coin: 'BTC', price: '0' }, { coin: 'BTC', price: '-1' }, { coin: 'BTC', price: '1', source: 'X' }]) {
+    assert.equal((await devnet.rawControl(JSON.stringify({ command: 'price', ...bad }))).status, 400)
+  }
+  await fault('PRICES', 'down')
+  await assert.rejects(ask(`${SIMPLE}&ids=bitcoin`))
+  await assert.rejects(ask('/kraken/0/public/Assets'))
+  assert.equal((await devnet.rawControl(JSON.stringify({ command: 'fault', network: 'KRAKEN', mode: 'nonsense' }))).status, 400)
+  await devnet.stop()
+  devnet = await startDevnet(home)
+  const { body } = await ask(`${SIMPLE}&ids=bitcoin,ethereum`)
+  assert.deepEqual([body['bitcoin']?.usd, body['ethereum']?.usd], [65_000.5, 3000])
+  assert.equal(Number((await ask('/kraken/0/public/Ticker?pair=XETHZUSD')).body.result['XETHZUSD']?.c[0]), 2500)
+})
+
+test('faults: an old price, a closed exchange, a web page, a limit', async () => {
+  await fault('PRICES', 'stale')
+  assert.ok(Date.now() / 1000 - Number((await ask(`${SIMPLE}&ids=bitcoin`)).body['bitcoin']?.last_updated_at) > 500)
+  assert.deepEqual((await ask('/kraken/0/public/Ticker')).body, { error: ['EService:Unavailable'] })
+  await fault('COINGECKO', 'malformed')
+  assert.match((await ask(`${SIMPLE}&ids=bitcoin`)).text, /html/)
+  await fault('COINGECKO', 'rate-limited')
+  assert.equal((await ask(`${SIMPLE}&ids=bitcoin`)).status, 429)
+  await fault('PRICES', 'heal')
+  assert.equal((await ask(`${SIMPLE}&ids=bitcoin`)).status, 200)
+})

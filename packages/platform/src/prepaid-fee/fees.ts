@@ -1,0 +1,81 @@
+import type { Asset } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
+import { ApiError } from '../errors.ts'
+import { coinOf } from '../prices/coins.ts'
+import { usdValue } from '../prices/decimals.ts'
+import type { Services } from '../services.ts'
+import { feeOf, tierNamed } from './tiers.ts'
+import { showUsd } from './usd.ts'
+
+/** What a transfer costs on the prepaid fee account, in millionths of a USD. */
+export interface FeeQuote {
+  /** Null where nothing depends on it and there is no price. */
+  amountUsd: bigint | null
+  fee: bigint
+  /** The tier's least fee: below it the account counts as empty. */
+  least: bigint
+}
+
+const SHORT_OF_FUNDS = 'CU001'
+
+/** The UTC day now, as YYYY-MM-DD. */
+export const utcDay = (services: Services): string => new Date(services.environment.now()).toISOString().slice(0, 10)
+
+/**
+ * Values an amount at the price of now and names its fee. From memory: it waits for nothing.
+ * @param tierName the workspace's tier
+ * @throws ApiError `PRICE_UNAVAILABLE` where the fee depends on a price that nobody knows, or is older than 5 minutes
+ */
+export function quotePlatformFee(services: Services, tierName: string | null, asset: Asset, amount: bigint): FeeQuote {
+  const tier = tierNamed(services.settings.prepaidTiers, tierName)
+  const price = services.prices.price(coinOf(asset))
+  if (!price || price.stale) {
+    if (tier.basisPoints === 0n) return { amountUsd: null, fee: tier.least, least: tier.least }
+    const why = price ? `the last one is of ${new Date(price.at).toISOString()}` : 'no source knows one'
+    throw new ApiError('PRICE_UNAVAILABLE', `asset: there is no current USD price of ${asset.asset_name} (${why}), so that its platform fee cannot be told; nothing was created, try again`, { field: 'asset' })
+  }
+  const amountUsd = usdValue(amount, asset.decimals, price.price)
+  return { amountUsd, fee: feeOf(tier, amountUsd), least: tier.least }
+}
+
+/** The refusal, where a database error says that the account holds too little; else null. */
+export function exhausted(error: unknown, fee: bigint): ApiError | null {
+  const { code, detail } = error as { code?: string; detail?: string }
+  if (code !== SHORT_OF_FUNDS) return null
+  return new ApiError('PREPAID_FEE_EXHAUSTED', `the prepaid fee account holds ${showUsd(BigInt(detail ?? '0'))} USD, less than the platform fee of ${showUsd(fee)} USD; top it up. Wallets are not affected`)
+}
+
+/** The balance that a database error of this account carries; null for any other error. */
+export function balanceOfRefusal(error: unknown): bigint | null {
+  const { code, detail } = error as { code?: string; detail?: string }
+  return code === SHORT_OF_FUNDS ? BigInt(detail ?? '0') : null
+}
+
+export async function tierOfWorkspace(database: Queryable, workspaceId: string): Promise<string | null> {
+  return (await database.one<{ tier: string }>('select tier from prepaid_accounts where workspace_id = $1', [workspaceId]))?.tier ?? null
+}
+
+/**
+ * Reserves the platform fee of a transaction whose row is written already, in the same database transaction, as the
+ * last thing that it locks. A withdrawal does this inside `create_withdrawal`.
+ * @throws ApiError `PREPAID_FEE_EXHAUSTED`; the database transaction is then to be given up
+ */
+export async function reservePlatformFee(tx: Queryable, o: { transactionId: string; workspaceId: string; quote: FeeQuote }): Promise<void> {
+  const { amountUsd, fee, least } = o.quote
+  await tx.query('update transactions set amount_usd = $2, platform_fee = $3 where id = $1', [o.transactionId, amountUsd?.toString() ?? null, fee.toString()])
+  try {
+    await tx.query('select prepaid_reserve($1, $2, $3, $4)', [o.workspaceId, o.transactionId, fee.toString(), least.toString()])
+  } catch (error) {
+    throw exhausted(error, fee) ?? error
+  }
+}
+
+/** Takes the reserved fee, once: before the signed bytes first go out. Does nothing where none was reserved. */
+export async function chargePlatformFee(tx: Queryable, services: Services, transactionId: string): Promise<void> {
+  await tx.query('select prepaid_charge($1, $2)', [transactionId, utcDay(services)])
+}
+
+/** Gives the fee back, once, of a transaction that failed without ever being included. Does nothing where none was reserved. */
+export async function releasePlatformFee(tx: Queryable, services: Services, transactionId: string): Promise<void> {
+  await tx.query('select prepaid_release($1, $2)', [transactionId, utcDay(services)])
+}

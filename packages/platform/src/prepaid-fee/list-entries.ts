@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { exactUsd } from './usd.ts'
+
+const LIMIT_DEFAULT = 50
+const LIMIT_MAX = 500
+
+const TYPES: Record<string, string> = {
+  'prepaid-reserve': 'reservation', 'prepaid-charge': 'charge', 'prepaid-refund': 'refund', 'prepaid-adjust': 'adjustment', 'prepaid-subscription': 'subscription',
+}
+const OF_TRANSACTIONS = new Set(['prepaid-reserve', 'prepaid-charge', 'prepaid-refund'])
+
+const integer = (max: number) => z.string()
+  .regex(/^\d{1,10}$/, `must be an integer from 1 to ${max}`)
+  .transform(Number).refine((value) => value >= 1 && value <= max, `must be an integer from 1 to ${max}`)
+
+/** Every movement of the workspace's account, newest first; the sum of `balance_change` is the balance. */
+export const listPrepaidEntries = endpoint({
+  method: 'GET', path: '/dac/v1/prepaid-fee/entries', summary: 'List the movements of the prepaid fee account', access: 'read',
+  query: z.strictObject({ page: integer(1_000_000_000).optional(), limit: integer(LIMIT_MAX).optional() }),
+  response: z.object({
+    data: z.array(z.object({ id: z.string(), type: z.enum(['reservation', 'charge', 'refund', 'adjustment', 'subscription']), amount: z.number(), balance_change: z.number(), transaction_id: z.string().nullable(), created_at: z.string() })),
+    page: z.int(), limit: z.int(), total: z.int(),
+  }),
+  async handler({ services, caller, query }) {
+    const page = query.page ?? 1
+    const limit = query.limit ?? LIMIT_DEFAULT
+    // A charge moves what is reserved already; every other entry moves the balance.
+    const from = `from ledger_accounts a join ledger_postings p on p.account_id = a.id join ledger_entries e on e.id = p.entry_id
+      where a.workspace_id = $1 and a.wallet_id is null and a.asset = 'USD' and (a.kind = 'prepaid' or (a.kind = 'prepaid_reserved' and e.kind = 'prepaid-charge'))`
+    const [rows, count] = await Promise.all([
+      services.database.query<{ id: string; kind: string; reference: string; amount: string; created_at: Date }>(
+        `select e.id::text, e.kind, e.reference, p.amount::text, e.created_at ${from} order by e.id desc limit $2 offset $3`, [caller.workspaceId, limit, (page - 1) * limit]),
+      services.database.one<{ total: string }>(`select count(*)::text total ${from}`, [caller.workspaceId]),
+    ])
+    return {
+      body: {
+        data: rows.map((row) => {
+          const change = BigInt(row.amount)
+          return {
+            id: row.id,
+            type: TYPES[row.kind],
+            amount: exactUsd(row.kind !== 'prepaid-adjust' && change < 0n ? -change : change),
+            balance_change: exactUsd(row.kind === 'prepaid-charge' ? 0n : change),
+            transaction_id: OF_TRANSACTIONS.has(row.kind) ? row.reference : null,
+            created_at: row.created_at.toISOString(),
+          }
+        }),
+        page, limit, total: Number(count?.total ?? 0),
+      },
+    }
+  },
+})

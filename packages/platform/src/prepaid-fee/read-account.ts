@@ -1,0 +1,16 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { accountOf } from './account.ts'
+
+/** The workspace's prepaid fee account. A POST by its document, yet it changes nothing. */
+export const readPrepaidFee = endpoint({
+  method: 'POST', path: '/dac/v1/prepaid-fee', summary: 'Read the prepaid fee account', access: 'read',
+  body: z.strictObject({}),
+  response: z.object({
+    balance: z.number(), reserved: z.number(), currency: z.literal('USD'), status: z.enum(['ok', 'low', 'empty']), tier: z.string(),
+    fees: z.object({ basis_points: z.int(), percent: z.number(), minimum: z.number(), monthly: z.number() }), volume_30d: z.number(),
+  }),
+  async handler({ services, caller }) {
+    return { body: await accountOf(services, caller.workspaceId) }
+  },
+})

@@ -1,0 +1,79 @@
+import type { Fetch } from '@custody/chains'
+import { AuthError, JsonNumber, parseJson } from '@custody/request-auth'
+import { parsePrice } from './decimals.ts'
+import { SourceError, type PriceSource, type Quote } from './source.ts'
+
+/** CoinGecko's names of coins; a setting adds and corrects. */
+const IDS: Record<string, string> = {
+  BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin', BCH: 'bitcoin-cash', ETH: 'ethereum', BNB: 'binancecoin', POL: 'polygon-ecosystem-token',
+  AVAX: 'avalanche-2', FTM: 'fantom', CRO: 'crypto-com-chain', ONE: 'harmony', KLAY: 'klay-token', TRX: 'tron', XRP: 'ripple', XLM: 'stellar', ADA: 'cardano',
+  SOL: 'solana', USDT: 'tether', USDC: 'usd-coin',
+}
+
+const TIMEOUT_MS = 5000
+/** What a free plan is limited by. */
+const LIMITED_WAIT_MS = 60_000
+const LIMITED_WAIT_MS_MAX = 300_000
+const ANSWER_LENGTH_MAX = 1024 * 1024
+
+export interface CoinGeckoOptions {
+  /** Up to and with `/api/v3`. */
+  url: string
+  key: { header: string; value: string } | null
+  ids: Readonly<Record<string, string>>
+  fetch: Fetch
+  timeoutMs?: number
+}
+
+/** `GET /simple/price`: all coins in one call, each with the time of its last update. */
+export function coinGecko(o: CoinGeckoOptions): PriceSource {
+  const ids = { ...IDS, ...o.ids }
+  return {
+    name: 'coingecko',
+    async quotes(coins) {
+      const known = coins.filter((coin) => Object.hasOwn(ids, coin))
+      const wanted = [...new Set(known.map((coin) => ids[coin] as string))].sort()
+      const text = await ask(o, `${o.url}/simple/price?ids=${wanted.map(encodeURIComponent).join(',')}&vs_currencies=usd&include_last_updated_at=true&precision=full`)
+      const answer = objectOf(text)
+      return known.flatMap((coin): Quote[] => {
+        const entry = answer[ids[coin] as string]
+        // A coin that it does not know is left out of the answer, one without a market is null.
+        if (typeof entry !== 'object' || entry === null) return []
+        const { usd, last_updated_at: updated } = entry as Record<string, unknown>
+        if (!(usd instanceof JsonNumber) || !(updated instanceof JsonNumber) || !/^\d{1,12}$/.test(updated.text)) return []
+        const price = parsePrice(usd.text)
+        return price === null ? [] : [{ coin, price, at: Number(updated.text) * 1000 }]
+      })
+    },
+  }
+}
+
+function objectOf(text: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = parseJson(text)
+  } catch (error) {
+    if (error instanceof AuthError) throw new SourceError('the answer is not JSON')
+    throw error
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) throw new SourceError('the answer is not an object')
+  return value as Record<string, unknown>
+}
+
+async function ask(o: CoinGeckoOptions, url: string): Promise<string> {
+  let response: Response
+  let text: string
+  try {
+    response = await o.fetch(url, { headers: { accept: 'application/json', ...(o.key ? { [o.key.header]: o.key.value } : {}) }, redirect: 'error', signal: AbortSignal.timeout(o.timeoutMs ?? TIMEOUT_MS) })
+    text = await response.text()
+  } catch (error) {
+    throw new SourceError(`cannot be reached: ${error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : 'unknown'}`)
+  }
+  if (response.status === 429) {
+    const asked = Number(response.headers.get('retry-after') ?? '') * 1000
+    throw new SourceError('limits requests (429)', asked > 0 ? Math.min(asked, LIMITED_WAIT_MS_MAX) : LIMITED_WAIT_MS)
+  }
+  if (response.status !== 200) throw new SourceError(`answers ${response.status}`)
+  if (text.length > ANSWER_LENGTH_MAX) throw new SourceError('the answer is too long')
+  return text
+}

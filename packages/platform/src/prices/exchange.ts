@@ -1,0 +1,89 @@
+import type { Fetch } from '@custody/chains'
+import type { Environment } from '../environment.ts'
+import { parsePrice } from './decimals.ts'
+import { SourceError, type PriceSource, type Quote } from './source.ts'
+
+/** What is used of a ccxt exchange. Numbers come as text (`number = String`). */
+interface Ticker { symbol: string; bid?: string; ask?: string; timestamp?: number }
+interface Exchange {
+  markets: Record<string, { symbol: string; active?: boolean; spot?: boolean }> | undefined
+  has: Record<string, unknown>
+  number: unknown
+  fetchImplementation: unknown
+  loadMarkets(reload?: boolean): Promise<unknown>
+  fetchTickers(symbols: string[]): Promise<Record<string, Ticker>>
+  fetchTicker(symbol: string): Promise<Ticker>
+}
+
+const TIMEOUT_MS = 8000
+const MARKETS_MS = 3_600_000
+/** Between bid and ask, in basis points: a wider market has no price. */
+const SPREAD_BASIS_POINTS_MAX = 200n
+
+export interface ExchangeOptions {
+  /** ccxt's name of the exchange. */
+  id: string
+  /** Base URL in place of the exchange's own; null: its own. */
+  url: string | null
+  environment: Environment
+  fetch: Fetch
+  timeoutMs?: number
+}
+
+/**
+ * Tickers of an exchange through ccxt, against real USD only. The price is the middle of bid and ask, which are of
+ * now, as the last trade need not be.
+ */
+export function exchange(o: ExchangeOptions): PriceSource {
+  let opening: Promise<Exchange> | undefined
+  let loadedAt = 0
+  return {
+    name: o.id,
+    async quotes(coins) {
+      try {
+        opening ??= open(o)
+        const client = await opening
+        const askedAt = o.environment.now()
+        if (client.markets === undefined || askedAt - loadedAt > MARKETS_MS) {
+          await client.loadMarkets(true)
+          loadedAt = askedAt
+        }
+        const wanted = new Map(coins.map((coin) => [`${coin}/USD`, coin]))
+        const symbols = [...wanted.keys()].filter((symbol) => client.markets?.[symbol]?.active !== false && client.markets?.[symbol] !== undefined)
+        if (symbols.length === 0) return []
+        const tickers = client.has['fetchTickers'] === true
+          ? Object.values(await client.fetchTickers(symbols))
+          : await Promise.all(symbols.map((symbol) => client.fetchTicker(symbol)))
+        if (tickers.length === 0) throw new SourceError('no tickers in the answer')
+        return tickers.flatMap((ticker): Quote[] => {
+          const coin = wanted.get(ticker.symbol)
+          const price = middle(ticker)
+          return coin === undefined || price === null ? [] : [{ coin, price, at: ticker.timestamp ?? askedAt }]
+        })
+      } catch (error) {
+        if (error instanceof SourceError) throw error
+        // ccxt's errors name the URL and the whole answer.
+        throw new SourceError(error instanceof Error ? `${error.name}: ${error.message.slice(0, 200)}` : String(error))
+      }
+    },
+  }
+}
+
+function middle({ bid, ask }: Ticker): bigint | null {
+  const [low, high] = [parsePrice(String(bid ?? '')), parsePrice(String(ask ?? ''))]
+  if (low === null || high === null || high < low) return null
+  const price = (low + high) / 2n
+  return (high - low) * 10_000n > price * SPREAD_BASIS_POINTS_MAX ? null : price
+}
+
+/** One exchange's module alone: all hundred take 100 MB of memory. Few calls at a pace of our own need no limiter. */
+async function open(o: ExchangeOptions): Promise<Exchange> {
+  const module = await import(new URL(`./src/${o.id}.js`, import.meta.resolve('ccxt')).href) as { default: new (options: Record<string, unknown>) => Exchange }
+  const client = new module.default({
+    timeout: o.timeoutMs ?? TIMEOUT_MS, enableRateLimit: false,
+    ...(o.url === null ? {} : { urls: { api: { public: o.url, private: o.url, rest: o.url } } }),
+  })
+  client.number = String
+  client.fetchImplementation = o.fetch
+  return client
+}

@@ -1,0 +1,76 @@
+import type { Logger } from 'pino'
+import type { Environment } from '../environment.ts'
+import { agree, FRESH_MS, STALE_MS, type Agreed } from './agree.ts'
+import { SourceError, type PriceSource, type Quote } from './source.ts'
+
+export interface Price extends Agreed { stale: boolean }
+
+const FIRST_ANSWER_MS = 5000
+
+/**
+ * Prices in USD, in memory: each source is asked in the background at its own pace, and one that is away or slow
+ * keeps nobody waiting. Each process has its own.
+ */
+export class Prices {
+  readonly coins: ReadonlySet<string>
+  readonly #sources: readonly PriceSource[]
+  readonly #environment: Environment
+  readonly #log: Pick<Logger, 'warn' | 'info'>
+  readonly #everyMs: number
+  readonly #quotes = new Map<string, Map<string, Quote>>()
+  readonly #last = new Map<string, Agreed>()
+
+  constructor(o: { sources: readonly PriceSource[]; coins: readonly string[]; environment: Environment; log: Pick<Logger, 'warn' | 'info'>; everyMs: number }) {
+    this.coins = new Set(o.coins)
+    this.#sources = o.sources
+    this.#environment = o.environment
+    this.#log = o.log
+    this.#everyMs = o.everyMs
+  }
+
+  /** The price of a coin; null where none was ever known. Where the sources disagree, the last on which they agreed. */
+  price(coin: string): Price | null {
+    const now = this.#environment.now()
+    const quotes = [...this.#quotes.get(coin)?.entries() ?? []].map(([source, quote]) => ({ ...quote, source }))
+    const agreed = agree(quotes, now)
+    const last = this.#last.get(coin)
+    const price = agreed && (!last || agreed.at >= last.at || now - agreed.at <= FRESH_MS) ? agreed : last
+    if (!price) return null
+    this.#last.set(coin, price)
+    return { ...price, stale: now - price.at > STALE_MS }
+  }
+
+  /** Asks one source once and keeps what it says. @throws SourceError */
+  async refresh(source: PriceSource): Promise<void> {
+    for (const quote of await source.quotes([...this.coins])) {
+      const known = this.#quotes.get(quote.coin) ?? new Map<string, Quote>()
+      this.#quotes.set(quote.coin, known.set(source.name, quote))
+      // What the sources agree on is remembered also while nobody asks.
+      this.price(quote.coin)
+    }
+  }
+
+  /** Starts asking. Resolves when every source has answered once, or after a few seconds. */
+  async start(signal: AbortSignal): Promise<void> {
+    const first = this.#sources.map((source) => new Promise<void>((resolve) => void this.#run(source, signal, resolve)))
+    await Promise.race([Promise.all(first), this.#environment.sleep(FIRST_ANSWER_MS, signal)])
+  }
+
+  async #run(source: PriceSource, signal: AbortSignal, asked: () => void): Promise<void> {
+    let failures = 0
+    while (!signal.aborted) {
+      let pause = this.#everyMs
+      try {
+        await this.refresh(source)
+        if (failures > 0) this.#log.info({ source: source.name }, 'a source of prices answers again')
+        failures = 0
+      } catch (error) {
+        failures++
+        if (error instanceof SourceError) pause = Math.max(pause, error.waitMs)
+        if (failures === 1 || failures % 100 === 0) this.#log.warn({ source: source.name, failures, err: error instanceof Error ? error.message : String(error) }, 'a source of prices does not answer')
+      }
+      asked()
+      await this.#environment.sleep(pause, signal)
+    }
+  }
+}
