@@ -1,5 +1,6 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { traitsOf } from '../networks/traits.ts'
+import { USD_DECIMALS } from '../prepaid-fee/usd.ts'
 import type { Services } from '../services.ts'
 import { utxoDifferences } from './utxo.ts'
 
@@ -45,6 +46,13 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
     `select a.id::text, a.asset, a.balance::text, coalesce(sum(p.amount), 0)::text sum from ledger_accounts a left join ledger_postings p on p.account_id = a.id
      group by a.id having a.balance <> coalesce(sum(p.amount), 0) limit 100`)
   for (const row of drifted) differences.push({ network: '', workspace: '', subject: `ledger account ${row.id}`, asset: row.asset, ledger: row.balance, chain: row.sum, note: 'the balance is not the sum of its postings' })
+  // Reserved platform fees are those of transactions that are under way and were neither charged nor given back.
+  const reserved = await services.database.query<{ workspace: string; balance: string; sum: string }>(
+    `select w.name workspace, a.balance::text, coalesce(t.sum, 0)::text sum from ledger_accounts a join workspaces w on w.id = a.workspace_id
+     left join (select workspace_id, sum(platform_fee) from transactions where status = 'pending' and platform_fee > 0
+       and not exists (select 1 from ledger_entries where kind in ('prepaid-charge', 'prepaid-refund') and reference = transactions.id::text) group by 1) t on t.workspace_id = a.workspace_id
+     where a.kind = 'prepaid_reserved' and a.balance <> coalesce(t.sum, 0) limit 100`)
+  for (const row of reserved) differences.push({ network: '', workspace: row.workspace, subject: 'reserved platform fees', asset: 'USD', ledger: formatAmount(BigInt(row.balance), USD_DECIMALS), chain: formatAmount(BigInt(row.sum), USD_DECIMALS), note: 'not the sum of the fees that are reserved' })
   const count = await services.database.one<{ count: string }>('select count(*)::text from ledger_entries')
   return { entries: Number(count?.count ?? 0), balanced: unbalanced.length + drifted.length === 0 }
 }

@@ -18,7 +18,8 @@ export async function post(tx: Queryable, kind: string, reference: string, posti
 /** An account's balance, its row locked until the transaction ends. */
 export async function lockedBalance(tx: Queryable, account: Omit<Posting, 'amount'>): Promise<bigint> {
   const row = await tx.one<{ balance: string }>(
-    'select balance::text from ledger_accounts where id = ledger_account($1, $2, $3, $4, $5) for update',
+    // In a subquery of its own: else the function would be asked for every row of the table.
+    'select balance::text from ledger_accounts where id = (select ledger_account($1, $2, $3, $4, $5)) for update',
     [account.workspace, account.wallet ?? null, account.asset, account.kind, account.address ?? null])
   return BigInt(row?.balance ?? '0')
 }

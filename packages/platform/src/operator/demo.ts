@@ -174,6 +174,9 @@ async function demo(): Promise<number> {
     const receiver = await makeUser(`demo-${run}-customer`, join(folder, 'key.pem'))
     const assets = await call<Asset[]>(base, null, 'GET', '/assets')
     say(`assets: ${assets.map((asset) => asset.asset_name).join(', ')}`)
+    const prepaid = () => call<{ balance: string; tier: string; fees: { percent: string; minimum: string }; volume_30d: string }>(base, sender, 'POST', '/dac/v1/prepaid-fee', {})
+    const paidIn = await prepaid()
+    say(`prepaid fee account: ${paidIn.balance} USD; ${paidIn.tier}: ${paidIn.fees.percent} % of a transfer, at least ${paidIn.fees.minimum} USD`)
     // One asset of a network after the other, networks side by side.
     const networks = [...new Set(assets.map((asset) => asset.network))]
     const lines: Line[] = []
@@ -187,6 +190,8 @@ async function demo(): Promise<number> {
       }
     }))
     await screening(base, await makeUser(`demo-${run}-screened`, join(folder, 'key.pem'))).catch((error: Error) => failures.push(error.message))
+    const left = await prepaid()
+    say(`prepaid fee account: ${left.balance} USD left of ${paidIn.balance}, for transfers worth ${left.volume_30d} USD`)
     say('comparing the books with the chains')
     const audit = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: unknown[] }
     if (!audit.ok) failures.push(`audit: ${JSON.stringify(audit.differences)}`)

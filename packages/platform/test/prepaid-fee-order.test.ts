@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import fc from 'fast-check'
+import { startEmbeddedPostgres } from '../src/database/embedded.ts'
+import { migrate } from '../src/database/migrate.ts'
+import { openDatabase, type Database } from '../src/database/pool.ts'
+import { ApiError } from '../src/errors.ts'
+import { reservePlatformFee } from '../src/prepaid-fee/fees.ts'
+import { DEFAULT_TIERS, feeOf, readTiers, tierNamed, tierOfVolume } from '../src/prepaid-fee/tiers.ts'
+
+/**
+ * Any order of reservations, charges, refunds and adjustments, one by one and at once, over the real database: the
+ * account never falls below zero, each thing happens once, and every millionth of a USD is where it belongs.
+ */
+const home = mkdtempSync(join(tmpdir(), 'custody-prepaid-order-'))
+let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+let database: Database
+
+before(async () => {
+  postgres = await startEmbeddedPostgres(home)
+  database = openDatabase(postgres.url)
+  await migrate(database)
+})
+after(async () => {
+  await database.close()
+  await postgres.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+const LEAST = 50n
+const DAY = '2026-02-03'
+
+/** What must be true, kept by the answers alone. */
+class Model {
+  workspace = ''
+  adjusted = 0n
+  readonly fees = new Map<string, { fee: bigint; value: bigint; charged: boolean; refunded: boolean }>()
+
+  async open(): Promise<void> {
+    this.workspace = (await database.one<{ id: string }>('insert into workspaces (name) values ($1) returning id', [randomUUID()]))!.id
+  }
+
+  async reserve(fee: bigint): Promise<void> {
+    const id = randomUUID()
+    const value = fee * 7n
+    const done = await database.transaction(async (tx) => {
+      await tx.query(
+        `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status) values ($1, 'WITHDRAWAL', $2, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', 'CREATED', 'pending')`, [id, this.workspace])
+      await reservePlatformFee(tx, { transactionId: id, workspaceId: this.workspace, quote: { amountUsd: value, fee, least: LEAST } })
+      return true
+    }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.code === 'PREPAID_FEE_EXHAUSTED') return false
+      throw error
+    })
+    assert.equal(await database.one('select 1 from transactions where id = $1', [id]) !== undefined, done, 'a refusal leaves nothing behind')
+    if (done) this.fees.set(id, { fee, value, charged: false, refunded: false })
+  }
+
+  async #once(call: 'prepaid_charge' | 'prepaid_release', at: number): Promise<void> {
+    const [id, known] = [...this.fees][at % Math.max(1, this.fees.size)] ?? []
+    if (!id || !known) return
+    const { done } = await database.one<{ done: boolean }>(`select ${call}($1, $2) done`, [id, DAY]) as { done: boolean }
+    const field = call === 'prepaid_charge' ? 'charged' : 'refunded'
+    if (done) {
+      assert.equal(known[field], false, `${field} twice`)
+      known[field] = true
+    }
+  }
+
+  charge = (at: number) => this.#once('prepaid_charge', at)
+  release = (at: number) => this.#once('prepaid_release', at)
+
+  async adjust(amount: bigint): Promise<void> {
+    try {
+      await database.query('select prepaid_adjust($1, $2, $3, $4)', [this.workspace, randomUUID(), amount.toString(), LEAST.toString()])
+      this.adjusted += amount
+    } catch (error) {
+      assert.equal((error as { code?: string }).code, 'CU001')
+      assert.ok(amount < 0n)
+    }
+  }
+
+  async check(): Promise<void> {
+    const rows = await database.query<{ kind: string; balance: string }>(`select kind, balance::text from ledger_accounts where workspace_id = $1 and asset = 'USD'`, [this.workspace])
+    const of = (kind: string) => BigInt(rows.find((row) => row.kind === kind)?.balance ?? '0')
+    const sum = (pick: (each: { charged: boolean; refunded: boolean }) => boolean, what: 'fee' | 'value' = 'fee') => [...this.fees.values()].filter(pick).reduce((total, each) => total + each[what], 0n)
+    assert.deepEqual([of('prepaid'), of('prepaid_reserved'), of('fees'), of('chain')], [
+      this.adjusted - sum(({ refunded }) => !refunded), sum(({ charged, refunded }) => !charged && !refunded), sum(({ charged, refunded }) => charged && !refunded), -this.adjusted,
+    ])
+    assert.ok(rows.every(({ kind, balance }) => kind === 'chain' || BigInt(balance) >= 0n), 'below zero')
+    const volume = await database.one<{ sum: string }>('select coalesce(sum(amount_usd), 0)::text sum from prepaid_volumes where workspace_id = $1', [this.workspace])
+    assert.equal(BigInt(volume?.sum ?? '0'), sum(({ charged, refunded }) => charged && !refunded, 'value'))
+    const wrong = await database.query(
+      `select a.id from ledger_accounts a left join ledger_postings p on p.account_id = a.id where a.workspace_id = $1 group by a.id having a.balance <> coalesce(sum(p.amount), 0)
+       union all select p.entry_id from ledger_postings p join ledger_accounts a on a.id = p.account_id where a.workspace_id = $1 group by p.entry_id having sum(p.amount) <> 0`, [this.workspace])
+    assert.deepEqual(wrong, [])
+  }
+}
+
+type Event = (model: Model) => Promise<void>
+const named = (name: string, run: Event) => Object.assign(run, { toString: () => name })
+const single: fc.Arbitrary<Event> = fc.oneof(
+  { weight: 4, arbitrary: fc.bigInt(0n, 600n).map((fee) => named(`reserve ${fee}`, (model) => model.reserve(fee))) },
+  { weight: 3, arbitrary: fc.nat(12).map((at) => named(`charge ${at}`, (model) => model.charge(at))) },
+  { weight: 2, arbitrary: fc.nat(12).map((at) => named(`release ${at}`, (model) => model.release(at))) },
+  { weight: 1, arbitrary: fc.bigInt(-1500n, 1500n).filter((amount) => amount !== 0n).map((amount) => named(`adjust ${amount}`, (model) => model.adjust(amount))) },
+)
+const event = fc.oneof(
+  { weight: 3, arbitrary: single },
+  { weight: 1, arbitrary: fc.array(single, { minLength: 2, maxLength: 12 }).map((events) => named(`race(${events.join(', ')})`, async (model) => { await Promise.all(events.map((each) => each(model))) })) },
+)
+
+test('no order of events drives the account below zero or loses a millionth', { timeout: 240_000 }, async () => {
+  await fc.assert(fc.asyncProperty(fc.bigInt(0n, 2000n), fc.array(event, { minLength: 5, maxLength: 30 }), async (start, events) => {
+    const model = new Model()
+    await model.open()
+    if (start > 0n) await model.adjust(start)
+    for (const each of events) {
+      await each(model)
+      await model.check()
+    }
+  }), { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 40) })
+})
+
+test('a fee that fits a number of times passes exactly so often, whoever is first', async () => {
+  for (const fits of [0, 1, 7, 20]) {
+    const model = new Model()
+    await model.open()
+    await model.adjust(100n * BigInt(fits) + 99n)
+    await Promise.all(Array.from({ length: 50 }, () => model.reserve(100n)))
+    assert.equal(model.fees.size, fits)
+    await model.check()
+  }
+})
+
+test('events tell of a fifth, a twentieth and the end, each once until the next top-up', async () => {
+  const model = new Model()
+  await model.open()
+  const told = async () => (await database.query<{ type: string; payload: { percent: number } }>(`select type, payload from events where workspace_id = $1 order by id`, [model.workspace])).map(({ type, payload }) => `${type} ${payload.percent}`)
+  await model.adjust(10_000n)
+  await model.reserve(7_900n)
+  assert.deepEqual(await told(), [])
+  await model.reserve(200n)
+  await model.reserve(100n)
+  assert.deepEqual(await told(), ['prepaid_fee.low 20'])
+  await model.reserve(1_400n)
+  assert.deepEqual(await told(), ['prepaid_fee.low 20', 'prepaid_fee.low 5'])
+  await model.reserve(351n)
+  assert.deepEqual((await told()).slice(2), ['prepaid_fee.empty 0'], 'below the least fee nothing can be paid')
+  await model.release(0)
+  await model.adjust(20_000n)
+  await model.reserve(27_000n)
+  assert.deepEqual((await told()).slice(3), ['prepaid_fee.low 5'])
+  await model.check()
+})
+
+test('tiers: by volume, by name; fees are shares with a least, rounded up; mistakes in the setting are named', () => {
+  const tiers = readTiers(DEFAULT_TIERS)
+  const usd = (amount: number) => BigInt(amount) * 1_000_000n
+  assert.deepEqual([0, 999_999, 1_000_000, 9_999_999, 10_000_000, 50_000_000, 900_000_000].map((volume) => tierOfVolume(tiers, usd(volume)).name), ['STARTER', 'STARTER', 'GROWTH', 'GROWTH', 'BUSINESS', 'ENTERPRISE', 'ENTERPRISE'])
+  assert.equal(tierOfVolume(tiers, -5n).name, 'STARTER')
+  assert.equal(tierNamed(tiers, 'GONE').name, 'STARTER')
+  for (const [name, value, fee] of [['STARTER', 100, 500_000n], ['STARTER', 200, 500_000n], ['STARTER', 1000, 2_500_000n], ['GROWTH', 1000, 1_500_000n], ['BUSINESS', 1000, 800_000n], ['ENTERPRISE', 1000, 400_000n], ['ENTERPRISE', 0, 100_000n]] as const) assert.equal(feeOf(tierNamed(tiers, name), usd(value)), fee)
+  assert.equal(feeOf(tierNamed(tiers, 'STARTER'), 400_000_001n), 1_000_001n)
+  for (const bad of ['', 'A', 'A:1:1:1:1', 'A:0:1:1:1,B:0:1:1:1', 'A:0:1:1:1,A:5:1:1:1', 'A:0:10001:0:0', 'A:0:1:0.0000001:0', 'A:0:1:x:0', 'a:0:1:1:1', 'A:0:1:1:1:1']) assert.throws(() => readTiers(bad), /CUSTODY_PREPAID_TIERS/, bad)
+})
