@@ -4,7 +4,7 @@
 // npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
 //
 // Tests run two files at a time. End-to-end tests (*.e2e.test.ts) start whole platforms: they run after the
-// others, two at a time. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails.
+// others, three at a time. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails.
 // The last lines are node:test's totals over everything that ran.
 import { basename, join, sep } from 'node:path'
 import { compose } from 'node:stream'
@@ -14,8 +14,8 @@ import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 const CONCURRENCY = 2
-/** Whole platforms mostly wait for blocks: two at a time still leave the processor idle. */
-const END_TO_END_CONCURRENCY = 2
+/** Whole platforms mostly wait for blocks: three at a time fill two cores. */
+const END_TO_END_CONCURRENCY = 3
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
 await underPinnedNode(fileURLToPath(import.meta.url))
