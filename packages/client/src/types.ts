@@ -64,6 +64,9 @@ export interface Transaction {
   memo: string | null
   sequence_id: string | null
   failure_reason: string | null
+  /** USD value and platform fee of an outgoing transfer, as of its creation. */
+  amount_in_usd: Decimal | null
+  platform_fee: Decimal | null
   created_at: Timestamp
   updated_at: Timestamp
   confirmed_at: Timestamp | null
