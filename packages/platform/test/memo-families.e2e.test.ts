@@ -267,3 +267,20 @@ test('the books agree with the chains', async () => {
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))
 })
+
+test('the operator credits a deposit in suspense to the wallet of the account that holds it, once', async () => {
+  const before = Number((await balance(alice, 'XRP')).balance)
+  const { hash } = await fund('XRP', own['XRP'] as string, '2', '4000000001')
+  assert.equal((await deposit(hash)).sub_status, 'SUSPENSE')
+  const { suspense } = await platform.operator('suspense list') as { suspense: { id: string; hash: string }[] }
+  const { id } = suspense.find((each) => each.hash === hash) as { id: string }
+  const assigned = platform.cli('suspense', 'assign', '--id', id, '--json')
+  assert.equal(assigned.status, 0, assigned.stderr)
+  assert.equal((await deposit(hash)).sub_status, 'CREDITED')
+  assert.equal(Number((await balance(alice, 'XRP')).balance).toFixed(6), (before + 2).toFixed(6))
+  const again = platform.cli('suspense', 'assign', '--id', id)
+  assert.deepEqual([again.status, /not in suspense but CREDITED/.test(again.stderr)], [1, true])
+  assert.match(platform.cli('suspense', 'assign', '--id', 'nothing').stderr, /there is no deposit nothing/)
+  const audit = await platform.operator('audit')
+  assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))
+})

@@ -11,15 +11,19 @@ export async function creditWaitingDeposits(tx: Queryable, subAccountId: string,
      where t.kind = 'DEPOSIT' and t.sub_account_id = $1 and t.asset = $2 and t.wallet_id is null and t.address_tag is null for update of t`, [subAccountId, wallet.asset])
   for (const row of rows) {
     await tx.query('update transactions set wallet_id = $2 where id = $1', [row.id, wallet.id])
-    if (row.state !== 'SUSPENSE') continue
-    const scope = { workspace: row.workspace_id, asset: row.asset }
-    const amount = BigInt(row.amount)
-    const unswept = row.address_kind === 'deposit'
-    await post(tx, 'deposit-assigned', row.id, [
-      { ...scope, kind: 'suspense', address: row.destination_id, amount: -amount },
-      { ...scope, wallet: wallet.id, kind: unswept ? 'unswept' : 'available', address: unswept ? row.destination_id : null, amount },
-    ])
-    await tx.query(`update transactions set state = 'CREDITED', updated_at = now() where id = $1`, [row.id])
-    if (unswept) await queueSweep(tx, { ...row, wallet_id: wallet.id, source_id: row.destination_id })
+    if (row.state === 'SUSPENSE') await leaveSuspense(tx, row, wallet.id, row.address_kind)
   }
+}
+
+/** A deposit in suspense becomes a wallet's: the one of the account that its coins lie at. */
+export async function leaveSuspense(tx: Queryable, row: TransactionRow, walletId: string, addressKind: string): Promise<void> {
+  const scope = { workspace: row.workspace_id, asset: row.asset }
+  const amount = BigInt(row.amount)
+  const unswept = addressKind === 'deposit'
+  await post(tx, 'deposit-assigned', row.id, [
+    { ...scope, kind: 'suspense', address: row.destination_id, amount: -amount },
+    { ...scope, wallet: walletId, kind: unswept ? 'unswept' : 'available', address: unswept ? row.destination_id : null, amount },
+  ])
+  await tx.query(`update transactions set wallet_id = $2, state = 'CREDITED', updated_at = now() where id = $1`, [row.id, walletId])
+  if (unswept) await queueSweep(tx, { ...row, wallet_id: walletId, source_id: row.destination_id })
 }
