@@ -152,6 +152,8 @@ test('the platform is killed in between: each transfer is paid once', async () =
 test('what the chain never took dies with its blockhash, fails, and the money is back', async () => {
   const held = (await balance(user, 'SOL')).balance
   const tokens = (await balance(user, 'USDC_SOL')).balance
+  const prepaid = async () => (await call<{ balance: string; reserved: string }>(user, 'POST', '/dac/v1/prepaid-fee', {})).body
+  const before = await prepaid()
   await devnet({ command: 'fault', network: 'SOL', mode: 'reject' })
   const ids = [(await sent('SOL', '0.3', NEW)).id, (await sent('USDC_SOL', '3', NEW)).id]
   for (const id of ids) await waitFor('it is signed', async () => (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status === 'BROADCASTING')
@@ -164,5 +166,6 @@ test('what the chain never took dies with its blockhash, fails, and the money is
   await devnet({ command: 'fault', network: 'SOL', mode: 'heal' })
   assert.equal((await balance(user, 'SOL')).balance, held)
   assert.equal((await balance(user, 'USDC_SOL')).balance, tokens)
+  assert.deepEqual(await prepaid(), before, 'the platform fee that was charged is back too')
   await audited()
 })
