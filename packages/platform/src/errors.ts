@@ -13,6 +13,8 @@ export const ERRORS = {
   TRANSACTION_FINAL: [400, 'The transaction can no longer be changed'],
   NOT_REPLACEABLE: [400, 'The transaction cannot be replaced'],
   REPLACEMENT_PENDING: [400, 'Another replacement is under way'],
+  RULE_EXISTS: [400, 'A rule for this asset exists already'],
+  RULE_FINAL: [400, 'The rule can no longer be changed'],
   NOT_FROZEN: [400, 'The address is not frozen'],
   UNAUTHORIZED: [401, 'Authentication failed'],
   FORBIDDEN: [403, 'Not permitted'],

@@ -1,6 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { NetworkMode } from '@custody/chains'
+import type { SweepRules } from './deposits/sweep-policy.ts'
+import { readSweepRules, type SweepConfig } from './deposits/sweep-settings.ts'
 import { DEFAULT_TIERS, readTiers, type Tier } from './prepaid-fee/tiers.ts'
 
 /** Where a network's RPC endpoint is. */
@@ -30,6 +32,8 @@ export interface Settings {
   prepaidTiers: readonly Tier[]
   /** `all`: everything; `api`: HTTP only, workers run elsewhere. */
   role: 'all' | 'api'
+  /** When deposit addresses are swept, by scope; the operator's commands go before. */
+  sweep: SweepRules
 }
 
 function integer(name: string, fallback: number, min: number, max: number): number {
@@ -55,14 +59,16 @@ export function readSettings(): Settings {
   const network = oneOf('CUSTODY_NETWORK', 'local', ['local', 'mainnet'] as const)
   const home = resolve(process.env['CUSTODY_HOME'] ?? '.custody')
   const endpoints: Record<string, Endpoint> = {}
+  let sweep = readSweepRules(network, undefined, '')
   if (network === 'mainnet') {
     const file = resolve(process.env['CUSTODY_CONFIG'] ?? 'custody.config.json')
     if (existsSync(file)) {
-      const config = JSON.parse(readFileSync(file, 'utf8')) as { networks?: Record<string, Endpoint> }
+      const config = JSON.parse(readFileSync(file, 'utf8')) as { networks?: Record<string, Endpoint>; sweep?: SweepConfig }
       for (const [code, endpoint] of Object.entries(config.networks ?? {})) {
         if (typeof endpoint?.url !== 'string' || !/^https?:\/\//.test(endpoint.url)) throw new Error(`${file}: networks.${code}.url must be an http(s) URL`)
         endpoints[code] = endpoint
       }
+      sweep = readSweepRules(network, config.sweep, file)
     }
   }
   return {
@@ -76,6 +82,7 @@ export function readSettings(): Settings {
     authLegacy: oneOf('CUSTODY_AUTH_LEGACY', '0', ['0', '1'] as const) === '1',
     trustProxy: oneOf('CUSTODY_TRUST_PROXY', '0', ['0', '1'] as const) === '1',
     endpoints,
+    sweep,
     secretsKey: process.env['CUSTODY_SECRETS_KEY'] || null,
     pollMs: network === 'local' ? 500 : 5000,
     prepaidTiers: readTiers(process.env['CUSTODY_PREPAID_TIERS'] || DEFAULT_TIERS),

@@ -1,4 +1,5 @@
 import { stringifyJson } from '@custody/request-auth'
+import { noteIncoming, takeBackIncoming } from '../auto-forwarding/incoming.ts'
 import type { Queryable } from '../database/pool.ts'
 import { emit, lockedBalance, post, type Posting } from '../ledger/post.ts'
 import type { Services } from '../services.ts'
@@ -29,6 +30,7 @@ function frozenAccount(row: TransactionRow): Omit<Posting, 'amount'> | null {
 
 /** Credits a deposit that has reached its depth and may pass. */
 export async function credit(services: Services, tx: Queryable, row: TransactionRow, confirmations: number): Promise<void> {
+  await noteIncoming(tx, row, new Date(services.environment.now()))
   const account = await accountOf(tx, row)
   await post(tx, 'deposit', depositReference(row), [
     { ...(frozenAccount(row) ?? { workspace: row.workspace_id, asset: row.asset, kind: 'chain' as const }), amount: -BigInt(row.amount) },
@@ -48,6 +50,7 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
 /** Takes a deposit back whose block is gone. Credited ones may leave the account below zero: that loss is real. */
 export async function revert(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
   if (row.status === 'confirmed') {
+    await takeBackIncoming(tx, row)
     const account = await accountOf(tx, row)
     const amount = BigInt(row.amount)
     const postings: Posting[] = [{ workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount }]

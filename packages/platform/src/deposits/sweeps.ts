@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Queryable } from '../database/pool.ts'
 import type { TransactionRow } from '../transactions/present.ts'
 
-/** Queues a sweep of what a deposit address holds to the omnibus address, unless one is under way already. */
+/**
+ * Queues a sweep of what a deposit address holds to the omnibus address, unless one is under way already, or was done
+ * at this height of the chain. One that waits until there is more is looked at again.
+ */
 export async function queueSweep(tx: Queryable, of: Pick<TransactionRow, 'workspace_id' | 'sub_account_id' | 'wallet_id' | 'asset' | 'network' | 'fee_asset' | 'source_id'>): Promise<void> {
   const held = await tx.one(
     `select 1 from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3 and balance > 0`, [of.wallet_id, of.asset, of.source_id])
@@ -10,21 +13,26 @@ export async function queueSweep(tx: Queryable, of: Pick<TransactionRow, 'worksp
   const omnibus = await tx.one<{ address: string }>(
     `select address from chain_addresses where network = $1 and sub_account_id = $2 and kind = 'omnibus'`, [of.network, of.sub_account_id])
   if (!omnibus) throw new Error('a wallet without an omnibus address')
-  await tx.query(
+  const queued = await tx.query(
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
-       destination_type, destination_id, state, status, next_run_at)
-     values ($1, 'SWEEP', $2, $3, $4, $5, $6, 0, $7, 'INTERNAL', $8, 'OMNIBUS', $9, 'QUEUED', 'pending', now()) on conflict do nothing`,
+       destination_type, destination_id, state, status, next_run_at, plan)
+     select $1, 'SWEEP', $2, $3, $4, $5, $6, 0, $7, 'INTERNAL', $8, 'OMNIBUS', $9, 'QUEUED', 'pending', now(), jsonb_build_object('height', s.height::text)
+     from network_scans s where s.network = $6 on conflict do nothing returning id`,
     [randomUUID(), of.workspace_id, of.sub_account_id, of.wallet_id, of.asset, of.network, of.fee_asset, of.source_id, omnibus.address])
+  if (queued.length > 0) return
+  await tx.query(
+    `update transactions set next_run_at = now() where kind = 'SWEEP' and status = 'pending' and network = $1 and source_id = $2 and asset = $3 and plan ? 'waits' and lease_token is null`,
+    [of.network, of.source_id, of.asset])
 }
 
-/** Sweeps that failed are queued again while their address still holds something. */
-export async function requeueFailedSweeps(tx: Queryable): Promise<void> {
+/** Deposit addresses that hold something and have no sweep under way: theirs failed, or none was possible when they were credited. */
+export async function requeueSweeps(tx: Queryable): Promise<void> {
   const rows = await tx.query<TransactionRow>(
-    `select distinct on (t.source_id, t.asset) t.* from transactions t
-     join ledger_accounts a on a.wallet_id = t.wallet_id and a.asset = t.asset and a.kind = 'unswept' and a.address = t.source_id and a.balance > 0
-     where t.kind = 'SWEEP' and t.status = 'failed' and t.updated_at < now() - interval '1 minute'
-       and not exists (select 1 from transactions p where p.kind = 'SWEEP' and p.status = 'pending' and p.source_id = t.source_id and p.asset = t.asset and p.network = t.network)
-       and t.updated_at = (select max(l.updated_at) from transactions l where l.kind = 'SWEEP' and l.source_id = t.source_id and l.asset = t.asset and l.network = t.network)
+    `select d.*, a.address source_id from ledger_accounts a
+     cross join lateral (select t.* from transactions t where t.kind = 'DEPOSIT' and t.wallet_id = a.wallet_id and t.asset = a.asset and t.destination_id = a.address limit 1) d
+     where a.kind = 'unswept' and a.balance > 0
+       and not exists (select 1 from transactions p where p.kind = 'SWEEP' and p.network = d.network and p.source_id = a.address and p.asset = a.asset
+         and (p.status = 'pending' or p.updated_at > now() - interval '1 minute'))
      limit 100`)
   for (const row of rows) await queueSweep(tx, row)
 }

@@ -7,6 +7,12 @@ import { saveAmlSettings } from '../aml/save-settings.ts'
 import { unfreezeAddress } from '../aml/unfreeze-address.ts'
 import { getAssets } from '../assets/list-assets.ts'
 import { getSupportedAssets } from '../assets/supported-assets.ts'
+import { createRule } from '../auto-forwarding/create-rule.ts'
+import { deleteRule } from '../auto-forwarding/delete-rule.ts'
+import { ruleHistory } from '../auto-forwarding/history.ts'
+import { listRules } from '../auto-forwarding/list-rules.ts'
+import { pauseRule, resumeRule } from '../auto-forwarding/pause-rule.ts'
+import { readRule } from '../auto-forwarding/read-rule.ts'
 import { estimateFeeEndpoint } from '../fees/estimate-fee.ts'
 import { networkFeeRates } from '../fees/network-fee-rates.ts'
 import { listGasTanks } from '../gas-tanks/list-tanks.ts'
@@ -28,4 +34,5 @@ export const endpoints: readonly Endpoint[] = [
   createTransaction, readTransaction, listTransactions, speedUp, cancelTransaction, listGasTanks, networkFeeRates, estimateFeeEndpoint,
   readPrepaidFee, listPrepaidEntries, listPrices,
   saveAmlSettings, readAmlSettings, unfreezeAddress, listFrozen,
+  createRule, listRules, readRule, pauseRule, resumeRule, deleteRule, ruleHistory,
 ]

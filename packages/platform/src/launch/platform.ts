@@ -4,12 +4,13 @@ import { ChainError, loadRegistry } from '@custody/chains'
 import { pino, type Logger } from 'pino'
 import { createAml } from '../aml/aml.ts'
 import { readAmlInstallation } from '../aml/settings.ts'
+import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabase, type Database } from '../database/pool.ts'
 import { scanLoop } from '../deposits/scanner.ts'
 import { startedNetworksShared } from '../deposits/start.ts'
-import { requeueFailedSweeps } from '../deposits/sweeps.ts'
+import { requeueSweeps } from '../deposits/sweeps.ts'
 import { systemEnvironment } from '../environment.ts'
 import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
 import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
@@ -135,7 +136,8 @@ function workLoops(services: Services): Loop[] {
     watchTanksLoop(services),
     turnOfDayLoop(services),
     housekeepingLoop(services),
-    { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueFailedSweeps).then(() => false) },
+    autoForwardingLoop(services),
+    { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueSweeps).then(() => false) },
   ]
 }
 

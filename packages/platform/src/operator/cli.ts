@@ -38,7 +38,11 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet clock +14d                       moves the time of Tron's blocks, and nothing else's (s, m, h, d)
   aml refresh-ofac FILE [--asset A] [--published YYYY-MM-DD] [--force]
                                           replaces the list of sanctioned addresses: OFAC's XML, or one address a line
+  sweep set [--network N | --asset A] [--cost-multiple M|none] [--min-amount COINS|none]
+                                          deposit addresses are swept when they hold more than M times the network fee
+  sweep show
   suspense list                           deposits that belong to no wallet, with their tags
+  suspense assign --id ID                 credits one to the wallet of the account that holds it
   audit                                   ledger against chains; exit 1 on any difference
   doctor                                  tests each configured endpoint and says what is wrong
   signer status
@@ -212,6 +216,16 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
       const result = await callPlatform(home, 'suspense list', {}) as { suspense: Record<string, unknown>[] }
       return { result: { ...result }, text: result.suspense.map((each) => `${String(each['created_at'])}  ${String(each['amount'])} ${String(each['asset'])}  to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}  from ${String(each['sender'] ?? '?')}  ${String(each['workspace'])}  ${String(each['hash'])}`).join('\n') || 'nothing in suspense' }
     }
+    case 'sweep set':
+    case 'sweep show': {
+      const result = await callPlatform(home, `sweep ${String(action)}`, { network: values['network'], asset: values['asset'], cost_multiple: values['cost-multiple'], min_amount: values['min-amount'] })
+      const { assets, waiting } = result as { assets: Record<string, string>[]; waiting: Record<string, string>[] }
+      return { result, text: [...assets.map((each) => `${each['asset']}: more than ${each['cost_multiple']} times the network fee, at least ${each['min_amount']}`), ...waiting.map((each) => `${each['asset']} ${each['address']}: ${each['amount']} ${each['reason']}`)].join('\n') }
+    }
+    case 'suspense assign': {
+      const result = await callPlatform(home, 'suspense assign', { id: need(values, 'id') })
+      return { result, text: `${String(result['amount'])} ${String(result['asset'])} credited to wallet ${String(result['wallet_id'])}` }
+    }
     case 'aml refresh-ofac': return refreshOfac(home, rest[0], { asset: (values['asset'] as string | undefined) ?? null, published: (values['published'] as string | undefined) ?? null, force: values['force'] === true })
     case 'audit': return audit()
     case 'keygen': return keygen(values)
@@ -224,7 +238,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
   throw new OperatorError(`unknown command: ${positionals.join(' ') || '(none)'}\n\n${HELP}`)
 }
 
-const STRINGS = ['workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'source', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price'] as const
+const STRINGS = ['id', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'source', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount'] as const
 
 try {
   const { values, positionals } = parseArgs({

@@ -158,6 +158,17 @@ async function screening(base: string, user: User): Promise<void> {
   say('screening: unfrozen, and credited; spendable 2')
 }
 
+/** Shows a standing rule: what comes in goes on to the customer by itself. */
+async function forwarding(base: string, user: User, customer: User): Promise<void> {
+  for (const each of [user, customer]) await call(base, each, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' }).catch(() => null)
+  const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', { asset: 'ETH' })
+  const { address: to } = await call<{ address: string }>(base, customer, 'POST', '/dac/v1/address', { asset: 'ETH' })
+  const rule = await call<{ id: string }>(base, user, 'POST', '/dac/v1/auto-forwarding', { asset: 'ETH', min_amount: 1, destination_address: to, daily_cap: 10, expires_at: new Date(Date.now() + 86_400_000).toISOString() })
+  await callPlatform(home, 'devnet', { command: 'fund', asset: 'ETH', address, amount: '2', tag: null })
+  const done = await waitFor('forwarding: a forward', async () => (await call<{ data: Transaction[] }>(base, user, 'GET', `/dac/v1/auto-forwarding/${rule.id}/history`)).data.find(({ status }) => status === 'confirmed') ?? null)
+  say(`forwarding: 2 ETH came in and went on by rule ${rule.id}: ${done.amount} in ${String(done.hash)}`)
+}
+
 function table(rows: string[][]): string {
   const widths = (rows[0] as string[]).map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length)))
   return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ').trimEnd()).join('\n')
@@ -192,6 +203,7 @@ async function demo(): Promise<number> {
     await screening(base, await makeUser(`demo-${run}-screened`, join(folder, 'key.pem'))).catch((error: Error) => failures.push(error.message))
     const left = await prepaid()
     say(`prepaid fee account: ${left.balance} USD left of ${paidIn.balance}, for transfers worth ${left.volume_30d} USD`)
+    await forwarding(base, await makeUser(`demo-${run}-forwarding`, join(folder, 'key.pem')), receiver).catch((error: Error) => failures.push(error.message))
     say('comparing the books with the chains')
     const audit = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: unknown[] }
     if (!audit.ok) failures.push(`audit: ${JSON.stringify(audit.differences)}`)

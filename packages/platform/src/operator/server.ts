@@ -9,7 +9,8 @@ import { closedFolder } from '../launch/home.ts'
 import type { Services } from '../services.ts'
 import { createApiUser, enrolmentOf, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
-import { listSuspense } from './suspense.ts'
+import { setSweep, showSweep } from './sweeps.ts'
+import { assignSuspense, listSuspense } from './suspense.ts'
 import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
 import { drainTank, listTanks, setTank, tankAddress, transactionState } from './gas-tanks.ts'
 
@@ -34,6 +35,9 @@ const COMMANDS: Record<string, Command> = {
   'prepaid-fee adjust': adjustPrepaidFee,
   'prepaid-fee show': showPrepaidFee,
   'suspense list': listSuspense,
+  'suspense assign': assignSuspense,
+  'sweep set': setSweep,
+  'sweep show': showSweep,
   transaction: transactionState,
   audit: async (services) => ({ ...await audit(services) }),
   devnet: async (services, input) => {

@@ -11,6 +11,7 @@ export type Purpose =
   | ({ kind: 'cancel'; of: Purpose } & Signed)
   | { kind: 'sweep'; sub_account: number; asset: string; address_index: number }
   | { kind: 'fuel'; for: Purpose; gas: string; max_fee_per_gas: string; l1_fee?: string }
+  | { kind: 'forward'; id: string; rule: SignedRequest; receipts?: unknown[] }
   | { kind: 'drain'; order: string }
 
 export interface SignOrder { workspace: string; purpose: Purpose; unsigned: UnsignedTransaction }
@@ -58,7 +59,7 @@ export async function signOrder(services: Services, order: SignOrder): Promise<S
   let calls = 0
   for (const [first, second] of pairs(services)) {
     const name = [first, second].sort().join()
-    if (refusedBy.has(first) || failedPairs.has(name) || calls >= 4) continue
+    if (refusedBy.has(first) || refusedBy.has(second) || failedPairs.has(name) || calls >= 4) continue
     calls++
     try {
       const answer = await services.signers.call<{ signatures: { signature: string; recovery_id: number | null }[] }>(first, 'POST', '/sign', { ...order, partner: second }, SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * order.unsigned.inputs.length)
@@ -70,7 +71,8 @@ export async function signOrder(services: Services, order: SignOrder): Promise<S
         failedPairs.add(name)
       } else if (error instanceof NodeRefused) {
         refused = error
-        refusedBy.add(first)
+        // The partner's refusal, passed on: the first would sign with another.
+        refusedBy.add(typeof error.body['node'] === 'number' ? error.body['node'] : first)
       } else if (error instanceof NodeUnavailable) {
         unavailable = error.message
         failedPairs.add(name)
@@ -91,12 +93,12 @@ const VOID_TIMEOUT_MS = 5000
 const VOIDS_NEEDED = 2
 
 /**
- * Voids a request at the nodes, so that nothing can be signed for it any more. Two must hold it before `failed` is shown;
+ * Voids a request, or one forward of a rule, at the nodes, so that nothing can be signed for it any more. Two must hold it before `failed` is shown;
  * all of them where one entered signing and does not know the outcome, for another may hold the finished signature.
  * `signed`: hashes that were signed already, where a node knows of any, without those that are `dead` on their chain.
  */
-export async function voidRequest(services: Services, request: SignedRequest, dead: readonly string[] = []): Promise<{ held: number; needed: number; enough: boolean; signed: string[] }> {
-  const ask = (node: number, force: boolean) => services.signers.call<{ voided?: boolean; signed_hashes?: string[]; unfinished?: number }>(node, 'POST', '/void', { request, force }, VOID_TIMEOUT_MS)
+export async function voidIntent(services: Services, intent: { request: SignedRequest } | { forward: { rule: string; id: string } }, dead: readonly string[] = []): Promise<{ held: number; needed: number; enough: boolean; signed: string[] }> {
+  const ask = (node: number, force: boolean) => services.signers.call<{ voided?: boolean; signed_hashes?: string[]; unfinished?: number }>(node, 'POST', '/void', { ...intent, force }, VOID_TIMEOUT_MS)
   const answers = await Promise.allSettled(services.signers.peers.map(({ node }) => ask(node, false).catch((error: unknown) => {
     const hashes = error instanceof NodeRefused && error.code === 'ALREADY_SIGNED' ? error.body['signed_hashes'] : null
     // Signing was entered and never finished, or only for what can never be included: voided at two nodes, no pair can sign more.

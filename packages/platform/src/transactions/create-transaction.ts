@@ -31,7 +31,7 @@ export const createTransaction = endpoint({
         'select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [wallet.id, body.sequence_id])
       if (known) return replay(known.response, known.payload_hash === payloadHash)
     }
-    const { amount, destination, addressTag } = check(services, body, asset, network)
+    const { amount, destination, addressTag } = checkTransfer(services, body, asset, network)
     if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     const source = await omnibusOf(services, network, owner)
@@ -87,7 +87,8 @@ function hashPayload({ type: _type, ts: _ts, ...body }: TransactionBody): string
   return createHash('sha256').update(JSON.stringify(body, Object.keys(body).sort())).digest('hex')
 }
 
-function check(services: Services, body: TransactionBody, asset: Asset, network: Network): { amount: bigint; destination: string; addressTag: string | null } {
+/** What can be said of a transfer without asking anybody: its amount, destination, tag and fee rate. */
+export function checkTransfer(services: Services, body: TransactionBody, asset: Asset, network: Network): { amount: bigint; destination: string; addressTag: string | null } {
   let amount: bigint
   try {
     amount = parseAmount(body.amount, asset.decimals)
@@ -122,7 +123,7 @@ function check(services: Services, body: TransactionBody, asset: Asset, network:
 }
 
 /** Solana: a token's fee comes from the sub-account's own wallet of the native coin. The worker takes it; this only answers early. */
-async function checkFeeWallet(services: Services, subAccountId: string, asset: Asset, network: Network, source: string, fee: bigint): Promise<void> {
+export async function checkFeeWallet(services: Services, subAccountId: string, asset: Asset, network: Network, source: string, fee: bigint): Promise<void> {
   if (network.family !== 'solana' || asset.type !== 'token') return
   const native = services.registry.asset(network.native_asset) as Asset
   const row = await services.database.one<{ balance: string }>(

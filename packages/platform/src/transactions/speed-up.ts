@@ -1,5 +1,6 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
+import { isForward, NO_REPLACEMENT } from '../auto-forwarding/outcome.ts'
 import { ApiError } from '../errors.ts'
 import { checkedFeeRate } from '../fees/check-fee-rate.ts'
 import { endpoint } from '../http/endpoint.ts'
@@ -24,6 +25,7 @@ export const speedUp = endpoint({
     const row = await findTransaction(services, caller, params.id)
     const { network } = services.networks.get(row.network)
     if (row.kind !== 'WITHDRAWAL') throw new ApiError('NOT_REPLACEABLE', 'id: only an outgoing transfer can be sped up', { field: 'id' })
+    if (isForward(row)) throw new ApiError('NOT_REPLACEABLE', `id: ${NO_REPLACEMENT}`, { field: 'id' })
     if (row.status !== 'pending') throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, { field: 'id' })
     const never = whyFinal(network)
     if (never) throw new ApiError('NOT_REPLACEABLE', `id: ${never}`, { field: 'id' })

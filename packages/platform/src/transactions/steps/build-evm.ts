@@ -1,4 +1,5 @@
 import { ChainError, decode, evm as evmBuild, formatAmount, type Asset, type Network } from '@custody/chains'
+import { sweepWaits } from '../../deposits/sweep-policy.ts'
 import { tankLimits } from '../../gas-tanks/limits.ts'
 import { lockedBalance } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
@@ -39,7 +40,9 @@ export async function buildEvm(services: Services, row: TransactionRow, network:
     if (services.environment.now() - row.created_at.getTime() < PRICE_WAIT_MS) return advance(services.database, row, { last_error: wait, run_in_ms: PRICE_RETRY_MS })
     return services.database.transaction((tx) => startFailing(services, tx, row, `the gas price stayed above ${formatAmount(maxGasPrice as bigint, GWEI_DECIMALS)} ${network.fee_rate_unit}, the most that the gas tank pays, for an hour`))
   }
-  await startFuelling(services, row, network, fuelOf(plan))
+  const fuelling = fuelOf(plan)
+  if (row.kind === 'SWEEP' && await sweepWaits(services, row, network, asset, { amount, cost: fuelling.worst + fuelling.cost, own: false })) return
+  await startFuelling(services, row, network, fuelling)
 }
 
 /** The plan with no higher price than the tank pays; null while the chain's own price is above it. */

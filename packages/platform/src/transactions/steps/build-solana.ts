@@ -1,4 +1,5 @@
 import { ChainError, decode, formatAmount, OMNIBUS_INDEX, pathOf, solana, type Asset, type Network, type UnsignedTransaction } from '@custody/chains'
+import { sweepWaits } from '../../deposits/sweep-policy.ts'
 import { lockedBalance, post } from '../../ledger/post.ts'
 import { refusalOf } from '../../networks/destination.ts'
 import type { Services } from '../../services.ts'
@@ -6,6 +7,7 @@ import { advance } from '../../work/lease.ts'
 import { solanaFee, type FeeLevel } from '../estimate.ts'
 import type { TransactionRow } from '../present.ts'
 import { startFailing } from './fail.ts'
+import { sweepAmount } from './start-fuelling.ts'
 
 /** Equal transfers in one blockhash's life; each gets compute units of its own. */
 const TWINS_MAX = 1000
@@ -30,6 +32,10 @@ export async function buildSolana(services: Services, row: TransactionRow, netwo
   const worst = fee + (isToken ? solana.TOKEN_ACCOUNT_RENT : 0n)
   const show = (value: bigint) => `${formatAmount(value, native.decimals)} ${native.asset_name}`
   if (worst > BigInt(network.fee_cap)) return fail(`a network fee of up to ${show(worst)} exceeds the cap of ${show(BigInt(network.fee_cap))}`)
+  if (isSweep) {
+    const amount = await sweepAmount(services, row)
+    if (amount > 0n && await sweepWaits(services, row, network, asset, { amount, cost: fee, own: !isToken })) return
+  }
   const kept = await client.rent()
   const payer = isToken ? await feeWalletOf(services, row, native) : row.wallet_id
   if (payer === null) return fail(`network fees are paid from the ${native.asset_name} wallet, and there is none`)

@@ -1,4 +1,5 @@
 import { ChainError, decode, tron as tronBuild, type Asset, type Network } from '@custody/chains'
+import { sweepWaits } from '../../deposits/sweep-policy.ts'
 import { lockedBalance } from '../../ledger/post.ts'
 import { refusalOf } from '../../networks/destination.ts'
 import type { Services } from '../../services.ts'
@@ -32,6 +33,7 @@ export async function buildTron(services: Services, row: TransactionRow, network
     if (row.attempts < REVERT_ATTEMPTS_MAX) return advance(services.database, row, { last_error: planned.reverts, run_in_ms: REVERT_RETRY_MS })
     return fail(`the chain would refuse this transfer: ${planned.reverts}`)
   }
+  if (row.kind === 'SWEEP' && await sweepWaits(services, row, network, asset, { amount, cost: planned.worst + planned.cost, own: false })) return
   await startFuelling(services, row, network, planned)
 }
 

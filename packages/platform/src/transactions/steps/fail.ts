@@ -1,9 +1,10 @@
 import { stringifyJson } from '@custody/request-auth'
+import { returnForward } from '../../auto-forwarding/outcome.ts'
 import type { Queryable } from '../../database/pool.ts'
 import { emit, post } from '../../ledger/post.ts'
 import { releasePlatformFee } from '../../prepaid-fee/fees.ts'
 import type { Services } from '../../services.ts'
-import { voidRequest } from '../../signing/sign.ts'
+import { voidIntent } from '../../signing/sign.ts'
 import { advance } from '../../work/lease.ts'
 import { presentTransaction, type TransactionRow } from '../present.ts'
 import { wakeNextNonce } from './nonce-order.ts'
@@ -28,14 +29,20 @@ export async function cancelUnsigned(services: Services, row: TransactionRow, st
   return true
 }
 
+/** By what the nodes know a transfer: its caller's request, or its place among the forwards of a rule. */
+function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
+  if (row.plan['rule_id'] !== undefined) return { forward: { rule: row.plan['rule_id'], id: row.id } }
+  const { api_key: _, ...request } = row.request as NonNullable<TransactionRow['request']>
+  return { request }
+}
+
 /** VOIDING → FAILED, once two nodes hold the void. */
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
-  const { api_key: _, ...request } = row.request as NonNullable<TransactionRow['request']>
   // What was signed and has died on its chain can be given up; anything else that was signed may still move money.
   // Its fuel went to an address of ours, is booked by itself, and pays nobody.
   const dead = await services.database.query<{ hash: string }>(
     `select hash from chain_transactions where hash is not null and (transaction_id = $1 and state in ('EXPIRED', 'VOID') or transaction_id in (select id from transactions where parent_id = $1 and kind = 'FUEL'))`, [row.id])
-  const outcome = await voidRequest(services, request, dead.map(({ hash }) => hash))
+  const outcome = await voidIntent(services, voidedBy(row), dead.map(({ hash }) => hash))
   if (outcome.signed.length > 0 && row.plan['cancel']) {
     // The nodes finished the signature just before: the transfer goes on, and what cancels it competes with it on the chain.
     const built = await services.database.one(`select 1 from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
@@ -55,6 +62,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
 async function finish(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
+  await returnForward(tx, row, reason)
   await tx.query(`update utxos set spent_by = null where spent_by in (select id from chain_transactions where transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`, [row.id])
   const given = await tx.query<{ account: string | null; nonce: string | null }>(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED') returning account, nonce::text`, [row.id])
   for (const place of given) if (place.nonce !== null) await wakeNextNonce(tx, row.network, place)

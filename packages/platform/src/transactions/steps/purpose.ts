@@ -16,6 +16,7 @@ async function signedOf(services: Services, request: TransactionRow['request'], 
 export async function purposeOf(services: Services, row: TransactionRow, replacement?: Replacement): Promise<Purpose> {
   switch (row.kind) {
     case 'WITHDRAWAL': {
+      if (row.plan['rule_id'] !== undefined) return forwardPurpose(services, row.id, row.plan['rule_id'])
       const pay = { kind: 'pay' as const, ...await signedOf(services, row.request, 'transactions', row.id) }
       if (replacement?.kind === 'CANCEL') return { kind: 'cancel', of: pay, ...await signedOf(services, replacement.request, 'replacements', replacement.id) }
       // A bump of our own stays within the newest limit that the caller has signed.
@@ -39,4 +40,11 @@ export async function purposeOf(services: Services, row: TransactionRow, replace
     default:
       throw new Error(`${row.kind} is never signed`)
   }
+}
+
+/** A forward has the request that made its rule. */
+async function forwardPurpose(services: Services, id: string, ruleId: string): Promise<Purpose> {
+  const rule = await services.database.one<{ request: SignedRequest; receipts: unknown[] }>('select request, receipts from forward_rules where id = $1', [ruleId])
+  if (!rule) throw new Error('a forward without its rule')
+  return { kind: 'forward', id, rule: rule.request, receipts: rule.receipts }
 }

@@ -1,4 +1,5 @@
 import { stringifyJson } from '@custody/request-auth'
+import { forwardDone, returnForward } from '../../auto-forwarding/outcome.ts'
 import { queueSweep } from '../../deposits/sweeps.ts'
 import type { Queryable } from '../../database/pool.ts'
 import { emit, post, type Posting } from '../../ledger/post.ts'
@@ -56,6 +57,7 @@ export async function settle(services: Services, tx: Queryable, row: Transaction
   const amount = BigInt(row.amount)
   const { feesFrom } = traitsOf(services.networks.get(row.network).network)
   const held = BigInt(row.plan['need'] ?? '0')
+  await (o.succeeded ? forwardDone(tx, row) : returnForward(tx, row, 'the chain reverted it'))
   switch (row.kind) {
     case 'WITHDRAWAL':
       if (row.plan['fee_wallet'] !== undefined) {

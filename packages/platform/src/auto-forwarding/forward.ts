@@ -1,0 +1,133 @@
+import { formatAmount, type Asset, type Network } from '@custody/chains'
+import { stringifyJson } from '@custody/request-auth'
+import { omnibusOf } from '../addresses/derive.ts'
+import { findAsset } from '../assets/find-asset.ts'
+import { ApiError } from '../errors.ts'
+import type { Caller } from '../http/endpoint.ts'
+import { refusalSoon } from '../networks/destination.ts'
+import { chainReserve } from '../networks/reserve.ts'
+import { traitsOf } from '../networks/traits.ts'
+import { quotePlatformFee } from '../prepaid-fee/fees.ts'
+import type { Services } from '../services.ts'
+import { checkFeeWallet, checkTransfer } from '../transactions/create-transaction.ts'
+import { estimateFee } from '../transactions/estimate.ts'
+import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { findWallet } from '../wallets/find-wallet.ts'
+import { capOf } from './cap.ts'
+import type { RuleRow } from './rule.ts'
+
+const SWEEP_WAIT_MS = 2000
+const HELD_WAIT_MS = 60_000
+const REFUSED_WAIT_MS = 60_000
+
+/** Why a rule makes no forward now, and when it is looked at again; null: when more comes in. */
+class Later extends Error {
+  readonly waitMs: number | null
+  constructor(reason: string, waitMs: number | null) {
+    super(reason)
+    this.name = 'Later'
+    this.waitMs = waitMs
+  }
+}
+
+/**
+ * Makes one transfer of what waits for a rule: as much as the cap and the wallet allow, and no less than the rule's
+ * smallest amount. The transfer and what it takes of the waiting amount are one commit, so that nothing goes twice.
+ */
+export async function forwardRule(services: Services, rule: RuleRow): Promise<void> {
+  try {
+    await forward(services, rule)
+  } catch (error) {
+    const code = (error as { code?: string }).code
+    const later = error instanceof Later ? error
+      : error instanceof ApiError ? new Later(error.message, REFUSED_WAIT_MS)
+      : code === 'CU001' ? new Later('the prepaid fee account holds less than the platform fee', REFUSED_WAIT_MS)
+      : code === 'P0002' ? new Later('the wallet does not hold it', SWEEP_WAIT_MS) : null
+    if (!later) throw error
+    // Not where more has come in since: that is looked at again at once.
+    await services.database.query(
+      `update forward_rules set next_run_at = now() + $2 * interval '1 millisecond', last_error = $3 where id = $1 and waiting = $4`,
+      [rule.id, later.waitMs, later.message.slice(0, 500) || null, rule.waiting])
+  }
+}
+
+async function forward(services: Services, rule: RuleRow): Promise<void> {
+  const { asset, network } = findAsset(services, rule.asset)
+  const [min, waiting] = [BigInt(rule.min_amount), BigInt(rule.waiting)]
+  const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`
+  if (waiting < min) throw new Later(waiting === 0n ? '' : `${show(waiting)} wait for the smallest forward of ${show(min)}`, null)
+  const caller = await ownerOf(services, rule)
+  const wallet = await findWallet(services.database, rule.sub_account_id, asset.asset_name)
+  if (wallet.status !== 'active') throw new Later('the wallet is inactive', REFUSED_WAIT_MS)
+  const held = await services.database.one(`select 1 from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.state = 'AML_HELD' limit 1`, [rule.id])
+  if (held) throw new Later('an earlier forward is held by screening', HELD_WAIT_MS)
+  const cap = await capOf(services, services.database, rule)
+  if (cap.left < min) throw new Later(`the daily cap leaves ${show(cap.left)}`, cap.waitMs)
+
+  const source = await omnibusOf(services, network, caller)
+  const kept = await chainReserve(services, network, source, asset)
+  const available = await availableOf(services, rule) - kept
+  const wanted = waiting < cap.left ? waiting : cap.left
+  // What lies on deposit addresses is on its way here.
+  if (available < wanted && await isSweeping(services, rule)) throw new Later('waits for a sweep', SWEEP_WAIT_MS)
+  const gross = wanted < available ? wanted : available
+  if (gross < min) throw new Later(`the wallet holds ${show(available)}${kept > 0n ? `, beside ${show(kept)} that must stay` : ''}`, REFUSED_WAIT_MS)
+  const { net, fee, reserve } = await costs(services, caller, rule, asset, network, gross)
+  if (net <= 0n) throw new Later(`the network fee of ${show(reserve)} is not less than what would be forwarded`, REFUSED_WAIT_MS)
+  checkTransfer(services, { asset: asset.asset_name, amount: formatAmount(net, asset.decimals), destination_address: rule.destination, address_tag: rule.address_tag, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network)
+  const refusal = await refusalSoon(services, network, { to: rule.destination, tag: rule.address_tag, amount: net, asset })
+  if (refusal) throw new Later(`${refusal.field}: ${refusal.reason}`, REFUSED_WAIT_MS)
+  await checkFeeWallet(services, rule.sub_account_id, asset, network, source, fee)
+
+  const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, net)
+  const now = new Date(services.environment.now())
+  const row: TransactionRow = {
+    id: services.environment.uuid(), kind: 'WITHDRAWAL', workspace_id: rule.workspace_id, sub_account_id: rule.sub_account_id, wallet_id: rule.wallet_id,
+    parent_id: null, asset: asset.asset_name, network: network.code, amount: net.toString(), fee: fee.toString(), fee_asset: asset.fee_asset,
+    source_type: 'INTERNAL', source_id: source, destination_type: 'EXTERNAL', destination_id: rule.destination, address_tag: rule.address_tag,
+    memo: `auto-forwarding ${rule.id}`, sequence_id: null, state: 'CREATED', status: 'pending', failure_reason: null, last_error: null,
+    hash: null, confirmations: 0, request: null, receipts: [], plan: {}, fee_rate: null, fee_level: null,
+    created_at: now, updated_at: now, confirmed_at: null, attempts: 0, lease_token: null,
+    amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
+  }
+  await services.database.transaction(async (tx) => {
+    const fresh = await tx.one<RuleRow>('select * from forward_rules where id = $1 for no key update', [rule.id])
+    if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (await capOf(services, tx, fresh)).left < gross) return
+    await tx.query('select create_withdrawal($1)', [JSON.stringify({
+      ...row, plan: undefined, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response: stringifyJson(presentTransaction(row, services.registry)),
+    })])
+    await tx.query(`update transactions set plan = plan || jsonb_build_object('rule_id', $2::text) where id = $1`, [row.id, rule.id])
+    await tx.query('insert into forwards (transaction_id, rule_id, amount, created_at) values ($1, $2, $3, $4)', [row.id, rule.id, gross.toString(), now])
+    await tx.query('update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = now(), updated_at = now() where id = $1', [rule.id, gross.toString()])
+  })
+  services.environment.checkpoint('forward.created')
+}
+
+/** The wallet pays its own fee out of what is forwarded, where it pays in the same coin: an emptied wallet owes nothing. */
+async function costs(services: Services, caller: Caller, rule: RuleRow, asset: Asset, network: Network, gross: bigint): Promise<{ net: bigint; fee: bigint; reserve: bigint }> {
+  const estimate = (amount: bigint) => estimateFee(services, caller, rule.wallet_id, { asset, network, amount, to: rule.destination, feeRate: null, level: null })
+  const first = await estimate(gross)
+  if (asset.type !== 'native' || traitsOf(network).feesFrom !== 'wallet') return { net: gross, ...first }
+  if (first.reserve >= gross) return { net: 0n, ...first }
+  // Fewer coins may do for the smaller amount.
+  const second = await estimate(gross - first.reserve)
+  const reserve = second.reserve > first.reserve ? second.reserve : first.reserve
+  return { net: gross - reserve, fee: reserve, reserve }
+}
+
+async function ownerOf(services: Services, rule: RuleRow): Promise<Caller> {
+  const row = await services.database.one<{ workspace: string; name: string; path_index: number }>(
+    'select w.name workspace, s.name, s.path_index from sub_accounts s join workspaces w on w.id = s.workspace_id where s.id = $1', [rule.sub_account_id])
+  if (!row) throw new Error('a rule without its sub-account')
+  return { apiKey: '', role: 'full', workspaceId: rule.workspace_id, workspace: row.workspace, subAccountId: rule.sub_account_id, subAccount: row.name, subAccountIndex: row.path_index }
+}
+
+async function availableOf(services: Services, rule: RuleRow): Promise<bigint> {
+  const row = await services.database.one<{ balance: string }>(`select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [rule.wallet_id, rule.asset])
+  return BigInt(row?.balance ?? '0')
+}
+
+/** A sweep that waits for a better price brings nothing soon. */
+async function isSweeping(services: Services, rule: RuleRow): Promise<boolean> {
+  return await services.database.one(`select 1 from transactions where kind = 'SWEEP' and status = 'pending' and wallet_id = $1 and asset = $2 and not plan ? 'waits' limit 1`, [rule.wallet_id, rule.asset]) !== undefined
+}

@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { pageQuery } from '../http/schemas.ts'
+import { presentTransaction, transactionShape, type TransactionRow } from '../transactions/present.ts'
+import { findRule } from './rule.ts'
+
+/** The transfers that a rule has made, newest first. */
+export const ruleHistory = endpoint({
+  method: 'GET', path: '/dac/v1/auto-forwarding/{id}/history', summary: 'List the forwards of a rule', access: 'read',
+  params: z.strictObject({ id: z.string() }), query: z.strictObject(pageQuery),
+  response: z.object({ data: z.array(transactionShape), page: z.int(), limit: z.int(), total: z.int() }),
+  async handler({ services, caller, params, query: { page, limit } }) {
+    const rule = await findRule(services, caller, params.id)
+    const [rows, count] = await Promise.all([
+      services.database.query<TransactionRow>('select t.* from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 order by f.created_at desc, t.id desc limit $2 offset $3', [rule.id, limit, (page - 1) * limit]),
+      services.database.one<{ total: string }>('select count(*)::text total from forwards where rule_id = $1', [rule.id]),
+    ])
+    return { body: { data: rows.map((row) => presentTransaction(row, services.registry)), page, limit, total: Number(count?.total ?? 0) } }
+  },
+})

@@ -1,0 +1,30 @@
+import type { Queryable } from '../database/pool.ts'
+import type { TransactionRow } from '../transactions/present.ts'
+
+const generationOf = (row: TransactionRow): number => Number(row.plan['generation'] ?? '0')
+
+/**
+ * A deposit that is credited waits for its wallet's rule, if it came in after the rule was made. Called before the
+ * crediting locks accounts: rules are always locked first.
+ */
+export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date): Promise<void> {
+  if (row.kind !== 'DEPOSIT' || row.wallet_id === null) return
+  await tx.query(
+    `with counted as (
+       insert into forward_deposits (rule_id, transaction_id, generation, amount)
+       select id, $2, $3, $4 from forward_rules where wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED') and created_at <= $5 and expires_at > $6
+       on conflict do nothing returning rule_id, amount
+     )
+     update forward_rules r set waiting = r.waiting + c.amount, next_run_at = now(), updated_at = now() from counted c where r.id = c.rule_id`,
+    [row.wallet_id, row.id, generationOf(row), row.amount, row.created_at, now])
+}
+
+/** A deposit that a reorganisation takes back waits no more. What was forwarded of it is gone. */
+export async function takeBackIncoming(tx: Queryable, row: TransactionRow): Promise<void> {
+  await tx.query(
+    `with gone as (
+       update forward_deposits set taken_back = true where transaction_id = $1 and generation = $2 and not taken_back returning rule_id, amount
+     )
+     update forward_rules r set waiting = greatest(0, r.waiting - g.amount), updated_at = now() from gone g where r.id = g.rule_id`,
+    [row.id, generationOf(row)])
+}

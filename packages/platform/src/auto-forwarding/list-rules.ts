@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { pageQuery } from '../http/schemas.ts'
+import { presentRule, ruleShape, STATE_OF_STATUS, STATUSES, type RuleRow } from './rule.ts'
+
+/** Rules of the sub-account, newest first. Deleted ones are shown only where a filter asks for them. */
+export const listRules = endpoint({
+  method: 'GET', path: '/dac/v1/auto-forwarding', summary: 'List forwarding rules', access: 'read',
+  query: z.strictObject({ asset: z.string().min(1).max(64).optional(), status: z.enum(STATUSES).optional(), ...pageQuery }),
+  response: z.object({ data: z.array(ruleShape), page: z.int(), limit: z.int(), total: z.int() }),
+  async handler({ services, caller, query: { asset, status, page, limit } }) {
+    const now = new Date(services.environment.now())
+    const where = `sub_account_id = $1 and ($2::text is null or asset = $2)
+      and case when $3::text is null then state not in ('ENDING', 'ENDED')
+        else (case when state in ('ACTIVE', 'PAUSED') and expires_at <= $4 then 'EXPIRED' else state end) = $3 end`
+    const values = [caller.subAccountId, asset ?? null, status === undefined ? null : STATE_OF_STATUS.get(status), now]
+    const [rows, count] = await Promise.all([
+      services.database.query<RuleRow>(`select * from forward_rules where ${where} order by created_at desc, id desc limit $5 offset $6`, [...values, limit, (page - 1) * limit]),
+      services.database.one<{ total: string }>(`select count(*)::text total from forward_rules where ${where}`, values),
+    ])
+    return { body: { data: rows.map((row) => presentRule(row, services.registry, now.getTime())), page, limit, total: Number(count?.total ?? 0) } }
+  },
+})

@@ -1,0 +1,30 @@
+import type { Services } from '../services.ts'
+import type { Loop } from '../work/loop.ts'
+import { endRules } from './end-rules.ts'
+import { forwardRule } from './forward.ts'
+import { expireRules, type RuleRow } from './rule.ts'
+
+const RULES_PER_RUN = 20
+/** A rule whose chain or nodes are away is looked at again. */
+const ERROR_WAIT_S = 10
+
+/** Forwards what waits, ends what was deleted, lets expire what is over. */
+export function autoForwardingLoop(services: Services): Loop {
+  return {
+    name: 'auto-forwarding', everyMs: services.settings.pollMs,
+    async run() {
+      await expireRules(services.database, new Date(services.environment.now()))
+      await endRules(services)
+      const rules = await services.database.query<RuleRow>(`select * from forward_rules where state = 'ACTIVE' and next_run_at <= now() order by next_run_at limit $1`, [RULES_PER_RUN])
+      for (const rule of rules) {
+        try {
+          await forwardRule(services, rule)
+        } catch (error) {
+          services.log.warn({ rule: rule.id, err: error instanceof Error ? error.message : error }, 'a rule could not be looked at; it is tried again')
+          await services.database.query(`update forward_rules set next_run_at = now() + $2 * interval '1 second' where id = $1`, [rule.id, ERROR_WAIT_S])
+        }
+      }
+      return rules.length === RULES_PER_RUN
+    },
+  }
+}

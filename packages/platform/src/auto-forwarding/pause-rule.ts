@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { findRule, presentRule, ruleShape, type RuleRow } from './rule.ts'
+
+/** A pause is the platform's own: what comes in meanwhile waits, and goes on when the rule is resumed. */
+const turn = (verb: 'pause' | 'resume', summary: string) => endpoint({
+  method: 'POST', path: `/dac/v1/auto-forwarding/{id}/${verb}`, summary, access: 'write',
+  params: z.strictObject({ id: z.string() }), response: ruleShape,
+  async handler({ services, caller, params }) {
+    const rule = await findRule(services, caller, params.id)
+    const now = new Date(services.environment.now())
+    const [from, to] = verb === 'pause' ? ['ACTIVE', 'PAUSED'] : ['PAUSED', 'ACTIVE']
+    const turned = await services.database.one<RuleRow>(
+      `update forward_rules set state = $3, next_run_at = case when $3 = 'ACTIVE' then now() end, failures = 0, last_error = null, updated_at = now() where id = $1 and state = $2 and expires_at > $4 returning *`, [rule.id, from, to, now])
+    const row = turned ?? await findRule(services, caller, rule.id)
+    const shown = presentRule(row, services.registry, now.getTime())
+    // Asked again, it is as it was asked to be.
+    if (row.state !== to || shown.status === 'expired') throw new ApiError('RULE_FINAL', `id: the rule is ${shown.status}`, { field: 'id' })
+    return { body: shown }
+  },
+})
+
+export const pauseRule = turn('pause', 'Pause a forwarding rule')
+export const resumeRule = turn('resume', 'Resume a forwarding rule')

@@ -1,0 +1,11 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { findRule, presentRule, ruleShape } from './rule.ts'
+
+export const readRule = endpoint({
+  method: 'GET', path: '/dac/v1/auto-forwarding/{id}', summary: 'Read a forwarding rule', access: 'read',
+  params: z.strictObject({ id: z.string() }), response: ruleShape,
+  async handler({ services, caller, params }) {
+    return { body: presentRule(await findRule(services, caller, params.id), services.registry, services.environment.now()) }
+  },
+})

@@ -1,0 +1,60 @@
+import { formatAmount, type Registry } from '@custody/chains'
+import type { SignedRequest } from '@custody/request-auth'
+import { z } from 'zod'
+import type { Queryable } from '../database/pool.ts'
+import { ApiError } from '../errors.ts'
+import type { Caller } from '../http/endpoint.ts'
+import { exact } from '../http/schemas.ts'
+import type { Services } from '../services.ts'
+
+export type RuleState = 'PENDING' | 'ACTIVE' | 'PAUSED' | 'EXPIRED' | 'ENDING' | 'ENDED'
+
+/** A row of `forward_rules`. Amounts are decimal strings in the smallest unit. */
+export interface RuleRow {
+  id: string; workspace_id: string; sub_account_id: string; wallet_id: string; asset: string; network: string
+  min_amount: string; daily_cap: string; destination: string; address_tag: string | null; expires_at: Date; state: RuleState
+  request: SignedRequest; receipts: unknown[]; end_request: SignedRequest | null
+  waiting: string; last_error: string | null; failures: number; next_run_at: Date | null; created_at: Date; updated_at: Date
+}
+
+const STATUS = { PENDING: 'pending', ACTIVE: 'active', PAUSED: 'paused', EXPIRED: 'expired', ENDING: 'deleting', ENDED: 'deleted' } as const
+export const STATUSES = Object.values(STATUS)
+export const STATE_OF_STATUS = new Map(Object.entries(STATUS).map(([state, status]) => [status as string, state as RuleState]))
+
+export const ruleShape = z.object({
+  id: z.string(), asset: z.string(), status: z.enum(STATUSES), min_amount: z.number(), daily_cap: z.number(), destination_address: z.string(), address_tag: z.string().nullable(),
+  expires_at: z.string(), waiting: z.number().meta({ description: 'Came in since the rule was made and was not forwarded yet' }),
+  reason: z.string().nullable().meta({ description: 'Why what waits was not forwarded' }), created_at: z.string(), updated_at: z.string(),
+})
+
+export function presentRule(row: RuleRow, registry: Registry, now: number) {
+  const decimals = registry.asset(row.asset)?.decimals ?? 0
+  const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
+  const expired = (row.state === 'ACTIVE' || row.state === 'PAUSED') && row.expires_at.getTime() <= now
+  return {
+    id: row.id, asset: row.asset, status: expired ? STATUS.EXPIRED : STATUS[row.state], min_amount: amount(row.min_amount), daily_cap: amount(row.daily_cap),
+    destination_address: row.destination, address_tag: row.address_tag, expires_at: row.expires_at.toISOString(),
+    waiting: amount(row.waiting), reason: row.last_error, created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+  }
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/**
+ * A rule of the caller's sub-account.
+ * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
+ */
+export async function findRule(services: Services, caller: Caller, id: string): Promise<RuleRow> {
+  const missing = () => new ApiError('NOT_FOUND', `id: there is no rule ${id.slice(0, 100)} in this sub-account`, { field: 'id' })
+  if (!UUID.test(id)) throw missing()
+  const row = await services.database.one<RuleRow>('select * from forward_rules where id = $1', [id])
+  if (!row) throw missing()
+  if (row.workspace_id !== caller.workspaceId) throw new ApiError('FORBIDDEN', 'id: the rule belongs to another workspace', { field: 'id' })
+  if (row.sub_account_id !== caller.subAccountId) throw missing()
+  return row
+}
+
+/** Rules whose time is over make room for new ones; what still waits stays in the wallet. */
+export async function expireRules(tx: Queryable, now: Date): Promise<void> {
+  await tx.query(`update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = now() where state in ('ACTIVE', 'PAUSED') and expires_at <= $1`, [now])
+}

@@ -1,0 +1,30 @@
+import type { SignedRequest } from '@custody/request-auth'
+import type { Services } from '../services.ts'
+import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
+
+const TIMEOUT_MS = 5000
+/** A pair of two signs, so that two nodes that know a rule's end stop it. */
+export const NODES_NEEDED = 2
+
+interface Told { accepted: Record<string, unknown>[]; refused: NodeRefused[]; problems: string[] }
+
+async function tell(services: Services, path: string, body: unknown): Promise<Told> {
+  const answers = await Promise.allSettled(services.signers.peers.map(({ node }) => services.signers.call<Record<string, unknown>>(node, 'POST', path, body, TIMEOUT_MS)))
+  const told: Told = { accepted: [], refused: [], problems: [] }
+  for (const [at, answer] of answers.entries()) {
+    if (answer.status === 'fulfilled') told.accepted.push(answer.value)
+    else if (answer.reason instanceof NodeRefused) told.refused.push(answer.reason)
+    else if (!(answer.reason instanceof NodeUnavailable)) throw answer.reason
+    if (answer.status === 'rejected') told.problems.push(`signer ${services.signers.peers[at]?.node}: ${String((answer.reason as Error).message)}`)
+  }
+  return told
+}
+
+/** Shows the nodes the request that makes a rule, while it is live: from then on they hold it. */
+export const showRule = (services: Services, request: SignedRequest) => tell(services, '/receipt', { request })
+
+/** Shows the nodes the end of a rule: its caller's own request, or the request that made it, which anyone may void. */
+export async function endAtNodes(services: Services, request: SignedRequest): Promise<{ enough: boolean; problems: string[] }> {
+  const { accepted, problems } = await tell(services, '/void', { request, force: true })
+  return { enough: accepted.length >= NODES_NEEDED, problems }
+}
