@@ -109,7 +109,7 @@ export interface ChainTip { height: number; hash: string; /** Highest block that
 export type TransactionStatus =
   | { state: 'absent' }
   | { state: 'mempool' }
-  | { state: 'included'; height: number; blockHash: string; succeeded: boolean; /** Smallest native unit; null where the chain does not say. */ fee: bigint | null }
+  | { state: 'included'; height: number; blockHash: string; succeeded: boolean; /** Smallest native unit; null where the chain does not say. */ fee: bigint | null; /** Tron: unstaked TRX that it took back, and the time of its block (Unix milliseconds). */ staking?: { withdrawn: bigint; time: number } }
 
 /** An error of a broadcast says nothing about the transaction's fate: only `accepted` is knowledge. */
 export type BroadcastResult = { kind: 'accepted' } | { kind: 'rejected'; reason: string } | { kind: 'unknown'; reason: string }

@@ -40,6 +40,7 @@ export const CODES = {
   DESTINATION_MISMATCH: [7, 422],
   AMOUNT_MISMATCH: [7, 422],
   TAG_MISMATCH: [7, 422],
+  RESOURCE_MISMATCH: [7, 422],
   SHAPE: [7, 422],
   // Rule 8.
   FOREIGN_PATH: [8, 422],

@@ -1,5 +1,5 @@
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
-import { ChainError, type Asset, type Network, type TronResource, type UnsignedTransaction } from '../types.ts'
+import { ChainError, type Asset, type Network, type TronAction, type TronResource, type UnsignedTransaction } from '../types.ts'
 import { address, addressBytes } from './address.ts'
 import { encodeRaw, type ContractType, type Fields } from './proto.ts'
 
@@ -39,6 +39,7 @@ export function refBlock(height: number, id: string): { refBlockBytes: Uint8Arra
 }
 
 const RESOURCES: Record<TronResource, number> = { BANDWIDTH: 0, ENERGY: 1 }
+const ACTION_TYPES = { freeze: 54, unfreeze: 55, withdraw: 56, delegate: 57, undelegate: 58 } as const
 
 /** Call data of a TRC-20 transfer. */
 export function transferData(to: string, amount: bigint): Uint8Array {
@@ -67,6 +68,20 @@ export function transferBandwidth(feeLimit: bigint): bigint {
   const someone = Uint8Array.of(0x41, ...new Uint8Array(20).fill(1))
   const value: Fields = feeLimit === 0n ? { owner_address: someone, to_address: someone, amount: LONG_AMOUNT } : { owner_address: someone, contract_address: someone, data: new Uint8Array(68) }
   const raw = encodeRaw({ refBlockBytes: new Uint8Array(2), refBlockHash: new Uint8Array(8), expiration: LONG_TIME_MS, timestamp: LONG_TIME_MS, feeLimit, type: feeLimit === 0n ? 1 : 31, value })
+  return bandwidthOf(bytesToHex(raw))
+}
+
+/** The most points of bandwidth that a call of Stake 2.0 takes. */
+export function actionBandwidth(kind: TronAction['kind']): bigint {
+  const someone = Uint8Array.of(0x41, ...new Uint8Array(20).fill(1))
+  const value: Record<TronAction['kind'], Fields> = {
+    freeze: { frozen_balance: LONG_AMOUNT, resource: 1 },
+    unfreeze: { unfreeze_balance: LONG_AMOUNT, resource: 1 },
+    withdraw: {},
+    delegate: { resource: 1, balance: LONG_AMOUNT, receiver_address: someone },
+    undelegate: { resource: 1, balance: LONG_AMOUNT, receiver_address: someone },
+  }
+  const raw = encodeRaw({ refBlockBytes: new Uint8Array(2), refBlockHash: new Uint8Array(8), expiration: LONG_TIME_MS, timestamp: LONG_TIME_MS, feeLimit: 0n, type: ACTION_TYPES[kind], value: { owner_address: someone, ...value[kind] } })
   return bandwidthOf(bytesToHex(raw))
 }
 
@@ -121,4 +136,15 @@ export function buildDelegate(network: Network, o: Common & { amount: bigint; re
 /** Takes a lent resource back. */
 export function buildUndelegate(network: Network, o: Common & { amount: bigint; resource: TronResource; receiver: string }): UnsignedTransaction {
   return build(network, o, 58, { resource: RESOURCES[o.resource], balance: o.amount, receiver_address: addressBytes(o.receiver) })
+}
+
+/** The call of Stake 2.0 that an action stands for. */
+export function buildAction(network: Network, o: Common & TronAction): UnsignedTransaction {
+  if (o.kind === 'withdraw') return buildWithdraw(network, o)
+  const { resource, receiver } = o
+  if (resource === null) throw new ChainError('AMOUNT', `${o.kind} names no resource`)
+  if (o.kind === 'freeze') return buildFreeze(network, { ...o, resource })
+  if (o.kind === 'unfreeze') return buildUnfreeze(network, { ...o, resource })
+  if (receiver === null) throw new ChainError('ADDRESS', `${o.kind} names no receiver`)
+  return (o.kind === 'delegate' ? buildDelegate : buildUndelegate)(network, { ...o, resource, receiver })
 }

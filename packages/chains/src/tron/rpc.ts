@@ -20,7 +20,7 @@ interface Header { number?: number; parentHash: string; timestamp?: number }
 interface Block { blockID?: string; block_header?: { raw_data: Header }; transactions?: Transaction[] }
 interface Transaction { txID: string; ret?: { contractRet?: string }[]; raw_data: { contract: { type: string; parameter: { value: { owner_address?: string; to_address?: string; amount?: Int } } }[] } }
 interface Log { address: string; topics?: string[]; data?: string }
-interface Info { id?: string; fee?: Int; blockNumber?: number; result?: string; receipt?: { result?: string }; log?: Log[] }
+interface Info { id?: string; fee?: Int; blockNumber?: number; blockTimeStamp?: number; withdraw_expire_amount?: Int; result?: string; receipt?: { result?: string }; log?: Log[] }
 interface Account { address?: string; balance?: Int; frozenV2?: { type?: string; amount?: Int }[]; unfrozenV2?: { type?: string; unfreeze_amount?: Int; unfreeze_expire_time?: Int }[] }
 interface Resources { freeNetUsed?: Int; freeNetLimit?: Int; NetUsed?: Int; NetLimit?: Int; EnergyUsed?: Int; EnergyLimit?: Int; TotalNetLimit?: Int; TotalNetWeight?: Int; TotalEnergyLimit?: Int; TotalEnergyWeight?: Int }
 interface ConstantCall { result?: { result?: boolean; code?: string; message?: string }; energy_used?: Int; constant_result?: string[]; transaction?: { ret?: { ret?: string }[] } }
@@ -38,7 +38,7 @@ export interface TronAccount {
   bandwidth: bigint
 }
 
-export type TronResources = { energyLeft: bigint; stakedBandwidthLeft: bigint; freeBandwidthLeft: bigint; /** Points a day for 1 TRX staked, times 10^6. */ energyPerMillionTrx: bigint; bandwidthPerMillionTrx: bigint }
+export type TronResources = { energyLeft: bigint; stakedBandwidthLeft: bigint; freeBandwidthLeft: bigint; /** Used of what stake is worth. */ energyUsed: bigint; bandwidthUsed: bigint; /** Points a day for 1 TRX staked, times 10^6. */ energyPerMillionTrx: bigint; bandwidthPerMillionTrx: bigint }
 
 /** Client of a node of Tron over its HTTP interface. */
 export class TronClient implements ChainClient {
@@ -154,7 +154,7 @@ export class TronClient implements ChainClient {
     if (block.blockID === undefined || !transaction) throw new RpcUnavailable(`${this.network.code}: the block at ${info.blockNumber} does not hold ${hash}`)
     const succeeded = transaction.ret?.[0]?.contractRet === SUCCESS && info.result !== 'FAILED' && (info.receipt?.result ?? SUCCESS) === SUCCESS
       && (expected === undefined || hasTransfer(info.log ?? [], expected))
-    return { state: 'included', height: info.blockNumber, blockHash: block.blockID, succeeded, fee: BigInt(info.fee ?? 0) }
+    return { state: 'included', height: info.blockNumber, blockHash: block.blockID, succeeded, fee: BigInt(info.fee ?? 0), staking: { withdrawn: BigInt(info.withdraw_expire_amount ?? 0), time: info.blockTimeStamp ?? block.block_header?.raw_data.timestamp ?? 0 } }
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
@@ -238,6 +238,8 @@ export class TronClient implements ChainClient {
       energyLeft: left(found.EnergyLimit, found.EnergyUsed),
       stakedBandwidthLeft: left(found.NetLimit, found.NetUsed),
       freeBandwidthLeft: left(found.freeNetLimit, found.freeNetUsed),
+      energyUsed: BigInt(found.EnergyUsed ?? 0),
+      bandwidthUsed: BigInt(found.NetUsed ?? 0),
       energyPerMillionTrx: perMillion(found.TotalEnergyLimit, found.TotalEnergyWeight),
       bandwidthPerMillionTrx: perMillion(found.TotalNetLimit, found.TotalNetWeight),
     }

@@ -2,6 +2,7 @@ import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { traitsOf } from '../networks/traits.ts'
 import { USD_DECIMALS } from '../prepaid-fee/usd.ts'
 import type { Services } from '../services.ts'
+import { stakingDifferences } from './staking.ts'
 import { utxoDifferences } from './utxo.ts'
 
 export interface Difference { network: string; workspace: string; subject: string; asset: string; ledger: string; chain: string; note?: string }
@@ -79,6 +80,7 @@ async function accountDifferences(services: Services, network: Network, differen
       if (books !== chain) differences.push({ network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`, asset: asset.asset_name, ledger: formatAmount(books, asset.decimals), chain: formatAmount(chain, asset.decimals) })
     }
   }
+  if (network.family === 'tron') await stakingDifferences(services, network, differences)
   return { addresses: rows.length, coins: 0 }
 }
 
@@ -97,11 +99,12 @@ async function expectedBalances(services: Services, network: Network): Promise<M
     [network.code, services.registry.assetsOf(network.code).map((asset) => asset.asset_name)])
   for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
   // On the chain already, in the books not yet. Fuel is booked with its block, where it cannot die.
-  const moving = await services.database.query<{ kind: string; asset: string; fee_asset: string; amount: string; source_id: string; destination_id: string; fee: string; succeeded: boolean; receiver_pays: boolean }>(
-    `select t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset, t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
+  const moving = await services.database.query<{ step: string | null; withdrawn: string; kind: string; asset: string; fee_asset: string; amount: string; source_id: string; destination_id: string; fee: string; succeeded: boolean; receiver_pays: boolean }>(
+    `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset, t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
      from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2)`, [network.code, traitsOf(network).nothingExcludes === true])
   for (const row of moving) {
-    if (row.succeeded) add(row.source_id, row.asset, -BigInt(row.amount))
+    // Of a stake only the freezing takes from the balance, and what has cooled down returns to it.
+    if (row.succeeded) add(row.source_id, row.asset, row.step === null || row.step === 'freeze' ? -BigInt(row.amount) : BigInt(row.withdrawn))
     if (row.succeeded && (row.kind === 'SWEEP' || row.kind === 'FUEL')) add(row.destination_id, row.asset, BigInt(row.amount))
     add(row.kind === 'SWEEP' && row.receiver_pays ? row.destination_id : row.source_id, row.fee_asset, -BigInt(row.fee))
   }

@@ -19,6 +19,10 @@ import { listGasTanks } from '../gas-tanks/list-tanks.ts'
 import { listPrepaidEntries } from '../prepaid-fee/list-entries.ts'
 import { readPrepaidFee } from '../prepaid-fee/read-account.ts'
 import { listPrices } from '../prices/list-prices.ts'
+import { releaseUnstaked } from '../staking/release-unstaked.ts'
+import { stake } from '../staking/stake.ts'
+import { readStaking } from '../staking/staking.ts'
+import { unstake } from '../staking/unstake.ts'
 import { cancelTransaction } from '../transactions/cancel.ts'
 import { createTransaction } from '../transactions/create-transaction.ts'
 import { listTransactions } from '../transactions/list-transactions.ts'
@@ -35,4 +39,5 @@ export const endpoints: readonly Endpoint[] = [
   readPrepaidFee, listPrepaidEntries, listPrices,
   saveAmlSettings, readAmlSettings, unfreezeAddress, listFrozen,
   createRule, listRules, readRule, pauseRule, resumeRule, deleteRule, ruleHistory,
+  stake, unstake, releaseUnstaked, readStaking,
 ]

@@ -27,6 +27,7 @@ import type { Services } from '../services.ts'
 import type { Settings } from '../settings.ts'
 import { WorkspaceKeys } from '../signing/keys.ts'
 import { SignerNodes } from '../signing/nodes.ts'
+import { watchReleasableLoop } from '../staking/watch-releasable.ts'
 import { transactionLoop } from '../transactions/steps.ts'
 import { runLoops, type Loop } from '../work/loop.ts'
 import { housekeepingLoop } from '../work/housekeeping.ts'
@@ -135,6 +136,7 @@ function workLoops(services: Services): Loop[] {
     fillTanksLoop(services),
     watchTanksLoop(services),
     turnOfDayLoop(services),
+    watchReleasableLoop(services),
     housekeepingLoop(services),
     autoForwardingLoop(services),
     { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueSweeps).then(() => false) },

@@ -1,5 +1,5 @@
 import type { SignedRequest } from '@custody/request-auth'
-import type { SignatureBytes, UnsignedTransaction } from '@custody/chains'
+import type { SignatureBytes, TronAction, UnsignedTransaction } from '@custody/chains'
 import type { Services } from '../services.ts'
 import { NodeRefused, NodeUnavailable } from './nodes.ts'
 
@@ -12,6 +12,7 @@ export type Purpose =
   | { kind: 'sweep'; sub_account: number; asset: string; address_index: number }
   | { kind: 'fuel'; for: Purpose; gas: string; max_fee_per_gas: string; l1_fee?: string }
   | { kind: 'forward'; id: string; rule: SignedRequest; receipts?: unknown[] }
+  | ({ kind: 'stake'; step: TronAction['kind'] } & Signed)
   | { kind: 'drain'; order: string }
 
 export interface SignOrder { workspace: string; purpose: Purpose; unsigned: UnsignedTransaction }

@@ -19,7 +19,7 @@ export const listTransactions = endpoint({
     source_type: word.optional(), source_id: word.optional(), dest_type: word.optional(), dest_id: word.optional(),
     status: word.optional(), page: integer(1, 1_000_000_000).optional(), limit: integer(1, LIMIT_MAX).optional(),
     id: word.optional(), memo: z.string().max(1000).refine((value) => !value.includes('\0'), 'must not contain NUL').optional(),
-    type: word.optional().meta({ description: 'Withdraw, Deposit; Fuel and Sweep show what the platform does by itself' }),
+    type: word.optional().meta({ description: 'Withdraw, Deposit, Stake, Unstake, Release; Fuel and Sweep show what the platform does by itself' }),
   }),
   response: z.object({ data: z.array(transactionShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services, caller, query }) {
@@ -40,7 +40,7 @@ export const listTransactions = endpoint({
       and ($9::text is null or status = $9)
       and ($10::text is null or id::text = lower($10) or hash = $10 or hash = lower($10))
       and ($11::text is null or memo = $11)
-      and case when $12::text is not null then kind = $12 when $13 then true else kind in ('WITHDRAWAL', 'DEPOSIT') end`
+      and case when $12::text is not null then kind = $12 when $13 then true else kind in ('WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE') end`
     const values = [
       caller.subAccountId, query.asset ?? null, query.before ?? null, query.after ?? null, lower(query.source_type), query.source_id ?? null,
       lower(query.dest_type), query.dest_id ?? null, lower(query.status), query.id ?? null, query.memo ?? null, kind, internal,

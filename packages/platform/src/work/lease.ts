@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import { ASKED_FOR, type TransactionRow } from '../transactions/present.ts'
 
 /** Longer than any step can take: every call inside one has its own shorter time-out. */
 export const LEASE_MS = 90_000
@@ -64,7 +64,7 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   }
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
   // The event of a change is written by the same statement. Terminal states have events of their own, with the whole transaction.
-  values.push(row.kind === 'WITHDRAWAL' && change.state !== undefined && change.state !== row.state && (change.status ?? 'pending') === 'pending')
+  values.push(ASKED_FOR.has(row.kind) && change.state !== undefined && change.state !== row.state && (change.status ?? 'pending') === 'pending')
   const written = await tx.query<{ id: string }>(
     `with written as (
        update transactions set ${sets.join(', ')} where id = $1 and lease_token = $2 returning id, workspace_id, sub_account_id, state, hash, confirmations

@@ -5,12 +5,16 @@ import type { Proven } from './request.ts'
 export interface AmendAction { name: 'speed-up' | 'cancel'; transaction_id: string }
 /** Takes a standing rule back; `rule_id` is the public id of the request that made it. */
 export interface EndForwardAction { name: 'end-forward'; rule_id: string }
+/** Tron's Stake 2.0. */
+export interface StakeAction { name: 'stake' | 'unstake' | 'release' }
 /** What a signed request may authorise. */
-export type Action = { name: 'pay' } | { name: 'forward' } | AmendAction | EndForwardAction
+export type Action = { name: 'pay' } | { name: 'forward' } | AmendAction | EndForwardAction | StakeAction
 
 const UUID = '([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})'
 const AMEND = new RegExp(`^/dac/v1/transaction/${UUID}/(speed-up|cancel)$`)
 const RULE = new RegExp(`^/dac/v1/auto-forwarding/${UUID}$`)
+
+const STAKES: Readonly<Record<string, StakeAction['name']>> = { '/dav/v1/stake': 'stake', '/dav/v1/unstake': 'unstake', '/dav/v1/release-unstaked': 'release' }
 
 /** Rule 2: which signed request means what. Exact: no prefix, no query, no other method. */
 export function actionOf({ request, enrolment }: Proven): Action {
@@ -23,6 +27,7 @@ export function actionOf({ request, enrolment }: Proven): Action {
 function actionAt(uri: string): Action | null {
   if (uri === '/dac/v1/transaction') return { name: 'pay' }
   if (uri === '/dac/v1/auto-forwarding') return { name: 'forward' }
+  if (Object.hasOwn(STAKES, uri)) return { name: STAKES[uri] as StakeAction['name'] }
   const [, id, name] = AMEND.exec(uri) ?? []
   return id === undefined ? null : { name: name as 'speed-up' | 'cancel', transaction_id: id }
 }

@@ -24,6 +24,9 @@ export interface PayIntent {
   content: string
 }
 
+/** A `sequence_id` stands for one intent in its wallet, whatever that is (rule 4). */
+export const sequenceKey = (workspace: string, subAccount: number, ticker: string, sequence: string): string => JSON.stringify(['pay', 'sequence', workspace, subAccount, ticker, sequence])
+
 /** Fields of POST /dac/v1/transaction; whatever else stands in the body is refused. */
 const FIELDS = new Set(['asset', 'amount', 'destination_address', 'destination_type', 'source_type', 'sequence_id', 'memo', 'address_tag', 'fee_rate', 'fee_level', 'type', 'ts'])
 
@@ -59,7 +62,7 @@ export function payIntent(registry: Registry, proven: Proven): PayIntent {
   const { workspace, sub_account } = proven.enrolment
   const key = sequence === null
     ? JSON.stringify(['pay', 'nonce', proven.enrolment.api_key, proven.nonce])
-    : JSON.stringify(['pay', 'sequence', workspace, sub_account, ticker, sequence])
+    : sequenceKey(workspace, sub_account, ticker, sequence)
   const meaning = { workspace, sub_account, asset: ticker, amount: amount.toString(), destination, tag, fee_rate: feeRate, fee_level: level }
   return { ...meaning, amount, key, content: sha256hex(JSON.stringify([key, meaning])) }
 }

@@ -1,4 +1,4 @@
-import { ChainError, decode, OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type DecodedTransaction, type Network, type Registry } from '@custody/chains'
+import { addressAt, ChainError, decode, OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type DecodedTransaction, type Network, type Registry } from '@custody/chains'
 import type { KeyObject } from 'node:crypto'
 import { Refusal, type Code } from '../errors.ts'
 import type { AmendIntent } from '../intent/amend.ts'
@@ -6,6 +6,7 @@ import type { ForwardIntent } from '../intent/forward.ts'
 import { intentOf, type Intent } from '../intent/index.ts'
 import type { PayIntent } from '../intent/pay.ts'
 import { prove, type Proven } from '../intent/request.ts'
+import type { StakeIntent } from '../intent/stake.ts'
 import type { Store } from '../store/index.ts'
 import { State, type StepEntry } from '../store/state.ts'
 import { assertAge, isTimely } from './age.ts'
@@ -19,9 +20,10 @@ import { sha256hex } from '../canonical.ts'
 import { assertNotVoided, assertOneMeaning, endNameOfRule, forwardName, voidNameOfRequest } from './identity.ts'
 import { assertCancels } from './cancel.ts'
 import { accountOf, assertNonce } from './nonce.ts'
-import { hashOfUnsigned, type Cancel, type Forward, type Order, type Pay, type Receipt, type SeenRequest, type Signed, type Subject, type Sweep, type Verdict, type WorkspaceKey } from './order.ts'
+import { hashOfUnsigned, type Cancel, type Forward, type Order, type Pay, type Receipt, type SeenRequest, type Signed, type Stake, type Subject, type Sweep, type Verdict, type WorkspaceKey } from './order.ts'
 import { assertOnlyPath, assertSweepPaths, assertWalletPaths } from './paths.ts'
 import { assertPays } from './pay.ts'
+import { assertStakes } from './stake.ts'
 import { assertSweeps } from './sweep.ts'
 
 const CHAIN_CODES: Record<string, Code> = {
@@ -48,6 +50,9 @@ type Payer = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNa
 /** One forward by a caller's standing rule. */
 type Forwarder = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames' | 'rule'> & { proven: Proven; want: ForwardIntent; step: string }
 
+/** Who asked for a stake, an unstake or a release. */
+type Staker = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'> & { proven: Proven; want: StakeIntent }
+
 /** Every rule, in one place and order: what does not depend on the record in `judge`, what does in `assertAllowed`. */
 export class Judge {
   readonly #parts: JudgeParts
@@ -60,9 +65,11 @@ export class Judge {
       case 'pay': return this.#pay(order, purpose)
       case 'cancel': return this.#cancel(order, purpose)
       case 'forward': return this.#forward(order, purpose)
+      case 'stake': return this.#stake(order, purpose)
       case 'fuel': {
         if (purpose.for.kind === 'sweep') return this.#sweepFuel(order, purpose, purpose.for)
         if (purpose.for.kind === 'forward') return this.#forwardFuel(order, purpose, purpose.for)
+        if (purpose.for.kind === 'stake') return this.#stakeFuel(order, purpose, purpose.for)
         const { want, proven, amend, ...base } = purpose.for.kind === 'cancel' ? await this.#canceller(order, purpose.for) : await this.#payer(order, purpose.for)
         const network = this.#networkOf(want.asset)
         if (!FUELLED.has(network.family)) throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
@@ -254,6 +261,40 @@ export class Judge {
       assertAge: () => { assertStands(store.state, identities, proven, want, forward.receipts ?? [], store.seconds()) },
       voidNames: [want.key, voidNameOfRequest(api_key, proven.nonce), endNameOfRule(workspace, sub_account, want.rule_id), step],
       rule: standingRule(proven, want),
+    }
+  }
+
+  /** Each step of a stake is a transaction of its own, from the omnibus address only. */
+  async #stake(order: Order, stake: Stake): Promise<Verdict> {
+    const { proven, want, ...base } = await this.#staker(order, stake)
+    const network = this.#networkOf(want.asset)
+    const path = [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX]
+    assertOnlyPath(order, path)
+    const subject = await this.#decoded(order, network)
+    assertStakes(subject, want, stake.step, addressAt(network, subject.key, path))
+    return this.#verdict(subject, { ...base, step: JSON.stringify([stake.step, want.key]), repeatable: false })
+  }
+
+  async #stakeFuel(order: Order, fuel: Extract<Order['purpose'], { kind: 'fuel' }>, stake: Stake): Promise<Verdict> {
+    const { proven, want, ...base } = await this.#staker(order, stake)
+    const network = this.#networkOf(want.asset)
+    assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
+    const subject = await this.#decoded(order, network)
+    assertFuels(subject, fuel, [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], null)
+    return this.#verdict(subject, { ...base, step: JSON.stringify(['fuel', want.key]), repeatable: false, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+  }
+
+  async #staker(order: Order, stake: Stake): Promise<Staker> {
+    const { proven, want } = await this.understand(stake.request)
+    if (want.action !== 'stake' && want.action !== 'unstake' && want.action !== 'release') throw new Refusal('ACTION_NOT_ALLOWED', 'The request asks for no staking')
+    if (proven.enrolment.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
+    return {
+      proven, want,
+      intent: { key: want.key, content: want.content, transaction_id: proven.transaction_id },
+      seen: [this.#seen(proven, want)],
+      callers: [proven.enrolment.api_key],
+      assertAge: this.#ageOf(proven, want.content, stake.receipts ?? []),
+      voidNames: [want.key, voidNameOfRequest(proven.enrolment.api_key, proven.nonce)],
     }
   }
 

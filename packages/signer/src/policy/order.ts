@@ -22,9 +22,11 @@ const cancelSchema = z.strictObject({ kind: z.literal('cancel'), of: paySchema, 
 const sweepSchema = z.strictObject({ kind: z.literal('sweep'), sub_account: indexSchema, asset: nameSchema, address_index: indexSchema })
 /** `id`: which forward of the rule this is; chosen by the platform, and good for one payment. */
 const forwardSchema = z.strictObject({ kind: z.literal('forward'), id: uuidSchema, rule: signedRequestSchema, receipts: provenSchema.receipts })
+/** `step`: which call of the caller's stake, unstake or release this is. */
+const stakeSchema = z.strictObject({ kind: z.literal('stake'), step: z.enum(['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']), ...provenSchema })
 const fuelSchema = z.strictObject({
   kind: z.literal('fuel'),
-  for: z.discriminatedUnion('kind', [paySchema, cancelSchema, sweepSchema, forwardSchema]),
+  for: z.discriminatedUnion('kind', [paySchema, cancelSchema, sweepSchema, forwardSchema, stakeSchema]),
   gas: decimalSchema,
   max_fee_per_gas: decimalSchema,
   l1_fee: decimalSchema.optional(),
@@ -41,7 +43,7 @@ const unsignedSchema = z.strictObject({
 /** What the platform asks for. Both nodes of a pair judge the whole of it. */
 export const orderSchema = z.strictObject({
   workspace: nameSchema,
-  purpose: z.discriminatedUnion('kind', [paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema, forwardSchema]),
+  purpose: z.discriminatedUnion('kind', [paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema, forwardSchema, stakeSchema]),
   unsigned: unsignedSchema,
 })
 export type Order = z.infer<typeof orderSchema>
@@ -51,6 +53,7 @@ export type Cancel = z.infer<typeof cancelSchema>
 export type Signed = Pick<Pay, 'request' | 'receipts'>
 export type Sweep = z.infer<typeof sweepSchema>
 export type Forward = z.infer<typeof forwardSchema>
+export type Stake = z.infer<typeof stakeSchema>
 export type Fuel = z.infer<typeof fuelSchema>
 
 /** The same transaction has the same hash, whatever else came along with it. */

@@ -3,6 +3,8 @@ import { sweepWaits } from '../../deposits/sweep-policy.ts'
 import { lockedBalance } from '../../ledger/post.ts'
 import { refusalOf } from '../../networks/destination.ts'
 import type { Services } from '../../services.ts'
+import { buildStaking, stepRefusal } from '../../staking/build.ts'
+import { actionOf, stakingOf } from '../../staking/steps.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
 import { REVERT_ATTEMPTS_MAX, sourcePath } from './evm-plan.ts'
@@ -21,6 +23,7 @@ function assetOf(services: Services, row: TransactionRow): Asset {
 /** QUEUED: plans energy, bandwidth and activation; transfers and sweeps take fuel from the tank, fuel and drains are built at once. */
 export async function buildTron(services: Services, row: TransactionRow, network: Network): Promise<void> {
   if (row.kind === 'FUEL' || row.kind === 'DRAIN') return buildTronTransaction(services, row, network)
+  if (stakingOf(row)) return buildStaking(services, row, network)
   const asset = assetOf(services, row)
   const fail = (reason: string) => services.database.transaction((tx) => startFailing(services, tx, row, reason))
   const amount = row.kind === 'SWEEP' ? await sweepAmount(services, row) : BigInt(row.amount)
@@ -43,6 +46,10 @@ export async function buildTronTransaction(services: Services, row: TransactionR
   const feeLimit = row.plan['fee_limit']
   if (feeLimit === undefined) throw new Error(`${row.kind} without a plan`)
   const account = row.source_id as string
+  const staking = stakingOf(row)
+  const refusal = staking && await stepRefusal(services, row, network, staking)
+  if (refusal) return services.database.transaction((tx) => startFailing(services, tx, row, refusal))
+  const action = staking && actionOf(staking)
   const path = await sourcePath(services.database, row, network)
   const key = await services.keys.get(row.workspace_id, network.curve)
   // Last: the transaction's life begins with it.
@@ -51,13 +58,15 @@ export async function buildTronTransaction(services: Services, row: TransactionR
     const amount = row.kind === 'SWEEP'
       ? await lockedBalance(tx, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: account })
       : BigInt(row.amount)
-    const unsigned = tronBuild.buildTransfer(network, { asset, to: row.destination_id as string, amount, feeLimit: BigInt(feeLimit ?? '0'), reference, publicKey: key.at(path), path })
+    const common = { reference, publicKey: key.at(path), path }
+    const unsigned = action ? tronBuild.buildAction(network, { ...common, ...action })
+      : tronBuild.buildTransfer(network, { ...common, asset, to: row.destination_id as string, amount, feeLimit: BigInt(feeLimit ?? '0') })
     const decoded = decode(services.registry, unsigned, key.at)
     if (decoded.from[0] !== account) throw new Error('the derived address is not the source address')
     const last = await tx.one<{ attempt: number }>('select max(attempt) attempt from chain_transactions where transaction_id = $1', [row.id])
     await tx.query(
-      `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, fee_max, attempt, valid_until) values ($1, $2, $3, 'BUILT', $4, $5, $6, $7, $8)`,
-      [services.environment.uuid(), row.id, network.code, account, JSON.stringify(unsigned), decoded.fee_max.toString(), (last?.attempt ?? 0) + 1, decoded.valid_until])
+      `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, fee_max, attempt, valid_until, step) values ($1, $2, $3, 'BUILT', $4, $5, $6, $7, $8, $9)`,
+      [services.environment.uuid(), row.id, network.code, account, JSON.stringify(unsigned), decoded.fee_max.toString(), (last?.attempt ?? 0) + 1, decoded.valid_until, action?.kind ?? null])
     await advance(tx, row, { state: 'SIGNING', last_error: null, run_in_ms: 0, ...(row.kind === 'SWEEP' ? { amount } : {}) })
   })
   services.environment.checkpoint('transaction.built')

@@ -1,6 +1,8 @@
 import { decode } from '@custody/chains'
 import { traitsOf } from '../../networks/traits.ts'
 import type { Services } from '../../services.ts'
+import { settleStaking } from '../../staking/settle.ts'
+import { stakingOf } from '../../staking/steps.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
 import { findIncluded, liveAttempts, resolveAttempts } from './attempts.ts'
@@ -31,14 +33,16 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   const key = await services.keys.get(row.workspace_id, network.curve)
   await services.database.transaction(async (tx) => {
     await tx.query(
-      `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5, succeeded = $6 where id = $1`,
-      [chain.id, final ? 'CONFIRMED' : 'INCLUDED', status.height, status.blockHash, fee.toString(), status.succeeded])
+      `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5, succeeded = $6, withdrawn = $7 where id = $1`,
+      [chain.id, final ? 'CONFIRMED' : 'INCLUDED', status.height, status.blockHash, fee.toString(), status.succeeded, status.staking?.withdrawn.toString() ?? null])
     // Where nothing excludes, a reorganisation may kill what was only included.
     if (row.kind === 'FUEL' && (final || !traitsOf(network).nothingExcludes)) await settleFuel(tx, row, chain, fee, status.succeeded)
     const cancelled = chain.replacement === 'CANCEL'
     if (final) {
       await resolveAttempts(tx, chain, decode(services.registry, chain.unsigned, key.at).consumes, attempts)
-      await settle(services, tx, { ...row, hash: chain.hash }, { fee, succeeded: status.succeeded && !cancelled, cancelled, confirmations })
+      const staking = stakingOf(row)
+      if (staking && status.staking) await settleStaking(services, tx, { ...row, hash: chain.hash }, staking, { fee, succeeded: status.succeeded, confirmations, staking: status.staking })
+      else await settle(services, tx, { ...row, hash: chain.hash }, { fee, succeeded: status.succeeded && !cancelled, cancelled, confirmations })
     } else await advance(tx, row, { hash: chain.hash, confirmations, fee, last_error: null, run_in_ms: null })
   })
   services.environment.checkpoint(final ? 'transaction.settled' : 'transaction.included')

@@ -1,5 +1,6 @@
 import { traitsOf } from '../../networks/traits.ts'
 import type { Services } from '../../services.ts'
+import { stakingOf } from '../../staking/steps.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
 import { startFailing } from './fail.ts'
@@ -20,7 +21,7 @@ export async function buryDead(services: Services, row: TransactionRow, chain: {
     // Its change will never be made.
     await tx.query(`update utxos set spendable = false, block_height = null where network = $1 and txid = $2 and origin = 'change'`, [row.network, chain.hash])
     // Where nothing excludes the dead one, the nodes sign no other for this transfer.
-    if (!again) return startFailing(services, tx, row, 'it expired before the chain included it; the amount is back, and it can be sent again as a new transfer')
+    if (!again) return startFailing(services, tx, row, stakingOf(row) ? 'a call of it expired before the chain included it' : 'it expired before the chain included it; the amount is back, and it can be sent again as a new transfer')
     await advance(tx, row, { state: 'QUEUED', confirmations: 0, last_error: 'expired without being included', run_in_ms: 0 })
   })
   services.environment.checkpoint('transaction.expired')

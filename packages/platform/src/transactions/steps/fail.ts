@@ -6,7 +6,9 @@ import { releasePlatformFee } from '../../prepaid-fee/fees.ts'
 import type { Services } from '../../services.ts'
 import { voidIntent } from '../../signing/sign.ts'
 import { advance } from '../../work/lease.ts'
-import { presentTransaction, type TransactionRow } from '../present.ts'
+import { giveBackStake, leftOver } from '../../staking/fail.ts'
+import { stakingOf } from '../../staking/steps.ts'
+import { ASKED_FOR, presentTransaction, type TransactionRow } from '../present.ts'
 import { wakeNextNonce } from './nonce-order.ts'
 
 /**
@@ -14,7 +16,7 @@ import { wakeNextNonce } from './nonce-order.ts'
  * is shown, so that a hostile platform cannot use the request again after the caller has paid by other means.
  */
 export async function startFailing(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
-  if (row.kind === 'WITHDRAWAL') return advance(tx, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
+  if (ASKED_FOR.has(row.kind)) return advance(tx, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
   await finish(services, tx, row, reason)
 }
 
@@ -41,7 +43,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
   // What was signed and has died on its chain can be given up; anything else that was signed may still move money.
   // Its fuel went to an address of ours, is booked by itself, and pays nobody.
   const dead = await services.database.query<{ hash: string }>(
-    `select hash from chain_transactions where hash is not null and (transaction_id = $1 and state in ('EXPIRED', 'VOID') or transaction_id in (select id from transactions where parent_id = $1 and kind = 'FUEL'))`, [row.id])
+    `select hash from chain_transactions where hash is not null and (transaction_id = $1 and (state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED') or transaction_id in (select id from transactions where parent_id = $1 and kind = 'FUEL'))`, [row.id])
   const outcome = await voidIntent(services, voidedBy(row), dead.map(({ hash }) => hash))
   if (outcome.signed.length > 0 && row.plan['cancel']) {
     // The nodes finished the signature just before: the transfer goes on, and what cancels it competes with it on the chain.
@@ -75,9 +77,11 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
     const feeHeld = BigInt(row.plan['fee_held'] ?? '0')
     await post(tx, 'fee-release', row.id, [{ ...feeAccount, kind: 'reserved', amount: -feeHeld }, { ...feeAccount, kind: 'available', amount: feeHeld }])
   }
-  if (row.kind === 'WITHDRAWAL' || row.kind === 'SWEEP') {
+  const staking = stakingOf(row)
+  if (staking) await giveBackStake(tx, row, staking)
+  if (row.kind === 'WITHDRAWAL' || row.kind === 'SWEEP' || staking) {
     const fuel = row.plan['fuel_id'] ? await tx.one<{ amount: string; settled: string | null }>(`select amount::text, plan->>'settled' settled from transactions where id = $1`, [row.plan['fuel_id']]) : undefined
-    const held = BigInt(row.plan['float_taken'] ?? '0') + (fuel?.settled === '1' ? BigInt(fuel.amount) : 0n)
+    const held = BigInt(row.plan['float_taken'] ?? '0') + (fuel?.settled === '1' ? BigInt(fuel.amount) : 0n) - BigInt(row.plan['fees_paid'] ?? '0')
     const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
     await post(tx, 'float-release', row.id, [{ ...scope, kind: 'float_reserved', amount: -held }, { ...scope, kind: 'float', amount: held }])
   }
@@ -87,13 +91,16 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
     await post(tx, 'release', row.id, [{ ...scope, kind: 'tank_reserved', amount: -(amount + fee) }, { ...scope, kind: 'tank', amount: amount + fee }])
     if (row.parent_id) await tx.query('update transactions set next_run_at = now() where id = $1 and lease_token is null', [row.parent_id])
   }
-  const state = row.plan['cancel'] ? 'CANCELLED' : 'FAILED'
+  const state = row.plan['cancel'] ? 'CANCELLED' : staking && staking.at > 0 ? 'PARTIAL' : 'FAILED'
+  const failureReason = staking ? `${reason}; ${leftOver(staking)}` : reason
+  const fee = staking ? { fee: BigInt(row.plan['fees_paid'] ?? '0') } : {}
   if (row.plan['cancel']) await tx.query(`update replacements set state = 'DONE', updated_at = now() where id = $1`, [row.plan['cancel']])
   await tx.query(`update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = now() where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id])
-  await advance(tx, row, { state, status: 'failed', failure_reason: reason })
-  if (row.platform_fee) await releasePlatformFee(tx, services, row.id)
-  if (row.kind === 'WITHDRAWAL') {
-    const shown = presentTransaction({ ...row, state, status: 'failed', failure_reason: reason }, services.registry)
+  await advance(tx, row, { state, status: 'failed', failure_reason: failureReason, ...fee })
+  // The fee of a stake whose first call is in a block was earned.
+  if (row.platform_fee && state !== 'PARTIAL') await releasePlatformFee(tx, services, row.id)
+  if (ASKED_FOR.has(row.kind)) {
+    const shown = presentTransaction({ ...row, state, status: 'failed', failure_reason: failureReason, fee: fee.fee?.toString() ?? row.fee }, services.registry)
     await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(shown))
   }
 }

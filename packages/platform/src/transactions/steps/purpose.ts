@@ -1,6 +1,7 @@
 import type { SignedRequest } from '@custody/request-auth'
 import type { Services } from '../../services.ts'
 import type { Purpose } from '../../signing/sign.ts'
+import { actionOf, stakingOf, type Staking } from '../../staking/steps.ts'
 import type { TransactionRow } from '../present.ts'
 import { replacementsOf, type Replacement } from '../replacements.ts'
 
@@ -23,6 +24,10 @@ export async function purposeOf(services: Services, row: TransactionRow, replace
       const faster = replacement?.kind === 'AUTO' ? (await replacementsOf(services.database, row.id)).findLast(({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE') : replacement
       return faster ? { ...pay, speed_up: await signedOf(services, faster.request, 'replacements', faster.id) } : pay
     }
+    case 'STAKE':
+    case 'UNSTAKE':
+    case 'RELEASE':
+      return { kind: 'stake', step: actionOf(stakingOf(row) as Staking).kind, ...await signedOf(services, row.request, 'transactions', row.id) }
     case 'SWEEP': {
       const address = await services.database.one<{ path_index: number; sub: number }>(
         `select c.path_index, s.path_index sub from chain_addresses c join sub_accounts s on s.id = c.sub_account_id where c.network = $1 and c.address = $2`, [row.network, row.source_id])

@@ -19,6 +19,9 @@ export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): P
   ]
 }
 
+/** Tron gives staked energy to whichever transaction comes first: one may have paid what was held for another, and the address owes it until that one is booked. */
+export const overdraws = (held: bigint, fee: bigint): { overdraw: boolean } => ({ overdraw: fee > held })
+
 /** Fuel is booked when it is in a block, for the transfer waits for it and its bytes stay valid if the block goes; where they may die (Tron), when it is final. */
 export async function settleFuel(tx: Queryable, row: TransactionRow, chain: Pick<Attempt, 'fee_max'>, fee: bigint, succeeded: boolean): Promise<void> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
@@ -84,7 +87,7 @@ export async function settle(services: Services, tx: Queryable, row: Transaction
           { ...account, kind: 'reserved', amount: -amount },
           o.succeeded ? { ...account, wallet: null, kind: 'chain', amount } : { ...account, kind: 'available', amount },
           ...floatPostings(row, held, o.fee),
-        ])
+        ], overdraws(held, o.fee))
       }
       break
     case 'SWEEP':
@@ -92,7 +95,7 @@ export async function settle(services: Services, tx: Queryable, row: Transaction
       else await post(tx, 'settle', row.id, [
         ...(o.succeeded ? [{ ...account, kind: 'unswept' as const, address: row.source_id, amount: -amount }, { ...account, kind: 'available' as const, amount }] : []),
         ...floatPostings(row, held, o.fee),
-      ])
+      ], overdraws(held, o.fee))
       if (o.succeeded) {
         await tx.query(
           `update transactions set state = 'SWEPT', updated_at = now() where kind = 'DEPOSIT' and wallet_id = $1 and destination_id = $2 and state = 'CREDITED'`, [row.wallet_id, row.source_id])

@@ -28,8 +28,8 @@ export async function signBuilt(services: Services, row: TransactionRow, built: 
 /** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
 export async function sign(services: Services, row: TransactionRow): Promise<void> {
   if (await screenAgain(services, row)) return
-  const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction; valid_until: string | null; account: string | null; nonce: string | null }>(
-    `select id, unsigned, valid_until::text, account, nonce::text from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
+  const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction; valid_until: string | null; account: string | null; nonce: string | null; step: string | null }>(
+    `select id, unsigned, valid_until::text, account, nonce::text, step from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
   if (!built) throw new Error('SIGNING without an unsigned transaction')
   if (await rebuildStale(services, row, built)) return
   if (await waitsForNonce(services, row, built)) return

@@ -16,7 +16,7 @@ const SECONDS_LEAST = 240
  */
 export async function rebuildStale(services: Services, row: TransactionRow, built: { id: string; valid_until: string | null }): Promise<boolean> {
   const connected = services.networks.get(row.network)
-  if (!traitsOf(connected.network).nothingExcludes || built.valid_until === null || row.plan['earlier'] !== undefined) return false
+  if (!traitsOf(connected.network).nothingExcludes || built.valid_until === null || (row.plan['earlier'] ?? null) !== null) return false
   if (!await isStale(connected, Number(built.valid_until))) return false
   await services.database.transaction(async (tx) => {
     await tx.query(`update chain_transactions set state = 'VOID' where id = $1 and state = 'BUILT'`, [built.id])
@@ -37,11 +37,11 @@ async function isStale(connected: Connected, validUntil: number): Promise<boolea
  * That one is taken up again, whatever its age, so that its hash is known: it is included, or proven dead. Answers
  * false where there is none.
  */
-export async function returnToEarlier(services: Services, row: TransactionRow, built: { id: string }): Promise<boolean> {
+export async function returnToEarlier(services: Services, row: TransactionRow, built: { id: string; step: string | null }): Promise<boolean> {
   if (!traitsOf(services.networks.get(row.network).network).nothingExcludes) return false
   return services.database.transaction(async (tx) => {
     const earlier = await tx.one<{ id: string; attempt: number }>(
-      `select id, attempt from chain_transactions where transaction_id = $1 and state = 'VOID' and hash is null and id <> $2 and attempt > $3 order by attempt limit 1`, [row.id, built.id, Number(row.plan['earlier'] ?? '0')])
+      `select id, attempt from chain_transactions where transaction_id = $1 and state = 'VOID' and hash is null and id <> $2 and attempt > $3 and step is not distinct from $4 order by attempt limit 1`, [row.id, built.id, Number(row.plan['earlier'] ?? '0'), built.step])
     if (!earlier) return false
     await tx.query(`update chain_transactions set state = 'VOID' where id = $1`, [built.id])
     await tx.query(`update chain_transactions set state = 'BUILT' where id = $1`, [earlier.id])

@@ -4,6 +4,7 @@ import { isFilling } from '../../gas-tanks/ensure-tank.ts'
 import { tankLimits } from '../../gas-tanks/limits.ts'
 import { lockedBalance, post } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
+import { lockCounting, stillCounts } from '../../staking/counted.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
 import { startFailing } from './fail.ts'
@@ -21,6 +22,8 @@ export interface Fuelling {
   /** The most that a fuel transaction costs beyond what it moves, and its own plan. */
   cost: bigint
   fuelFields: Record<string, string>
+  /** Tron: what else counted on the account's own stake when this was planned. */
+  counted?: string
 }
 
 /** → FUELING: what is missing at the source address is taken from the workspace's tank, or the transaction fails. */
@@ -32,6 +35,10 @@ export async function startFuelling(services: Services, row: TransactionRow, net
   const exceeded = feeCap !== null && worst > feeCap ? `the gas tank's cap of ${show(feeCap)} for one transaction` : worst > BigInt(network.fee_cap) ? `the cap of ${show(BigInt(network.fee_cap))}` : null
   if (exceeded) return services.database.transaction((tx) => startFailing(services, tx, row, `a network fee of up to ${show(worst)} exceeds ${exceeded}`))
   await services.database.transaction(async (tx) => {
+    if (fuelling.counted !== undefined) {
+      await lockCounting(tx, row)
+      if (!await stillCounts(tx, row, fuelling.counted)) return advance(tx, row, { last_error: 'planned again: another transaction counts on the same stake', run_in_ms: 0 })
+    }
     // Asked before the balance is read: a fill that is credited in between must not look like an empty tank.
     const filling = await isFilling(tx, row.workspace_id, network.code)
     const fuel = await reserveFuel(services, tx, row, native, fuelling)

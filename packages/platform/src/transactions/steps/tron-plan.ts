@@ -1,5 +1,6 @@
 import { RpcRefused, tron as tronBuild, type Asset, type Network, type TronParameters } from '@custody/chains'
 import { activationOf, priceOf } from '../../fees/tron-price.ts'
+import { ownPoints } from '../../staking/counted.ts'
 import type { Services } from '../../services.ts'
 import { feeRateInteger } from '../estimate.ts'
 import type { TransactionRow } from '../present.ts'
@@ -21,13 +22,15 @@ export async function planTron(services: Services, row: TransactionRow, network:
   const [from, to] = [row.source_id as string, row.destination_id as string]
   let units: bigint
   let extra: bigint
-  let need: bigint
+  let worst: bigint
+  let creates = false
   let feeLimit = 0n
   if (asset.type === 'native') {
     const { points, activation, cost } = await nativeCost(services, network, parameters, to)
     units = points
     extra = activation
-    need = cost
+    worst = cost
+    creates = activation > 0n
   } else {
     try {
       units = await client.energy({ asset, from, to, amount })
@@ -37,12 +40,24 @@ export async function planTron(services: Services, row: TransactionRow, network:
     }
     feeLimit = tronBuild.feeLimitFor(units, price)
     extra = tronBuild.transferBandwidth(feeLimit) * parameters.bandwidthSun
-    need = feeLimit + extra
+    worst = feeLimit + extra
   }
+  const points = tronBuild.transferBandwidth(feeLimit)
+  const own = await ownPoints(services, row, network)
+  // fee_limit stays whole: it caps staked energy too.
+  const most = feeLimit / price
+  const energy = asset.type === 'native' ? 0n : own.energy < most ? own.energy : most
+  // Bandwidth is paid by stake as a whole or not at all.
+  const bandwidth = own.bandwidth >= points && !creates ? points : 0n
+  const need = worst - energy * price - bandwidth * parameters.bandwidthSun
   // A source that has never held TRX comes to life by its fuel.
   const fuel = await nativeCost(services, network, parameters, from)
   return {
-    need, worst: need, fields: { fee_limit: feeLimit.toString(), need: need.toString() }, cost: fuel.cost,
+    need, worst: need, cost: fuel.cost, counted: own.mark,
+    fields: {
+      fee_limit: feeLimit.toString(), need: need.toString(), energy_counted: (asset.type === 'native' ? 0n : most).toString(), bandwidth_counted: points.toString(),
+      energy_spared: energy.toString(), bandwidth_spared: bandwidth.toString(),
+    },
     fuelFields: { fee_limit: '0', need: fuel.cost.toString(), for_gas: units.toString(), for_max_fee_per_gas: price.toString(), for_l1_fee: extra.toString() },
   }
 }

@@ -1,0 +1,45 @@
+import { ChainError, parseAmount, validateAddress, type Asset } from '@custody/chains'
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { decimal, text } from '../http/schemas.ts'
+import type { Services } from '../services.ts'
+
+/** The one asset that is staked. */
+export const STAKED_ASSET = 'TRX'
+
+const sequence = text(200).optional().meta({ description: 'Idempotency key, unique within the TRX wallet: transfers share it' })
+const asset = z.literal(STAKED_ASSET, `must be ${STAKED_ASSET}`)
+
+/** Body of stake and unstake. */
+export const stakeBody = z.strictObject({
+  asset,
+  address: text(500).meta({ description: 'Tron address that has the resource; the wallet’s own or another’s' }),
+  resource: z.enum(['ENERGY', 'BANDWIDTH'], 'must be ENERGY or BANDWIDTH'),
+  amount: decimal,
+  sequence_id: sequence,
+})
+export const releaseBody = z.strictObject({ asset, address: text(500), sequence_id: sequence })
+
+/** What stake, unstake and release answer; the transaction is read with GET /dac/v1/transaction/{id}. */
+export const stakingShape = z.object({ id: z.string(), status: z.enum(['pending', 'confirmed', 'failed']), hash: z.string().nullable() })
+
+/** @throws ApiError `INVALID_ADDRESS` */
+export function checkedAddress(services: Services, given: string): string {
+  const checked = validateAddress(services.registry, STAKED_ASSET, given)
+  if (!checked.valid) throw new ApiError('INVALID_ADDRESS', `address: ${checked.reason}`, { field: 'address' })
+  return checked.address
+}
+
+/** Sun. @throws ApiError `INVALID_AMOUNT` */
+export function checkedAmount(given: string, { decimals }: Asset): bigint {
+  let amount: bigint
+  try {
+    amount = parseAmount(given, decimals)
+  } catch (error) {
+    if (error instanceof ChainError) throw new ApiError('INVALID_AMOUNT', `amount: ${error.message}`, { field: 'amount' })
+    throw error
+  }
+  if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
+  if (amount >= 1n << 62n) throw new ApiError('INVALID_AMOUNT', 'amount: is too large', { field: 'amount' })
+  return amount
+}

@@ -1,0 +1,28 @@
+import type { Queryable } from '../database/pool.ts'
+import { post } from '../ledger/post.ts'
+import type { TransactionRow } from '../transactions/present.ts'
+import { stakeAccounts, type Staking } from './steps.ts'
+
+/** Books what a stake, unstake or release that ends before its last step has left, and gives the rest back. */
+export async function giveBackStake(tx: Queryable, row: TransactionRow, { kind, account, address, resource, amount, at }: Staking): Promise<void> {
+  if (kind === 'RELEASE') {
+    await tx.query('update cooldowns set releasing_by = null where releasing_by = $1 and released_by is null', [row.id])
+    return
+  }
+  const scope = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  const { staked, reserved } = stakeAccounts(resource)
+  // After a first step of two the TRX is staked for the wallet's own address, whichever way it was going.
+  const holder = kind === 'UNSTAKE' && at === 0 ? address : account
+  await post(tx, 'release', row.id, kind === 'STAKE' && at === 0
+    ? [{ ...scope, kind: 'reserved', amount: -amount }, { ...scope, kind: 'available', amount }]
+    : [{ ...scope, kind: reserved, address: holder, amount: -amount }, { ...scope, kind: staked, address: holder, amount }])
+}
+
+/** What became of the TRX, for the caller. */
+export function leftOver({ kind, account, resource, at }: Staking): string {
+  if (kind === 'RELEASE') return 'nothing was released; ask for it again'
+  if (at === 0) return kind === 'STAKE' ? 'the amount is back, and nothing is staked; ask for it again as a new stake' : 'everything stays staked as it was; ask for it again as a new unstake'
+  return kind === 'STAKE'
+    ? `the TRX is staked for ${resource} on the wallet's own address ${account} and is not lent; unstake it from there, or leave it and stake anew for the other address`
+    : `the resource was taken back and the TRX is staked for ${resource} on the wallet's own address ${account}; unstake it from there`
+}

@@ -1,0 +1,36 @@
+import { formatAmount } from '@custody/chains'
+import { stringifyJson } from '@custody/request-auth'
+import type { Queryable } from '../database/pool.ts'
+import { emit, post } from '../ledger/post.ts'
+import { exact } from '../http/schemas.ts'
+import type { Services } from '../services.ts'
+import type { TransactionRow } from '../transactions/present.ts'
+
+interface Cooldown { transaction_id: string; address: string; amount: string }
+
+/**
+ * Books what the chain took back from the cooldown: always the oldest, up to the sum that it tells. Answers that sum.
+ * @throws where no such part of our own records makes it up: an unstake before it is not booked yet, and this one waits for it
+ */
+export async function release(services: Services, tx: Queryable, row: TransactionRow, withdrawn: bigint): Promise<bigint> {
+  const waiting = await tx.query<Cooldown>(
+    'select transaction_id, address, amount::text from cooldowns where wallet_id = $1 and released_by is null and transaction_id <> $2 order by release_at, transaction_id for update', [row.wallet_id, row.id])
+  const released: Cooldown[] = []
+  let sum = 0n
+  for (const each of waiting) {
+    if (sum >= withdrawn) break
+    released.push(each)
+    sum += BigInt(each.amount)
+  }
+  if (sum !== withdrawn) throw new Error(`the chain has released ${withdrawn} sun, and the oldest cooldowns on record make up ${sum}`)
+  const scope = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  await post(tx, 'staking-release', row.id, [...released.map(({ address, amount }) => ({ ...scope, kind: 'cooling' as const, address, amount: -BigInt(amount) })), { ...scope, kind: 'available', amount: withdrawn }])
+  await tx.query('update cooldowns set released_by = $2 where transaction_id = any($1)', [released.map(({ transaction_id }) => transaction_id), row.id])
+  await tx.query('update cooldowns set releasing_by = null where wallet_id = $1 and released_by is null and releasing_by = $2', [row.wallet_id, row.id])
+  if (row.kind === 'RELEASE') return withdrawn
+  const decimals = services.registry.asset(row.asset)?.decimals ?? 6
+  for (const { address, amount } of released) {
+    await emit(tx, row.workspace_id, row.sub_account_id, 'staking.released', stringifyJson({ id: row.id, asset: row.asset, address, amount: exact(formatAmount(BigInt(amount), decimals)), hash: row.hash }))
+  }
+  return withdrawn
+}

@@ -1,0 +1,71 @@
+import { stringifyJson } from '@custody/request-auth'
+import type { Queryable } from '../database/pool.ts'
+import { emit, post, type Posting } from '../ledger/post.ts'
+import type { Services } from '../services.ts'
+import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { floatPostings, overdraws } from '../transactions/steps/settle.ts'
+import { advance } from '../work/lease.ts'
+import { giveBackStake, leftOver } from './fail.ts'
+import { release } from './release.ts'
+import { actionOf, stakeAccounts, type Staking, type StakingStep } from './steps.ts'
+
+const DAY_MS = 86_400_000
+const EVENTS: Record<Staking['kind'], string> = { STAKE: 'staking.staked', UNSTAKE: 'staking.unstaked', RELEASE: 'staking.released' }
+
+/** What a final step of the chain did; `staking` as the chain tells it. */
+export interface StepOutcome { fee: bigint; succeeded: boolean; confirmations: number; staking: { withdrawn: bigint; time: number } }
+
+/** Books a final step; then the next one is built, or the whole is done. */
+export async function settleStaking(services: Services, tx: Queryable, row: TransactionRow, staking: Staking, o: StepOutcome): Promise<void> {
+  const { kind: step } = actionOf(staking)
+  const paid = BigInt(row.plan['fees_paid'] ?? '0') + o.fee
+  const isLast = !o.succeeded || staking.at === staking.steps.length - 1
+  const held = BigInt(row.plan['need'] ?? '0') - paid + o.fee
+  await post(tx, `staking-${step}`, row.id, [
+    ...(o.succeeded ? moves(row, staking, step) : []),
+    ...(isLast ? floatPostings(row, held, o.fee) : [
+      { workspace: row.workspace_id, asset: row.fee_asset, kind: 'float_reserved' as const, address: row.source_id, amount: -o.fee },
+      { workspace: row.workspace_id, asset: row.fee_asset, kind: 'chain' as const, amount: o.fee },
+    ]),
+  ], overdraws(held, o.fee))
+  if (!o.succeeded) {
+    await giveBackStake(tx, row, staking)
+    const reason = `the chain executed the ${step} and reverted it; ${leftOver(staking)}`
+    await advance(tx, row, { state: 'REVERTED', status: 'failed', failure_reason: reason, fee: paid, confirmations: o.confirmations, last_error: null })
+    return emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(presentTransaction({ ...row, state: 'REVERTED', status: 'failed', failure_reason: reason, fee: paid.toString() }, services.registry)))
+  }
+  if (step === 'unfreeze') await noteCooldown(tx, row, staking, o.staking.time)
+  // An unfreeze takes back what has matured in between as well, whether somebody asked for it or not.
+  const released = o.staking.withdrawn > 0n ? await release(services, tx, row, o.staking.withdrawn) : 0n
+  if (!isLast) {
+    await advance(tx, row, { state: 'FUELING', plan: { step: String(staking.at + 1), fees_paid: paid.toString(), earlier: null }, confirmations: 0, last_error: null, run_in_ms: 0 })
+    return
+  }
+  const confirmedAt = new Date(services.environment.now())
+  const amount = staking.kind === 'RELEASE' ? released : staking.amount
+  await advance(tx, row, { state: 'CONFIRMED', status: 'confirmed', confirmed_at: confirmedAt, amount, fee: paid, confirmations: o.confirmations, last_error: null, ...(row.hash === null ? {} : { hash: row.hash }) })
+  const shown = presentTransaction({ ...row, state: 'CONFIRMED', status: 'confirmed', confirmed_at: confirmedAt, amount: amount.toString(), fee: paid.toString(), confirmations: o.confirmations }, services.registry)
+  await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.confirmed', stringifyJson(shown))
+  await emit(tx, row.workspace_id, row.sub_account_id, EVENTS[staking.kind], stringifyJson({ id: row.id, asset: row.asset, address: staking.address, ...(staking.resource === null ? {} : { resource: staking.resource }), amount: shown.amount, hash: row.hash }))
+}
+
+/** What a step moves in the books. */
+function moves(row: TransactionRow, { account, address, resource, amount, at, steps }: Staking, step: StakingStep): Posting[] {
+  if (step === 'withdraw') return []
+  const { staked, reserved } = stakeAccounts(resource)
+  const scope = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  switch (step) {
+    // What is to be lent is nobody else's until it is.
+    case 'freeze': return [{ ...scope, kind: 'reserved', amount: -amount }, { ...scope, kind: at === steps.length - 1 ? staked : reserved, address: account, amount }]
+    case 'delegate': return [{ ...scope, kind: reserved, address: account, amount: -amount }, { ...scope, kind: staked, address, amount }]
+    case 'undelegate': return [{ ...scope, kind: reserved, address, amount: -amount }, { ...scope, kind: reserved, address: account, amount }]
+    case 'unfreeze': return [{ ...scope, kind: reserved, address: account, amount: -amount }, { ...scope, kind: 'cooling', address, amount }]
+  }
+}
+
+async function noteCooldown(tx: Queryable, row: TransactionRow, { account, address, resource, amount }: Staking, blockTime: number): Promise<void> {
+  const releaseAt = new Date(blockTime + Number(row.plan['delay_days']) * DAY_MS)
+  await tx.query(
+    'insert into cooldowns (transaction_id, wallet_id, network, account, address, resource, amount, release_at) values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing',
+    [row.id, row.wallet_id, row.network, account, address, resource, amount.toString(), releaseAt])
+}

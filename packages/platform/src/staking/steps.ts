@@ -1,0 +1,59 @@
+import { tron as tronBuild, type TronAction, type TronResource } from '@custody/chains'
+import type { AccountKind } from '../ledger/post.ts'
+import type { TransactionRow } from '../transactions/present.ts'
+
+export type StakingKind = 'STAKE' | 'UNSTAKE' | 'RELEASE'
+export type StakingStep = TronAction['kind']
+
+const STEPS: Record<StakingKind, { own: readonly StakingStep[]; other: readonly StakingStep[] }> = {
+  STAKE: { own: ['freeze'], other: ['freeze', 'delegate'] },
+  UNSTAKE: { own: ['unfreeze'], other: ['undelegate', 'unfreeze'] },
+  RELEASE: { own: ['withdraw'], other: ['withdraw'] },
+}
+
+/** The chain transactions of a kind, one after the other; `own`: the resource is the wallet's own account's. */
+export const stepsOf = (kind: StakingKind, own: boolean): readonly StakingStep[] => STEPS[kind][own ? 'own' : 'other']
+
+/** Sun that bandwidth of the steps costs where neither free nor staked bandwidth pays for it. */
+export const feeOf = (steps: readonly StakingStep[], bandwidthSun: bigint): bigint => steps.reduce((sum, step) => sum + tronBuild.actionBandwidth(step), 0n) * bandwidthSun
+
+/** What a stake, an unstake or a release does on the chain. */
+export interface Staking {
+  kind: StakingKind
+  /** The account that signs, and whose TRX it is. */
+  account: string
+  /** Who has the resource. */
+  address: string
+  resource: TronResource | null
+  amount: bigint
+  steps: readonly StakingStep[]
+  /** Index of the step under way. */
+  at: number
+}
+
+/** Null for every other kind of transaction. */
+export function stakingOf(row: TransactionRow): Staking | null {
+  if (row.kind !== 'STAKE' && row.kind !== 'UNSTAKE' && row.kind !== 'RELEASE') return null
+  const [account, address] = [row.source_id as string, row.destination_id as string]
+  const resource = (row.plan['resource'] ?? null) as TronResource | null
+  return { kind: row.kind, account, address, resource, amount: BigInt(row.amount), steps: stepsOf(row.kind, account === address), at: Number(row.plan['step'] ?? '0') }
+}
+
+/** The call of the step under way. */
+export function actionOf({ steps, at, resource, amount, address }: Staking): TronAction {
+  const kind = steps[at]
+  if (kind === undefined) throw new Error('a staking transaction beyond its last step')
+  if (kind === 'withdraw') return { kind, resource: null, amount: 0n, receiver: null }
+  return { kind, resource, amount, receiver: kind === 'delegate' || kind === 'undelegate' ? address : null }
+}
+
+const ACCOUNTS: Record<TronResource, { staked: AccountKind; reserved: AccountKind }> = {
+  ENERGY: { staked: 'staked_energy', reserved: 'staked_energy_reserved' },
+  BANDWIDTH: { staked: 'staked_bandwidth', reserved: 'staked_bandwidth_reserved' },
+}
+
+/** The ledger's accounts of a resource's stake: what stands, and what a transaction under way has taken. */
+export function stakeAccounts(resource: TronResource | null): { staked: AccountKind; reserved: AccountKind } {
+  if (resource === null) throw new Error('a stake without a resource')
+  return ACCOUNTS[resource]
+}
