@@ -11,7 +11,7 @@ const EACH = 10
 before(() => platform.start())
 after(() => platform.remove())
 
-interface Tank { network: string; address: string; balance: string; status: string; threshold: string; fee_cap: string | null; max_gas_price: string | null }
+interface Tank { network: string; address: string; balance: string; float: string; status: string; threshold: string; fee_cap: string | null; max_gas_price: string | null }
 const tankOf = async (user: User, network: string) => (await call<Tank[]>(user, 'GET', '/dac/v1/gas-tanks')).body.find((each) => each.network === network) as Tank
 const post = (user: User, body: string) => call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
 const audit = async () => {
@@ -71,6 +71,20 @@ test('a tank that is low or empty is told once; transfers fail with what is miss
   await platform.fund('ARB', tank.address, '0.005')
   await waitFor('the tank is low', async () => (await tankOf(user, 'ARB')).status === 'low')
   assert.equal((await terminal(user, (await post(user, transferBody('USDT_ARB', '5', ETH_TO))).body.id)).status, 'confirmed')
+  // Every movement is in the entries: they sum to what the tank holds and what it left at the address.
+  const now = await waitFor('the books of the tank rest', async () => {
+    const shown = await tankOf(user, 'ARB')
+    return shown.status === 'low' ? shown : null
+  })
+  const { data, total } = (await call<{ data: Record<string, string>[]; total: string }>(user, 'GET', '/dac/v1/gas-tanks/ARB/entries?limit=500')).body
+  assert.equal(Number(total), data.length)
+  const sum = (name: string) => data.reduce((all, each) => all + BigInt(Math.round(Number(each[name]) * 1e18)), 0n)
+  const near = (a: bigint, b: string) => assert.ok(Math.abs(Number(a) - Number(b) * 1e18) < 1e6, `${a} ${b}`)
+  near(sum('balance_change'), now.balance)
+  near(sum('float_change'), now.float)
+  assert.equal(sum('reserved_change'), 0n)
+  for (const type of ['deposit', 'fuel_reservation', 'fuel', 'use']) assert.ok(data.some((each) => each['type'] === type), type)
+  assert.equal((await call(user, 'GET', '/dac/v1/gas-tanks/BTC/entries')).status, 404)
   await audit()
 })
 

@@ -8,14 +8,16 @@ import { firstFill, firstThreshold, hasTank } from './ensure-tank.ts'
 
 const tankShape = z.object({
   id: z.string().nullable(), network: z.string(), asset: z.string(), address: z.string().nullable(), balance: z.number(), threshold: z.number(), status: z.enum(['ok', 'low', 'empty']),
+  float: z.number().meta({ description: 'Fuel of the tank’s that transactions left at addresses; used first' }),
   fee_cap: z.number().nullable(), max_gas_price: z.number().nullable(),
 })
 
 /** Tanks of a workspace, one per configured network that has them. Unused ones show what they will get. */
 export async function gasTanksOf(services: Services, workspaceId: string) {
-  const rows = await services.database.query<{ id: string; network: string; address: string; threshold: string; first_fill_hash: string | null; first_fill: string; balance: string; deposits: boolean; fee_cap: string | null; max_gas_price: string | null }>(
+  const rows = await services.database.query<{ id: string; network: string; address: string; threshold: string; first_fill_hash: string | null; first_fill: string; balance: string; float: string; deposits: boolean; fee_cap: string | null; max_gas_price: string | null }>(
     `select g.id, g.network, g.address, g.threshold::text, g.first_fill::text, g.first_fill_hash, g.fee_cap::text, g.max_gas_price::text,
        coalesce((select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind in ('tank') and a.asset = ($2::jsonb)->>g.network), 0)::text balance,
+       coalesce((select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind in ('float', 'float_reserved') and a.asset = ($2::jsonb)->>g.network), 0)::text float,
        exists (select 1 from transactions t where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed') deposits
      from gas_tanks g where g.workspace_id = $1`,
     [workspaceId, JSON.stringify(Object.fromEntries(services.registry.networks.map((network) => [network.code, network.native_asset])))])
@@ -29,6 +31,7 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
     return {
       id: row?.id ?? null, network: network.code, asset: network.native_asset, address: row?.address ?? null,
       balance: exact(formatAmount(balance, decimals)), threshold: exact(formatAmount(threshold, decimals)),
+      float: exact(formatAmount(BigInt(row?.float ?? '0'), decimals)),
       fee_cap: row?.fee_cap ? exact(formatAmount(BigInt(row.fee_cap), decimals)) : null,
       max_gas_price: row?.max_gas_price ? exact(formatAmount(BigInt(row.max_gas_price), traitsOf(network).feeRateDecimals)) : null,
       status: balance <= 0n ? 'empty' : balance < threshold ? 'low' : 'ok',
