@@ -169,6 +169,27 @@ async function forwarding(base: string, user: User, customer: User): Promise<voi
   say(`forwarding: 2 ETH came in and went on by rule ${rule.id}: ${done.amount} in ${String(done.hash)}`)
 }
 
+/** Shows a stake, and the cooldown of a part of it. */
+async function staking(base: string, user: User): Promise<void> {
+  await call(base, user, 'POST', '/dac/v1/create-wallet', { asset: 'TRX' })
+  const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', { asset: 'TRX' })
+  await callPlatform(home, 'devnet', { command: 'fund', asset: 'TRX', address, amount: '200', tag: null })
+  await waitFor('staking: a deposit', async () => ((await balanceOf(base, user, 'TRX'))?.balance === '200' ? true : null))
+  const ended = async (path: string, amount: number) => {
+    const { id } = await call<Transaction>(base, user, 'POST', `/dav/v1/${path}`, { asset: 'TRX', address, resource: 'ENERGY', amount })
+    return waitFor(`staking: ${path}`, async () => {
+      const now = await call<Transaction>(base, user, 'GET', `/dac/v1/transaction/${id}`)
+      if (now.status === 'failed') throw new Error(`staking: ${path} failed: ${now.failure_reason ?? ''}`)
+      return now.status === 'confirmed' ? now : null
+    })
+  }
+  const staked = await ended('stake', 100)
+  say(`staking: 100 TRX staked for energy by ${String(staked.hash)}; spendable ${(await balanceOf(base, user, 'TRX'))?.balance}`)
+  await ended('unstake', 40)
+  const { cooling } = await call<{ cooling: { amount: string; release_at: string }[] }>(base, user, 'GET', `/dav/v1/staking?address=${address}`)
+  say(`staking: ${cooling[0]?.amount} TRX unstaked, cooling until ${cooling[0]?.release_at}; then release-unstaked brings them back`)
+}
+
 function table(rows: string[][]): string {
   const widths = (rows[0] as string[]).map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length)))
   return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ').trimEnd()).join('\n')
@@ -203,6 +224,7 @@ async function demo(): Promise<number> {
     await screening(base, await makeUser(`demo-${run}-screened`, join(folder, 'key.pem'))).catch((error: Error) => failures.push(error.message))
     const left = await prepaid()
     say(`prepaid fee account: ${left.balance} USD left of ${paidIn.balance}, for transfers worth ${left.volume_30d} USD`)
+    await staking(base, await makeUser(`demo-${run}-staking`, join(folder, 'key.pem'))).catch((error: Error) => failures.push(error.message))
     await forwarding(base, await makeUser(`demo-${run}-forwarding`, join(folder, 'key.pem')), receiver).catch((error: Error) => failures.push(error.message))
     say('comparing the books with the chains')
     const audit = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: unknown[] }

@@ -53,4 +53,3 @@ export async function unstakeRefusal(client: TronClient, account: string, pendin
   if (await client.withdrawable(account) > 0n) return 'matured'
   return await client.unfreezesLeft(account) - pending <= 0 ? 'limit' : null
 }
-

@@ -58,4 +58,3 @@ function insufficient(amount: bigint, available: bigint, asset: Asset): ApiError
   const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`
   return new ApiError('INSUFFICIENT_BALANCE', `amount: ${show(amount)} is more than the wallet's spendable balance of ${show(available)}`, { field: 'amount' })
 }
-
