@@ -2,7 +2,10 @@ import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { JsonNumber, parseJson, requestHeaders, signRequest, stringifyJson } from '@custody/request-auth'
 import { CustodyError } from './errors.ts'
 import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
-import type { Address, AddressValidation, Asset, Decimal, GasTank, NewTransaction, Transaction, TransactionFilter, TransactionPage, Wallet, WalletBalance } from './types.ts'
+import type {
+  Address, AddressValidation, AmlSettings, Asset, Decimal, FeeEstimate, FeeRates, ForwardRule, FrozenAddress, GasTank, GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery,
+  PrepaidEntry, PrepaidFee, Price, SpeedUp, Stake, Staking, Transaction, TransactionFilter, TransactionPage, UnfrozenAddress, Wallet, WalletBalance,
+} from './types.ts'
 
 export interface CustodyClientOptions {
   /** E.g. `https://custody.example.com`. */
@@ -38,7 +41,7 @@ const REPEAT_STATUS = new Set([500, 502, 503, 504])
 const RATE_LIMIT_WAITS_MAX = 5
 const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 /** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
-const COUNTS = new Set(['decimals', 'confirmations', 'page', 'limit', 'total', 'status'])
+const COUNTS = new Set(['decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points'])
 
 /** Client of the custody API. Each request carries a token of its own; retries too. */
 export class CustodyClient {
@@ -122,6 +125,117 @@ export class CustodyClient {
 
   gasTanks(): Promise<GasTank[]> {
     return this.request('GET', '/dac/v1/gas-tanks')
+  }
+
+  /** Every movement of the workspace's tank on a network, newest first. */
+  gasTankEntries(network: string, page: PageQuery = {}): Promise<Page<GasTankEntry>> {
+    return this.request('GET', `/dac/v1/gas-tanks/${encodeURIComponent(network)}/entries${query(page)}`)
+  }
+
+  /** Pays more for a waiting transfer, with a fee rate or level of its own. Throws `NOT_REPLACEABLE` where the chain has no way to. */
+  async speedUp(id: string, options: SpeedUp = {}): Promise<Transaction> {
+    const { fee_rate: feeRate, ...rest } = options
+    return this.request('POST', `/dac/v1/transaction/${encodeURIComponent(id)}/speed-up`, { ...rest, ...(feeRate === undefined ? {} : { fee_rate: number('fee_rate', feeRate) }) })
+  }
+
+  /** Takes a transfer back: at no cost before it is signed, by a competing payment to yourself after that. Twice is once. */
+  cancel(id: string): Promise<Transaction> {
+    return this.request('POST', `/dac/v1/transaction/${encodeURIComponent(id)}/cancel`, {}, { repeatable: true })
+  }
+
+  networkFeeRates(asset: string): Promise<FeeRates> {
+    return this.request('GET', `/dac/v1/network-fee-rates/${encodeURIComponent(asset)}`)
+  }
+
+  /** Without an amount a UTXO estimate is that of a typical transfer. */
+  async estimateFee(asset: string, feeRate: Decimal, options: { amount?: Decimal; destination_address?: string } = {}): Promise<FeeEstimate> {
+    const { amount, ...rest } = options
+    return this.request('POST', '/dac/v1/estimate-fee', { asset, fee_rate: number('fee_rate', feeRate), ...rest, ...(amount === undefined ? {} : { amount: number('amount', amount) }) }, { repeatable: true })
+  }
+
+  /** In USD. Every asset that has a price where none is named. */
+  prices(assets?: readonly string[]): Promise<Price[]> {
+    return this.request('GET', `/dac/v1/prices${query({ assets: assets?.join(',') })}`)
+  }
+
+  prepaidFee(): Promise<PrepaidFee> {
+    return this.request('POST', '/dac/v1/prepaid-fee', {}, { repeatable: true })
+  }
+
+  prepaidFeeEntries(page: PageQuery = {}): Promise<Page<PrepaidEntry>> {
+    return this.request('GET', `/dac/v1/prepaid-fee/entries${query(page)}`)
+  }
+
+  /** Throws `NOT_FOUND` where screening is not set up. */
+  amlSettings(): Promise<AmlSettings> {
+    return this.request('GET', '/dac/v1/aml')
+  }
+
+  saveAmlSettings(settings: NewAmlSettings): Promise<AmlSettings> {
+    return this.request('POST', '/dac/v1/aml', settings, { repeatable: true })
+  }
+
+  frozenAddresses(asset?: string): Promise<FrozenAddress[]> {
+    return this.request('GET', `/dac/v1/frozen-addresses${query({ asset })}`)
+  }
+
+  /** Lets what waits for this address proceed, once. Throws `NOT_FROZEN`. */
+  unfreezeAddress(asset: string, address: string, addressTag?: string): Promise<UnfrozenAddress> {
+    return this.request('POST', '/dac/v1/unfreeze-address', { asset, address, address_tag: addressTag })
+  }
+
+  /** Locks TRX for a resource. Give a `sequence_id`, as with transfers. */
+  stake(stake: NewStake): Promise<Stake> {
+    return this.#stake('stake', stake)
+  }
+
+  /** Frees the resource at once; the TRX cools down for about 14 days. */
+  unstake(stake: NewStake): Promise<Stake> {
+    return this.#stake('unstake', stake)
+  }
+
+  /** Brings TRX back whose cooldown is over. */
+  releaseUnstaked(address: string, sequenceId?: string): Promise<Stake> {
+    return this.request('POST', '/dav/v1/release-unstaked', { asset: 'TRX', address, sequence_id: sequenceId }, { repeatable: sequenceId !== undefined })
+  }
+
+  staking(address: string): Promise<Staking> {
+    return this.request('GET', `/dav/v1/staking${query({ address })}`)
+  }
+
+  /** A standing rule: what comes in is forwarded, within a daily cap and until it expires. */
+  async createForwardRule(rule: NewForwardRule): Promise<ForwardRule> {
+    return this.request('POST', '/dac/v1/auto-forwarding', { ...rule, min_amount: number('min_amount', rule.min_amount), daily_cap: number('daily_cap', rule.daily_cap) })
+  }
+
+  forwardRules(filter: PageQuery & { asset?: string; status?: string } = {}): Promise<Page<ForwardRule>> {
+    return this.request('GET', `/dac/v1/auto-forwarding${query(filter)}`)
+  }
+
+  forwardRule(id: string): Promise<ForwardRule> {
+    return this.request('GET', `/dac/v1/auto-forwarding/${encodeURIComponent(id)}`)
+  }
+
+  pauseForwardRule(id: string): Promise<ForwardRule> {
+    return this.request('POST', `/dac/v1/auto-forwarding/${encodeURIComponent(id)}/pause`, undefined, { repeatable: true })
+  }
+
+  resumeForwardRule(id: string): Promise<ForwardRule> {
+    return this.request('POST', `/dac/v1/auto-forwarding/${encodeURIComponent(id)}/resume`, undefined, { repeatable: true })
+  }
+
+  /** For good: the signer nodes hold the end of a rule. */
+  deleteForwardRule(id: string): Promise<ForwardRule> {
+    return this.request('DELETE', `/dac/v1/auto-forwarding/${encodeURIComponent(id)}`, undefined, { repeatable: true })
+  }
+
+  /** The transfers that a rule has made, newest first. */
+  forwards(id: string, page: PageQuery = {}): Promise<TransactionPage> {
+    return this.request('GET', `/dac/v1/auto-forwarding/${encodeURIComponent(id)}/history${query(page)}`)
+  }
+
+  async #stake(action: 'stake' | 'unstake', { amount, ...rest }: NewStake): Promise<Stake> {
+    return this.request('POST', `/dav/v1/${action}`, { asset: 'TRX', ...rest, amount: number('amount', amount) }, { repeatable: rest.sequence_id !== undefined })
   }
 
   /**
