@@ -8,9 +8,10 @@ import { RequestError } from '../errors.ts'
 import { Gate } from '../gate.ts'
 import { Journal, syncFolder } from '../journal.ts'
 import { Producer } from '../producer.ts'
-import { Anvil, type RpcAnswer } from './anvil.ts'
+import { Anvil } from './anvil.ts'
+import { Held } from './held.ts'
 import { artefact, deployedAddress, deployerKey, FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
-import { isBelowBaseFee, type Pending } from './policy.ts'
+import type { Pending } from './policy.ts'
 
 /**
  * A block as it is journalled: with these the engine makes the same block again, to the hash.
@@ -49,8 +50,8 @@ export class EthereumChain {
   readonly #producer: Producer
   /** Broadcast and not yet mined: needed as raw bytes for the journal, and again after a reorganisation. */
   readonly #pending = new Map<Hex, Pending>()
-  /** Below the base fee: the engine refuses them, where a production node keeps them until the fee has fallen. */
-  readonly #held = new Map<Hex, Pending>()
+  /** Waiting too, for a lower base fee. */
+  readonly held = new Held()
   /** Index 0 is the genesis block, which the engine makes itself. */
   #blocks: BlockRecord[] = []
   #anvil!: Anvil
@@ -106,47 +107,23 @@ export class EthereumChain {
 
   /** After the engine took a transaction. */
   broadcast(hash: Hex, transaction: Pending): void {
-    this.#dropHeld(transaction)
+    this.held.replacedBy(transaction)
     this.#pending.set(hash, transaction)
     if (this.#blocksSinceTransaction >= this.network.quietBlocks) this.#blocksSinceTransaction = 0
     this.#producer.wake()
   }
 
   get pending(): Pending[] {
-    return [...this.#pending.values(), ...this.#held.values()]
-  }
-
-  /** Keeps a transaction that pays less than the base fee. */
-  hold(hash: Hex, transaction: Pending): void {
-    this.#dropHeld(transaction)
-    this.#held.set(hash, transaction)
+    return [...this.#pending.values(), ...this.held.values()]
   }
 
   /** The node forgets a waiting transaction. False: it does not wait. */
   async drop(hash: Hex): Promise<boolean> {
     return this.gate.write(async () => {
-      if (this.#held.delete(hash)) return true
+      if (this.held.delete(hash)) return true
       if (!this.#pending.delete(hash)) return false
       return (await this.#anvil.call('anvil_dropTransaction', hash)) !== null
     })
-  }
-
-  held(hash: Hex): Pending | undefined {
-    return this.#held.get(hash)
-  }
-
-  #dropHeld({ sender, nonce }: Pending): void {
-    for (const [hash, held] of this.#held) if (held.sender === sender && held.nonce === nonce) this.#held.delete(hash)
-  }
-
-  /** What the fallen base fee allows goes into the engine; what has become impossible goes away. */
-  async #offerHeld(): Promise<void> {
-    for (const [hash, transaction] of this.#held) {
-      const answer = (await this.#anvil.send({ jsonrpc: '2.0', id: 1, method: 'eth_sendRawTransaction', params: [transaction.raw] })) as RpcAnswer
-      if (answer.error && isBelowBaseFee(answer.error.message)) continue
-      this.#held.delete(hash)
-      if (!answer.error) this.#pending.set(hash, transaction)
-    }
   }
 
   async fund(asset: string, address: unknown, amount: unknown): Promise<Hex> {
@@ -244,7 +221,7 @@ export class EthereumChain {
     if (block.raw.length > 0) this.#blocksSinceTransaction = 0
     else this.#blocksSinceTransaction += 1
     if (this.#pending.size > 0) await this.#forgetDropped()
-    if (this.#held.size > 0) await this.#offerHeld()
+    for (const [hash, transaction] of await this.held.offer(this.#anvil)) this.#pending.set(hash, transaction)
     if (block.height % SNAPSHOT_EVERY === 0) await this.#snapshot(block)
     return block
   }

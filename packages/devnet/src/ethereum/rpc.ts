@@ -75,7 +75,7 @@ async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest)
   if (typeof method !== 'string') return failure(id, -32600, 'invalid request')
   if (!METHODS.has(method) || (chain.network.legacy && FEE_MARKET_METHODS.has(method))) return failure(id, -32601, `the method ${method} does not exist/is not available`)
   const params = Array.isArray(request.params) ? (request.params as unknown[]) : []
-  const held = method === 'eth_getTransactionByHash' ? chain.held(params[0] as Hex) : undefined
+  const held = method === 'eth_getTransactionByHash' ? chain.held.get(params[0] as Hex) : undefined
   if (held) return { jsonrpc: '2.0', id, result: waitingTransaction(params[0] as Hex, held) }
   if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, id, params)
   try {
@@ -98,8 +98,8 @@ async function sendRawTransaction(chain: EthereumChain, faults: Faults, id: unkn
   }
   if (response.error && read && isBelowBaseFee(response.error.message)) {
     const hash = keccak256(read.pending.raw)
-    if (chain.held(hash)) return failure(id, -32000, 'already known')
-    chain.hold(hash, read.pending)
+    if (chain.held.get(hash)) return failure(id, -32000, 'already known')
+    chain.held.add(hash, read.pending)
     return { jsonrpc: '2.0', id, result: hash }
   }
   if (response.error) return { jsonrpc: '2.0', id, error: asGeth(response.error) }
