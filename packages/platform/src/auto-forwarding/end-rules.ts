@@ -11,7 +11,7 @@ const PENDING_S = 60
 /** ENDING → ENDED, once two nodes hold the end. */
 export async function endRule(services: Services, rule: RuleRow): Promise<void> {
   if (rule.state !== 'ENDING') return
-  const { enough, problems } = await endAtNodes(services, rule.end_request ?? rule.request)
+  const { enough, problems } = await endAtNodes(services, rule)
   await services.database.transaction(async (tx) => {
     const ended = await tx.one<RuleRow>(
       `update forward_rules set state = case when $2 then 'ENDED' else state end, next_run_at = case when $2 then null else now() + $3 * interval '1 second' end,

@@ -1,5 +1,5 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
-import { stringifyJson } from '@custody/request-auth'
+import { claimedNonceAndSubject, stringifyJson } from '@custody/request-auth'
 import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
@@ -19,6 +19,7 @@ import type { RuleRow } from './rule.ts'
 const SWEEP_WAIT_MS = 2000
 const HELD_WAIT_MS = 60_000
 const REFUSED_WAIT_MS = 60_000
+const REVOKED_WAIT_MS = 86_400_000
 
 /** Why a rule makes no forward now, and when it is looked at again; null: when more comes in. */
 class Later extends Error {
@@ -57,6 +58,9 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`
   if (waiting < min) throw new Later(waiting === 0n ? '' : `${show(waiting)} wait for the smallest forward of ${show(min)}`, null)
   const caller = await ownerOf(services, rule)
+  const { sub } = claimedNonceAndSubject(rule.request.token)
+  // The nodes refuse it too: every transfer would only be made and fail.
+  if (!await services.database.one('select 1 from api_users where api_key = $1 and revoked_at is null', [sub])) throw new Later('the API key that made the rule was revoked', REVOKED_WAIT_MS)
   const wallet = await findWallet(services.database, rule.sub_account_id, asset.asset_name)
   if (wallet.status !== 'active') throw new Later('the wallet is inactive', REFUSED_WAIT_MS)
   const held = await services.database.one(`select 1 from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.state = 'AML_HELD' limit 1`, [rule.id])

@@ -1,6 +1,7 @@
 import type { SignedRequest } from '@custody/request-auth'
 import type { Services } from '../services.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
+import type { RuleRow } from './rule.ts'
 
 const TIMEOUT_MS = 5000
 /** A pair of two signs, so that two nodes that know a rule's end stop it. */
@@ -24,7 +25,9 @@ async function tell(services: Services, path: string, body: unknown): Promise<To
 export const showRule = (services: Services, request: SignedRequest) => tell(services, '/receipt', { request })
 
 /** Shows the nodes the end of a rule: its caller's own request, or the request that made it, which anyone may void. */
-export async function endAtNodes(services: Services, request: SignedRequest): Promise<{ enough: boolean; problems: string[] }> {
-  const { accepted, problems } = await tell(services, '/void', { request, force: true })
-  return { enough: accepted.length >= NODES_NEEDED, problems }
+export async function endAtNodes(services: Services, rule: Pick<RuleRow, 'id' | 'request' | 'end_request'>): Promise<{ enough: boolean; problems: string[] }> {
+  const { accepted, problems } = await tell(services, '/void', { request: rule.end_request ?? rule.request, force: true })
+  // A node also voids a request that it does not understand, which ends no rule.
+  const ended = rule.end_request === null ? accepted : accepted.filter(({ record }) => String((record as { intent?: unknown } | undefined)?.intent).includes(rule.id))
+  return { enough: ended.length >= NODES_NEEDED, problems: ended.length < accepted.length ? [...problems, 'a node does not take the request for a deletion'] : problems }
 }

@@ -30,6 +30,7 @@ export interface ForwardIntent {
 export interface EndForwardIntent { action: 'end-forward'; rule_id: string; key: string; content: string }
 
 const FIELDS = new Set(['asset', 'min_amount', 'destination_address', 'address_tag', 'daily_cap', 'expires_at'])
+const NO_FIELDS: ReadonlySet<string> = new Set()
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/
 
 /** ISO 8601 in UTC to Unix seconds, rounded down. A day that the calendar does not have is refused. */
@@ -64,7 +65,8 @@ export function forwardIntent(registry: Registry, proven: Proven): ForwardIntent
 }
 
 export function endForwardIntent(proven: Proven, { rule_id }: EndForwardAction): EndForwardIntent {
-  if (proven.request.body !== '') throw badField('body', 'must be empty')
+  // No body, or an empty object.
+  if (proven.request.body !== '') fieldsOf(proven, NO_FIELDS)
   const key = JSON.stringify(['end-forward', 'nonce', proven.enrolment.api_key, proven.nonce])
   return { action: 'end-forward', rule_id, key, content: sha256hex(JSON.stringify([key, rule_id])) }
 }
