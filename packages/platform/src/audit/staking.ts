@@ -40,9 +40,9 @@ export async function stakingDifferences(services: Services, network: Network, d
 async function heldBy(services: Services, network: Network): Promise<Held[]> {
   const rows = await services.database.query<Omit<Held, 'balance'> & { balance: string }>(
     `select k.name workspace, o.address account, a.kind, a.address, a.balance::text from ledger_accounts a
-     join wallets w on w.id = a.wallet_id join workspaces k on k.id = a.workspace_id
-     join chain_addresses o on o.network = w.network and o.sub_account_id = w.sub_account_id and o.kind = 'omnibus'
-     where w.network = $1 and a.kind in ('staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling')`, [network.code])
+     join workspaces k on k.id = a.workspace_id left join wallets w on w.id = a.wallet_id
+     join chain_addresses o on o.network = $1 and case when w.id is null then o.workspace_id = a.workspace_id and o.kind = 'tank' else o.sub_account_id = w.sub_account_id and o.kind = 'omnibus' end
+     where a.asset = $2 and a.kind in ('staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling')`, [network.code, network.native_asset])
   return rows.map((row) => ({ ...row, balance: BigInt(row.balance) }))
 }
 

@@ -11,6 +11,8 @@ const LIMIT_MAX = 500
 const TYPES: Record<string, string> = {
   deposit: 'deposit', 'deposit-reverted': 'deposit_reverted', 'fuel-reserve': 'fuel_reservation', 'fuel-bump': 'fuel_reservation', fuel: 'fuel', release: 'release',
   'float-reserve': 'float_reservation', 'float-release': 'float_release', settle: 'use', 'drain-reserve': 'drain_reservation',
+  'loan-reserve': 'energy_loan_reservation', loan: 'energy_loan', 'loan-return': 'energy_return', 'loan-release': 'release', 'tank-stake-reserve': 'stake_reservation',
+  'staking-freeze': 'stake', 'staking-unfreeze': 'unstake', 'staking-withdraw': 'stake_release', 'staking-release': 'stake_release', 'tank-fee-release': 'release',
 }
 
 const integer = (max: number) => z.string()

@@ -23,6 +23,8 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   gas-tank list --workspace W
   gas-tank address --workspace W --network ETH
   gas-tank drain --workspace W --network ETH --to ADDRESS
+  gas-tank stake|unstake|release --workspace W --network TRX [--amount COINS --resource ENERGY|BANDWIDTH]
+                                          staked energy is lent to transfers where that is cheaper than TRX
   gas-tank set --workspace W --network ETH [--threshold COINS] [--fee-cap COINS|none] [--max-gas-price RATE|none]
   devnet fund ASSET ADDRESS AMOUNT [--tag T]
   devnet mine NETWORK N
@@ -114,13 +116,28 @@ async function drain(values: Values): Promise<Outcome> {
   await callPlatform(home, 'gas-tank address', target)
   await tellSigners('drain', { workspace: target.workspace, network: target.network, to_address: target.to, order })
   const started = await callPlatform(home, 'gas-tank drain', { ...target, order })
+  return ended('drain', started, (hash) => `${String(started['amount'])} ${String(started['asset'])} sent to ${String(started['to'])}: ${hash}`)
+}
+
+/** Stakes for a tank, by an order that each signer node is given too. */
+async function tankStake(action: string, values: Values): Promise<Outcome> {
+  const order = randomBytes(16).toString('hex')
+  const target = { workspace: need(values, 'workspace'), network: need(values, 'network'), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY' }
+  const terms = await callPlatform(home, 'gas-tank stake-terms', target)
+  await tellSigners('tank-stake', { workspace: target.workspace, network: target.network, action, resource: terms['resource'], amount: terms['amount'], order })
+  const started = await callPlatform(home, 'gas-tank stake', { ...target, order })
+  return ended(action, started, (hash) => `${action} of ${String(started['amount'])} ${String(started['asset'])}${started['resource'] ? ` for ${String(started['resource'])}` : ''} by the tank ${String(started['address'])}: ${hash}`)
+}
+
+/** Waits for the end of what the operator started. */
+async function ended(what: string, started: Record<string, unknown>, done: (hash: string) => string): Promise<Outcome> {
   for (let count = 0; count < 240; count++) {
     const state = await callPlatform(home, 'transaction', { id: started['id'] })
-    if (state['status'] === 'failed') throw new OperatorError(`the drain failed: ${String(state['failure_reason'])}`)
-    if (state['status'] === 'confirmed') return { result: { ...started, hash: state['hash'], status: 'confirmed' }, text: `${String(started['amount'])} ${String(started['asset'])} sent to ${String(started['to'])}: ${String(state['hash'])}` }
-    await new Promise((done) => setTimeout(done, 500))
+    if (state['status'] === 'failed') throw new OperatorError(`the ${what} failed: ${String(state['failure_reason'])}`)
+    if (state['status'] === 'confirmed') return { result: { ...started, hash: state['hash'], status: 'confirmed' }, text: done(String(state['hash'])) }
+    await new Promise((resolved) => setTimeout(resolved, 500))
   }
-  return { result: { ...started, status: 'pending' }, text: `the drain ${String(started['id'])} is still pending` }
+  return { result: { ...started, status: 'pending' }, text: `the ${what} ${String(started['id'])} is still pending` }
 }
 
 async function devnet(words: string[], values: Values): Promise<Outcome> {
@@ -200,6 +217,9 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
       return { result, text: String(result['address']) }
     }
     case 'gas-tank drain': return drain(values)
+    case 'gas-tank stake':
+    case 'gas-tank unstake':
+    case 'gas-tank release': return tankStake(String(action), values)
     case 'gas-tank set': {
       const result = await callPlatform(home, 'gas-tank set', { workspace: need(values, 'workspace'), network: need(values, 'network'), threshold: values['threshold'], fee_cap: values['fee-cap'], max_gas_price: values['max-gas-price'] })
       return { result, text: `${String(result['network'])}: threshold ${String(result['threshold'])}, fee cap ${String(result['fee_cap'] ?? 'none')}, maximum gas price ${String(result['max_gas_price'] ?? 'none')}` }
@@ -238,7 +258,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
   throw new OperatorError(`unknown command: ${positionals.join(' ') || '(none)'}\n\n${HELP}`)
 }
 
-const STRINGS = ['id', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'source', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount'] as const
+const STRINGS = ['id', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount'] as const
 
 try {
   const { values, positionals } = parseArgs({

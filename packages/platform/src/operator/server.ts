@@ -12,6 +12,7 @@ import { OperatorError, type Command } from './command.ts'
 import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
 import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
+import { stakeTank, tankStakeTerms } from './tank-staking.ts'
 import { drainTank, listTanks, setTank, tankAddress, transactionState } from './gas-tanks.ts'
 
 const SOCKET_LENGTH_MAX = 100
@@ -32,6 +33,8 @@ const COMMANDS: Record<string, Command> = {
   'gas-tank address': tankAddress,
   'gas-tank drain': drainTank,
   'gas-tank set': setTank,
+  'gas-tank stake': stakeTank,
+  'gas-tank stake-terms': tankStakeTerms,
   'prepaid-fee adjust': adjustPrepaidFee,
   'prepaid-fee show': showPrepaidFee,
   'suspense list': listSuspense,

@@ -13,7 +13,8 @@ export type Purpose =
   | { kind: 'fuel'; for: Purpose; gas: string; max_fee_per_gas: string; l1_fee?: string }
   | { kind: 'forward'; id: string; rule: SignedRequest; receipts?: unknown[] }
   | ({ kind: 'stake'; step: TronAction['kind'] } & Signed)
-  | { kind: 'drain'; order: string }
+  | { kind: 'lend'; step: 'delegate' | 'undelegate'; for: Purpose }
+  | { kind: 'tank-stake' | 'drain'; order: string }
 
 export interface SignOrder { workspace: string; purpose: Purpose; unsigned: UnsignedTransaction }
 

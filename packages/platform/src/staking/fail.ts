@@ -1,7 +1,7 @@
 import type { Queryable } from '../database/pool.ts'
 import { post } from '../ledger/post.ts'
 import type { TransactionRow } from '../transactions/present.ts'
-import { stakeAccounts, type Staking } from './steps.ts'
+import { poolsOf, stakeAccounts, type Staking } from './steps.ts'
 
 /** Books what a stake, unstake or release that ends before its last step has left, and gives the rest back. */
 export async function giveBackStake(tx: Queryable, row: TransactionRow, { kind, account, address, resource, amount, at }: Staking): Promise<void> {
@@ -9,12 +9,12 @@ export async function giveBackStake(tx: Queryable, row: TransactionRow, { kind, 
     await tx.query('update cooldowns set releasing_by = null where releasing_by = $1 and released_by is null', [row.id])
     return
   }
-  const scope = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  const { scope, free, held } = poolsOf(row)
   const { staked, reserved } = stakeAccounts(resource)
   // After a first step of two the TRX is staked for the wallet's own address, whichever way it was going.
   const holder = kind === 'UNSTAKE' && at === 0 ? address : account
   await post(tx, 'release', row.id, kind === 'STAKE' && at === 0
-    ? [{ ...scope, kind: 'reserved', amount: -amount }, { ...scope, kind: 'available', amount }]
+    ? [{ ...scope, kind: held, amount: -amount }, { ...scope, kind: free, amount }]
     : [{ ...scope, kind: reserved, address: holder, amount: -amount }, { ...scope, kind: staked, address: holder, amount }])
 }
 

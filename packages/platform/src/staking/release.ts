@@ -5,6 +5,7 @@ import { emit, post } from '../ledger/post.ts'
 import { exact } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 import type { TransactionRow } from '../transactions/present.ts'
+import { poolsOf } from './steps.ts'
 
 interface Cooldown { transaction_id: string; address: string; amount: string }
 
@@ -14,7 +15,7 @@ interface Cooldown { transaction_id: string; address: string; amount: string }
  */
 export async function release(services: Services, tx: Queryable, row: TransactionRow, withdrawn: bigint): Promise<bigint> {
   const waiting = await tx.query<Cooldown>(
-    'select transaction_id, address, amount::text from cooldowns where wallet_id = $1 and released_by is null and transaction_id <> $2 order by release_at, transaction_id for update', [row.wallet_id, row.id])
+    'select transaction_id, address, amount::text from cooldowns where network = $3 and account = $1 and released_by is null and transaction_id <> $2 order by release_at, transaction_id for update', [row.source_id, row.id, row.network])
   const released: Cooldown[] = []
   let sum = 0n
   for (const each of waiting) {
@@ -23,10 +24,10 @@ export async function release(services: Services, tx: Queryable, row: Transactio
     sum += BigInt(each.amount)
   }
   if (sum !== withdrawn) throw new Error(`the chain has released ${withdrawn} sun, and the oldest cooldowns on record make up ${sum}`)
-  const scope = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
-  await post(tx, 'staking-release', row.id, [...released.map(({ address, amount }) => ({ ...scope, kind: 'cooling' as const, address, amount: -BigInt(amount) })), { ...scope, kind: 'available', amount: withdrawn }])
+  const { scope, free } = poolsOf(row)
+  await post(tx, 'staking-release', row.id, [...released.map(({ address, amount }) => ({ ...scope, kind: 'cooling' as const, address, amount: -BigInt(amount) })), { ...scope, kind: free, amount: withdrawn }])
   await tx.query('update cooldowns set released_by = $2 where transaction_id = any($1)', [released.map(({ transaction_id }) => transaction_id), row.id])
-  await tx.query('update cooldowns set releasing_by = null where wallet_id = $1 and released_by is null and releasing_by = $2', [row.wallet_id, row.id])
+  await tx.query('update cooldowns set releasing_by = null where released_by is null and releasing_by = $1', [row.id])
   if (row.kind === 'RELEASE') return withdrawn
   const decimals = services.registry.asset(row.asset)?.decimals ?? 6
   for (const { address, amount } of released) {

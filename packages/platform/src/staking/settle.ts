@@ -5,9 +5,10 @@ import type { Services } from '../services.ts'
 import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
 import { floatPostings, overdraws } from '../transactions/steps/settle.ts'
 import { advance } from '../work/lease.ts'
+import { tankFeePostings } from '../gas-tanks/lend.ts'
 import { giveBackStake, leftOver } from './fail.ts'
 import { release } from './release.ts'
-import { actionOf, stakeAccounts, type Staking, type StakingStep } from './steps.ts'
+import { actionOf, poolsOf, stakeAccounts, type Staking, type StakingStep } from './steps.ts'
 
 const DAY_MS = 86_400_000
 const EVENTS: Record<Staking['kind'], string> = { STAKE: 'staking.staked', UNSTAKE: 'staking.unstaked', RELEASE: 'staking.released' }
@@ -23,7 +24,7 @@ export async function settleStaking(services: Services, tx: Queryable, row: Tran
   const held = BigInt(row.plan['need'] ?? '0') - paid + o.fee
   await post(tx, `staking-${step}`, row.id, [
     ...(o.succeeded ? moves(row, staking, step) : []),
-    ...(isLast ? floatPostings(row, held, o.fee) : [
+    ...(row.wallet_id === null ? tankFeePostings(row, o.fee) : isLast ? floatPostings(row, held, o.fee) : [
       { workspace: row.workspace_id, asset: row.fee_asset, kind: 'float_reserved' as const, address: row.source_id, amount: -o.fee },
       { workspace: row.workspace_id, asset: row.fee_asset, kind: 'chain' as const, amount: o.fee },
     ]),
@@ -53,10 +54,10 @@ export async function settleStaking(services: Services, tx: Queryable, row: Tran
 function moves(row: TransactionRow, { account, address, resource, amount, at, steps }: Staking, step: StakingStep): Posting[] {
   if (step === 'withdraw') return []
   const { staked, reserved } = stakeAccounts(resource)
-  const scope = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  const { scope, held } = poolsOf(row)
   switch (step) {
     // What is to be lent is nobody else's until it is.
-    case 'freeze': return [{ ...scope, kind: 'reserved', amount: -amount }, { ...scope, kind: at === steps.length - 1 ? staked : reserved, address: account, amount }]
+    case 'freeze': return [{ ...scope, kind: held, amount: -amount }, { ...scope, kind: at === steps.length - 1 ? staked : reserved, address: account, amount }]
     case 'delegate': return [{ ...scope, kind: reserved, address: account, amount: -amount }, { ...scope, kind: staked, address, amount }]
     case 'undelegate': return [{ ...scope, kind: reserved, address, amount: -amount }, { ...scope, kind: reserved, address: account, amount }]
     case 'unfreeze': return [{ ...scope, kind: reserved, address: account, amount: -amount }, { ...scope, kind: 'cooling', address, amount }]

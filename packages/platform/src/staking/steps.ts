@@ -1,5 +1,5 @@
 import { tron as tronBuild, type TronAction, type TronResource } from '@custody/chains'
-import type { AccountKind } from '../ledger/post.ts'
+import type { AccountKind, Posting } from '../ledger/post.ts'
 import type { TransactionRow } from '../transactions/present.ts'
 
 export type StakingKind = 'STAKE' | 'UNSTAKE' | 'RELEASE'
@@ -56,4 +56,10 @@ const ACCOUNTS: Record<TronResource, { staked: AccountKind; reserved: AccountKin
 export function stakeAccounts(resource: TronResource | null): { staked: AccountKind; reserved: AccountKind } {
   if (resource === null) throw new Error('a stake without a resource')
   return ACCOUNTS[resource]
+}
+
+/** Where its TRX comes from and returns to: a wallet, or the workspace's gas tank. */
+export function poolsOf(row: TransactionRow): { scope: Pick<Posting, 'workspace' | 'wallet' | 'asset'>; free: AccountKind; held: AccountKind } {
+  const scope = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  return row.wallet_id === null ? { scope, free: 'tank', held: 'tank_reserved' } : { scope, free: 'available', held: 'reserved' }
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { exact } from '../http/schemas.ts'
 import { exactUsd } from '../prepaid-fee/usd.ts'
 
-export type TransactionKind = 'WITHDRAWAL' | 'DEPOSIT' | 'SWEEP' | 'FUEL' | 'TANK_DEPOSIT' | 'DRAIN' | 'STAKE' | 'UNSTAKE' | 'RELEASE'
+export type TransactionKind = 'WITHDRAWAL' | 'DEPOSIT' | 'SWEEP' | 'FUEL' | 'TANK_DEPOSIT' | 'DRAIN' | 'STAKE' | 'UNSTAKE' | 'RELEASE' | 'LEND' | 'LEND_BACK'
 
 /** Kinds that a caller asks for by a signed request. */
 export const ASKED_FOR: ReadonlySet<TransactionKind> = new Set(['WITHDRAWAL', 'STAKE', 'UNSTAKE', 'RELEASE'])
@@ -22,7 +22,7 @@ export interface TransactionRow {
   amount_usd?: string | null; platform_fee?: string | null
 }
 
-const TYPES: Record<TransactionKind, string> = { WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain', STAKE: 'Stake', UNSTAKE: 'Unstake', RELEASE: 'Release' }
+const TYPES: Record<TransactionKind, string> = { WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain', STAKE: 'Stake', UNSTAKE: 'Unstake', RELEASE: 'Release', LEND: 'EnergyLoan', LEND_BACK: 'EnergyReturn' }
 
 /** Kinds by their public type, lower case. */
 export const KIND_OF_TYPE = new Map(Object.entries(TYPES).map(([kind, type]) => [type.toLowerCase(), kind as TransactionKind]))

@@ -23,7 +23,12 @@ const enrolSchema = z.strictObject({
 const revokeSchema = z.strictObject({ api_key: z.string().min(1).max(128) })
 const drainSchema = z.strictObject({ workspace: z.string().min(1).max(128), network: z.string().max(32), to_address: z.string().max(256), order: z.string().min(1).max(64).optional() })
 
-/** How long a drain order stands. */
+const tankStakeSchema = z.strictObject({
+  workspace: z.string().min(1).max(128), network: z.string().max(32), action: z.enum(['stake', 'unstake', 'release']),
+  resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(), amount: z.string().regex(/^(0|[1-9][0-9]{0,18})$/), order: z.string().min(1).max(64).optional(),
+}).refine((body) => (body.action === 'release') === (body.resource === null) && (body.action === 'release') === (body.amount === '0'), 'a release names neither resource nor amount')
+
+/** How long an order about a tank stands. */
 const DRAIN_S = 7 * DAY_S
 
 type Command = (parts: Parts, body: unknown) => Promise<unknown> | unknown
@@ -81,11 +86,28 @@ function drain({ store, registry, environment }: Parts, body: unknown): unknown 
   return { order: id, expires_at }
 }
 
+/** Rule 15, for the stake of a tank. Amount in the smallest unit. */
+function tankStake({ store, registry, environment }: Parts, body: unknown): unknown {
+  const { order, ...wanted } = shaped(tankStakeSchema, body)
+  if (registry.network(wanted.network)?.family !== 'tron') throw new Refusal('NETWORK_MISMATCH', `Nothing is staked on ${wanted.network}`)
+  const id = order ?? hex(environment.random(16))
+  const known = store.state.tankStakes.get(id)
+  if (known) {
+    const { order: _, expires_at, ...given } = known
+    if ((Object.keys(wanted) as (keyof typeof wanted)[]).some((name) => wanted[name] !== given[name])) throw new Refusal('ENROLMENT_CONFLICT', 'This order id stands for something else')
+    return { order: id, expires_at }
+  }
+  const expires_at = store.seconds() + DRAIN_S
+  store.append('tank-stake', { order: id, ...wanted, expires_at })
+  return { order: id, expires_at }
+}
+
 const commands: Record<string, Command> = {
   status: (parts) => ({ ...status(parts), enrolled: [...parts.store.state.enrolments.values()].map(({ api_key, role, workspace, sub_account, revoked }) => ({ api_key, role, workspace, sub_account, revoked })) }),
   enrol,
   revoke,
   drain,
+  'tank-stake': tankStake,
   bans: ({ store }) => ({ bans: [...store.state.bans].map(([node, ban]) => ({ node, ...ban })) }),
   backup: (parts, body) => parts.backups.backup(body),
   restore: (parts, body) => parts.backups.restore(body),

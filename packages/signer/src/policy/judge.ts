@@ -20,11 +20,12 @@ import { sha256hex } from '../canonical.ts'
 import { assertNotVoided, assertOneMeaning, endNameOfRule, forwardName, voidNameOfRequest } from './identity.ts'
 import { assertCancels } from './cancel.ts'
 import { accountOf, assertNonce } from './nonce.ts'
-import { hashOfUnsigned, type Cancel, type Forward, type Order, type Pay, type Receipt, type SeenRequest, type Signed, type Stake, type Subject, type Sweep, type Verdict, type WorkspaceKey } from './order.ts'
+import { hashOfUnsigned, type Cancel, type Forward, type Lend, type Order, type Pay, type Receipt, type SeenRequest, type Signed, type Stake, type Subject, type Sweep, type Verdict, type WorkspaceKey } from './order.ts'
 import { assertOnlyPath, assertSweepPaths, assertWalletPaths } from './paths.ts'
 import { assertPays } from './pay.ts'
 import { assertStakes } from './stake.ts'
 import { assertSweeps } from './sweep.ts'
+import { assertLends, assertTankStakes, tankStakeOrder } from './tank.ts'
 
 const CHAIN_CODES: Record<string, Code> = {
   CHAIN_ID: 'CHAIN_ID_MISMATCH',
@@ -84,6 +85,15 @@ export class Judge {
         const subject = await this.#decoded(order, network)
         assertSweeps(subject, purpose)
         return this.#verdict(subject, { step: JSON.stringify(['sweep', order.workspace, purpose.sub_account, purpose.asset, purpose.address_index]), repeatable: true, charge: charge(subject, subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+      }
+      case 'lend': return this.#lend(order, purpose)
+      case 'tank-stake': {
+        const stake = tankStakeOrder(this.#parts.store.state, order, purpose.order, this.#parts.store.seconds())
+        const network = this.#network(stake.network)
+        assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
+        const subject = await this.#decoded(order, network)
+        assertTankStakes(subject, stake)
+        return this.#verdict(subject, { step: JSON.stringify(['tank-stake', stake.order]), repeatable: false })
       }
       case 'drain': {
         const drain = drainOrder(this.#parts.store.state, order, purpose.order, this.#parts.store.seconds())
@@ -246,8 +256,8 @@ export class Judge {
     return this.#verdict(subject, { ...base, step: JSON.stringify(['fuel', step]), repeatable: false, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
   }
 
-  async #forwarder(order: Order, forward: Forward): Promise<Forwarder> {
-    const { proven, want } = await this.understand(forward.rule)
+  async #forwarder(order: Order, forward: Forward, revokedToo = false): Promise<Forwarder> {
+    const { proven, want } = await this.understand(forward.rule, revokedToo)
     if (want.action !== 'forward') throw new Refusal('ACTION_NOT_ALLOWED', 'The request makes no rule')
     const { workspace, sub_account, api_key } = proven.enrolment
     if (workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
@@ -305,6 +315,32 @@ export class Judge {
     assertFuels(subject, fuel, [sweep.sub_account, network.chain_index, sweep.address_index], null)
     // Deposits come again and again to one address, so its fuel does too: the budget is the limit.
     return this.#verdict(subject, { step: JSON.stringify(['fuel', 'sweep', order.workspace, sweep.sub_account, sweep.asset, sweep.address_index]), repeatable: true, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+  }
+
+  /** Energy lent once for an intent, within the budget; taken back as often as it takes, also after its end. */
+  async #lend(order: Order, lend: Lend): Promise<Verdict> {
+    const { base, network, source, name } = await this.#borrower(order, lend)
+    if (network.family !== 'tron') throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} knows no energy`)
+    assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
+    const subject = await this.#decoded(order, network)
+    assertLends(subject, lend, source)
+    const charged = charge(subject, subject.decoded.fee_max, this.#parts.budgetFeeCaps)
+    if (lend.step === 'undelegate') return this.#verdict(subject, { step: JSON.stringify(['undelegate', name]), repeatable: true, charge: charged })
+    return this.#verdict(subject, { ...base, step: JSON.stringify(['lend', name]), repeatable: base === null, charge: charged })
+  }
+
+  /** For whom a tank lends: `base` is null for a sweep, to which deposits come again and again. */
+  async #borrower(order: Order, { for: purpose, step }: Lend): Promise<{ base: Omit<Payer, 'proven' | 'want' | 'amend'> | null; network: Network; source: number[]; name: string }> {
+    if (purpose.kind === 'sweep') {
+      const network = this.#sweepNetwork(purpose)
+      const name = JSON.stringify(['sweep', order.workspace, purpose.sub_account, purpose.asset, purpose.address_index])
+      return { base: null, network, source: [purpose.sub_account, network.chain_index, purpose.address_index], name }
+    }
+    const returns = step === 'undelegate'
+    const by = purpose.kind === 'forward' ? await this.#forwarder(order, purpose, returns) : await this.#payer(order, purpose, returns)
+    const { proven, want, intent, seen, callers, assertAge: age, voidNames } = by
+    const network = this.#networkOf(want.asset)
+    return { base: { intent, seen, callers, assertAge: age, voidNames }, network, source: [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], name: 'step' in by ? by.step : by.want.key }
   }
 
   #sweepNetwork(sweep: Sweep): Network {

@@ -31,6 +31,9 @@ const fuelSchema = z.strictObject({
   max_fee_per_gas: decimalSchema,
   l1_fee: decimalSchema.optional(),
 })
+/** Energy of the tank's stake: to the source address of what it is `for`, or back. */
+const lendSchema = z.strictObject({ kind: z.literal('lend'), step: z.enum(['delegate', 'undelegate']), for: z.discriminatedUnion('kind', [paySchema, sweepSchema, forwardSchema]) })
+const tankStakeSchema = z.strictObject({ kind: z.literal('tank-stake'), order: nameSchema })
 const drainSchema = z.strictObject({ kind: z.literal('drain'), order: nameSchema })
 
 const unsignedSchema = z.strictObject({
@@ -43,7 +46,7 @@ const unsignedSchema = z.strictObject({
 /** What the platform asks for. Both nodes of a pair judge the whole of it. */
 export const orderSchema = z.strictObject({
   workspace: nameSchema,
-  purpose: z.discriminatedUnion('kind', [paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema, forwardSchema, stakeSchema]),
+  purpose: z.discriminatedUnion('kind', [paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema, forwardSchema, stakeSchema, lendSchema, tankStakeSchema]),
   unsigned: unsignedSchema,
 })
 export type Order = z.infer<typeof orderSchema>
@@ -54,6 +57,7 @@ export type Signed = Pick<Pay, 'request' | 'receipts'>
 export type Sweep = z.infer<typeof sweepSchema>
 export type Forward = z.infer<typeof forwardSchema>
 export type Stake = z.infer<typeof stakeSchema>
+export type Lend = z.infer<typeof lendSchema>
 export type Fuel = z.infer<typeof fuelSchema>
 
 /** The same transaction has the same hash, whatever else came along with it. */

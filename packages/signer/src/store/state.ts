@@ -14,6 +14,8 @@ export interface Intent { key: string; content: string | null; transaction_id: s
 export interface Drain { order: string; workspace: string; network: string; to_address: string; expires_at: number }
 /** Rule 13: a caller's standing rule, seen while its request was live. Amounts as decimal text. */
 export interface StandingRule { rule: string; api_key: string; nonce: string; content: string; workspace: string; sub_account: number; asset: string; destination: string; tag: string | null; min_amount: string; daily_cap: string; expires_at: number }
+/** The operator's order about a tank's stake; `resource` null and `amount` 0 for a release. */
+export interface TankStake { order: string; workspace: string; network: string; action: 'stake' | 'unstake' | 'release'; resource: 'ENERGY' | 'BANDWIDTH' | null; amount: string; expires_at: number }
 export interface PeerHead { height: number; hash: string; generation: number; proof: Proof | null }
 
 const pair = (a: string, b: string): string => JSON.stringify([a, b])
@@ -40,6 +42,7 @@ export class State {
   readonly bans = new Map<number, { at: number; reason: string }>()
   readonly heads = new Map<number, PeerHead>()
   readonly drains = new Map<string, Drain>()
+  readonly tankStakes = new Map<string, TankStake>()
   readonly frozen = new Map<string, string>()
   generation = 0
   /** Between the shares' return and the peers' records. */
@@ -170,6 +173,9 @@ export class State {
         break
       case 'drain':
         if (!imported) this.drains.set(body['order'], body as Drain)
+        break
+      case 'tank-stake':
+        if (!imported) this.tankStakes.set(body['order'], body as TankStake)
         break
       case 'restored':
         if (!imported) {

@@ -4,6 +4,7 @@ import { lockedBalance } from '../../ledger/post.ts'
 import { refusalOf } from '../../networks/destination.ts'
 import type { Services } from '../../services.ts'
 import { buildStaking, stepRefusal } from '../../staking/build.ts'
+import { lendingOf } from '../../gas-tanks/lend.ts'
 import { actionOf, stakingOf } from '../../staking/steps.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
@@ -22,7 +23,7 @@ function assetOf(services: Services, row: TransactionRow): Asset {
 
 /** QUEUED: plans energy, bandwidth and activation; transfers and sweeps take fuel from the tank, fuel and drains are built at once. */
 export async function buildTron(services: Services, row: TransactionRow, network: Network): Promise<void> {
-  if (row.kind === 'FUEL' || row.kind === 'DRAIN') return buildTronTransaction(services, row, network)
+  if (row.source_type === 'GAS_TANK') return buildTronTransaction(services, row, network)
   if (stakingOf(row)) return buildStaking(services, row, network)
   const asset = assetOf(services, row)
   const fail = (reason: string) => services.database.transaction((tx) => startFailing(services, tx, row, reason))
@@ -49,7 +50,7 @@ export async function buildTronTransaction(services: Services, row: TransactionR
   const staking = stakingOf(row)
   const refusal = staking && await stepRefusal(services, row, network, staking)
   if (refusal) return services.database.transaction((tx) => startFailing(services, tx, row, refusal))
-  const action = staking && actionOf(staking)
+  const action = staking ? actionOf(staking) : lendingOf(row)
   const path = await sourcePath(services.database, row, network)
   const key = await services.keys.get(row.workspace_id, network.curve)
   // Last: the transaction's life begins with it.

@@ -1,5 +1,6 @@
 import { decode } from '@custody/chains'
 import { traitsOf } from '../../networks/traits.ts'
+import { settleLoan } from '../../gas-tanks/lend.ts'
 import type { Services } from '../../services.ts'
 import { settleStaking } from '../../staking/settle.ts'
 import { stakingOf } from '../../staking/steps.ts'
@@ -42,6 +43,7 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
       await resolveAttempts(tx, chain, decode(services.registry, chain.unsigned, key.at).consumes, attempts)
       const staking = stakingOf(row)
       if (staking && status.staking) await settleStaking(services, tx, { ...row, hash: chain.hash }, staking, { fee, succeeded: status.succeeded, confirmations, staking: status.staking })
+      else if (row.kind === 'LEND' || row.kind === 'LEND_BACK') await settleLoan(services, tx, { ...row, hash: chain.hash }, { fee, succeeded: status.succeeded, confirmations })
       else await settle(services, tx, { ...row, hash: chain.hash }, { fee, succeeded: status.succeeded && !cancelled, cancelled, confirmations })
     } else await advance(tx, row, { hash: chain.hash, confirmations, fee, last_error: null, run_in_ms: null })
   })

@@ -47,7 +47,7 @@ export function fuelOf(plan: GasPlan): Fuelling {
 
 /** Path of the address that a transaction spends from. */
 export async function sourcePath(database: Queryable, row: TransactionRow, network: Network): Promise<number[]> {
-  if (row.kind === 'FUEL' || row.kind === 'DRAIN') return pathOf(network, TANK_SUB_ACCOUNT, OMNIBUS_INDEX)
+  if (row.source_type === 'GAS_TANK') return pathOf(network, TANK_SUB_ACCOUNT, OMNIBUS_INDEX)
   const found = await database.one<{ path_index: number; sub: number }>(
     `select c.path_index, s.path_index sub from chain_addresses c join sub_accounts s on s.id = c.sub_account_id where c.network = $1 and c.address = $2 and c.workspace_id = $3`,
     [network.code, row.source_id, row.workspace_id])

@@ -2,6 +2,7 @@ import { stringifyJson } from '@custody/request-auth'
 import { returnForward } from '../../auto-forwarding/outcome.ts'
 import type { Queryable } from '../../database/pool.ts'
 import { emit, post } from '../../ledger/post.ts'
+import { releaseLoan, releaseTankFee, takeEnergyBack } from '../../gas-tanks/lend.ts'
 import { releasePlatformFee } from '../../prepaid-fee/fees.ts'
 import type { Services } from '../../services.ts'
 import { voidIntent } from '../../signing/sign.ts'
@@ -11,12 +12,16 @@ import { stakingOf } from '../../staking/steps.ts'
 import { ASKED_FOR, presentTransaction, type TransactionRow } from '../present.ts'
 import { wakeNextNonce } from './nonce-order.ts'
 
+const RETURN_RETRY_MS = 30_000
+
 /**
  * Begins the end of a transaction that was never signed. A withdrawal is voided at the nodes before `failed`
  * is shown, so that a hostile platform cannot use the request again after the caller has paid by other means.
  */
 export async function startFailing(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
-  if (ASKED_FOR.has(row.kind)) return advance(tx, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
+  // What is lent must come back: it is tried until it does.
+  if (row.kind === 'LEND_BACK') return advance(tx, row, { state: 'QUEUED', last_error: reason, run_in_ms: RETURN_RETRY_MS })
+  if (ASKED_FOR.has(row.kind) && row.source_type !== 'GAS_TANK') return advance(tx, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
   await finish(services, tx, row, reason)
 }
 
@@ -43,7 +48,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
   // What was signed and has died on its chain can be given up; anything else that was signed may still move money.
   // Its fuel went to an address of ours, is booked by itself, and pays nobody.
   const dead = await services.database.query<{ hash: string }>(
-    `select hash from chain_transactions where hash is not null and (transaction_id = $1 and (state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED') or transaction_id in (select id from transactions where parent_id = $1 and kind = 'FUEL'))`, [row.id])
+    `select hash from chain_transactions where hash is not null and (transaction_id = $1 and (state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED') or transaction_id in (select id from transactions where parent_id = $1 and kind in ('FUEL', 'LEND')))`, [row.id])
   const outcome = await voidIntent(services, voidedBy(row), dead.map(({ hash }) => hash))
   if (outcome.signed.length > 0 && row.plan['cancel']) {
     // The nodes finished the signature just before: the transfer goes on, and what cancels it competes with it on the chain.
@@ -79,7 +84,10 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
   }
   const staking = stakingOf(row)
   if (staking) await giveBackStake(tx, row, staking)
-  if (row.kind === 'WITHDRAWAL' || row.kind === 'SWEEP' || staking) {
+  await takeEnergyBack(services, tx, row)
+  if (row.kind === 'LEND') await releaseLoan(tx, row)
+  if (staking && row.wallet_id === null) await releaseTankFee(tx, row)
+  else if (row.kind === 'WITHDRAWAL' || row.kind === 'SWEEP' || staking) {
     const fuel = row.plan['fuel_id'] ? await tx.one<{ amount: string; settled: string | null }>(`select amount::text, plan->>'settled' settled from transactions where id = $1`, [row.plan['fuel_id']]) : undefined
     const held = BigInt(row.plan['float_taken'] ?? '0') + (fuel?.settled === '1' ? BigInt(fuel.amount) : 0n) - BigInt(row.plan['fees_paid'] ?? '0')
     const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }

@@ -1,3 +1,4 @@
+import { loanOf } from '../../gas-tanks/lend.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
@@ -18,6 +19,9 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
     if (fuel.status === 'failed') return services.database.transaction((tx) => startFailing(services, tx, row, `its fuel failed: ${fuel.failure_reason ?? 'unknown'}`))
     if (fuel.settled !== '1') return advance(services.database, row, { run_in_ms: null })
   }
+  const loan = await loanOf(services.database, row)
+  if (loan?.status === 'failed') return services.database.transaction((tx) => startFailing(services, tx, row, `energy of the gas tank could not be lent: ${loan.failure_reason ?? 'unknown'}`))
+  if (loan && loan.settled !== '1') return advance(services.database, row, { run_in_ms: null })
   if (await cancelUnsigned(services, row, FUELLED)) return
   const { network } = services.networks.get(row.network)
   if (network.family === 'tron') return buildTronTransaction(services, row, network)

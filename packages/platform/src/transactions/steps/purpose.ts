@@ -27,6 +27,7 @@ export async function purposeOf(services: Services, row: TransactionRow, replace
     case 'STAKE':
     case 'UNSTAKE':
     case 'RELEASE':
+      if (row.plan['order'] !== undefined) return { kind: 'tank-stake', order: row.plan['order'] }
       return { kind: 'stake', step: actionOf(stakingOf(row) as Staking).kind, ...await signedOf(services, row.request, 'transactions', row.id) }
     case 'SWEEP': {
       const address = await services.database.one<{ path_index: number; sub: number }>(
@@ -39,6 +40,12 @@ export async function purposeOf(services: Services, row: TransactionRow, replace
       if (!parent) throw new Error('fuel without the transfer it is for')
       const replacement = row.plan['replacement'] ? (await replacementsOf(services.database, parent.id)).find(({ id }) => id === row.plan['replacement']) : undefined
       return { kind: 'fuel', for: await purposeOf(services, parent, replacement), gas: String(row.plan['for_gas']), max_fee_per_gas: String(row.plan['for_max_fee_per_gas']), l1_fee: String(row.plan['for_l1_fee'] ?? '0') }
+    }
+    case 'LEND':
+    case 'LEND_BACK': {
+      const parent = await services.database.one<TransactionRow>('select * from transactions where id = $1', [row.parent_id])
+      if (!parent) throw new Error('energy that is lent for no transfer')
+      return { kind: 'lend', step: row.kind === 'LEND' ? 'delegate' : 'undelegate', for: await purposeOf(services, parent) }
     }
     case 'DRAIN':
       return { kind: 'drain', order: String(row.plan['order']) }

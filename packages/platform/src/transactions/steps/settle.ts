@@ -3,6 +3,7 @@ import { forwardDone, returnForward } from '../../auto-forwarding/outcome.ts'
 import { queueSweep } from '../../deposits/sweeps.ts'
 import type { Queryable } from '../../database/pool.ts'
 import { emit, post, type Posting } from '../../ledger/post.ts'
+import { takeEnergyBack } from '../../gas-tanks/lend.ts'
 import { traitsOf } from '../../networks/traits.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
@@ -115,6 +116,7 @@ export async function settle(services: Services, tx: Queryable, row: Transaction
     default:
       throw new Error(`${row.kind} is not settled here`)
   }
+  await takeEnergyBack(services, tx, row)
   const confirmedAt = new Date(services.environment.now())
   const outcome = o.succeeded
     ? { state: 'CONFIRMED', status: 'confirmed' as const, confirmed_at: confirmedAt }

@@ -1,6 +1,7 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import { isFilling } from '../../gas-tanks/ensure-tank.ts'
+import { canLend, reserveLoan, type Loan } from '../../gas-tanks/lend.ts'
 import { tankLimits } from '../../gas-tanks/limits.ts'
 import { lockedBalance, post } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
@@ -22,8 +23,10 @@ export interface Fuelling {
   /** The most that a fuel transaction costs beyond what it moves, and its own plan. */
   cost: bigint
   fuelFields: Record<string, string>
-  /** Tron: what else counted on the account's own stake when this was planned. */
+  /** Tron, where `need` relies on the account's own stake: what else counted on that when this was planned. */
   counted?: string
+  /** Tron: stake of the tank whose energy is lent for this. */
+  loan?: Loan
 }
 
 /** → FUELING: what is missing at the source address is taken from the workspace's tank, or the transaction fails. */
@@ -41,12 +44,14 @@ export async function startFuelling(services: Services, row: TransactionRow, net
     }
     // Asked before the balance is read: a fill that is credited in between must not look like an empty tank.
     const filling = await isFilling(tx, row.workspace_id, network.code)
+    if (fuelling.loan && !await canLend(tx, row, fuelling.loan)) return advance(tx, row, { last_error: "planned again: the tank's stake is lent to another", run_in_ms: 0 })
     const fuel = await reserveFuel(services, tx, row, native, fuelling)
     if ('empty' in fuel && filling) return advance(tx, row, { last_error: 'waits for the first fill of the gas tank', run_in_ms: TANK_FILL_RETRY_MS })
     if ('empty' in fuel) return startFailing(services, tx, row, fuel.empty)
+    const loanId = fuelling.loan ? await reserveLoan(services, tx, row, fuelling.loan) : null
     await advance(tx, row, {
-      state: 'FUELING', fee: worst, last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null,
-      plan: { ...fuelling.fields, fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() },
+      state: 'FUELING', fee: worst, last_error: null, run_in_ms: fuel.fuelId === null && loanId === null ? 0 : null,
+      plan: { ...fuelling.fields, ...(loanId === null ? {} : { loan_id: loanId }), fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() },
     })
   })
   services.environment.checkpoint('transaction.fuel-reserved')

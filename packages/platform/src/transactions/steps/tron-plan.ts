@@ -1,6 +1,7 @@
 import { RpcRefused, tron as tronBuild, type Asset, type Network, type TronParameters } from '@custody/chains'
 import { activationOf, priceOf } from '../../fees/tron-price.ts'
 import { ownPoints } from '../../staking/counted.ts'
+import { planLoan } from '../../gas-tanks/plan-loan.ts'
 import type { Services } from '../../services.ts'
 import { feeRateInteger } from '../estimate.ts'
 import type { TransactionRow } from '../present.ts'
@@ -49,11 +50,12 @@ export async function planTron(services: Services, row: TransactionRow, network:
   const energy = asset.type === 'native' ? 0n : own.energy < most ? own.energy : most
   // Bandwidth is paid by stake as a whole or not at all.
   const bandwidth = own.bandwidth >= points && !creates ? points : 0n
-  const need = worst - energy * price - bandwidth * parameters.bandwidthSun
+  const loan = asset.type === 'native' || units <= energy ? null : await planLoan(services, row, network, parameters, { missing: most - energy, burnt: (units - energy) * price })
+  const need = worst - (loan ? most : energy) * price - bandwidth * parameters.bandwidthSun
   // A source that has never held TRX comes to life by its fuel.
   const fuel = await nativeCost(services, network, parameters, from)
   return {
-    need, worst: need, cost: fuel.cost, counted: own.mark,
+    need, worst: need, cost: fuel.cost, ...(energy + bandwidth > 0n ? { counted: own.mark } : {}), ...(loan ? { loan } : {}),
     fields: {
       fee_limit: feeLimit.toString(), need: need.toString(), energy_counted: (asset.type === 'native' ? 0n : most).toString(), bandwidth_counted: points.toString(),
       energy_spared: energy.toString(), bandwidth_spared: bandwidth.toString(),

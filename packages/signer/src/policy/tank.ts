@@ -1,0 +1,43 @@
+import { addressAt, OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type TronAction } from '@custody/chains'
+import { Refusal } from '../errors.ts'
+import type { State, TankStake } from '../store/state.ts'
+import { assertFeeCap } from './cap.ts'
+import type { Lend, Order, Subject } from './order.ts'
+
+const CALLS: Record<TankStake['action'], TronAction['kind']> = { stake: 'freeze', unstake: 'unfreeze', release: 'withdraw' }
+
+/** Rule 15: staking for a gas tank is the operator's order, given at this node's own socket. */
+export function tankStakeOrder(state: State, order: Order, id: string, now: number): TankStake {
+  const stake = state.tankStakes.get(id)
+  if (!stake) throw new Refusal('ORDER_UNKNOWN', "This node's operator gave no such order")
+  if (stake.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
+  if (stake.network !== order.unsigned.network) throw new Refusal('NETWORK_MISMATCH', 'The order belongs to another network')
+  if (now > stake.expires_at) throw new Refusal('ORDER_EXPIRED', 'The order has expired')
+  return stake
+}
+
+export function assertTankStakes(subject: Subject, stake: TankStake): void {
+  const action = assertCall(subject, CALLS[stake.action])
+  if (action.resource !== stake.resource) throw new Refusal('RESOURCE_MISMATCH', 'The transaction is about another resource')
+  if (action.amount !== BigInt(stake.amount)) throw new Refusal('AMOUNT_MISMATCH', 'The transaction is about another amount')
+  assertFeeCap(subject)
+}
+
+/**
+ * Rule 11: energy of the tank's stake for one intent or sweep, to its source address, and back. Nothing is spent by it, and
+ * a node that asks no chain cannot tell how much energy an amount is worth: the stake stays the tank's, whoever uses it.
+ */
+export function assertLends(subject: Subject, lend: Lend, source: readonly number[]): void {
+  const action = assertCall(subject, lend.step)
+  if (action.resource !== 'ENERGY') throw new Refusal('RESOURCE_MISMATCH', 'A tank lends energy only')
+  if (source[0] === TANK_SUB_ACCOUNT && source[2] === OMNIBUS_INDEX) throw new Refusal('DESTINATION_MISMATCH', 'A tank lends nothing to itself')
+  if (action.receiver !== addressAt(subject.network, subject.key, source)) throw new Refusal('DESTINATION_MISMATCH', 'Energy goes to the source address of its intent only')
+  assertFeeCap(subject)
+}
+
+function assertCall({ decoded }: Subject, kind: TronAction['kind']): TronAction {
+  const { action } = decoded
+  if (!action || decoded.payments.length > 0) throw new Refusal('SHAPE', 'The transaction must stake, and pay nobody')
+  if (action.kind !== kind) throw new Refusal('SHAPE', `The transaction is a ${action.kind}, not a ${kind}`)
+  return action
+}
