@@ -154,6 +154,8 @@ test('staking: freeze, lend, take back, unfreeze, wait, withdraw', async () => {
   const before = await client.balance(addressAt(0), TRX)
   const hash = await send(tron.buildWithdraw(NETWORK, await common()))
   assert.equal((await client.balance(addressAt(0), TRX)) - before, stake.amount - ((await included(hash)).fee as bigint))
+  const { staking } = await included(hash)
+  assert.deepEqual([staking?.withdrawn, (staking?.time ?? 0) <= await client.headTime()], [stake.amount, true])
   assert.equal(await client.account(addressAt(77)), null)
 })
 

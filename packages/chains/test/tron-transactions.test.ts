@@ -156,3 +156,19 @@ test('nothing excludes anything', () => {
   const one = of((SHAPES['TransferContract'] as () => UnsignedTransaction)())
   assert.equal(exclusive(one, one), false)
 })
+
+test('an action builds the same bytes as its own builder, and takes no more bandwidth than is said', () => {
+  const common = { reference: REFERENCE, publicKey, path: PATH }
+  const long = { resource: 'ENERGY', amount: 2n ** 63n - 1n, receiver: TO } as const
+  const own = {
+    freeze: tron.buildFreeze(TRX, { ...common, ...long }), unfreeze: tron.buildUnfreeze(TRX, { ...common, ...long }), withdraw: tron.buildWithdraw(TRX, common),
+    delegate: tron.buildDelegate(TRX, { ...common, ...long }), undelegate: tron.buildUndelegate(TRX, { ...common, ...long }),
+  }
+  for (const kind of ['freeze', 'unfreeze', 'withdraw', 'delegate', 'undelegate'] as const) {
+    assert.deepEqual(tron.buildAction(TRX, { ...common, kind, ...long }), own[kind])
+    const taken = tron.bandwidthOf(own[kind].bytes)
+    assert.ok(taken <= tron.actionBandwidth(kind) && taken > tron.actionBandwidth(kind) - 4n, `${kind} ${taken}`)
+  }
+  refuses(() => tron.buildAction(TRX, { ...common, kind: 'freeze', ...long, resource: null }), 'AMOUNT', /no resource/)
+  refuses(() => tron.buildAction(TRX, { ...common, kind: 'delegate', ...long, receiver: null }), 'ADDRESS', /no receiver/)
+})

@@ -238,6 +238,23 @@ test('cooldown: nothing returns by itself or too early, everything matured retur
   await audited()
 })
 
+test('without prepaid fees nothing new is staked; unstaking, releasing and replays go on', async () => {
+  const { user: broke, address } = await walletOf('staking-prepaid', '100')
+  const first = { asset: 'TRX', address, resource: 'ENERGY', amount: 10, sequence_id: 'first' }
+  const made = await ask('stake', first, broke)
+  assert.equal((await terminal(broke, made.body.id)).status, 'confirmed')
+  const { body: account } = await call<{ balance: string }>(broke, 'POST', '/dac/v1/prepaid-fee', {})
+  await platform.operator('prepaid-fee adjust', { workspace: 'staking-prepaid', amount: `-${account.balance}` })
+  const refusal = await ask('stake', { ...first, sequence_id: 'second' }, broke)
+  assert.deepEqual([refusal.status, refusal.body.code], [403, 'PREPAID_FEE_EXHAUSTED'])
+  assert.deepEqual([(await ask('stake', first, broke)).text, (await balance(broke, 'TRX')).balance], [made.text, '90'])
+  await done('unstake', address, 4, 'ENERGY', {}, broke)
+  await moved(15)
+  await done('release-unstaked', address, 0, 'ENERGY', {}, broke)
+  assert.equal((await balance(broke, 'TRX')).balance, '94')
+  await audited()
+})
+
 test('the 33rd unstake that cools down is refused', async () => {
   const { user: busy, address } = await walletOf('staking-limit', '100')
   await done('stake', address, 40, 'ENERGY', {}, busy)
