@@ -48,3 +48,18 @@ test('nobody switched: the old shares stay', async () => {
 test('untested new shares are not followed, whatever a peer says', async () => {
   assert.deepEqual(await settle([1], { 1: 1, 3: 1 }), { epoch: 0, old: true, calls: [] })
 })
+
+test('a peer that still writes down the new shares makes the leader\'s test wait for them', async () => {
+  const store = new Store(join(folder, 'open.sqlite'), () => 1)
+  const name = { key_id: 'k', epoch: 1, session: 'ab'.repeat(32) }
+  store.append('key', { key_id: 'k', curve: 'secp256k1', public_key: '02', chain_code: '00', epoch: 0 })
+  const handlers = new Map<string, (node: number, body: unknown, header: unknown) => Promise<unknown>>()
+  const refresher = new Refresher({
+    store, peers: { nodes: [1, 3], handle: (call: string, handler: never) => { handlers.set(call, handler) } }, config: { node: 2, timeouts_ms: { round: 1, keygen: 1, sign: 1 } },
+    environment: { random: () => { throw new Error('the test begins') } }, bans: { assertNot: () => {} },
+    ceremonies: { ended: async () => { await new Promise(setImmediate); store.append('prepared', { key_id: 'k', epoch: 1, session: name.session }) } },
+  } as unknown as ConstructorParameters<typeof Refresher>[0])
+  assert.ok(refresher)
+  await assert.rejects(handlers.get('/peer/refresh/open')!(1, { ...name, fresh: 'cd'.repeat(32) }, {}), /the test begins/)
+  store.close()
+})

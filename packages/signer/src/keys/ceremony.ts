@@ -20,7 +20,7 @@ const messageSchema = z.strictObject({ run: freshSchema, payloads: z.array(z.str
 const readySchema = z.strictObject({ run: freshSchema, signature: z.string() })
 
 type Opening = z.infer<typeof openSchema>
-interface Run { opening: Opening; leader: number; fresh: string; session: string; started: boolean }
+interface Run { opening: Opening; leader: number; fresh: string; session: string; started: boolean; ended?: Promise<unknown> }
 
 /** Rounds above every engine's: the certificates. */
 const READY_ROUND = 1000
@@ -59,7 +59,7 @@ export class Ceremonies {
       const known = this.#runs.get(run)
       if (!known || known.leader !== node || known.started) throw new Refusal('SESSION_ABORTED', 'No such run is open')
       if (fresh.find((each) => each.node === this.#config.node)?.fresh !== known.fresh) throw new Refusal('SESSION_ABORTED', 'The fresh bytes of this node are missing')
-      this.#begin(known, fresh).catch((error: unknown) => { this.#log('warn', 'a run of three ended', { kind: known.opening.kind, key: known.opening.key_id, reason: reason(error) }) })
+      known.ended = this.#begin(known, fresh).catch((error: unknown) => { this.#log('warn', 'a run of three ended', { kind: known.opening.kind, key: known.opening.key_id, reason: reason(error) }) })
       return {}
     })
     this.#peers.handle('/peer/ceremony/message', async (node, body, header) => {
@@ -85,6 +85,11 @@ export class Ceremonies {
     this.#runs.set(opening.run, run)
     for (const [name] of this.#runs) if (!this.#mailbox.has(name)) this.#runs.delete(name)
     return run
+  }
+
+  /** Waits for the end of the runs of a key that another node leads: its leader has the last certificate a moment before the others. */
+  async ended(keyId: string): Promise<void> {
+    await Promise.all([...this.#runs.values()].filter((run) => run.opening.key_id === keyId).map((run) => run.ended))
   }
 
   /** Leads a run and waits for its end. */

@@ -190,8 +190,9 @@ export class Refresher {
     }
   }
 
-  #opened(node: number, { fresh, ...name }: Name & { fresh: string }): { fresh: string } {
-    const { bans, environment, config } = this.#parts
+  async #opened(node: number, { fresh, ...name }: Name & { fresh: string }): Promise<{ fresh: string }> {
+    const { bans, environment, config, ceremonies } = this.#parts
+    await ceremonies.ended(name.key_id)
     bans.assertNot(node)
     this.#prepared(name)
     if (this.#tests.size >= 8) throw new Refusal('TOO_BUSY', 'Too many tests are open')

@@ -1,5 +1,5 @@
 import { hex } from '../canonical.ts'
-import type { Config } from '../config.ts'
+import type { Config, Peer } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import { errorAnswer, isCode, Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
@@ -13,6 +13,9 @@ export type PeerHandler = (node: number, body: unknown, header: Header) => Promi
 /** The peer's head that a step was agreed under; kept inside the step's own entry. */
 export interface SeenHead { node: number; height: number; hash: string; generation: number; proof: Proof }
 
+/** How a sealed message reaches a peer, and its answer comes back. */
+export type PeerLink = Pick<Link, 'peer' | 'post' | 'close'>
+
 /** Calls that a node answers before it has compared heads, or while it is being restored: they give nothing away that binds. */
 const BEFORE_HEADS = new Set(['/peer/ping', '/peer/hash', '/peer/record', '/peer/generation', '/peer/head-of'])
 
@@ -25,7 +28,7 @@ export class Peers {
   readonly #store: Store
   readonly #environment: Environment
   readonly #log: Log
-  readonly #links = new Map<number, Link>()
+  readonly #links = new Map<number, PeerLink>()
   readonly #handlers = new Map<string, PeerHandler>()
   /** Start of the peer whose record was compared with the one seen before. */
   readonly #checked = new Map<number, string>()
@@ -34,13 +37,13 @@ export class Peers {
   readonly #reachable = new Map<number, boolean>()
   readonly boot: string
 
-  constructor(config: Config, store: Store, environment: Environment, log: Log) {
+  constructor(config: Config, store: Store, environment: Environment, log: Log, link = (peer: Peer): PeerLink => new Link(config, peer)) {
     this.#config = config
     this.#store = store
     this.#environment = environment
     this.#log = log
     this.boot = hex(environment.random(16))
-    for (const peer of config.peerList) this.#links.set(peer.node, new Link(config, peer))
+    for (const peer of config.peerList) this.#links.set(peer.node, link(peer))
     this.handle('/peer/ping', async () => ({}))
     this.handle('/peer/head-of', async (_node, body) => ({ proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null }))
     this.handle('/peer/generation', async (node) => ({ generation: this.#store.state.heads.get(node)?.generation ?? 0 }))
@@ -167,7 +170,9 @@ export class Peers {
     const own = this.#highest(node)
     const known = [...(own ? [own] : []), ...(await this.#askThird(node))]
     for (const each of known) {
-      if (header.generation < each.generation || (header.generation === each.generation && header.height < each.height)) throw this.#wentBack(node)
+      // What the peer told the third within this same start may have overtaken this message: only the hash below tells then.
+      const overtook = each.proof?.header.boot === header.boot
+      if (header.generation < each.generation || (header.generation === each.generation && header.height < each.height && !overtook)) throw this.#wentBack(node)
     }
     for (const each of known.filter((head) => head.generation === header.generation)) {
       const { body, header: answered } = await this.#send(node, '/peer/hash', { height: each.height }, { timeout: this.#config.timeouts_ms.round })
@@ -181,14 +186,14 @@ export class Peers {
     this.#checked.set(node, header.boot)
   }
 
-  async #askThird(node: number): Promise<{ height: number; hash: string; generation: number }[]> {
+  async #askThird(node: number): Promise<{ height: number; hash: string; generation: number; proof: Proof }[]> {
     const third = this.nodes.find((other) => other !== node)!
     const identity = this.#links.get(node)!.peer.identity
     try {
       const { body } = await this.#send(third, '/peer/head-of', { node }, { timeout: this.#config.timeouts_ms.round })
       const proof = proofSchema.nullable().parse((body as { proof: unknown }).proof)
       if (!proof || !isProof(proof, node, identity)) return []
-      return [{ height: proof.header.height, hash: proof.header.head, generation: proof.header.generation }]
+      return [{ height: proof.header.height, hash: proof.header.head, generation: proof.header.generation, proof }]
     } catch {
       // It may be away: two nodes go on without the third (a rolled-back node then meets only what this one was shown).
       return []

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { Store } from '../src/store/index.ts'
+import { Peers } from '../src/transport/peers.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'signer-heads-'))
+const stores: Store[] = []
+after(() => {
+  for (const store of stores) store.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+type Parts = ConstructorParameters<typeof Peers>
+const identities = [1, 2, 3].map(() => generateKeyPairSync('ed25519'))
+interface Node { peers: Peers; store: Store; alerts: string[] }
+
+/** Three nodes whose messages go from hand to hand; `hold` may keep one on its way. */
+class Trio {
+  readonly nodes = new Map<number, Node>()
+  hold: (from: number, to: number) => Promise<void> = async () => {}
+  #files = 0
+
+  start(node: number, store = new Store(join(folder, `${node}-${this.#files++}-${randomBytes(4).toString('hex')}.sqlite`), () => 1)): Node {
+    stores.push(store)
+    const alerts: string[] = []
+    const config = { node, identity: identities[node - 1]!.privateKey, timeouts_ms: { round: 1000, keygen: 1000, sign: 1000 }, peerList: [1, 2, 3].filter((other) => other !== node).map((other) => ({ node: other, identity: identities[other - 1]!.publicKey })) }
+    const peers = new Peers(config as unknown as Parts[0], store, { random: (bytes: number) => randomBytes(bytes) } as unknown as Parts[2], (level, message) => { if (level === 'alert') alerts.push(message) }, (peer) => ({
+      peer,
+      close: () => {},
+      post: async (path, text) => {
+        if (path === '/peer/test') await this.hold(node, peer.node)
+        return (await this.nodes.get(peer.node)!.peers.receive(node, path, text)).text
+      },
+    }))
+    peers.handle('/peer/test', async () => ({}))
+    this.nodes.set(node, { peers, store, alerts })
+    return this.nodes.get(node)!
+  }
+}
+
+const send = (node: Node, to: number) => node.peers.call(to, '/peer/test', {}, { timeout: 1000 })
+const grow = (node: Node) => node.store.append('noted', { text: 'x' })
+
+test('a message that another one to the third node overtook is no record that went back', async () => {
+  const trio = new Trio()
+  const [first, second] = [trio.start(1), trio.start(2), trio.start(3)] as [Node, Node, Node]
+  grow(first)
+  let release = () => {}
+  trio.hold = (from, to) => (from === 1 && to === 2 ? new Promise<void>((resolve) => { release = resolve }) : Promise.resolve())
+  const slow = send(first, 2)
+  grow(first)
+  await send(first, 3)
+  release()
+  await slow
+  assert.deepEqual(second.alerts, [])
+})
+
+test('a record older than what the third node was shown is refused, and so is one rewritten at that height', async () => {
+  const trio = new Trio()
+  const first = trio.start(1)
+  const second = trio.start(2)
+  trio.start(3)
+  grow(first)
+  grow(first)
+  await send(first, 3)
+  await assert.rejects(send(trio.start(1), 2), { code: 'HEAD_WENT_BACK' })
+  const rewritten = trio.start(1)
+  for (const text of ['y', 'z', 'z']) rewritten.store.append('noted', { text })
+  await assert.rejects(send(rewritten, 2), { code: 'HEAD_WENT_BACK' })
+  assert.equal(second.alerts.length, 2)
+})
