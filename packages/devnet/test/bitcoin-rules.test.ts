@@ -16,7 +16,7 @@ const FEE = 1000n
 let chain: BitcoinChain
 
 before(() => {
-  chain = BitcoinChain.open(home)
+  chain = BitcoinChain.open(home, { manual: true })
 })
 after(() => {
   chain.close()

@@ -114,7 +114,7 @@ export class House {
   }
 
   /** One HTTPS request to a node; `text` goes out as it is. */
-  send(node: number, method: string, path: string, text: string | null, credentials?: { key?: string; cert?: string }, timeout = 30_000): Promise<Answer> {
+  send(node: number, method: string, path: string, text: string | null, credentials?: { key?: string; cert?: string }, timeout = 120_000): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const request = httpsRequest({ agent: this.agent(node, credentials), host: '127.0.0.1', port: this.peers.nodes[node - 1]!.port, method, path, headers: text === null ? {} : { 'content-type': 'application/json' } }, (response) => {
         let heard = ''

@@ -57,11 +57,13 @@ export class BitcoinChain {
     })
   }
 
-  static open(home: string, options: { fullRbf?: boolean; network?: UtxoNetwork } = {}): BitcoinChain {
+  /** @param options.manual no block comes by itself: for tests that look at the mempool */
+  static open(home: string, options: { fullRbf?: boolean; network?: UtxoNetwork; manual?: boolean } = {}): BitcoinChain {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
     const chain = new BitcoinChain(options.network ?? BTC, journal, records, options.fullRbf ?? true)
-    chain.#producer.wake()
+    if (options.manual) chain.#producer.stop()
+    else chain.#producer.wake()
     return chain
   }
 
