@@ -199,6 +199,10 @@ test('the tank is drained; then nothing leaves, the reason names tank and amount
   await platform.fund('TRX', address, '20')
   await waitFor('the top-up', async () => await tankSun(poor) === 20_000_000)
   await confirmed('USDC_TRX', '1', TO, {}, poor)
+  // To an account that exists: free bandwidth carries it, and nothing stays behind.
+  const again = platform.cli('gas-tank', 'drain', '--workspace', 'tron-empty', '--network', 'TRX', '--to', target)
+  assert.equal(again.status, 0, again.stderr)
+  assert.equal(await tankSun(poor), 0)
   await audited()
 })
 

@@ -67,12 +67,21 @@ export const setTank: Command = async (services, input) => {
   return JSON.parse(stringifyJson(tank)) as Record<string, unknown>
 }
 
+/** Whether nothing under way will leave the tank: fuel would take the free bandwidth before a drain. */
+async function isIdle(services: Services, workspaceId: string, native: Asset): Promise<boolean> {
+  return !await services.database.one(`select 1 from ledger_accounts where workspace_id = $1 and asset = $2 and kind = 'tank_reserved' and balance <> 0`, [workspaceId, native.asset_name])
+}
+
 /** What a drain costs at most, and the plan that it is built by. */
-async function drainPlan(services: Services, network: Network, native: Asset, from: string, to: string): Promise<{ fee: bigint; plan: Record<string, string> }> {
+async function drainPlan(services: Services, workspaceId: string, network: Network, native: Asset, from: string, to: string): Promise<{ fee: bigint; plan: Record<string, string> }> {
   if (network.family === 'tron') {
-    if (await services.networks.tron(network.code).isContract(to)) throw new OperatorError('--to: is a contract, which takes no TRX by a transfer')
-    const { cost } = await nativeCost(services, network, await services.networks.tronParameters(network.code), to)
-    return { fee: cost, plan: { fee_limit: '0', need: cost.toString() } }
+    const client = services.networks.tron(network.code)
+    if (await client.isContract(to)) throw new OperatorError('--to: is a contract, which takes no TRX by a transfer')
+    const { points, activation, cost } = await nativeCost(services, network, await services.networks.tronParameters(network.code), to)
+    const { stakedBandwidthLeft, freeBandwidthLeft } = await client.resources(from)
+    const isFree = activation === 0n && (stakedBandwidthLeft >= points || freeBandwidthLeft >= points) && await isIdle(services, workspaceId, native)
+    const fee = isFree ? 0n : cost
+    return { fee, plan: { fee_limit: '0', need: fee.toString() } }
   }
   const rates = await services.networks.evmFeeRates(network.code)
   // The tip equals the maximum, so that the price is exact and nothing is left behind.
@@ -84,7 +93,7 @@ async function drainPlan(services: Services, network: Network, native: Asset, fr
   return { fee, plan: planFields({ gas, fee: priced, l1Fee, need: fee }) }
 }
 
-/** Sends all that a tank holds to an address; on Tron free bandwidth may leave its fee behind. The order was recorded at the signer nodes by the operator before. */
+/** Sends all that a tank holds to an address; on Tron a fee is set aside only where no free bandwidth carries it. The order was recorded at the signer nodes by the operator before. */
 export const drainTank: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
   const network = networkOf(services, input)
@@ -95,7 +104,7 @@ export const drainTank: Command = async (services, input) => {
   const tank = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
   if (!tank) throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
   if (to.address === tank.address) throw new OperatorError('--to: is the tank itself')
-  const { fee, plan } = await drainPlan(services, network, native, tank.address, to.address)
+  const { fee, plan } = await drainPlan(services, workspaceId, network, native, tank.address, to.address)
   return services.database.transaction(async (tx) => {
     const balance = await lockedBalance(tx, { workspace: workspaceId, asset: native.asset_name, kind: 'tank' })
     if (balance <= fee) throw new OperatorError(`the tank holds ${formatAmount(balance, native.decimals)} ${native.asset_name}, not more than the network fee of ${formatAmount(fee, native.decimals)}`)
