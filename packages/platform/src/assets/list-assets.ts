@@ -1,16 +1,20 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
+import { exact } from '../http/schemas.ts'
+import type { Services } from '../services.ts'
 import { listAssets } from './find-asset.ts'
 
 export const assetShape = z.object({
   asset_name: z.string().meta({ description: 'Ticker; what every other operation takes as `asset`' }),
   name: z.string(), ticker: z.string(), blockchain: z.string(), network: z.string(), family: z.string(), decimals: z.int(),
   type: z.enum(['native', 'token']), contract_address: z.string().nullable(), fee_asset: z.string(), requires_tag: z.boolean(),
-  min_withdrawal: z.string(), is_active: z.boolean(),
+  min_withdrawal: z.number().meta({ description: 'In the asset’s native unit' }), is_active: z.boolean(),
 })
+
+export const assetsForCallers = (services: Services) => listAssets(services).map((asset) => ({ ...asset, min_withdrawal: exact(asset.min_withdrawal) }))
 
 /** The single source of truth for what can be transacted. */
 export const getAssets = endpoint({
   method: 'GET', path: '/assets', summary: 'List assets', access: 'public', response: z.array(assetShape),
-  handler: async ({ services }) => ({ body: listAssets(services) }),
+  handler: async ({ services }) => ({ body: assetsForCallers(services) }),
 })

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { listAssets } from './find-asset.ts'
-import { assetShape } from './list-assets.ts'
+import { assetShape, assetsForCallers } from './list-assets.ts'
 
 /** `GET /assets` with authentication. */
 export const getSupportedAssets = endpoint({
   method: 'GET', path: '/dac/v1/supported-assets', summary: 'List assets of the workspace', access: 'read', query: z.strictObject({}), response: z.array(assetShape),
-  handler: async ({ services }) => ({ body: listAssets(services) }),
+  handler: async ({ services }) => ({ body: assetsForCallers(services) }),
 })
