@@ -25,6 +25,7 @@ const problem = async (method: string, path: string, body?: unknown, options?: P
 test('GET /assets needs no key; supported-assets answers the same with one', async () => {
   const open = await call<{ asset_name: string; decimals: string }[]>(null, 'GET', '/assets', undefined, { base: platform.base })
   assert.equal(open.status, 200)
+  assert.match(open.text, /"min_withdrawal":0\.000000000000000001,/, 'an amount is an exact number')
   for (const ticker of ['BTC', 'ETH', 'USDT_ETH']) assert.ok(open.body.some((asset) => asset.asset_name === ticker))
   const signed = await call(user, 'GET', '/dac/v1/supported-assets')
   assert.deepEqual(signed.body, open.body)
@@ -190,7 +191,7 @@ test('the operator’s command: JSON on the last line, errors on standard error,
   for (const [words, said] of [
     [['api-user', 'create', '--workspace', 'x'], '--public-key'], [['api-user', 'revoke', '--api-key', 'none'], 'no API user'], [['gas-tank', 'list', '--workspace', 'none'], 'no workspace'],
     [['gas-tank', 'address', '--workspace', 'operated', '--network', 'BTC'], '--network'], [['devnet', 'fund', 'BTC', 'nowhere', '1'], 'address'], [['devnet', 'mine', 'BTC', 'x'], 'blocks'], [['nonsense'], 'unknown command'],
-    [['request', 'GET', 'x'], 'usage'], [['keygen', '--out', platform.writePublicKey()], 'exists already'],
+    [['request', 'GET', 'x'], 'usage'], [['signer', 'refresh', '--workspace', 'none'], 'no key of none'], [['keygen', '--out', platform.writePublicKey()], 'exists already'],
   ] as const) {
     const refused = platform.cli(...words, '--json')
     assert.equal(refused.status, 1, words.join(' '))
@@ -253,7 +254,10 @@ test('fee rates and estimates', async () => {
 test('OpenAPI, health and readiness', async () => {
   const document = await call<{ paths: Record<string, unknown>; openapi: string }>(null, 'GET', '/openapi.json', undefined, { base: platform.base })
   assert.equal(document.body.openapi, '3.1.0')
-  for (const path of ['/assets', '/dac/v1/transaction', '/dac/v1/transaction/{id}', '/dac/v1/wallets']) assert.ok(document.body.paths[path], path)
+  for (const path of ['/assets', '/dac/v1/transaction', '/dac/v1/transaction/{id}', '/dac/v1/wallets', '/livez', '/readyz', '/metrics', '/openapi.json']) assert.ok(document.body.paths[path], path)
+  const { responses } = (document.body.paths['/dac/v1/transaction'] as Record<string, { responses: Record<string, { content: Record<string, unknown> }> }>)['post']!
+  assert.deepEqual(Object.keys(responses), ['200', '400', '401', '403', '404', '429', '500', '503'])
+  assert.ok(responses['401']?.content['application/problem+json'])
   assert.equal((await call(null, 'GET', '/livez', undefined, { base: platform.base })).status, 200)
   assert.equal((await call(null, 'GET', '/readyz', undefined, { base: platform.base })).status, 200)
 })

@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger'
 import { AuthError, JsonNumber, parseJson, stringifyJson, type SignedRequest } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { STATUS_CODES } from 'node:http'
 import type { z } from 'zod'
 import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
 import type { Services } from '../services.ts'
@@ -78,21 +79,45 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     },
   })
   for (const definition of endpoints) register(server, services, definition, addresses)
-  server.get('/openapi.json', { schema: { hide: true } }, async (request) => {
+  server.get('/openapi.json', { schema: openSchema('This document') }, async (request) => {
     limitAddress(addresses, services, request)
     return server.swagger()
   })
-  server.get('/livez', { schema: { hide: true } }, async () => ({ status: 'ok' }))
-  server.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+  server.get('/livez', { schema: openSchema('Whether the process runs') }, async () => ({ status: 'ok' }))
+  server.get('/readyz', { schema: openSchema('Whether transfers are accepted: 200, else 503') }, async (_request, reply) => {
     const readiness = await services.readiness()
     return reply.code(readiness.ready ? 200 : 503).send({ status: readiness.ready ? 'ok' : 'unavailable', checks: readiness.checks })
   })
-  server.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
+  server.get('/metrics', { schema: openSchema('Prometheus metrics, from loopback only') }, async (request, reply) => {
     // A request that a proxy passed on comes from outside, whatever its last hop.
     if (!isLoopback(request.ip) || request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined) throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
     return reply.type(services.metrics.contentType).serializer((text) => text as string).send(await services.metrics.text())
   })
   return server
+}
+
+const openSchema = (summary: string) => ({ summary, security: [] })
+
+/** What every error looks like; RFC 9457 with the members that stay stable. */
+const PROBLEM = {
+  description: 'An error',
+  content: {
+    'application/problem+json': {
+      schema: {
+        type: 'object', required: ['type', 'title', 'status', 'detail', 'error', 'message', 'code', 'request_id'],
+        properties: {
+          type: { type: 'string' }, title: { type: 'string' }, status: { type: 'integer' }, detail: { type: 'string' }, error: { type: 'string' }, message: { type: 'string' },
+          code: { type: 'string', enum: Object.keys(ERRORS) }, field: { type: 'string', description: 'The field that failed' }, request_id: { type: 'string' },
+        },
+      },
+    },
+  },
+}
+
+/** Statuses that any endpoint may answer beside its own. */
+function problems(isOpen: boolean): Record<string, typeof PROBLEM> {
+  const statuses = isOpen ? [429, 500] : [400, 401, 403, 404, 429, 500, 503]
+  return Object.fromEntries(statuses.map((status) => [status, { ...PROBLEM, description: STATUS_CODES[status] as string }]))
 }
 
 function isLoopback(address: string): boolean {
@@ -115,7 +140,7 @@ function register(server: FastifyInstance, services: Services, definition: Endpo
       ...(definition.body ? { body: jsonSchema(definition.body) } : {}),
       ...(definition.query ? { querystring: jsonSchema(definition.query) } : {}),
       ...(definition.params ? { params: jsonSchema(definition.params) } : {}),
-      ...(definition.response ? { response: { 200: { description: 'Success', ...jsonSchema(definition.response) } } } : {}),
+      response: { ...(definition.response ? { 200: { description: 'Success', ...jsonSchema(definition.response) } } : {}), ...problems(open) },
       ...(open ? { security: [] } : { security: [{ jwt: [], apiKey: [] }] }),
     },
     async handler(request, reply) {

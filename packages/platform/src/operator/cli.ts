@@ -48,7 +48,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   audit                                   ledger against chains; exit 1 on any difference
   doctor                                  tests each configured endpoint and says what is wrong
   signer status
-  signer refresh --workspace W            new shares of a workspace's keys
+  signer refresh [--workspace W]          new shares of every key, or of one workspace's
   signer backup --node N --out FILE       a node's shares, encrypted to its recovery key
   signer restore --node N --in FILE --recovery-secret FILE
 
@@ -182,8 +182,10 @@ async function signer(words: string[], values: Values): Promise<Outcome> {
     case 'refresh': {
       const first = signers[0]
       if (!first) throw new OperatorError('no signer node is on this machine')
-      const result = await callSigner(first, 'refresh', values['workspace'] ? { workspace: values['workspace'] } : {}) as Record<string, unknown>
-      return { result, text: JSON.stringify(result) }
+      const result = await callSigner(first, 'refresh', values['workspace'] ? { workspace: values['workspace'] } : {}) as { refreshed: { key_id: string; epoch: number }[]; failed: { key_id: string; reason: string }[] }
+      if (values['workspace'] && result.refreshed.length + result.failed.length === 0) throw new OperatorError(`--workspace: the signer nodes hold no key of ${values['workspace'] as string}`)
+      const lines = [...result.refreshed.map((key) => `${key.key_id}: epoch ${key.epoch}`), ...result.failed.map((key) => `${key.key_id}: FAILED, the old shares stay in use: ${key.reason}`)]
+      return { result, text: lines.join('\n'), exitCode: result.failed.length === 0 ? 0 : 1 }
     }
     case 'backup': {
       const result = await callSigner(pick(), 'backup', { file: resolve(need(values, 'out')) }) as Record<string, unknown>
