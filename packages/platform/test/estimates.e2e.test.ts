@@ -48,18 +48,21 @@ describe('an estimate', { concurrency: CASES.length }, () => {
         assert.equal(answer.status, 200, answer.text)
         return answer.body
       }
-      const before = await estimate(offered)
-      const created = await call<{ id: string }>(user, 'POST', '/dac/v1/transaction', transferBody(asset, amount, to))
-      assert.equal(created.status, 200, created.text)
-      const done = await terminal(user, created.body.id)
-      assert.equal(done.status, 'confirmed', String(done.failure_reason))
-      const used = await rateUsed(asset, done.hash as string, offered)
-      // The coins are spent by now: where the wallet's own were counted, the estimate from before stands.
-      const at = used === offered ? before : await estimate(used)
-      const total = Number(at['fee']) + Number(at['rent'] ?? 0) + Number(at['activation'] ?? 0)
-      const off = (100 * (total - Number(done.fee))) / Number(done.fee)
-      table.push(`${asset.padEnd(9)} rate ${used} estimate ${total} paid ${done.fee} (${off.toFixed(2)} %)`)
-      assert.ok(Math.abs(off) <= percent, `${total} against ${done.fee}: ${off.toFixed(2)} %`)
+      // The second payment of a token meets a receiver who holds some, which costs less.
+      for (const payment of asset.startsWith('USDT_') ? ['first', 'second'] : ['only']) {
+        const before = await estimate(offered)
+        const created = await call<{ id: string }>(user, 'POST', '/dac/v1/transaction', transferBody(asset, amount, to))
+        assert.equal(created.status, 200, created.text)
+        const done = await terminal(user, created.body.id)
+        assert.equal(done.status, 'confirmed', String(done.failure_reason))
+        const used = await rateUsed(asset, done.hash as string, offered)
+        // The state has changed by now (coins spent, a receiver who holds the token): there the estimate from before counts.
+        const at = used === offered || payment !== 'only' ? before : await estimate(used)
+        const total = Number(at['fee']) * (payment === 'only' ? 1 : Number(used) / Number(offered)) + Number(at['rent'] ?? 0) + Number(at['activation'] ?? 0)
+        const off = (100 * (total - Number(done.fee))) / Number(done.fee)
+        table.push(`${asset.padEnd(9)} ${payment.padEnd(6)} rate ${used} estimate ${total} paid ${done.fee} (${off.toFixed(2)} %)`)
+        assert.ok(Math.abs(off) <= percent, `${payment}: ${total} against ${done.fee}: ${off.toFixed(2)} %`)
+      }
     })
   }
 })

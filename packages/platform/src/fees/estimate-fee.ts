@@ -23,7 +23,7 @@ interface FeeEstimate { fee: bigint; basis: 'wallet' | 'typical'; l1Fee?: bigint
 /** What a transfer would cost at a fee rate, in the network's native coin. */
 export const estimateFeeEndpoint = endpoint({
   method: 'POST', path: '/dac/v1/estimate-fee', summary: 'Estimate a network fee', access: 'read',
-  body: z.strictObject({ asset: assetName, fee_rate: decimal, amount: decimal.optional(), destination_address: text(500).optional().meta({ description: 'Where it is known, rent and activation are exact' }) }),
+  body: z.strictObject({ asset: assetName, fee_rate: decimal, amount: decimal.optional(), destination_address: text(500).optional().meta({ description: 'Where it is known, rent and activation are exact, and so is what a token’s contract takes' }) }),
   response: z.object({
     asset: z.string(), fee: z.number(), fee_rate: z.number(), fee_rate_unit: z.string(), fee_asset: z.string(),
     basis: z.enum(['wallet', 'typical']).meta({ description: '`wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas' }),
@@ -69,7 +69,7 @@ export const estimateFeeEndpoint = endpoint({
 async function estimateOf(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null, to: string | null): Promise<FeeEstimate> {
   if (network.family === 'utxo') return ofUtxo(services, caller, network, rate, amount)
   if (network.family === 'cardano') return ofCardano(services, caller, network, rate, amount)
-  if (network.family === 'evm') return ofEvm(services, caller, asset, network, rate, amount)
+  if (network.family === 'evm') return ofEvm(services, caller, asset, network, rate, amount, to)
   if (network.family === 'tron') return ofTron(services, caller, asset, network, rate, amount, to)
   // One payment is one operation: the rate is its price.
   if (traitsOf(network).deposits === 'tagged') return { fee: rate, basis: 'typical' }
@@ -116,16 +116,16 @@ async function ofCardano(services: Services, caller: Caller, network: Network, r
   return { fee: cardano.typicalFee(rate, parameters), basis: 'typical' }
 }
 
-async function ofEvm(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null): Promise<FeeEstimate> {
+async function ofEvm(services: Services, caller: Caller, asset: Asset, network: Network, rate: bigint, amount: bigint | null, to: string | null): Promise<FeeEstimate> {
   const whole = 10n ** BigInt(asset.decimals)
   if (asset.type === 'native') return withL1Fee(services, network, asset, amount ?? whole, NATIVE_GAS, rate, 'typical')
   const balance = await tokenBalance(services, caller, asset)
   if (balance === null) return withL1Fee(services, network, asset, amount ?? whole, TOKEN_GAS, rate, 'typical')
   const omnibus = await omnibusOf(services, network, ownerOf(caller))
   try {
-    // To an address that holds none: the dearer and usual case of a first payment.
+    // Where the receiver is not known, one that holds none: the dearer and usual case of a first payment.
     const moved = amount !== null && amount < balance ? amount : balance
-    const gas = await services.networks.evm(network.code).gasUsed({ asset, from: omnibus, to: UNUSED_ADDRESS, amount: moved })
+    const gas = await services.networks.evm(network.code).gasUsed({ asset, from: omnibus, to: to ?? UNUSED_ADDRESS, amount: moved })
     return await withL1Fee(services, network, asset, moved, gas, rate, 'wallet')
   } catch (error) {
     if (!(error instanceof ChainError)) throw error
@@ -146,7 +146,7 @@ async function ofTron(services: Services, caller: Caller, asset: Asset, network:
   if (balance !== null) {
     const omnibus = await omnibusOf(services, network, ownerOf(caller))
     try {
-      const energy = await services.networks.tron(network.code).energy({ asset, from: omnibus, to: UNUSED_TRON_ADDRESS, amount: amount !== null && amount < balance ? amount : balance })
+      const energy = await services.networks.tron(network.code).energy({ asset, from: omnibus, to: to ?? UNUSED_TRON_ADDRESS, amount: amount !== null && amount < balance ? amount : balance })
       const points = await burnt(services, caller, network, { bandwidth: tronBuild.TOKEN_BANDWIDTH, energy })
       return { fee: points.energy * rate + points.bandwidth * bandwidthSun, basis: 'wallet' }
     } catch (error) {
