@@ -151,7 +151,7 @@ test('lists: filters, paging, refused parameters', async () => {
   }
   const pages = [...(await list('?limit=3&page=1')).body.data, ...(await list('?limit=3&page=2')).body.data]
   assert.deepEqual(pages.map((each) => each.id), all.data.slice(0, 6).map((each) => each.id))
-  for (const [field, query] of [['page', '?page=0'], ['limit', '?limit=501'], ['limit', '?limit=x'], ['before', '?before=99999999999'], ['colour', '?colour=red']] as const) {
+  for (const [field, query] of [['page', '?page=0'], ['limit', '?limit=501'], ['limit', '?limit=x'], ['before', '?before=99999999999'], ['colour', '?colour=red'], ['asset', '?asset=btc']] as const) {
     const answer = await problem('GET', `/dac/v1/transactions${query}`)
     assert.equal(answer.status, 400, query)
     assert.equal(answer.body.field, field)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { KIND_OF_TYPE, presentTransaction, transactionShape, type TransactionRow } from './present.ts'
 
@@ -23,6 +24,8 @@ export const listTransactions = endpoint({
   }),
   response: z.object({ data: z.array(transactionShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services, caller, query }) {
+    // A misspelt ticker would look like an empty history; one whose network is away now has a history all the same.
+    if (query.asset !== undefined && !services.registry.asset(query.asset)) findAsset(services, query.asset)
     const page = query.page ?? 1
     const limit = query.limit ?? LIMIT_DEFAULT
     const lower = (value: string | undefined) => value?.toLowerCase() ?? null
