@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { AuthError } from './types.ts'
 
 const MODULUS_BITS_MIN = 4096
@@ -29,4 +29,12 @@ export function parsePublicKey(pem: string): KeyObject {
     throw new AuthError('public_key', 'has a public exponent below 65537')
   }
   return key
+}
+
+/**
+ * What two people compare to know that they speak of the same key.
+ * @returns lower-case hex SHA-256 of its DER SubjectPublicKeyInfo, as `openssl pkey -pubin -outform DER | sha256sum` prints it
+ */
+export function fingerprintOfKey(key: KeyObject): string {
+  return createHash('sha256').update(key.export({ type: 'spki', format: 'der' })).digest('hex')
 }

@@ -4,6 +4,7 @@ import { createHash, sign, verify, type KeyObject } from 'node:crypto'
 export const TAGS = {
   keyCertificate: 'custody/key-certificate/v1\n',
   keyReady: 'custody/key-ready/v1\n',
+  subAccount: 'custody/sub-account/v1\n',
   receipt: 'custody/receipt/v1\n',
   void: 'custody/void/v1\n',
   envelope: 'custody/peer-envelope/v1\n',

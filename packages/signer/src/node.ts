@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { platformCall } from './api/index.ts'
 import { fromHex } from './canonical.ts'
 import { ConfigError, type Config } from './config.ts'
+import { SubAccounts } from './enrolment/sub-accounts.ts'
 import type { Environment } from './environment.ts'
 import { Refusal } from './errors.ts'
 import { Backups } from './keys/backup.ts'
@@ -34,6 +35,7 @@ export interface Parts {
   vault: Vault
   peers: Peers
   keyring: Keyring
+  subAccounts: SubAccounts
   judge: Judge
   coordinator: Coordinator
   backups: Backups
@@ -68,6 +70,7 @@ export async function startNode(config: Config, environment: Environment, log: L
   const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, nonces }
   const parts: Parts = {
     config, environment, log, store, registry, vault, peers, keyring, judge,
+    subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),
     coordinator: new Coordinator(signing),
     backups: new Backups({ config, store, peers, keyring, vault, log }),
     refresher: new Refresher({ config, environment, store, peers, keyring, vault, log, bans, ceremonies }),

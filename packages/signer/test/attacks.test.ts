@@ -1,6 +1,6 @@
 import { signRequest } from '@custody/request-auth'
 import assert from 'node:assert/strict'
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { BTC, btc, ETH, eth, funding, House, now, pay, SINK_BTC, SINK_ETH, transfer, usdt, type Answer, type Caller, type Workspace } from './house.ts'
 
@@ -140,7 +140,7 @@ describe('rules 1 and 2: who asks', () => {
     const gone = await workspace.caller(1)
     await house.everywhere('revoke', { api_key: gone.api_key })
     refused(await workspace.sign(pay(await transfer(gone, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })), order()), 'NOT_ENROLLED', 1)
-    const [again] = await house.everywhere('enrol', { api_key: gone.api_key, public_key_pem: 'x', role: 'full', workspace: workspace.name, sub_account: 1 })
+    const [again] = await house.everywhere('enrol', { api_key: gone.api_key, public_key_pem: 'x', role: 'full', workspace: workspace.name, sub_account: 'sub-1' })
     assert.notEqual(again!.status, 200)
   })
   test('another workspace', async () => {
@@ -409,12 +409,18 @@ describe("rule 15: the operator's order", () => {
 describe('rule 1: enrolment is immutable', () => {
   test('the same again is fine, another is not, and the tank belongs to no caller', async () => {
     const { callerPem } = await import('./house.ts')
-    const enrolment = { api_key: randomUUID(), public_key_pem: callerPem, role: 'full', workspace: workspace.name, sub_account: 1 }
-    assert.deepEqual((await house.operator(1, 'enrol', enrolment)).body, { enrolled: true, new: true })
-    assert.deepEqual((await house.operator(1, 'enrol', enrolment)).body, { enrolled: true, new: false })
-    refused(await house.operator(1, 'enrol', { ...enrolment, sub_account: 2 }), 'ENROLMENT_CONFLICT', 1)
+    const enrolment = { api_key: randomUUID(), public_key_pem: callerPem, role: 'full', workspace: workspace.name, sub_account: 'main' }
+    const { body } = await house.operator(1, 'enrol', enrolment)
+    const answer = { enrolled: body.enrolled, node: body.node, api_key: body.api_key, role: body.role, workspace: body.workspace, sub_account: body.sub_account }
+    assert.deepEqual(answer, { enrolled: true, node: 1, api_key: enrolment.api_key, role: 'full', workspace: workspace.name, sub_account: 'main' })
+    assert.equal(body.key_fingerprint, createHash('sha256').update(createPublicKey(callerPem).export({ type: 'spki', format: 'der' })).digest('hex'))
+    assert.equal(body.new, true)
+    const again = (await house.operator(1, 'enrol', enrolment)).body
+    assert.deepEqual([again.new, again.sub_account_index], [false, body.sub_account_index])
+    refused(await house.operator(1, 'enrol', { ...enrolment, sub_account: 'other' }), 'ENROLMENT_CONFLICT', 1)
     refused(await house.operator(1, 'enrol', { ...enrolment, workspace: 'other' }), 'ENROLMENT_CONFLICT', 1)
-    assert.equal((await house.operator(1, 'enrol', { ...enrolment, api_key: randomUUID(), sub_account: 0 })).status, 400)
+    refused(await house.operator(1, 'enrol', { ...enrolment, role: 'read-only' }), 'ENROLMENT_CONFLICT', 1)
+    assert.equal((await house.operator(1, 'enrol', { ...enrolment, api_key: randomUUID(), index: 0 })).status, 400)
     assert.equal((await house.operator(1, 'enrol', { ...enrolment, api_key: randomUUID(), public_key_pem: generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ type: 'spki', format: 'pem' }) })).status, 422)
   })
 })

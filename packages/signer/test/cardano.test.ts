@@ -31,7 +31,7 @@ const sign = (purpose: unknown, unsigned: UnsignedTransaction, pair: readonly [n
 async function fresh(): Promise<{ caller: Caller; sub: number }> {
   const api_key = crypto.randomUUID()
   const sub_account = next++
-  await house.everywhere('enrol', { api_key, public_key_pem: callerPem, role: 'full', workspace: WORKSPACE, sub_account })
+  for (const node of [1, 2, 3]) await house.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
   return { caller: { api_key, sub_account }, sub: sub_account }
 }
 const wants = (caller: Caller, more: Record<string, unknown> = {}) => transfer(caller, { asset: 'ADA', amount: '2.5', destination_address: SINK, ...more })

@@ -268,7 +268,7 @@ test('rule 13: a standing rule outlives the age of requests where it was seen li
   const store = new Store(join(folder, 'record.sqlite'), () => IAT * 1000)
   const identity = generateKeyPairSync('ed25519')
   const identities = new Map([[2, identity.publicKey]])
-  const proven = (nonce: string): Proven => ({ request: { token: '', method: '', uri: '', body: '' }, enrolment: { api_key: 'k', public_key_pem: '', role: 'full', workspace: 'w', sub_account: 1, revoked: false }, nonce, iat: IAT, exp: IAT + 25, transaction_id: nonce })
+  const proven = (nonce: string): Proven => ({ request: { token: '', method: '', uri: '', body: '' }, enrolment: { api_key: 'k', public_key_pem: '', role: 'full', workspace: 'w', sub_account: 1, sub_account_name: 'main', revoked: false }, nonce, iat: IAT, exp: IAT + 25, transaction_id: nonce })
   const rule = (id: string, content = 'content'): ForwardIntent => ({ action: 'forward', rule_id: id, workspace: 'w', sub_account: 1, asset: 'ETH', min_amount: 1n, daily_cap: 2n, destination: 'd', tag: null, expires_at: IAT + 100 * DAY_S, key: id, content })
   const told = { node: 2, api_key: 'k', nonce: 'b', intent: 'content', seen_at: IAT + 20 }
   const receipt = { receipt: told, signature: signBytes(identity.privateKey, receiptBytes(told)) }

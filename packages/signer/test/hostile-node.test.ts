@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { createPrivateKey, randomBytes, randomUUID } from 'node:crypto'
+import { createPrivateKey, randomBytes, randomUUID, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:https'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { decode, loadRegistry, signing, type UnsignedTransaction } from '@custody/chains'
-import { hex, sha256hex } from '../src/canonical.ts'
+import { hex, sha256hex, signBytes } from '../src/canonical.ts'
+import { bindingBytes } from '../src/enrolment/sub-accounts.ts'
 import { Store } from '../src/store/index.ts'
 import { NO_BINDING, seal, type Binding, type Header } from '../src/transport/envelope.ts'
 import { ETH, eth, House, pay, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
@@ -16,6 +17,7 @@ let workspace: Workspace
 let caller: Caller
 let store: Store
 let server: Server
+let identity: KeyObject
 let say: (call: string, body: unknown, binding?: Binding) => Promise<Json>
 const ONE = 10n ** 18n
 const path = [1, ETH.chain_index, 0]
@@ -29,7 +31,7 @@ before(async () => {
   const { home, port } = house.peers.nodes[0]!
   const config = JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as Json
   const credentials = { key: readFileSync(join(home, 'tls.key'), 'utf8'), cert: readFileSync(join(home, 'tls.crt'), 'utf8') }
-  const identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
+  identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
   store = new Store(join(home, 'record.sqlite'), () => Date.now())
   const boot = randomUUID()
   const header = (to: number, call: string, more: Partial<Header>): Header => ({ protocol: 'custody/peer', version: 1, call, request: randomBytes(16).toString('hex'), response: false, status: 0, ...NO_BINDING, from: 1, to, height: store.record.height, head: store.record.head, generation: 0, boot, ...more })
@@ -103,6 +105,15 @@ test('an open session serves its own round and digest only; rubbish ends it and 
   const status = await house.post(2, '/void', { request })
   assert.equal(status.body.error, 'ALREADY_SIGNED')
   assert.equal(status.body.unfinished, 2)
+})
+
+test('a bound index gets no second name, and a name no second index, whoever proposes it', async () => {
+  const certify = (sub_account: string, index: number) => say('/peer/sub-account/certify', { workspace: workspace.name, sub_account, index })
+  assert.equal((await certify('stranger', caller.sub_account)).error, 'ENROLMENT_CONFLICT')
+  assert.equal((await certify(`sub-${caller.sub_account}`, 77)).error, 'ENROLMENT_CONFLICT')
+  assert.match((await certify(`sub-${caller.sub_account}`, caller.sub_account)).signature, /^[0-9a-f]{128}$/)
+  const forged = [1, 2, 3].map((node) => ({ node, signature: signBytes(identity, bindingBytes({ workspace: workspace.name, sub_account: 'fresh', index: 9, mode: 'local' })) }))
+  assert.equal((await say('/peer/sub-account/set', { workspace: workspace.name, sub_account: 'fresh', index: 9, certificates: forged })).error, 'ENROLMENT_CONFLICT')
 })
 
 test('keys, certificates and refreshes are not had by asking', async () => {

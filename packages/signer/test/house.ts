@@ -142,6 +142,12 @@ export class House {
     })
   }
 
+  /** Enrols the tests' RSA key, by the sub-account's index. */
+  async enrol(node: number, { sub_account, ...enrolment }: { api_key: string; workspace: string; sub_account: number; role?: 'full' | 'read-only' }): Promise<void> {
+    const { status, body } = await this.operator(node, 'enrol', { role: 'full', ...enrolment, public_key_pem: callerPem, sub_account: `sub-${sub_account}`, index: sub_account })
+    if (status !== 200) throw new Error(JSON.stringify(body))
+  }
+
   async everywhere(command: string, body: unknown): Promise<Answer[]> {
     return Promise.all([1, 2, 3].map((node) => this.operator(node, command, body)))
   }
@@ -177,10 +183,7 @@ export class Workspace {
 
   async caller(sub_account = 1, role: 'full' | 'read-only' = 'full', nodes = [1, 2, 3]): Promise<Caller> {
     const api_key = randomUUID()
-    for (const node of nodes) {
-      const { status, body } = await this.house.operator(node, 'enrol', { api_key, public_key_pem: callerPem, role, workspace: this.name, sub_account })
-      if (status !== 200) throw new Error(JSON.stringify(body))
-    }
+    for (const node of nodes) await this.house.enrol(node, { api_key, role, workspace: this.name, sub_account })
     return { api_key, sub_account }
   }
 

@@ -48,7 +48,7 @@ test('rule 3: 24 hours; 7 days for what was seen live, here or by a peer who sig
   const store = new Store(join(folder, 'age.sqlite'), () => IAT * 1000)
   const identity = generateKeyPairSync('ed25519')
   const identities = new Map([[2, identity.publicKey]])
-  const proven = (nonce: string): Proven => ({ request: { token: '', method: '', uri: '', body: '' }, enrolment: { api_key: 'k', public_key_pem: '', role: 'full', workspace: 'w', sub_account: 1, revoked: false }, nonce, iat: IAT, exp: IAT + 25, transaction_id: '' })
+  const proven = (nonce: string): Proven => ({ request: { token: '', method: '', uri: '', body: '' }, enrolment: { api_key: 'k', public_key_pem: '', role: 'full', workspace: 'w', sub_account: 1, sub_account_name: 'main', revoked: false }, nonce, iat: IAT, exp: IAT + 25, transaction_id: '' })
   const told = { node: 2, api_key: 'k', nonce: 'b', intent: 'content', seen_at: IAT + 20 }
   const receipt = { receipt: told, signature: signBytes(identity.privateKey, receiptBytes(told)) }
   const late = { ...told, seen_at: IAT + 25 + 61 }

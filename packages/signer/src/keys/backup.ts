@@ -31,7 +31,7 @@ export const backupFileSchema = z.strictObject({
     share: z.strictObject({ engine: z.enum(['dkls23-secp256k1', 'frost-ed25519']), engine_version: z.string(), epoch: z.int(), party: z.int(), sealed: z.string() }),
   })),
   sets: z.array(z.strictObject({ workspace: z.string(), curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string(), epoch: z.int(), certificates: signaturesSchema })),
-  enrolments: z.array(z.strictObject({ api_key: z.string(), public_key_pem: z.string(), role: z.enum(['full', 'read-only']), workspace: z.string(), sub_account: z.int(), revoked: z.boolean() })),
+  enrolments: z.array(z.strictObject({ api_key: z.string(), public_key_pem: z.string(), role: z.enum(['full', 'read-only']), workspace: z.string(), sub_account: z.int(), sub_account_name: z.string().nullable().default(null), revoked: z.boolean() })),
   drains: z.array(z.strictObject({ order: z.string(), workspace: z.string(), network: z.string(), to_address: z.string(), expires_at: z.int() })),
 })
 export type BackupFile = z.infer<typeof backupFileSchema>
@@ -126,6 +126,7 @@ export class Backups {
       entries.push({ kind: 'allocate', body: { workspace: set.workspace, curve: set.curve, key_id: set.key_id, epoch: set.epoch } }, { kind: 'certificates', body: { workspace: set.workspace, curve: set.curve, key_id: set.key_id, certificates: set.certificates } })
     }
     for (const { revoked, ...enrolment } of file.enrolments) {
+      if (enrolment.sub_account_name !== null) entries.push({ kind: 'sub-account', body: { workspace: enrolment.workspace, name: enrolment.sub_account_name, index: enrolment.sub_account } })
       entries.push({ kind: 'enrol', body: enrolment })
       if (revoked) entries.push({ kind: 'revoke', body: { api_key: enrolment.api_key } })
     }

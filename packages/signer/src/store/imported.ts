@@ -32,6 +32,7 @@ export const IMPORTED: Readonly<Record<string, z.ZodType>> = {
     min_amount: digits, daily_cap: digits, expires_at: z.int(),
   }),
   revoke: z.object({ api_key: text }),
+  'sub-account': z.object({ workspace: text, name: text, index: z.int().min(1).max(0x7fffffff) }),
   allocate: z.object({ workspace: text, curve: z.enum(['secp256k1', 'ed25519']), key_id: text, epoch: z.int() }),
 }
 

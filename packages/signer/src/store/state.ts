@@ -3,10 +3,12 @@ import type { Entry } from './record.ts'
 
 /** What the record says, indexed. Built from the verified record at start and by every append: it is never stored. */
 
-export interface Enrolment { api_key: string; public_key_pem: string; role: 'full' | 'read-only'; workspace: string; sub_account: number; revoked: boolean }
+export interface Enrolment { api_key: string; public_key_pem: string; role: 'full' | 'read-only'; workspace: string; sub_account: number; /** Null in records of before names were bound. */ sub_account_name: string | null; revoked: boolean }
 export interface NodeSignature { node: number; signature: string }
 export interface KeyState { key_id: string; curve: 'secp256k1' | 'ed25519'; public_key: string; chain_code: string; epoch: number; workspace: string | null; height: number }
 export interface Allocation { workspace: string; curve: 'secp256k1' | 'ed25519'; key_id: string; epoch: number; certificates: NodeSignature[] | null }
+/** A sub-account's index; certified by all three, or only written down here. */
+export interface SubAccountBinding { index: number; certificates: NodeSignature[] | null }
 /** A caller's request as this node first understood it. */
 export interface Seen { api_key: string; nonce: string; intent: string; content: string; transaction_id: string; iat: number; exp: number; seen_at: number; timely: boolean }
 export interface StepEntry { height: number; unsigned_hash: string; consumes: string[]; signed: { height: number; hash: string } | null }
@@ -22,6 +24,12 @@ const pair = (a: string, b: string): string => JSON.stringify([a, b])
 
 export class State {
   readonly enrolments = new Map<string, Enrolment>()
+  /** API keys that were revoked, those included that this node never enrolled. */
+  readonly revoked = new Set<string>()
+  readonly subAccounts = new Map<string, SubAccountBinding>()
+  /** By workspace and index; null: an enrolment of before names were bound. */
+  readonly subAccountNames = new Map<string, string | null>()
+  readonly #highestSubAccount = new Map<string, number>()
   readonly keys = new Map<string, KeyState>()
   readonly allocations = new Map<string, Allocation>()
   readonly seen = new Map<string, Seen>()
@@ -53,6 +61,8 @@ export class State {
   notBefore = 0
 
   static requestKey(apiKey: string, nonce: string): string { return pair(apiKey, nonce) }
+  static subAccountKey(workspace: string, name: string): string { return pair(workspace, name) }
+  static subAccountIndexKey(workspace: string, index: number): string { return pair(workspace, String(index)) }
   static allocationKey(workspace: string, curve: string): string { return pair(workspace, curve) }
   static accountKey(network: string, address: string): string { return pair(network, address) }
   static budgetKey(workspace: string, network: string): string { return pair(workspace, network) }
@@ -74,9 +84,27 @@ export class State {
         if (!imported) for (const [name, meaning] of Object.entries(body['frozen'] as Record<string, string>)) this.frozen.set(name, meaning)
         break
       case 'enrol':
-        if (!imported) this.enrolments.set(body['api_key'], { api_key: body['api_key'], public_key_pem: body['public_key_pem'], role: body['role'], workspace: body['workspace'], sub_account: body['sub_account'], revoked: this.enrolments.get(body['api_key'])?.revoked ?? false })
+        if (!imported) {
+          this.enrolments.set(body['api_key'], {
+            api_key: body['api_key'], public_key_pem: body['public_key_pem'], role: body['role'], workspace: body['workspace'], sub_account: body['sub_account'],
+            sub_account_name: body['sub_account_name'] ?? null, revoked: this.revoked.has(body['api_key']),
+          })
+          this.#holdIndex(body['workspace'], body['sub_account'], null)
+        }
         break
+      case 'sub-account': {
+        const name = State.subAccountKey(body['workspace'], body['name'])
+        if (!this.subAccounts.has(name)) this.subAccounts.set(name, { index: body['index'], certificates: null })
+        this.#holdIndex(body['workspace'], body['index'], body['name'])
+        break
+      }
+      case 'sub-account-set': {
+        const binding = this.subAccounts.get(State.subAccountKey(body['workspace'], body['name']))
+        if (!imported && binding?.index === body['index']) binding!.certificates = body['certificates']
+        break
+      }
       case 'revoke': {
+        this.revoked.add(body['api_key'])
         const enrolment = this.enrolments.get(body['api_key'])
         if (enrolment) enrolment.revoked = true
         break
@@ -192,6 +220,15 @@ export class State {
       this.heads.set(node, head)
     }
   }
+
+  #holdIndex(workspace: string, index: number, name: string | null): void {
+    const key = State.subAccountIndexKey(workspace, index)
+    this.subAccountNames.set(key, this.subAccountNames.get(key) ?? name)
+    this.#highestSubAccount.set(workspace, Math.max(index, this.#highestSubAccount.get(workspace) ?? 0))
+  }
+
+  /** The lowest index above all that this node knows in a workspace. */
+  nextSubAccount(workspace: string): number { return (this.#highestSubAccount.get(workspace) ?? 0) + 1 }
 
   #workspaceOf(keyId: string): string | null {
     for (const allocation of this.allocations.values()) if (allocation.key_id === keyId) return allocation.workspace
