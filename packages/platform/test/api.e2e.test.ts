@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
@@ -189,7 +189,7 @@ test('the operator’s command: JSON on the last line, errors on standard error,
   const again = platform.cli('api-user', 'enrol', '--api-key', apiKey, '--json')
   assert.deepEqual([again.status, JSON.parse(again.stdout).enrolled], [0, true], again.stderr)
   for (const [words, said] of [
-    [['api-user', 'create', '--workspace', 'x'], '--public-key'], [['api-user', 'revoke', '--api-key', 'none'], 'no API user'], [['gas-tank', 'list', '--workspace', 'none'], 'no workspace'],
+    [['api-user', 'create', '--workspace', 'x'], '--public-key'], [['api-user', 'revoke', '--api-key', 'none'], '--api-key: must be a UUID'], [['api-user', 'revoke', '--api-key', randomUUID()], 'no API user'], [['gas-tank', 'list', '--workspace', 'none'], 'no workspace'],
     [['gas-tank', 'address', '--workspace', 'operated', '--network', 'BTC'], '--network'], [['devnet', 'fund', 'BTC', 'nowhere', '1'], 'address'], [['devnet', 'mine', 'BTC', 'x'], 'blocks'], [['nonsense'], 'unknown command'],
     [['request', 'GET', 'x'], 'usage'], [['signer', 'refresh', '--workspace', 'none'], 'no key of none'], [['keygen', '--out', platform.writePublicKey()], 'exists already'],
   ] as const) {

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
-import { callPlatform, callSigner, localSigners } from '../src/operator/connect.ts'
+import { callPlatform } from '../src/operator/connect.ts'
+import { createApiUserEverywhere } from '../src/operator/enrol.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
@@ -83,12 +84,9 @@ export class TestPlatform {
   }
 
   async user(workspace: string, options: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {}): Promise<User> {
-    const created = await callPlatform(this.home, 'api-user create', {
-      workspace, sub_account: options.subAccount ?? 'main', role: options.role ?? 'full', public_key_pem: PUBLIC_KEY, rate_limit: options.rateLimit ?? 100_000,
-    })
-    const enrolment = { api_key: created['api_key'], public_key_pem: PUBLIC_KEY, role: created['role'], workspace, sub_account: created['sub_account_index'] }
-    await Promise.all(localSigners(this.home).map((signer) => callSigner(signer, 'enrol', enrolment)))
-    return { apiKey: String(created['api_key']), base: this.base, workspace }
+    const { apiKey } = await createApiUserEverywhere(
+      this.home, { workspace, subAccount: options.subAccount ?? 'main', role: options.role ?? 'full', publicKeyPem: PUBLIC_KEY }, options.rateLimit ?? 100_000)
+    return { apiKey, base: this.base, workspace }
   }
 
   async operator(command: string, input: Record<string, unknown> = {}): Promise<Record<string, unknown>> {

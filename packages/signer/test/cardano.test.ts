@@ -3,7 +3,7 @@ import { Address, BigNum, FixedTransaction, FixedTransactionBody, TransactionBod
 import { ed25519 } from '@noble/curves/ed25519.js'
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { callerPem, House, pay, registry, transfer, type Answer, type Caller } from './house.ts'
+import { House, pay, registry, transfer, type Answer, type Caller } from './house.ts'
 
 /** Cardano: a hostile platform asks for another payment than the caller signed; both nodes refuse. */
 const ADA = registry.network('ADA') as Network

@@ -209,7 +209,6 @@ test('a proven cheat is banned for ever: 409, after a restart too', async () => 
 test('a key no workspace has, a workspace no key: nothing is signed', async () => {
   const name = randomUUID()
   const api_key = randomUUID()
-  const { callerPem } = await import('./house.ts')
   for (const node of [1, 2, 3]) await house.enrol(node, { api_key, workspace: name, sub_account: 1 })
   const request = await transfer({ api_key, sub_account: 1 }, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const { status, body } = await house.post(1, '/sign', { workspace: name, purpose: pay(request), unsigned: eth(from, { value: ONE }), partner: 2 })

@@ -3,7 +3,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { base58 } from '@scure/base'
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { callerPem, House, pay, registry, transfer, type Answer, type Caller } from './house.ts'
+import { House, pay, registry, transfer, type Answer, type Caller } from './house.ts'
 
 /** Solana: a hostile platform asks for another payment than the caller signed; both nodes refuse. */
 const SOL = registry.network('SOL') as Network

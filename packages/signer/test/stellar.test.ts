@@ -3,7 +3,7 @@ import { Account, Asset, Keypair, Memo, MuxedAccount, Operation, TransactionBuil
 import { ed25519 } from '@noble/curves/ed25519.js'
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { callerPem, House, now, pay, registry, transfer, type Answer, type Caller } from './house.ts'
+import { House, now, pay, registry, transfer, type Answer, type Caller } from './house.ts'
 
 /** Stellar: a hostile platform asks for another payment than the caller signed; both nodes refuse. */
 const XLM = registry.network('XLM') as Network

@@ -1,31 +1,34 @@
-import { AuthError, parsePublicKey } from '@custody/request-auth'
 import { OperatorError, type Command } from './command.ts'
-import { ensureWorkspace, readName } from './workspaces.ts'
+import { readApiKey, readWish } from './enrol.ts'
+import { ensureWorkspace } from './workspaces.ts'
 
-/** Makes an API user, and its workspace and sub-account where they do not exist. */
+/**
+ * Writes an API user down, and its workspace and sub-account where they do not exist. API key and index come from the
+ * operator, who has them from the signer nodes. The same again changes nothing.
+ */
 export const createApiUser: Command = async (services, input) => {
-  const workspaceName = readName(input['workspace'], 'workspace')
-  const subAccountName = readName(input['sub_account'], 'sub-account')
-  const role = input['role']
-  if (role !== 'full' && role !== 'read-only') throw new OperatorError('--role: must be full or read-only')
+  const wish = readWish({
+    workspace: String(input['workspace'] ?? ''), subAccount: String(input['sub_account'] ?? ''), role: String(input['role'] ?? ''),
+    publicKeyPem: String(input['public_key_pem'] ?? ''), apiKey: readApiKey(input['api_key']), index: Number(input['sub_account_index']),
+  })
   const rateLimit = input['rate_limit'] === undefined ? null : Number(input['rate_limit'])
   if (rateLimit !== null && (!Number.isInteger(rateLimit) || rateLimit < 1 || rateLimit > 10_000_000)) throw new OperatorError('--rate-limit: must be an integer from 1 to 10000000')
-  const pem = String(input['public_key_pem'] ?? '').trim()
-  try {
-    parsePublicKey(pem)
-  } catch (error) {
-    if (error instanceof AuthError) throw new OperatorError(`--public-key: ${error.message}`)
-    throw error
-  }
   return services.database.transaction(async (tx) => {
-    const workspace = await ensureWorkspace(services, tx, workspaceName)
+    const workspace = await ensureWorkspace(services, tx, wish.workspace)
+    await tx.query('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing', [workspace, wish.subAccount, wish.index])
+    const subs = await tx.query<{ id: string; name: string; path_index: number }>(
+      'select id, name, path_index from sub_accounts where workspace_id = $1 and (name = $2 or path_index = $3)', [workspace, wish.subAccount, wish.index])
+    const sub = subs.find((each) => each.name === wish.subAccount && each.path_index === wish.index)
+    if (!sub) {
+      throw new OperatorError(`the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; here ${subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')}`)
+    }
     await tx.query(
-      `insert into sub_accounts (workspace_id, name, path_index) select $1, $2, coalesce(max(path_index), 0) + 1 from sub_accounts where workspace_id = $1
-       on conflict (workspace_id, name) do nothing`, [workspace, subAccountName])
-    const sub = await tx.one<{ id: string; path_index: number }>('select id, path_index from sub_accounts where workspace_id = $1 and name = $2', [workspace, subAccountName]) as { id: string; path_index: number }
-    const apiKey = services.environment.uuid()
-    await tx.query('insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)', [apiKey, sub.id, role, pem, rateLimit])
-    return { api_key: apiKey, workspace: workspaceName, sub_account: subAccountName, sub_account_index: sub.path_index, role }
+      'insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5) on conflict do nothing',
+      [wish.apiKey, sub.id, wish.role, wish.publicKeyPem, rateLimit])
+    const same = await tx.one(
+      'select 1 from api_users where api_key = $1 and sub_account_id = $2 and role = $3 and public_key_pem = $4 and revoked_at is null', [wish.apiKey, sub.id, wish.role, wish.publicKeyPem])
+    if (!same) throw new OperatorError(`--api-key: ${wish.apiKey} exists already, for something else or revoked`)
+    return { api_key: wish.apiKey, workspace: wish.workspace, sub_account: wish.subAccount, sub_account_index: sub.path_index, role: wish.role }
   })
 }
 
@@ -45,14 +48,3 @@ export const revokeApiUser: Command = async (services, input) => {
   return { api_key: row.api_key, revoked: true }
 }
 
-
-/** What the nodes need to enrol an API user again, for instance one that was away when it was made. */
-export const enrolmentOf: Command = async (services, input) => {
-  const row = await services.database.one<Record<string, unknown>>(
-    `select u.api_key, u.public_key_pem, u.role, w.name workspace, s.path_index sub_account, u.revoked_at
-     from api_users u join sub_accounts s on s.id = u.sub_account_id join workspaces w on w.id = s.workspace_id where u.api_key::text = $1`, [String(input['api_key'] ?? '')])
-  if (!row) throw new OperatorError(`--api-key: there is no API user ${String(input['api_key'] ?? '')}`)
-  if (row['revoked_at'] !== null) throw new OperatorError('--api-key: the API user is revoked')
-  const { revoked_at: _, ...enrolment } = row
-  return enrolment
-}

@@ -1,19 +1,22 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { randomBytes } from 'node:crypto'
 import { OperatorError } from './command.ts'
 import { callPlatform, callSigner, localSigners } from './connect.ts'
 import { doctor } from './doctor.ts'
+import { createApiUserEverywhere, enrolAtNodes, enrolmentLine, enrolmentOfNodes, readApiKey, type Trust, type Wish } from './enrol.ts'
 import { keygen } from './keygen.ts'
+import { newOrder, nodeAt, orderNodes, type NodeAnswer } from './nodes.ts'
 import { refreshOfac } from './ofac.ts'
 import { sendRequest } from './request.ts'
+import { orderDrain, orderLine, orderStake, type StakeAction, type TankOrder } from './tank-orders.ts'
 
 const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON object as the last line)
 
-  api-user create --workspace W --sub-account S --role full|read-only --public-key FILE [--rate-limit N]
+  api-user create --workspace W --sub-account S --role full|read-only --public-key FILE [--rate-limit N] [--trust-file FILE]
+                                          FILE: what the caller pins to check addresses by itself
   api-user list [--workspace W]
-  api-user enrol --api-key KEY            again, at signer nodes that were away when it was made
+  api-user enrol --api-key KEY            again, at a signer node that was away: as the two others tell it, or as typed
   api-user revoke --api-key KEY
   keygen [--out FILE]                     an RSA-4096 pair: FILE (private) and FILE.pub
   request METHOD PATH [BODY] --api-key KEY --key FILE [--url URL]
@@ -51,6 +54,11 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   signer refresh [--workspace W]          new shares of every key, or of one workspace's
   signer backup --node N --out FILE       a node's shares, encrypted to its recovery key
   signer restore --node N --in FILE --recovery-secret FILE
+                                          on a signer node's own host (docs/enrolment.md):
+  signer enrol --home HOME --workspace W --sub-account S --role full|read-only --public-key FILE [--api-key KEY] [--trust-file FILE]
+  signer revoke --home HOME --api-key KEY
+  signer drain --home HOME --workspace W --network ETH --to ADDRESS [--order ID]
+  signer stake|unstake|release --home HOME --workspace W --network TRX [--amount COINS --resource R] [--order ID]
 
 The platform is found through CUSTODY_HOME (default ./.custody).`
 
@@ -70,63 +78,82 @@ function readText(path: string, option: string): string {
   return readFileSync(path, 'utf8')
 }
 
-/** Tells every signer node on this machine; two must accept, and the rest are named. */
-async function tellSigners(command: string, body: Record<string, unknown>): Promise<string[]> {
-  const signers = localSigners(home)
-  const answers = await Promise.allSettled(signers.map((signer) => callSigner(signer, command, body)))
-  const problems = answers.flatMap((answer, at) => (answer.status === 'rejected' ? [`signer ${signers[at]?.node}: ${answer.reason instanceof Error ? answer.reason.message : String(answer.reason)}`] : []))
-  if (signers.length - problems.length < 2) throw new OperatorError(`fewer than two signer nodes accepted: ${problems.join('; ')}`)
-  return problems
+function warn(problems: readonly string[], what: string): void {
+  for (const problem of problems) process.stderr.write(`warning: ${what}: ${problem}\n`)
+}
+
+/** What was typed of an API user. */
+function wishOf(values: Values): Wish {
+  const publicKeyPem = readText(need(values, 'public-key'), 'public-key')
+  return {
+    workspace: need(values, 'workspace'), subAccount: need(values, 'sub-account'), role: need(values, 'role'), publicKeyPem,
+    ...(values['api-key'] === undefined ? {} : { apiKey: need(values, 'api-key') }), ...(values['index'] === undefined ? {} : { index: Number(values['index']) }),
+  }
+}
+
+function writeTrust(values: Values, trust: Trust | null): string[] {
+  if (values['trust-file'] === undefined) return []
+  if (!trust) throw new OperatorError('--trust-file: is written where the signer nodes are, by "custody signer enrol"')
+  const file = resolve(need(values, 'trust-file'))
+  writeFileSync(file, `${JSON.stringify(trust, null, 2)}\n`)
+  return [`what the caller pins: ${file}`]
 }
 
 async function createApiUser(values: Values): Promise<Outcome> {
-  const pem = readText(need(values, 'public-key'), 'public-key')
-  const created = await callPlatform(home, 'api-user create', {
-    workspace: need(values, 'workspace'), sub_account: need(values, 'sub-account'), role: need(values, 'role'), public_key_pem: pem, rate_limit: values['rate-limit'],
-  })
-  // The nodes believe only what their own operator tells them: whose key may move what.
-  const problems = await tellSigners('enrol', {
-    api_key: created['api_key'], public_key_pem: pem, role: created['role'], workspace: created['workspace'], sub_account: created['sub_account_index'],
-  }).catch(async (error: unknown) => {
-    await callPlatform(home, 'api-user revoke', { api_key: created['api_key'] })
-    throw error
-  })
-  for (const problem of problems) process.stderr.write(`warning: not enrolled everywhere yet (repeat with "api-user enrol"): ${problem}\n`)
-  return { result: created, text: `API key ${String(created['api_key'])} (${String(created['role'])}) for ${String(created['workspace'])} / ${String(created['sub_account'])}` }
+  const { apiKey, index, fingerprint, trust, answers, problems } = await createApiUserEverywhere(home, wishOf(values), values['rate-limit'] === undefined ? undefined : Number(values['rate-limit']))
+  warn(problems, 'not enrolled everywhere yet (repeat with "api-user enrol")')
+  const created = { api_key: apiKey, workspace: values['workspace'], sub_account: values['sub-account'], sub_account_index: index, role: values['role'], key_fingerprint: fingerprint, nodes: answers }
+  const lines = [`API key ${apiKey} (${String(values['role'])}) for ${String(values['workspace'])} / ${String(values['sub-account'])}`, ...answers.map(enrolmentLine), ...writeTrust(values, trust)]
+  return { result: created, text: lines.join('\n') }
 }
 
-/** Repeats an enrolment at every node; those that have it already say so and nothing changes. */
+/** Repeats an enrolment at every node: as typed, or, with the API key alone, as two nodes tell it alike. */
 async function enrolApiUser(values: Values): Promise<Outcome> {
-  const enrolment = await callPlatform(home, 'api-user enrolment', { api_key: need(values, 'api-key') })
-  const problems = await tellSigners('enrol', enrolment)
-  for (const problem of problems) process.stderr.write(`warning: ${problem}\n`)
-  return { result: { api_key: enrolment['api_key'], enrolled: true, problems }, text: `API key ${String(enrolment['api_key'])} is enrolled`, exitCode: problems.length === 0 ? 0 : 1 }
+  const signers = localSigners(home)
+  const apiKey = need(values, 'api-key')
+  const wish = values['public-key'] === undefined ? await enrolmentOfNodes(signers, apiKey) : wishOf(values)
+  const { answers, trust, problems } = await enrolAtNodes(signers, { ...wish, apiKey })
+  warn(problems, 'not enrolled')
+  return { result: { api_key: apiKey, enrolled: true, nodes: answers, problems }, text: [`API key ${apiKey} is enrolled`, ...answers.map(enrolmentLine), ...writeTrust(values, trust)].join('\n'), exitCode: problems.length === 0 ? 0 : 1 }
 }
 
+/** At the nodes first: they are who signs. The platform is told in any case. */
 async function revokeApiUser(values: Values): Promise<Outcome> {
-  const result = await callPlatform(home, 'api-user revoke', { api_key: need(values, 'api-key') })
-  const problems = await tellSigners('revoke', { api_key: result['api_key'] })
-  for (const problem of problems) process.stderr.write(`warning: ${problem}\n`)
-  return { result, text: `API key ${String(result['api_key'])} is revoked` }
+  const apiKey = readApiKey(need(values, 'api-key'))
+  const signers = localSigners(home)
+  const nodes = signers.length === 0 ? { answers: [], problems: [] } : await orderNodes(signers, 'revoke', { api_key: apiKey }, { expect: { api_key: apiKey, revoked: true } })
+    .catch((error: unknown) => ({ answers: [] as NodeAnswer[], problems: [error instanceof Error ? error.message : String(error)] }))
+  const platform = await callPlatform(home, 'api-user revoke', { api_key: apiKey }).then(() => null, (error: Error) => `the platform: ${error.message}`)
+  const known = nodes.answers.filter((answer) => answer['known'] === true)
+  warn(nodes.problems, 'not revoked')
+  if (platform !== null && known.length === 0) throw new OperatorError(`--api-key: there is no API user ${apiKey} (${platform})`)
+  if (platform !== null) warn([platform], 'not revoked')
+  const isDone = platform === null && nodes.answers.length >= Math.min(2, signers.length)
+  return { result: { api_key: apiKey, revoked: isDone, nodes: nodes.answers }, text: [`API key ${apiKey} is ${isDone ? '' : 'NOT '}revoked`, ...known.map(enrolmentLine)].join('\n'), exitCode: isDone ? 0 : 1 }
 }
 
 async function drain(values: Values): Promise<Outcome> {
-  const order = randomBytes(16).toString('hex')
-  const target = { workspace: need(values, 'workspace'), network: need(values, 'network'), to: need(values, 'to') }
-  await callPlatform(home, 'gas-tank address', target)
-  await tellSigners('drain', { workspace: target.workspace, network: target.network, to_address: target.to, order })
-  const started = await callPlatform(home, 'gas-tank drain', { ...target, order })
-  return ended('drain', started, (hash) => `${String(started['amount'])} ${String(started['asset'])} sent to ${String(started['to'])}: ${hash}`)
+  const signers = localSigners(home)
+  const typed = { order: signers.length === 0 ? need(values, 'order') : newOrder(), workspace: need(values, 'workspace'), network: need(values, 'network'), to: need(values, 'to') }
+  // Whether there is such a tank; what is answered goes nowhere.
+  await callPlatform(home, 'gas-tank address', typed)
+  if (signers.length > 0) tellOrder(await orderDrain(signers, typed))
+  const started = await callPlatform(home, 'gas-tank drain', typed)
+  return ended('drain', started, (hash) => `${String(started['amount'])} ${String(started['asset'])} sent to ${typed.to}: ${hash}`)
 }
 
 /** Stakes for a tank, by an order that each signer node is given too. */
-async function tankStake(action: string, values: Values): Promise<Outcome> {
-  const order = randomBytes(16).toString('hex')
-  const target = { workspace: need(values, 'workspace'), network: need(values, 'network'), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY' }
-  const terms = await callPlatform(home, 'gas-tank stake-terms', target)
-  await tellSigners('tank-stake', { workspace: target.workspace, network: target.network, action, resource: terms['resource'], amount: terms['amount'], order })
-  const started = await callPlatform(home, 'gas-tank stake', { ...target, order })
+async function tankStake(action: StakeAction, values: Values): Promise<Outcome> {
+  const signers = localSigners(home)
+  const typed = { order: signers.length === 0 ? need(values, 'order') : newOrder(), workspace: need(values, 'workspace'), network: need(values, 'network'), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY' }
+  if (signers.length > 0) tellOrder(await orderStake(signers, typed))
+  const started = await callPlatform(home, 'gas-tank stake', typed)
   return ended(action, started, (hash) => `${action} of ${String(started['amount'])} ${String(started['asset'])}${started['resource'] ? ` for ${String(started['resource'])}` : ''} by the tank ${String(started['address'])}: ${hash}`)
+}
+
+function tellOrder({ answers, problems }: TankOrder): void {
+  for (const answer of answers) process.stderr.write(`${orderLine(answer)}\n`)
+  warn(problems, 'not ordered')
 }
 
 /** Waits for the end of what the operator started. */
@@ -167,7 +194,31 @@ async function audit(): Promise<Outcome> {
   return { result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}`, ...lines, result.ok ? 'the books agree with the chains' : `${lines.length} differences`].join('\n'), exitCode: result.ok ? 0 : 1 }
 }
 
+/** Orders at one node, on its own host, as its operator types them (docs/enrolment.md). */
+async function atNode(action: string, values: Values): Promise<Outcome> {
+  const node = nodeAt(resolve(need(values, 'home')))
+  const tank = (): { order: string; workspace: string; network: string } => ({ order: typeof values['order'] === 'string' ? values['order'] : newOrder(), workspace: need(values, 'workspace'), network: need(values, 'network') })
+  const ordered = ({ answers: [answer], order }: TankOrder): Outcome => ({ result: { ...answer }, text: `${orderLine(answer as NodeAnswer)}\ngive the other nodes and the platform --order ${order}` })
+  switch (action) {
+    case 'enrol': {
+      const { answers: [answer], apiKey, index, trust } = await enrolAtNodes([node], wishOf(values))
+      const lines = [enrolmentLine(answer as NodeAnswer), `API key ${apiKey}, index ${index}: give the same --api-key at the other nodes, and --api-key and --index at the platform`, ...writeTrust(values, trust)]
+      return { result: { ...answer }, text: lines.join('\n') }
+    }
+    case 'revoke': {
+      const apiKey = readApiKey(need(values, 'api-key'))
+      const { answers: [answer] } = await orderNodes([node], 'revoke', { api_key: apiKey }, { expect: { api_key: apiKey, revoked: true } })
+      return { result: { ...answer }, text: answer?.['known'] === true ? `revoked: ${enrolmentLine(answer)}` : `signer ${node.node}: ${apiKey} was not enrolled here, and never will be` }
+    }
+    case 'drain': return ordered(await orderDrain([node], { ...tank(), to: need(values, 'to') }))
+    default: return ordered(await orderStake([node], { ...tank(), action: action as StakeAction, amount: values['amount'], resource: values['resource'] ?? 'ENERGY' }))
+  }
+}
+
+const AT_NODE = ['enrol', 'revoke', 'drain', 'stake', 'unstake', 'release']
+
 async function signer(words: string[], values: Values): Promise<Outcome> {
+  if (AT_NODE.includes(words[0] ?? '')) return atNode(words[0] as string, values)
   const signers = localSigners(home)
   const pick = () => {
     const found = signers.find(({ node }) => String(node) === need(values, 'node'))
@@ -196,7 +247,7 @@ async function signer(words: string[], values: Values): Promise<Outcome> {
       return { result, text: JSON.stringify(result) }
     }
     default:
-      throw new OperatorError(`signer: ${words[0] ?? '(nothing)'} is not one of status, refresh, backup, restore`)
+      throw new OperatorError(`signer: ${words[0] ?? '(nothing)'} is not one of status, refresh, backup, restore, ${AT_NODE.join(', ')}`)
   }
 }
 
@@ -221,7 +272,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
     case 'gas-tank drain': return drain(values)
     case 'gas-tank stake':
     case 'gas-tank unstake':
-    case 'gas-tank release': return tankStake(String(action), values)
+    case 'gas-tank release': return tankStake(action as StakeAction, values)
     case 'gas-tank set': {
       const result = await callPlatform(home, 'gas-tank set', { workspace: need(values, 'workspace'), network: need(values, 'network'), threshold: values['threshold'], fee_cap: values['fee-cap'], max_gas_price: values['max-gas-price'] })
       return { result, text: `${String(result['network'])}: threshold ${String(result['threshold'])}, fee cap ${String(result['fee_cap'] ?? 'none')}, maximum gas price ${String(result['max_gas_price'] ?? 'none')}` }
@@ -260,7 +311,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
   throw new OperatorError(`unknown command: ${positionals.join(' ') || '(none)'}\n\n${HELP}`)
 }
 
-const STRINGS = ['id', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount'] as const
+const STRINGS = ['id', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source', 'home', 'order', 'index', 'trust-file', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount'] as const
 
 try {
   const { values, positionals } = parseArgs({

@@ -30,13 +30,16 @@ function post(socketPath: string, path: string, body: string): Promise<{ status:
   })
 }
 
+/** The platform did not answer: whether it did what was asked is not known. */
+export class PlatformAway extends OperatorError {}
+
 /** Runs a command in the platform of a home. Throws OperatorError with the platform's own sentence. */
 export async function callPlatform(home: string, command: string, input: Record<string, unknown>): Promise<Record<string, unknown>> {
   const file = join(home, 'operator.path')
   const hint = `the platform does not run on ${home}: start it with "npm start", or set CUSTODY_HOME`
-  if (!existsSync(file)) throw new OperatorError(hint)
+  if (!existsSync(file)) throw new PlatformAway(hint)
   const answer = await post(readFileSync(file, 'utf8'), '/', JSON.stringify({ command, input })).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') throw new OperatorError(hint)
+    if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') throw new PlatformAway(hint)
     throw error
   })
   if (answer.status !== 200) throw new OperatorError(String(answer.body['error'] ?? `status ${answer.status}`))

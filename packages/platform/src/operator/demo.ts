@@ -4,7 +4,8 @@ import { createServer } from 'node:net'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/request-auth'
-import { callPlatform, callSigner, localSigners } from './connect.ts'
+import { callPlatform } from './connect.ts'
+import { createApiUserEverywhere } from './enrol.ts'
 import { keygen } from './keygen.ts'
 
 /** `npm run demo`: a newcomer's walk through the platform, on the local chains. Exit 0 only if all was confirmed. */
@@ -78,12 +79,9 @@ async function platform(): Promise<{ base: string; child: ChildProcess | null }>
 
 async function makeUser(workspace: string, keyFile: string): Promise<User> {
   if (!existsSync(keyFile)) await keygen({ out: keyFile })
-  const pem = readFileSync(`${keyFile}.pub`, 'utf8')
-  const created = await callPlatform(home, 'api-user create', { workspace, sub_account: 'main', role: 'full', public_key_pem: pem })
-  const enrolment = { api_key: created['api_key'], public_key_pem: pem, role: created['role'], workspace, sub_account: created['sub_account_index'] }
-  await Promise.all(localSigners(home).map((signer) => callSigner(signer, 'enrol', enrolment)))
-  say(`API user ${String(created['api_key'])} of workspace ${workspace}, enrolled at ${localSigners(home).length} signer nodes`)
-  return { apiKey: String(created['api_key']), privateKey: readFileSync(keyFile, 'utf8'), name: workspace }
+  const { apiKey, answers } = await createApiUserEverywhere(home, { workspace, subAccount: 'main', role: 'full', publicKeyPem: readFileSync(`${keyFile}.pub`, 'utf8') })
+  say(`API user ${apiKey} of workspace ${workspace}, enrolled at ${answers.length} signer nodes`)
+  return { apiKey, privateKey: readFileSync(keyFile, 'utf8'), name: workspace }
 }
 
 async function waitFor<T>(what: string, read: () => Promise<T | null>): Promise<T> {

@@ -7,12 +7,12 @@ import { audit } from '../audit/audit.ts'
 import { ApiError } from '../errors.ts'
 import { closedFolder } from '../launch/home.ts'
 import type { Services } from '../services.ts'
-import { createApiUser, enrolmentOf, listApiUsers, revokeApiUser } from './api-users.ts'
+import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
 import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
 import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
-import { stakeTank, tankStakeTerms } from './tank-staking.ts'
+import { stakeTank } from './tank-staking.ts'
 import { drainTank, listTanks, setTank, tankAddress, transactionState } from './gas-tanks.ts'
 
 const SOCKET_LENGTH_MAX = 100
@@ -28,13 +28,11 @@ const COMMANDS: Record<string, Command> = {
   'api-user create': createApiUser,
   'api-user list': listApiUsers,
   'api-user revoke': revokeApiUser,
-  'api-user enrolment': enrolmentOf,
   'gas-tank list': listTanks,
   'gas-tank address': tankAddress,
   'gas-tank drain': drainTank,
   'gas-tank set': setTank,
   'gas-tank stake': stakeTank,
-  'gas-tank stake-terms': tankStakeTerms,
   'prepaid-fee adjust': adjustPrepaidFee,
   'prepaid-fee show': showPrepaidFee,
   'suspense list': listSuspense,

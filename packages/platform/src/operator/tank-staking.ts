@@ -1,40 +1,22 @@
-import { formatAmount, parseAmount, tron as tronBuild, type Asset } from '@custody/chains'
+import { formatAmount, tron as tronBuild, type Asset } from '@custody/chains'
 import { ensureGasTank, isFilling } from '../gas-tanks/ensure-tank.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { MATURED_FIRST, TOO_MANY, unstakeRefusal } from '../staking/chain.ts'
 import { stakeAccounts } from '../staking/steps.ts'
 import { OperatorError, type Command } from './command.ts'
+import { stakeTerms, type StakeAction } from './tank-orders.ts'
 
 const DAY_MS = 86_400_000
-const LEAST_SUN = 1_000_000n
 const KINDS = { stake: 'STAKE', unstake: 'UNSTAKE', release: 'RELEASE' } as const
 const CALLS = { stake: 'freeze', unstake: 'unfreeze', release: 'withdraw' } as const
 const FILL_CHECKS = 60
 const FILL_CHECK_MS = 500
 
-type Action = keyof typeof KINDS
-
-/** Amount in sun and resource of an order about a tank's stake, as the signer nodes are told too. */
-export const tankStakeTerms: Command = async (services, input) => {
-  const network = services.registry.network(String(input['network'] ?? ''))
-  if (network?.family !== 'tron') throw new OperatorError('--network: must be TRX; nothing is staked elsewhere')
-  if (input['action'] === 'release') return { amount: '0', resource: null }
-  const resource = String(input['resource'] ?? 'ENERGY')
-  if (resource !== 'ENERGY' && resource !== 'BANDWIDTH') throw new OperatorError('--resource: must be ENERGY or BANDWIDTH')
-  try {
-    const amount = parseAmount(String(input['amount'] ?? ''), (services.registry.asset(network.native_asset) as Asset).decimals)
-    if (amount < LEAST_SUN) throw new OperatorError('--amount: must be at least 1 TRX')
-    return { amount: amount.toString(), resource }
-  } catch (error) {
-    throw new OperatorError(`--amount: ${error instanceof Error ? error.message.replace(/^--amount: /, '') : String(error)}`)
-  }
-}
-
 /** Stakes, unstakes or releases TRX of a gas tank. The order was recorded at the signer nodes by the operator before. */
 export const stakeTank: Command = async (services, input) => {
-  const action = String(input['action']) as Action
-  const found = await tankStakeTerms(services, input)
-  const [amount, resource] = [BigInt(String(found['amount'])), found['resource'] as 'ENERGY' | 'BANDWIDTH' | null]
+  const action = String(input['action']) as StakeAction
+  const terms = stakeTerms(services.registry, { network: String(input['network'] ?? ''), action, amount: input['amount'], resource: input['resource'] })
+  const [amount, resource] = [BigInt(terms.amount), terms.resource]
   const workspace = await services.database.one<{ id: string }>('select id from workspaces where name = $1', [String(input['workspace'] ?? '')])
   if (!workspace) throw new OperatorError(`--workspace: there is no workspace ${String(input['workspace'] ?? '')}`)
   const { network } = services.networks.get(String(input['network']))

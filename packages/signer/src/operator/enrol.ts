@@ -16,7 +16,7 @@ const enrolSchema = keySchema.extend({
 })
 
 /** An enrolment as a node tells it to its operator, who compares it with what he typed and with the other nodes. */
-const told = ({ config }: Parts, { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked }: Enrolment) => ({
+export const told = ({ config }: Parts, { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked }: Enrolment) => ({
   node: config.node, api_key, key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)), role, workspace, sub_account: sub_account_name, sub_account_index: sub_account, revoked,
 })
 

@@ -6,13 +6,13 @@ import { errorAnswer, Refusal } from '../errors.ts'
 import { reason } from '../log.ts'
 import { answer, parseBody, readText } from '../transport/body.ts'
 import type { Parts } from '../node.ts'
-import { enrol, enrolment, revoke } from './enrol.ts'
+import { enrol, enrolment, revoke, told } from './enrol.ts'
 import { drain, tankStake } from './orders.ts'
 
 type Command = (parts: Parts, body: unknown) => Promise<unknown> | unknown
 
 const commands: Record<string, Command> = {
-  status: (parts) => ({ ...status(parts), enrolled: [...parts.store.state.enrolments.values()].map(({ public_key_pem: _, sub_account, sub_account_name, ...each }) => ({ ...each, sub_account: sub_account_name, sub_account_index: sub_account })) }),
+  status: (parts) => ({ ...status(parts), enrolled: [...parts.store.state.enrolments.values()].map((each) => told(parts, each)) }),
   enrol,
   enrolment,
   revoke,

@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { NodePeer } from '../signing/nodes.ts'
+import { OperatorError } from './command.ts'
+import { callSigner } from './connect.ts'
+
+/**
+ * Orders of the operator at the signer nodes' own entrances. Only what he typed, or what the nodes know themselves, ever
+ * reaches a node: a platform that was taken over must not be able to put its words into his order.
+ */
+
+export interface NodeAnswer { node: number; [field: string]: unknown }
+
+const say = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/** The node whose home is on this machine, as its operator names it. */
+export function nodeAt(home: string): NodePeer {
+  const file = join(home, 'config.json')
+  if (!existsSync(file)) throw new OperatorError(`--home: ${home} is not a signer node's home, it has no config.json`)
+  const { node, host, port, socket } = JSON.parse(readFileSync(file, 'utf8')) as { node: number; host: string; port: number; socket: string }
+  return { node, host, port, socket, certificate: '', identity: '' }
+}
+
+/** A name for an order about a tank, the same at each node. */
+export const newOrder = (): string => randomBytes(16).toString('hex')
+
+interface Comparison {
+  /** What each node must have written down: what the operator typed. */
+  expect: Record<string, unknown>
+  /** Fields in which all nodes must agree, whatever they say. */
+  alike?: readonly string[]
+}
+
+/** Sentences about where the nodes' answers differ from what was typed, or from each other. */
+export function differences(answers: readonly NodeAnswer[], { expect, alike = [] }: Comparison): string[] {
+  const typed = answers.flatMap((answer) => Object.entries(expect).flatMap(([field, value]) => (
+    say(answer[field]) === say(value) ? [] : [`signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')} where you said ${say(value)}`])))
+  const [first, ...others] = answers
+  const apart = first ? others.flatMap((answer) => alike.flatMap((field) => (
+    say(answer[field]) === say(first[field]) ? [] : [`signer ${answer.node} has ${field} ${say(answer[field])}, signer ${first.node} has ${say(first[field])}`]))) : []
+  return [...typed, ...apart]
+}
+
+/**
+ * Gives the same order to each of these nodes. At least `least` must accept.
+ * @returns what the nodes wrote down, and a sentence for each that did not answer
+ * @throws OperatorError where too few accepted, or where a node wrote down something else
+ */
+export async function orderNodes(
+  signers: readonly NodePeer[], command: string, body: Record<string, unknown>, comparison: Comparison, least = Math.min(2, signers.length),
+): Promise<{ answers: NodeAnswer[]; problems: string[] }> {
+  if (signers.length === 0) throw new OperatorError('no signer node is on this machine; give the order at each node with "custody signer …" (docs/enrolment.md)')
+  const settled = await Promise.allSettled(signers.map((signer) => callSigner(signer, command, body)))
+  const problems = settled.flatMap((each, at) => (
+    each.status === 'rejected' ? [`signer ${signers[at]?.node}: ${each.reason instanceof Error ? each.reason.message : String(each.reason)}`] : []))
+  const answers = settled.flatMap((each, at) => (each.status === 'fulfilled' ? [{ ...(each.value as NodeAnswer), node: signers[at]?.node as number }] : []))
+  if (answers.length < least) throw new OperatorError(`${least === 2 ? 'fewer than two signer nodes' : 'the signer node'} accepted${least === 2 ? '' : ' nothing'}: ${problems.join('; ')}`)
+  const differing = differences(answers, comparison)
+  if (differing.length > 0) throw new OperatorError(`THE SIGNER NODES DO NOT HOLD WHAT YOU ORDERED, find out why before you go on: ${differing.join('; ')}`)
+  return { answers, problems }
+}

@@ -1,0 +1,57 @@
+import { loadRegistry, parseAmount, validateAddress, type Asset, type NetworkMode, type Registry } from '@custody/chains'
+import type { NodePeer } from '../signing/nodes.ts'
+import { OperatorError } from './command.ts'
+import { orderNodes, type NodeAnswer } from './nodes.ts'
+
+const LEAST_SUN = 1_000_000n
+
+export type StakeAction = 'stake' | 'unstake' | 'release'
+/** Amount in sun; a release has no resource and takes all that has matured. */
+export interface StakeTerms { amount: string; resource: 'ENERGY' | 'BANDWIDTH' | null }
+
+/** What an order about a tank's stake says, out of what was typed alone. @throws OperatorError that names the option */
+export function stakeTerms(registry: Registry, input: { network: string; action: StakeAction; amount: unknown; resource: unknown }): StakeTerms {
+  const network = registry.network(input.network)
+  if (network?.family !== 'tron') throw new OperatorError('--network: must be TRX; nothing is staked elsewhere')
+  if (input.action === 'release') return { amount: '0', resource: null }
+  const resource = String(input.resource ?? 'ENERGY')
+  if (resource !== 'ENERGY' && resource !== 'BANDWIDTH') throw new OperatorError('--resource: must be ENERGY or BANDWIDTH')
+  let amount: bigint
+  try {
+    amount = parseAmount(String(input.amount ?? ''), (registry.asset(network.native_asset) as Asset).decimals)
+  } catch (error) {
+    throw new OperatorError(`--amount: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  if (amount < LEAST_SUN) throw new OperatorError('--amount: must be at least 1 TRX')
+  return { amount: amount.toString(), resource }
+}
+
+/** The operator says which networks he means as the platform is told: CUSTODY_NETWORK. */
+const typedRegistry = (): Registry => loadRegistry((process.env['CUSTODY_NETWORK'] || 'local') as NetworkMode)
+
+export interface TankOrder { order: string; workspace: string; network: string; answers: NodeAnswer[]; problems: string[] }
+
+/** Gives these nodes the order to send all that a tank holds to an address. */
+export async function orderDrain(signers: readonly NodePeer[], typed: { order: string; workspace: string; network: string; to: string }): Promise<TankOrder> {
+  const registry = typedRegistry()
+  const network = registry.network(typed.network)
+  if (!network) throw new OperatorError(`--network: there is no network ${typed.network}`)
+  const to = validateAddress(registry, network.native_asset, typed.to)
+  if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
+  const { order, workspace } = typed
+  const expect = { order, workspace, network: network.code, to_address: to.address }
+  return { order, workspace, network: network.code, ...await orderNodes(signers, 'drain', expect, { expect }) }
+}
+
+/** Gives these nodes the order about a tank's stake. */
+export async function orderStake(signers: readonly NodePeer[], typed: { order: string; workspace: string; network: string; action: StakeAction; amount: unknown; resource: unknown }): Promise<TankOrder> {
+  const { order, workspace, network, action } = typed
+  const expect = { order, workspace, network, action, ...stakeTerms(typedRegistry(), typed) }
+  return { order, workspace, network, ...await orderNodes(signers, 'tank-stake', expect, { expect }) }
+}
+
+/** A line for what a node wrote down. */
+export const orderLine = (answer: NodeAnswer): string => `signer ${answer.node}: ${[
+  answer['action'] ?? 'drain', answer['amount'] === undefined || answer['action'] === 'release' ? null : `${String(answer['amount'])} sun`, answer['resource'],
+  answer['to_address'] === undefined ? null : `to ${String(answer['to_address'])}`, `${String(answer['workspace'])} ${String(answer['network'])}`,
+].filter((word) => word !== null && word !== undefined).map(String).join(' ')}, order ${String(answer['order'])}`
