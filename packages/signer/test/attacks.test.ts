@@ -322,6 +322,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
     refused(await workspace.sign({ ...purpose, for: pay(careful) }, eth(tank, { value: MOST, to, nonce })), 'FEE_RATE', 9)
   })
   test('a sweep leaves for the omnibus address of its own sub-account only', async () => {
+    await workspace.caller(7)
     const deposit = [7, ETH.chain_index, 3]
     const omnibus = workspace.address(ETH, [7, ETH.chain_index, 0])
     const sweep = { kind: 'sweep', sub_account: 7, asset: 'USDT_ETH', address_index: 3 }

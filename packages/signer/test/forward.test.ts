@@ -22,6 +22,8 @@ let house: House
 let workspace: Workspace
 const ONE = 10n ** 18n
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
+/** Of a payment in ether at the tests' own price. */
+const FEE = 21_000n * 2_000_000_000n
 const GWEI = 1_000_000_000n
 
 before(async () => {
@@ -76,10 +78,12 @@ describe('rule 13: what a forward may move', () => {
     const { path, rule } = await standing()
     refused(await workspace.sign(forward(rule), eth(path, { value: 5n * ONE + 1n })), 'FORWARD_CAP', 13)
     signed(await workspace.sign(forward(rule), eth(path, { value: 3n * ONE, nonce: 0 })))
-    refused(await workspace.sign(forward(rule), eth(path, { value: 2n * ONE + 1n, nonce: 1 })), 'FORWARD_CAP', 13)
+    // The network fees of both count, whoever pays them.
+    const rest = 2n * ONE - 2n * FEE
+    refused(await workspace.sign(forward(rule), eth(path, { value: rest + 1n, nonce: 1 })), 'FORWARD_CAP', 13)
     // The partner keeps its own record of what it took part in.
-    refused(await workspace.sign(forward(rule), eth(path, { value: 2n * ONE + 1n, nonce: 1 }), [3, 2]), 'FORWARD_CAP', 13)
-    signed(await workspace.sign(forward(rule), eth(path, { value: 2n * ONE, nonce: 1 })))
+    refused(await workspace.sign(forward(rule), eth(path, { value: rest + 1n, nonce: 1 }), [3, 2]), 'FORWARD_CAP', 13)
+    signed(await workspace.sign(forward(rule), eth(path, { value: rest, nonce: 1 })))
     refused(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 2 })), 'FORWARD_CAP', 13)
   })
   test('below the smallest amount, or nothing', async () => {
@@ -110,7 +114,7 @@ describe('rule 13: what a forward may move', () => {
     signed(await workspace.sign(forward(rule, id), eth(path, { value: 3n * ONE, nonce: 0 })))
     refused(await workspace.sign(forward(rule, id), eth(path, { value: ONE, nonce: 1 })), 'NOT_EXCLUSIVE', 6)
     signed(await workspace.sign(forward(rule, id), eth(path, { value: 3n * ONE, nonce: 0, maxFeePerGas: 3n * GWEI })))
-    signed(await workspace.sign(forward(rule), eth(path, { value: 2n * ONE, nonce: 1 })))
+    signed(await workspace.sign(forward(rule), eth(path, { value: 2n * ONE - (FEE * 3n) / 2n - FEE, nonce: 1 })))
   })
   test('fuel for a forward: once, to its source, within the limits of any fuel', async () => {
     const { path, rule } = await standing()
@@ -240,7 +244,7 @@ test('rule 13: the cap is of any 24 hours, and what a peer recorded counts at it
   const charged = (step: string, amount: string) => ({ step, unsigned_hash: `${step}${amount}`, consumes: [], intent: null, content: null, transaction_id: null, account: null, nonce: null, charge: { budget: 'rule', amount }, sessions: [], decoded: {} })
   const allows = (step: string, amount: bigint): boolean => {
     try {
-      assertBudget(store.state, { step, charge: { budget: 'rule', amount, limit: 10n, largest: true } } as Verdict, store.clock())
+      assertBudget(store.state, { step, charges: [{ budget: 'rule', amount, limit: 10n, largest: true, rule: true }] } as unknown as Verdict, store.clock())
       return true
     } catch {
       return false

@@ -183,7 +183,9 @@ test('a sweep goes to the sub-account’s omnibus address, its fuel to the swept
   const fuel = { kind: 'fuel', for: sweep('USDT_TRX'), ...COSTS }
   refused(await own.sign(fuel, built(TANK, { to: address, amount: 1n }, own)), 'DESTINATION_MISMATCH', 7)
   let last: Answer | undefined
-  for (let count = 0; count < 20 && last?.body?.error === undefined; count++) last = await own.sign(fuel, built(TANK, { to: own.address(TRX, deposit), amount: MOST }, own))
+  for (let index = 1; index <= 20 && last?.body?.error === undefined; index++) {
+    last = await own.sign({ ...fuel, for: sweep('USDT_TRX', index) }, built(TANK, { to: own.address(TRX, [path[0]!, TRX.chain_index, index]), amount: MOST }, own))
+  }
   refused(last as Answer, 'BUDGET', 11)
 })
 

@@ -1,26 +1,57 @@
 import { Refusal } from '../errors.ts'
 import { State } from '../store/state.ts'
 import { DAY_S } from './age.ts'
-import type { Subject, Verdict } from './order.ts'
+import type { Charge, Subject, Verdict } from './order.ts'
 
-/** Rules 11 and 12: what fuel and sweeps of one workspace cost on one network within 24 hours. */
-export function charge({ order, network }: Subject, amount: bigint, feeCaps: number): Verdict['charge'] {
-  return { budget: State.budgetKey(order.workspace, network.code), amount, limit: BigInt(network.fee_cap) * BigInt(feeCaps) }
+/** A sub-account's share of what the sweeps of its workspace may cost. */
+const SWEEP_SHARE = 4n
+/** A native sweep's fee counts where it is more than this part of what is moved. */
+const FREE_SHARE = 20n
+
+/**
+ * Rules 11 and 13: what a caller's transactions cost on one network within 24 hours. Each sub-account has a budget of its own,
+ * so that one caller's high fee_rate leaves the others theirs.
+ */
+export function charge({ order, network }: Subject, subAccount: number, amount: bigint, feeCaps: number): Charge {
+  return { budget: State.budgetKey(order.workspace, network.code, String(subAccount)), amount, limit: BigInt(network.fee_cap) * BigInt(feeCaps) }
 }
+
+/** Of transactions that exclude each other only the dearest can be paid. */
+export const chargeOnce = (subject: Subject, subAccount: number, amount: bigint, feeCaps: number): Charge => ({ ...charge(subject, subAccount, amount, feeCaps), largest: true })
+
+/** Rules 11 and 12: what no caller has signed, within the workspace's budget for sweeps and the sub-account's share of it. */
+export function sweepCharges({ order, network }: Subject, subAccount: number, amount: bigint, feeCaps: number): Charge[] {
+  const limit = BigInt(network.fee_cap) * BigInt(feeCaps)
+  return [
+    { budget: State.budgetKey(order.workspace, network.code, `sweep ${subAccount}`), amount, limit: limit / SWEEP_SHARE },
+    { budget: State.budgetKey(order.workspace, network.code, 'sweep'), amount, limit },
+  ]
+}
+
+/** In proportion to what is moved: the part of a native sweep's fee that counts. */
+export const beyondShare = (fee: bigint, moved: bigint): bigint => (fee > moved / FREE_SHARE ? fee - moved / FREE_SHARE : 0n)
+
+/** What a fuel takes of a tank: what it moves and its own fee. */
+export const costOfFuel = ({ decoded }: Subject): bigint => decoded.payments[0]!.amount + decoded.fee_max
 
 export function assertBudget(state: State, verdict: Verdict, clockMs: number): void {
-  if (!verdict.charge) return
-  const { budget, amount, limit, largest } = verdict.charge
-  if (largest) return assertForwardCap(state, verdict.step, verdict.charge, clockMs)
-  const spent = state.spentSince(budget, clockMs - DAY_S * 1000)
-  if (spent + amount > limit) throw new Refusal('BUDGET', `The budget of 24 hours is used up: ${spent} of ${limit}`, { spent: spent.toString(), limit: limit.toString() })
+  for (const charge of verdict.charges) assertCharge(state, verdict.step, charge, clockMs)
 }
 
-/** Rule 13: what one rule moves within 24 hours. */
-function assertForwardCap(state: State, step: string, { budget, amount, limit }: NonNullable<Verdict['charge']>, clockMs: number): void {
-  const steps = state.largestSince(budget, clockMs - DAY_S * 1000)
-  const before = steps.get(step) ?? 0n
-  steps.set(step, amount > before ? amount : before)
-  const sum = [...steps.values()].reduce((all, each) => all + each, 0n)
-  if (sum > limit) throw new Refusal('FORWARD_CAP', `The rule's daily cap allows ${limit}; with this forward it would be ${sum}`, { moved: (sum - steps.get(step)!).toString(), limit: limit.toString() })
+function assertCharge(state: State, step: string, { budget, amount, limit, largest, rule }: Charge, clockMs: number): void {
+  const since = clockMs - DAY_S * 1000
+  const spent = largest ? spentWithout(state, budget, since, step, amount) : { before: state.spentSince(budget, since), sum: state.spentSince(budget, since) + amount }
+  if (spent.sum <= limit) return
+  const detail = { spent: spent.before.toString(), limit: limit.toString() }
+  if (rule) throw new Refusal('FORWARD_CAP', `The rule's daily cap allows ${limit}; with this forward it would be ${spent.sum}`, { moved: detail.spent, limit: detail.limit })
+  throw new Refusal('BUDGET', `The budget of 24 hours is used up: ${spent.before} of ${limit}`, detail)
+}
+
+/** The largest of each step, and what the others of this one come to. */
+function spentWithout(state: State, budget: string, since: number, step: string, amount: bigint): { before: bigint; sum: bigint } {
+  const steps = state.largestSince(budget, since)
+  const mine = steps.get(step) ?? 0n
+  steps.delete(step)
+  const before = [...steps.values()].reduce((all, each) => all + each, 0n)
+  return { before, sum: before + (amount > mine ? amount : mine) }
 }

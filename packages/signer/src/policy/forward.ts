@@ -6,10 +6,14 @@ import type { StandingRule, State } from '../store/state.ts'
 import { isTimely, isVouchedFor } from './age.ts'
 import { assertFeeCap } from './cap.ts'
 import { FUELLED } from './fuel.ts'
-import type { Receipt, Subject, Verdict } from './order.ts'
+import type { Charge, Receipt, Subject } from './order.ts'
 
-/** Rule 13: the rule's asset, destination and tag, at least its smallest amount. Answers what is charged to its daily cap. */
-export function assertForwards(subject: Subject, rule: ForwardIntent): NonNullable<Verdict['charge']> {
+/**
+ * Rule 13: the rule's asset, destination and tag, at least its smallest amount. Answers what is charged to its daily cap:
+ * the payment, and its network fee where that is the same coin, whoever pays it. Else many small forwards would burn what
+ * no cap sees.
+ */
+export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
   const { decoded, network } = subject
   if (decoded.asset !== rule.asset) throw new Refusal('ASSET_MISMATCH', `The transaction moves ${decoded.asset}, the rule forwards ${rule.asset}`)
   const [payment, more] = decoded.payments
@@ -17,10 +21,10 @@ export function assertForwards(subject: Subject, rule: ForwardIntent): NonNullab
   if (payment.address !== rule.destination) throw new Refusal('DESTINATION_MISMATCH', "The transaction pays another address than the rule's")
   if (payment.tag !== rule.tag) throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
   assertFeeCap(subject)
-  // A fee that the wallet pays in the same coin counts: else many small forwards would burn what no cap sees.
-  const spent = payment.amount + (!FUELLED.has(network.family) && decoded.asset === network.native_asset ? decoded.fee_max : 0n)
-  if (payment.amount <= 0n || spent < rule.min_amount) throw new Refusal('FORWARD_TOO_SMALL', `The forward moves ${spent}, and the rule's smallest is ${rule.min_amount}`)
-  return { budget: JSON.stringify(['forward', rule.rule_id]), amount: spent, limit: rule.daily_cap, largest: true }
+  const native = decoded.asset === network.native_asset
+  const leaves = payment.amount + (native && !FUELLED.has(network.family) ? decoded.fee_max : 0n)
+  if (payment.amount <= 0n || leaves < rule.min_amount) throw new Refusal('FORWARD_TOO_SMALL', `The forward moves ${leaves}, and the rule's smallest is ${rule.min_amount}`)
+  return { budget: JSON.stringify(['forward', rule.rule_id]), amount: payment.amount + (native ? decoded.fee_max : 0n), limit: rule.daily_cap, largest: true, rule: true }
 }
 
 /**

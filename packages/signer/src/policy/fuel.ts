@@ -1,4 +1,4 @@
-import { addressAt, type FamilyName } from '@custody/chains'
+import { addressAt, type FamilyName, type Network } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import { FEE_RATE_DECIMALS } from '../intent/pay.ts'
 import { assertFeeCap } from './cap.ts'
@@ -10,8 +10,23 @@ export const FUELLED = new Set(['evm', 'tron'])
 /** Prices are in the chain's smallest unit, a caller's rate is in the family's: gwei or Sun. */
 const RATE_DECIMALS: Partial<Record<FamilyName, number>> = { evm: 9, tron: 0 }
 
-/** Rule 11: native coin to the source address of one intent or sweep, no more than it can cost with head-room. Tron: `gas` is energy (tokens) or bandwidth (TRX), `l1_fee` what comes on top. */
-export function assertFuels(subject: Subject, fuel: Fuel, source: readonly number[], callerRate: string | null): void {
+/** Part of the fee cap that publishing on the chain below may cost, where a network has an oracle for it. */
+const L1_SHARE = 10n
+/** Tron: bandwidth of a token transfer, or what brings an account to life, 1.1 TRX; room for dearer parameters. In sun. */
+const TRON_EXTRA = 5_000_000n
+
+/** What may come on top of gas and price; elsewhere there is no such thing. */
+function extraMost(network: Network): bigint {
+  if (network.family === 'tron') return TRON_EXTRA
+  return network.l1_fee_oracle === undefined ? 0n : BigInt(network.fee_cap) / L1_SHARE
+}
+
+/**
+ * Rule 11: native coin to the source address of one intent or token sweep, no more than it can cost with head-room. Tron:
+ * `gas` is energy (tokens) or bandwidth (TRX), `l1_fee` what comes on top.
+ * @returns the most that the fuel may bring
+ */
+export function assertFuels(subject: Subject, fuel: Fuel, source: readonly number[], callerRate: string | null): bigint {
   const { decoded, network, key } = subject
   if (decoded.asset !== network.native_asset) throw new Refusal('ASSET_MISMATCH', 'Fuel is the native coin')
   const [payment, more] = decoded.payments
@@ -22,10 +37,12 @@ export function assertFuels(subject: Subject, fuel: Fuel, source: readonly numbe
   const price = BigInt(fuel.max_fee_per_gas)
   const cost = BigInt(fuel.gas) * price
   const l1 = BigInt(fuel.l1_fee ?? '0')
-  if (cost > cap || l1 > cap) throw new Refusal('FUEL_TOO_LARGE', `The fee to be fuelled is above the cap ${cap}`)
+  if (cost + l1 > cap) throw new Refusal('FUEL_TOO_LARGE', `The fee to be fuelled is above the cap ${cap}`)
+  if (l1 > extraMost(network)) throw new Refusal('FUEL_TOO_LARGE', `${network.code} takes no more than ${extraMost(network)} beside gas and price, and l1_fee is ${l1}`)
   if (callerRate !== null && price * 10n ** BigInt(FEE_RATE_DECIMALS - (RATE_DECIMALS[network.family] ?? 0)) > BigInt(callerRate)) throw new Refusal('FEE_RATE', "The price to be fuelled is above the caller's fee_rate")
   const most = (cost * 12n) / 10n + l1
   if (payment.amount > most) throw new Refusal('FUEL_TOO_LARGE', `The fuel ${payment.amount} is more than ${most}`)
   assertFeeCap(subject)
+  return most
 }
 

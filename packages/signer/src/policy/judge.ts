@@ -10,12 +10,13 @@ import type { StakeIntent } from '../intent/stake.ts'
 import type { Store } from '../store/index.ts'
 import { State, type StepEntry } from '../store/state.ts'
 import { assertAge, isTimely } from './age.ts'
-import { assertBudget, charge } from './budget.ts'
+import { assertBudget, beyondShare, charge, chargeOnce, costOfFuel, sweepCharges } from './budget.ts'
 import { assertDrains, drainOrder } from './drain.ts'
 import { assertExclusive, decodeDecoded, encodeDecoded } from './exclusivity.ts'
 import { assertExpiry } from './expiry.ts'
 import { assertForwards, assertStands, standingRule } from './forward.ts'
 import { assertFuels, FUELLED } from './fuel.ts'
+import { assertLeftover } from './leftover.ts'
 import { sha256hex } from '../canonical.ts'
 import { assertNotVoided, assertOneMeaning, endNameOfRule, forwardName, voidNameOfRequest } from './identity.ts'
 import { assertCancels } from './cancel.ts'
@@ -77,14 +78,14 @@ export class Judge {
         assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
         const subject = await this.#decoded(order, network)
         assertFuels(subject, purpose, [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], want.fee_rate)
-        return this.#verdict(subject, { ...base, step: JSON.stringify(amend === null ? ['fuel', want.key] : ['fuel', want.key, amend.key]), repeatable: false, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+        return this.#verdict(subject, { ...base, step: JSON.stringify(amend === null ? ['fuel', want.key] : ['fuel', want.key, amend.key]), repeatable: false, charges: [charge(subject, proven.enrolment.sub_account, costOfFuel(subject), this.#parts.budgetFeeCaps)] })
       }
       case 'sweep': {
-        const network = this.#sweepNetwork(purpose)
+        const network = this.#sweepNetwork(order.workspace, purpose)
         assertSweepPaths(order, network, purpose.sub_account, purpose.address_index)
         const subject = await this.#decoded(order, network)
         assertSweeps(subject, purpose)
-        return this.#verdict(subject, { step: JSON.stringify(['sweep', order.workspace, purpose.sub_account, purpose.asset, purpose.address_index]), repeatable: true, charge: charge(subject, subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+        return this.#sweep(subject, purpose)
       }
       case 'lend': return this.#lend(order, purpose)
       case 'tank-stake': {
@@ -123,6 +124,7 @@ export class Judge {
     assertExclusive(this.#parts.registry, steps, (entry) => this.#decodedOf(entry), (entry) => this.#recordedOf(entry), verdict)
     assertNonce(state, verdict)
     assertExpiry(state, verdict, this.#parts.store.seconds())
+    assertLeftover(state, verdict)
     assertBudget(state, verdict, this.#parts.store.clock())
     return null
   }
@@ -156,7 +158,8 @@ export class Judge {
         consumes: verdict.decoded.consumes,
         account: accountOf(verdict),
         nonce: verdict.decoded.nonce?.toString() ?? null,
-        charge: verdict.charge && { budget: verdict.charge.budget, amount: verdict.charge.amount.toString() },
+        fuelled: verdict.fuelled && { ...verdict.fuelled, network: verdict.network.code, amount: verdict.fuelled.amount.toString() },
+        charges: verdict.charges.map(({ budget, amount }) => ({ budget, amount: amount.toString() })),
         ...session,
       },
     })
@@ -243,7 +246,8 @@ export class Judge {
     const network = this.#networkOf(want.asset)
     assertWalletPaths(order, network, proven.enrolment.sub_account)
     const subject = await this.#decoded(order, network)
-    return this.#verdict(subject, { ...base, repeatable: false, charge: assertForwards(subject, want) })
+    const fee = chargeOnce(subject, proven.enrolment.sub_account, subject.decoded.fee_max, this.#parts.budgetFeeCaps)
+    return this.#verdict(subject, { ...base, repeatable: false, charges: [assertForwards(subject, want), fee] })
   }
 
   async #forwardFuel(order: Order, fuel: Extract<Order['purpose'], { kind: 'fuel' }>, forward: Forward): Promise<Verdict> {
@@ -253,7 +257,7 @@ export class Judge {
     assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
     const subject = await this.#decoded(order, network)
     assertFuels(subject, fuel, [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], null)
-    return this.#verdict(subject, { ...base, step: JSON.stringify(['fuel', step]), repeatable: false, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+    return this.#verdict(subject, { ...base, step: JSON.stringify(['fuel', step]), repeatable: false, charges: [charge(subject, proven.enrolment.sub_account, costOfFuel(subject), this.#parts.budgetFeeCaps)] })
   }
 
   async #forwarder(order: Order, forward: Forward, revokedToo = false): Promise<Forwarder> {
@@ -291,7 +295,7 @@ export class Judge {
     assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
     const subject = await this.#decoded(order, network)
     assertFuels(subject, fuel, [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], null)
-    return this.#verdict(subject, { ...base, step: JSON.stringify(['fuel', want.key]), repeatable: false, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+    return this.#verdict(subject, { ...base, step: JSON.stringify(['fuel', want.key]), repeatable: false, charges: [charge(subject, proven.enrolment.sub_account, costOfFuel(subject), this.#parts.budgetFeeCaps)] })
   }
 
   async #staker(order: Order, stake: Stake): Promise<Staker> {
@@ -308,13 +312,33 @@ export class Judge {
     }
   }
 
+  #sweep(subject: Subject, sweep: Sweep): Verdict {
+    const { order, network, decoded } = subject
+    const [payment] = decoded.payments as [DecodedTransaction['payments'][number]]
+    const native = sweep.asset === network.native_asset
+    const counted = native ? beyondShare(decoded.fee_max, payment.amount) : decoded.fee_max
+    return this.#verdict(subject, {
+      step: JSON.stringify(['sweep', order.workspace, sweep.sub_account, sweep.asset, sweep.address_index]), repeatable: true,
+      charges: sweepCharges(subject, sweep.sub_account, counted, this.#parts.budgetFeeCaps),
+      ...(!FUELLED.has(network.family) ? {}
+        : native ? { leftover: { address: decoded.from[0]!, amount: payment.amount, least: true as const } }
+        : { fuelled: { kind: 'fees' as const, address: decoded.from[0]!, amount: decoded.fee_max } }),
+    })
+  }
+
   async #sweepFuel(order: Order, fuel: Extract<Order['purpose'], { kind: 'fuel' }>, sweep: Sweep): Promise<Verdict> {
-    const network = this.#sweepNetwork(sweep)
+    const network = this.#sweepNetwork(order.workspace, sweep)
     assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
     const subject = await this.#decoded(order, network)
-    assertFuels(subject, fuel, [sweep.sub_account, network.chain_index, sweep.address_index], null)
-    // Deposits come again and again to one address, so its fuel does too: the budget is the limit.
-    return this.#verdict(subject, { step: JSON.stringify(['fuel', 'sweep', order.workspace, sweep.sub_account, sweep.asset, sweep.address_index]), repeatable: true, charge: charge(subject, subject.decoded.payments[0]!.amount + subject.decoded.fee_max, this.#parts.budgetFeeCaps) })
+    if (sweep.asset === network.native_asset) throw new Refusal('FUEL_WITHOUT_INTENT', `A sweep of ${sweep.asset} pays for itself`)
+    const most = assertFuels(subject, fuel, [sweep.sub_account, network.chain_index, sweep.address_index], null)
+    const [payment] = subject.decoded.payments as [DecodedTransaction['payments'][number]]
+    // Deposits come again and again to one address, so its fuel does too, within the budget and what is left of the last.
+    return this.#verdict(subject, {
+      step: JSON.stringify(['fuel', 'sweep', order.workspace, sweep.sub_account, sweep.asset, sweep.address_index]), repeatable: true,
+      charges: sweepCharges(subject, sweep.sub_account, costOfFuel(subject), this.#parts.budgetFeeCaps), leftover: { address: payment.address, amount: payment.amount, most },
+      fuelled: { kind: 'fuel', address: payment.address, amount: payment.amount },
+    })
   }
 
   /** Energy lent once for an intent, within the budget; taken back as often as it takes, also after its end. */
@@ -324,15 +348,16 @@ export class Judge {
     assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
     const subject = await this.#decoded(order, network)
     assertLends(subject, lend, source)
-    const charged = charge(subject, subject.decoded.fee_max, this.#parts.budgetFeeCaps)
-    if (lend.step === 'undelegate') return this.#verdict(subject, { step: JSON.stringify(['undelegate', name]), repeatable: true, charge: charged })
-    return this.#verdict(subject, { ...base, step: JSON.stringify(['lend', name]), repeatable: base === null, charge: charged })
+    const fee = subject.decoded.fee_max
+    const charges = base === null ? sweepCharges(subject, source[0]!, fee, this.#parts.budgetFeeCaps) : [charge(subject, source[0]!, fee, this.#parts.budgetFeeCaps)]
+    if (lend.step === 'undelegate') return this.#verdict(subject, { step: JSON.stringify(['undelegate', name]), repeatable: true, charges })
+    return this.#verdict(subject, { ...base, step: JSON.stringify(['lend', name]), repeatable: base === null, charges })
   }
 
   /** For whom a tank lends: `base` is null for a sweep, to which deposits come again and again. */
   async #borrower(order: Order, { for: purpose, step }: Lend): Promise<{ base: Omit<Payer, 'proven' | 'want' | 'amend'> | null; network: Network; source: number[]; name: string }> {
     if (purpose.kind === 'sweep') {
-      const network = this.#sweepNetwork(purpose)
+      const network = this.#sweepNetwork(order.workspace, purpose)
       const name = JSON.stringify(['sweep', order.workspace, purpose.sub_account, purpose.asset, purpose.address_index])
       return { base: null, network, source: [purpose.sub_account, network.chain_index, purpose.address_index], name }
     }
@@ -343,16 +368,18 @@ export class Judge {
     return { base: { intent, seen, callers, assertAge: age, voidNames }, network, source: [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], name: 'step' in by ? by.step : by.want.key }
   }
 
-  #sweepNetwork(sweep: Sweep): Network {
+  #sweepNetwork(workspace: string, sweep: Sweep): Network {
     const network = this.#networkOf(sweep.asset)
     if (network.family === 'utxo' || network.family === 'cardano') throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
     if (sweep.sub_account === TANK_SUB_ACCOUNT) throw new Refusal('FOREIGN_PATH', 'The gas tank is not swept')
+    // Budgets are shared out among sub-accounts: there are only those that the operator named.
+    if (!this.#parts.store.state.subAccountNames.has(State.subAccountIndexKey(workspace, sweep.sub_account))) throw new Refusal('NOT_ENROLLED', `No sub-account has the index ${sweep.sub_account}`)
     if (sweep.address_index === OMNIBUS_INDEX) throw new Refusal('SWEEP_MISMATCH', 'The omnibus address is not swept')
     return network
   }
 
   #verdict(subject: Subject, part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>): Verdict {
-    return { intent: null, seen: [], callers: [], assertAge: () => {}, voidNames: [], voids: [], charge: null, rule: null, ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part }
+    return { intent: null, seen: [], callers: [], assertAge: () => {}, voidNames: [], voids: [], charges: [], leftover: null, fuelled: null, rule: null, ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part }
   }
 
   #network(code: string): Network {

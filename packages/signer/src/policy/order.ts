@@ -73,6 +73,15 @@ export interface Subject { order: Order; network: Network; key: WorkspaceKey; de
 
 export interface SeenRequest { api_key: string; nonce: string; intent: string; content: string; transaction_id: string; iat: number; exp: number; timely: boolean }
 
+/**
+ * What is counted against a limit of 24 hours. `largest`: of one step's transactions only the largest counts, for they
+ * exclude each other; `rule`: the limit is a standing rule's own cap.
+ */
+export interface Charge { budget: string; amount: bigint; limit: bigint; largest?: boolean; rule?: boolean }
+
+/** `most`: a fuel may bring no more than this together with what is left; `least`: a native sweep moves more than what is left. */
+export type Leftover = { address: string; amount: bigint; most: bigint } | { address: string; amount: bigint; least: true }
+
 /** An order that every stateless rule allows. What depends on the record is checked again, at once with the write. */
 export interface Verdict extends Subject {
   unsignedHash: string
@@ -90,8 +99,11 @@ export interface Verdict extends Subject {
   voidNames: string[]
   /** Names that are voided at once with the step: a cancelled intent is never paid again. */
   voids: string[]
-  /** `largest`: of one step's transactions only the largest counts, for they exclude each other. */
-  charge: { budget: string; amount: bigint; limit: bigint; largest?: boolean } | null
+  charges: Charge[]
+  /** Fuel for a sweep, or a native sweep: what is left of earlier fuel at this address counts. */
+  leftover: Leftover | null
+  /** What it adds to this node's account of fuel at a deposit address. */
+  fuelled: { kind: 'fuel' | 'fees'; address: string; amount: bigint } | null
   /** A standing rule, to be written down with the step where it is not on record yet. */
   rule: StandingRule | null
 }

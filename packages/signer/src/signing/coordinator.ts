@@ -8,7 +8,6 @@ import { Refusal, shapeOfAnswer } from '../errors.ts'
 import type { Bans } from '../keys/bans.ts'
 import type { Keyring } from '../keys/keyring.ts'
 import type { Judge } from '../policy/judge.ts'
-import { isNonceGap } from '../policy/nonce.ts'
 import type { Order, Verdict } from '../policy/order.ts'
 import type { Store } from '../store/index.ts'
 import type { StepEntry } from '../store/state.ts'
@@ -57,7 +56,7 @@ export class Coordinator {
     this.#running++
     try {
       const verdict = await judge.judge(order)
-      if (isNonceGap(this.#parts.store.state, verdict)) await this.#parts.nonces.learn(verdict)
+      await this.#parts.nonces.prepare(verdict)
       const known = judge.assertAllowed(verdict)
       if (known?.signed) return this.#recorded(verdict, known)
       return await this.#exclusively(verdict, () => this.#run(verdict, partner))

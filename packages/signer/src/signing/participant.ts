@@ -4,7 +4,6 @@ import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
-import { isNonceGap } from '../policy/nonce.ts'
 import { orderSchema, type Verdict } from '../policy/order.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Header } from '../transport/envelope.ts'
@@ -57,7 +56,7 @@ export class Participant {
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has another shape')
     const { order, fresh: theirs, epoch } = parsed.data
     const verdict = await judge.judge(order)
-    if (isNonceGap(store.state, verdict)) await nonces.learn(verdict)
+    await nonces.prepare(verdict)
     const items = itemsOf(registry, verdict)
     const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
     const expected = bindingOf(verdict, items, '', 0, participants)

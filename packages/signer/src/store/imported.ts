@@ -16,7 +16,10 @@ export const IMPORTED: Readonly<Record<string, z.ZodType>> = {
     transaction_id: text.nullable(),
     account: text.nullable(),
     nonce: digits.nullable(),
-    charge: z.object({ budget: text, amount: digits }).nullable(),
+    /** Records of before a step could have several. */
+    charge: z.object({ budget: text, amount: digits }).nullable().optional(),
+    charges: z.array(z.object({ budget: text, amount: digits })).max(4).optional(),
+    fuelled: z.object({ kind: z.enum(['fuel', 'fees']), network: text, address: text, amount: digits }).nullable().optional(),
     sessions: z.array(text).max(1000),
     decoded: z.object({
       network: text, asset: text, payments: z.array(amounts).max(1000), change: z.object({ address: text, amount: digits }).nullable(), from: z.array(text).max(1000),

@@ -1,5 +1,5 @@
 import type { Proof } from '../transport/envelope.ts'
-import type { Entry } from './record.ts'
+import type { Body, Entry } from './record.ts'
 
 /** What the record says, indexed. Built from the verified record at start and by every append: it is never stored. */
 
@@ -18,9 +18,12 @@ export interface Drain { order: string; workspace: string; network: string; to_a
 export interface StandingRule { rule: string; api_key: string; nonce: string; content: string; workspace: string; sub_account: number; asset: string; destination: string; tag: string | null; min_amount: string; daily_cap: string; expires_at: number }
 /** The operator's order about a tank's stake; `resource` null and `amount` 0 for a release. */
 export interface TankStake { order: string; workspace: string; network: string; action: 'stake' | 'unstake' | 'release'; resource: 'ENERGY' | 'BANDWIDTH' | null; amount: string; expires_at: number }
+/** What was signed about an address: fuel to it, and the most that sweeps from it have cost; by nonce, else by transaction. */
+export interface Fuelled { fuel: Map<string, bigint>; fees: Map<string, bigint> }
 export interface PeerHead { height: number; hash: string; generation: number; proof: Proof | null }
 
 const pair = (a: string, b: string): string => JSON.stringify([a, b])
+const raise = (map: Map<string, bigint>, key: string, value: bigint): void => { if (value > (map.get(key) ?? -1n)) map.set(key, value) }
 
 export class State {
   readonly enrolments = new Map<string, Enrolment>()
@@ -46,6 +49,8 @@ export class State {
   readonly spending = new Map<string, { at: number; amount: bigint; step: string }[]>()
   /** By the rule's id. */
   readonly rules = new Map<string, StandingRule>()
+  /** By address, where fuel went to a deposit address. */
+  readonly fuelled = new Map<string, Fuelled>()
   readonly sessions = new Set<string>()
   readonly bans = new Map<number, { at: number; reason: string }>()
   readonly heads = new Map<number, PeerHead>()
@@ -65,7 +70,7 @@ export class State {
   static subAccountIndexKey(workspace: string, index: number): string { return pair(workspace, String(index)) }
   static allocationKey(workspace: string, curve: string): string { return pair(workspace, curve) }
   static accountKey(network: string, address: string): string { return pair(network, address) }
-  static budgetKey(workspace: string, network: string): string { return pair(workspace, network) }
+  static budgetKey(workspace: string, network: string, who: string): string { return JSON.stringify([workspace, network, who]) }
 
   intent(key: string, transactionId: string): Intent {
     let intent = this.intents.get(key)
@@ -168,11 +173,12 @@ export class State {
         }
         if (body['account']) this.#raiseNonce(body['account'], BigInt(body['nonce']))
         if (body['decoded']?.valid_until !== undefined) this.#raiseEnd(body['decoded'].network, body['decoded'].valid_until, at)
-        if (body['charge']) {
-          const spent = this.spending.get(body['charge'].budget) ?? []
-          this.spending.set(body['charge'].budget, spent)
-          spent.push({ at, amount: BigInt(body['charge'].amount), step: name })
+        for (const { budget, amount } of (body['charges'] ?? (body['charge'] ? [body['charge']] : [])) as { budget: string; amount: string }[]) {
+          const spent = this.spending.get(budget) ?? []
+          this.spending.set(budget, spent)
+          spent.push({ at, amount: BigInt(amount), step: name })
         }
+        if (body['fuelled']) this.#countFuel(body)
         for (const id of body['sessions'] ?? []) this.sessions.add(id)
         break
       }
@@ -219,6 +225,34 @@ export class State {
       const { node, ...head } = body['peer_head'] as PeerHead & { node: number }
       this.heads.set(node, head)
     }
+  }
+
+  /** Transactions of one nonce exclude each other: the dearest counts. */
+  #countFuel(body: Body): void {
+    const { kind, network, address, amount } = body['fuelled'] as { kind: 'fuel' | 'fees'; network: string; address: string; amount: string }
+    raise(this.fuelledAt(network, address)[kind], body['nonce'] ?? body['unsigned_hash'], BigInt(amount))
+  }
+
+  fuelledAt(network: string, address: string): Fuelled {
+    const key = State.accountKey(network, address)
+    const known = this.fuelled.get(key) ?? { fuel: new Map<string, bigint>(), fees: new Map<string, bigint>() }
+    this.fuelled.set(key, known)
+    return known
+  }
+
+  /** A peer's account of an address: it took part in what this node did not see. */
+  mergeFuelled(network: string, address: string, theirs: Fuelled): void {
+    const mine = this.fuelledAt(network, address)
+    for (const name of ['fuel', 'fees'] as const) for (const [place, amount] of theirs[name]) raise(mine[name], place, amount)
+  }
+
+  /** Fuel that lies at a deposit address at least. Smallest native unit. */
+  leftoverAt(network: string, address: string): bigint {
+    const known = this.fuelled.get(State.accountKey(network, address))
+    if (!known) return 0n
+    const sum = (map: Map<string, bigint>) => [...map.values()].reduce((all, each) => all + each, 0n)
+    const left = sum(known.fuel) - sum(known.fees)
+    return left > 0n ? left : 0n
   }
 
   #holdIndex(workspace: string, index: number, name: string | null): void {
