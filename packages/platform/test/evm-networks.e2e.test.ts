@@ -66,7 +66,8 @@ test('coins and tokens at further addresses are swept, with 18 decimals, with a 
     const { address } = (await call<{ address: string }>(alice, 'POST', '/dac/v1/address', { asset: ticker })).body
     assert.notEqual(address, undefined)
     await platform.fund(ticker, address, '2.000001')
-    await waitFor(`${ticker} sweep`, async () => (await balance(alice, ticker)).balance === '6')
+    // The native coin's sweep pays for itself.
+    await waitFor(`${ticker} sweep`, async () => Math.abs(Number((await balance(alice, ticker)).balance) - 6) <= (ticker === 'CRO' ? 0.01 : 0))
   }))
 })
 

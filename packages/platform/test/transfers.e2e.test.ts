@@ -118,6 +118,8 @@ test('a nonce seen by one API process is refused by the other', async () => {
   }
 })
 
+const isSwept = (asset: string, held: string, whole: number) => (asset === 'ETH' ? Number(held) > whole - 0.001 && Number(held) < whole : Number(held) === whole)
+
 test('coins at further addresses are swept to the omnibus address and become spendable', async () => {
   const bob = await platform.user('bob')
   for (const asset of ['ETH', 'USDT_ETH']) {
@@ -126,10 +128,12 @@ test('coins at further addresses are swept to the omnibus address and become spe
     const further = (await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset, label: `customer of ${asset}` })).body.address
     assert.notEqual(further, omnibus)
     await platform.fund(asset, further, '7')
-    await waitFor(`${asset} sweep`, async () => (await balance(bob, asset)).balance === '7')
+    // A token's sweep is the tank's, one of the native coin pays for itself.
+    await waitFor(`${asset} sweep`, async () => isSwept(asset, (await balance(bob, asset)).balance, 7))
   }
   const sweeps = await call<{ data: Transfer[] }>(bob, 'GET', '/dac/v1/transactions?type=Sweep')
-  assert.equal(sweeps.body.data.length, 2)
+  // What the sweep of ether has left of its fee waits for more.
+  assert.equal(sweeps.body.data.filter(({ status }) => status === 'confirmed').length, 2)
   const listed = await call<{ data: Transfer[] }>(bob, 'GET', '/dac/v1/transactions')
   assert.deepEqual(listed.body.data.map((each) => each['type']), ['Deposit', 'Deposit'], 'fuel and sweeps are not listed')
   const byLabel = await call<{ data: Transfer[] }>(bob, 'GET', `/dac/v1/transactions?dest_id=${encodeURIComponent('customer of ETH')}`)

@@ -66,12 +66,14 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   const held = await services.database.one(`select 1 from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.state = 'AML_HELD' limit 1`, [rule.id])
   if (held) throw new Later('an earlier forward is held by screening', HELD_WAIT_MS)
   const cap = await capOf(services, services.database, rule)
-  if (cap.left < min) throw new Later(`the daily cap leaves ${show(cap.left)}`, cap.waitMs)
+  const feeRoom = await feeRoomOf(services, caller, rule, asset, network, min)
+  const left = cap.left > feeRoom ? cap.left - feeRoom : 0n
+  if (left < min) throw new Later(`the daily cap leaves ${show(left)}`, cap.waitMs)
 
   const source = await omnibusOf(services, network, caller)
   const kept = await chainReserve(services, network, source, asset)
   const available = await availableOf(services, rule) - kept
-  const wanted = waiting < cap.left ? waiting : cap.left
+  const wanted = waiting < left ? waiting : left
   // What lies on deposit addresses is on its way here.
   if (available < wanted && await isSweeping(services, rule)) throw new Later('waits for a sweep', SWEEP_WAIT_MS)
   const gross = wanted < available ? wanted : available
@@ -96,15 +98,25 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   }
   await services.database.transaction(async (tx) => {
     const fresh = await tx.one<RuleRow>('select * from forward_rules where id = $1 for no key update', [rule.id])
-    if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (await capOf(services, tx, fresh)).left < gross) return
+    if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (await capOf(services, tx, fresh)).left < gross + feeRoom) return
     await tx.query('select create_withdrawal($1)', [JSON.stringify({
       ...row, plan: undefined, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response: stringifyJson(presentTransaction(row, services.registry)),
     })])
     await tx.query(`update transactions set plan = plan || jsonb_build_object('rule_id', $2::text) where id = $1`, [row.id, rule.id])
-    await tx.query('insert into forwards (transaction_id, rule_id, amount, created_at) values ($1, $2, $3, $4)', [row.id, rule.id, gross.toString(), now])
+    await tx.query('insert into forwards (transaction_id, rule_id, amount, fee_room, created_at) values ($1, $2, $3, $4, $5)', [row.id, rule.id, gross.toString(), feeRoom.toString(), now])
     await tx.query('update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = now(), updated_at = now() where id = $1', [rule.id, gross.toString()])
   })
   services.environment.checkpoint('forward.created')
+}
+
+/** Prices rise between the estimate and the signature, and the nodes count the most that a fee may be. */
+const FEE_ROOM = 4n
+
+/** Where a tank pays the fee in the coin that is forwarded, the nodes count that against the rule's cap too. */
+async function feeRoomOf(services: Services, caller: Caller, rule: RuleRow, asset: Asset, network: Network, amount: bigint): Promise<bigint> {
+  if (asset.type !== 'native' || traitsOf(network).feesFrom === 'wallet') return 0n
+  const { fee } = await estimateFee(services, caller, rule.wallet_id, { asset, network, amount, to: rule.destination, feeRate: null, level: null })
+  return fee * FEE_ROOM
 }
 
 /** The wallet pays its own fee out of what is forwarded, where it pays in the same coin: an emptied wallet owes nothing. */

@@ -61,8 +61,8 @@ function notWorth(services: Services, network: Network, asset: Asset, { multiple
   const native = services.registry.asset(network.native_asset) as Asset
   const show = (value: bigint, of: Asset) => `${formatAmount(value, of.decimals)} ${of.asset_name}`
   if (amount < minAmount) return `waits: ${show(amount, asset)} are less than the smallest sweep of ${show(minAmount, asset)}`
-  // What pays for itself must be more than its cost in any case.
-  const times = own && multiple < SCALE ? SCALE : multiple
+  // What pays for itself must bring more than it costs in any case: the signer nodes refuse it otherwise.
+  const times = own && multiple < 2n * SCALE ? 2n * SCALE : multiple
   if (times === 0n) return null
   let [value, price] = [amount, cost]
   if (asset.asset_name !== native.asset_name) {

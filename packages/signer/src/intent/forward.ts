@@ -65,8 +65,9 @@ export function forwardIntent(registry: Registry, proven: Proven): ForwardIntent
 }
 
 export function endForwardIntent(proven: Proven, { rule_id }: EndForwardAction): EndForwardIntent {
-  // No body, or an empty object.
-  if (proven.request.body !== '') fieldsOf(proven, NO_FIELDS)
+  // A signature names no method: without a body a DELETE would be signed by every GET of the rule.
+  if (proven.request.body === '') throw badField('body', 'must be an empty object: without one the signature is also that of a GET')
+  fieldsOf(proven, NO_FIELDS)
   const key = JSON.stringify(['end-forward', 'nonce', proven.enrolment.api_key, proven.nonce])
   return { action: 'end-forward', rule_id, key, content: sha256hex(JSON.stringify([key, rule_id])) }
 }

@@ -46,8 +46,10 @@ export interface JudgeParts {
   keyOf(workspace: string, curve: Network['curve']): Promise<WorkspaceKey>
 }
 
-/** A payment that a caller asked for, with what a signed request about it has changed. */
-type Payer = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'> & { proven: Proven; want: PayIntent; amend: AmendIntent | null }
+/** A payment that a caller asked for, with what a signed request about it has changed. `name`: of the intent, `step`: of its payment. */
+type Payer = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'> & {
+  proven: Proven; want: Pick<PayIntent, 'asset' | 'fee_rate'> & Partial<PayIntent>; amend: Pick<AmendIntent, 'key' | 'fee_rate'> | null; name: string; step: string
+}
 
 /** One forward by a caller's standing rule. */
 type Forwarder = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames' | 'rule'> & { proven: Proven; want: ForwardIntent; step: string }
@@ -72,13 +74,13 @@ export class Judge {
         if (purpose.for.kind === 'sweep') return this.#sweepFuel(order, purpose, purpose.for)
         if (purpose.for.kind === 'forward') return this.#forwardFuel(order, purpose, purpose.for)
         if (purpose.for.kind === 'stake') return this.#stakeFuel(order, purpose, purpose.for)
-        const { want, proven, amend, ...base } = purpose.for.kind === 'cancel' ? await this.#canceller(order, purpose.for) : await this.#payer(order, purpose.for)
+        const { want, proven, amend, name, ...base } = purpose.for.kind === 'cancel' ? await this.#canceller(order, purpose.for) : await this.#payer(order, purpose.for)
         const network = this.#networkOf(want.asset)
         if (!FUELLED.has(network.family)) throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
         assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
         const subject = await this.#decoded(order, network)
         assertFuels(subject, purpose, [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], want.fee_rate)
-        return this.#verdict(subject, { ...base, step: JSON.stringify(amend === null ? ['fuel', want.key] : ['fuel', want.key, amend.key]), repeatable: false, charges: [charge(subject, proven.enrolment.sub_account, costOfFuel(subject), this.#parts.budgetFeeCaps)] })
+        return this.#verdict(subject, { ...base, step: JSON.stringify(amend === null ? ['fuel', name] : ['fuel', name, amend.key]), repeatable: false, charges: [charge(subject, proven.enrolment.sub_account, costOfFuel(subject), this.#parts.budgetFeeCaps)] })
       }
       case 'sweep': {
         const network = this.#sweepNetwork(order.workspace, purpose)
@@ -158,6 +160,8 @@ export class Judge {
         consumes: verdict.decoded.consumes,
         account: accountOf(verdict),
         nonce: verdict.decoded.nonce?.toString() ?? null,
+        // What a deletion of the rule must be able to name.
+        rule: purpose.kind === 'forward' ? verdict.rule?.rule ?? null : null,
         fuelled: verdict.fuelled && { ...verdict.fuelled, network: verdict.network.code, amount: verdict.fuelled.amount.toString() },
         charges: verdict.charges.map(({ budget, amount }) => ({ budget, amount: amount.toString() })),
         ...session,
@@ -174,7 +178,7 @@ export class Judge {
   }
 
   /** The payment that a caller asked for; with a signed speed-up its limit is the later request's. */
-  async #payer(order: Order, pay: Pay, revokedToo = false): Promise<Payer> {
+  async #payer(order: Order, pay: Pay, revokedToo = false): Promise<Payer & { want: PayIntent }> {
     const { proven, want } = await this.understand(pay.request, revokedToo)
     if (want.action !== 'pay') throw new Refusal('ACTION_NOT_ALLOWED', 'The request asks for no payment')
     if (proven.enrolment.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
@@ -182,6 +186,8 @@ export class Judge {
     const fresh = this.#ageOf(proven, want.content, pay.receipts ?? [])
     return {
       proven,
+      name: want.key,
+      step: JSON.stringify(['pay', want.key]),
       want: faster ? { ...want, fee_rate: faster.amend.fee_rate } : want,
       amend: faster?.amend ?? null,
       intent: { key: want.key, content: want.content, transaction_id: proven.transaction_id },
@@ -211,33 +217,51 @@ export class Judge {
   }
 
   async #pay(order: Order, pay: Pay): Promise<Verdict> {
-    const { proven, want, amend: _, ...base } = await this.#payer(order, pay)
+    const { proven, want, amend: _amend, name: _name, ...base } = await this.#payer(order, pay)
     const network = this.#networkOf(want.asset)
     if (order.unsigned.network !== network.code) throw new Refusal('NETWORK_MISMATCH', `The asset lives on ${network.code}`)
     assertWalletPaths(order, network, proven.enrolment.sub_account)
     const subject = await this.#decoded(order, network)
     assertPays(subject, want)
-    return this.#verdict(subject, { ...base, step: JSON.stringify(['pay', want.key]), repeatable: false })
+    return this.#verdict(subject, { ...base, repeatable: false })
   }
 
   /** Rule 14: the payment is voided, and one transaction that pays nobody takes its place on the chain. */
   async #cancel(order: Order, cancel: Cancel): Promise<Verdict> {
-    const { want, proven, amend, ...base } = await this.#canceller(order, cancel)
+    const { want, proven, amend, name: _, ...base } = await this.#canceller(order, cancel)
     const network = this.#networkOf(want.asset)
     assertWalletPaths(order, network, proven.enrolment.sub_account)
     const subject = await this.#decoded(order, network)
     assertCancels(subject, proven.enrolment.sub_account, amend?.fee_rate ?? null)
-    return this.#verdict(subject, { ...base, step: JSON.stringify(['pay', want.key]), repeatable: false })
+    return this.#verdict(subject, { ...base, repeatable: false })
   }
 
   /** Who takes a payment back. Who may no longer pay may still be stopped. */
   async #canceller(order: Order, cancel: Cancel): Promise<Payer & { voids: string[] }> {
-    const { seen, voidNames, want, ...payer } = await this.#payer(order, cancel.of, true)
-    const { amend, seen: asked, assertAge } = await this.#amender(cancel, payer.proven, 'cancel')
+    const { of } = cancel
+    const payer = of.kind === 'forward' ? await this.#cancelledForward(order, of) : await this.#payer(order, of, true)
+    const { amend, seen: asked, assertAge } = of.kind === 'forward'
+      ? await this.#forwardAmender(cancel, payer.proven, of) : await this.#amender(cancel, payer.proven, 'cancel')
     return {
-      ...payer, want: { ...want, fee_rate: amend.fee_rate }, amend, seen: [...seen.slice(0, 1), asked], callers: [asked.api_key], assertAge,
-      voidNames: [voidNameOfRequest(asked.api_key, asked.nonce)], voids: voidNames.slice(0, 2),
+      ...payer, want: { ...payer.want, fee_rate: amend.fee_rate }, amend, seen: [...payer.seen.slice(0, 1), asked], callers: [asked.api_key], assertAge,
+      voidNames: [voidNameOfRequest(asked.api_key, asked.nonce)], voids: of.kind === 'forward' ? [payer.name] : payer.voidNames.slice(0, 2),
     }
+  }
+
+  /** One forward as a payment that its owner takes back. */
+  async #cancelledForward(order: Order, forward: Forward): Promise<Payer> {
+    const { proven, want, step, rule: _, ...base } = await this.#forwarder(order, forward, true)
+    return { ...base, proven, want: { asset: want.asset, fee_rate: null }, amend: null, name: step, step }
+  }
+
+  /** A forward is taken back by its own cancellation, or by the deletion of its rule. */
+  async #forwardAmender(signed: Signed, about: Proven, forward: Forward): Promise<{ amend: Pick<AmendIntent, 'key' | 'fee_rate'>; seen: SeenRequest; assertAge: () => void }> {
+    const { proven, want } = await this.understand(signed.request)
+    if (want.action !== 'end-forward') return this.#amender(signed, { ...about, transaction_id: forward.id }, 'cancel')
+    const { workspace, sub_account } = about.enrolment
+    const isOwn = want.rule_id === about.transaction_id && proven.enrolment.workspace === workspace && proven.enrolment.sub_account === sub_account
+    if (!isOwn) throw new Refusal('ACTION_NOT_ALLOWED', 'The request deletes another rule')
+    return { amend: { key: want.key, fee_rate: null }, seen: this.#seen(proven, want), assertAge: this.#ageOf(proven, want.content, signed.receipts ?? []) }
   }
 
   /** Rule 13: to the rule's destination, within its cap and until it ends; each forward is one payment. */
@@ -355,7 +379,7 @@ export class Judge {
   }
 
   /** For whom a tank lends: `base` is null for a sweep, to which deposits come again and again. */
-  async #borrower(order: Order, { for: purpose, step }: Lend): Promise<{ base: Omit<Payer, 'proven' | 'want' | 'amend'> | null; network: Network; source: number[]; name: string }> {
+  async #borrower(order: Order, { for: purpose, step }: Lend): Promise<{ base: Pick<Payer, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'> | null; network: Network; source: number[]; name: string }> {
     if (purpose.kind === 'sweep') {
       const network = this.#sweepNetwork(order.workspace, purpose)
       const name = JSON.stringify(['sweep', order.workspace, purpose.sub_account, purpose.asset, purpose.address_index])
@@ -365,7 +389,7 @@ export class Judge {
     const by = purpose.kind === 'forward' ? await this.#forwarder(order, purpose, returns) : await this.#payer(order, purpose, returns)
     const { proven, want, intent, seen, callers, assertAge: age, voidNames } = by
     const network = this.#networkOf(want.asset)
-    return { base: { intent, seen, callers, assertAge: age, voidNames }, network, source: [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], name: 'step' in by ? by.step : by.want.key }
+    return { base: { intent, seen, callers, assertAge: age, voidNames }, network, source: [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX], name: 'name' in by ? by.name : by.step }
   }
 
   #sweepNetwork(workspace: string, sweep: Sweep): Network {

@@ -18,10 +18,11 @@ export type Receipt = z.infer<typeof receiptSchema>
 
 const provenSchema = { request: signedRequestSchema, receipts: z.array(receiptSchema).max(3).optional() }
 const paySchema = z.strictObject({ kind: z.literal('pay'), ...provenSchema, speed_up: z.strictObject(provenSchema).optional() })
-const cancelSchema = z.strictObject({ kind: z.literal('cancel'), of: paySchema, ...provenSchema })
 const sweepSchema = z.strictObject({ kind: z.literal('sweep'), sub_account: indexSchema, asset: nameSchema, address_index: indexSchema })
 /** `id`: which forward of the rule this is; chosen by the platform, and good for one payment. */
 const forwardSchema = z.strictObject({ kind: z.literal('forward'), id: uuidSchema, rule: signedRequestSchema, receipts: provenSchema.receipts })
+/** Of a payment, or of one forward: by the caller's own cancellation, or by the deletion of the rule. */
+const cancelSchema = z.strictObject({ kind: z.literal('cancel'), of: z.discriminatedUnion('kind', [paySchema, forwardSchema]), ...provenSchema })
 /** `step`: which call of the caller's stake, unstake or release this is. */
 const stakeSchema = z.strictObject({ kind: z.literal('stake'), step: z.enum(['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']), ...provenSchema })
 const fuelSchema = z.strictObject({

@@ -16,6 +16,7 @@ export const IMPORTED: Readonly<Record<string, z.ZodType>> = {
     transaction_id: text.nullable(),
     account: text.nullable(),
     nonce: digits.nullable(),
+    rule: text.nullable().optional(),
     /** Records of before a step could have several. */
     charge: z.object({ budget: text, amount: digits }).nullable().optional(),
     charges: z.array(z.object({ budget: text, amount: digits })).max(4).optional(),

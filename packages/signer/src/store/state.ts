@@ -49,6 +49,8 @@ export class State {
   readonly spending = new Map<string, { at: number; amount: bigint; step: string }[]>()
   /** By the rule's id. */
   readonly rules = new Map<string, StandingRule>()
+  /** By the rule's id: its forwards that entered signing. */
+  readonly forwards = new Map<string, StepEntry[]>()
   /** By address, where fuel went to a deposit address. */
   readonly fuelled = new Map<string, Fuelled>()
   readonly sessions = new Set<string>()
@@ -166,6 +168,7 @@ export class State {
         if (imported && list.some((known) => known.unsigned_hash === step.unsigned_hash)) break
         list.push(step)
         this.stepAt.set(height, step)
+        if (body['rule']) this.forwards.set(body['rule'], [...this.forwards.get(body['rule']) ?? [], step])
         if (body['intent']) {
           const intent = this.intent(body['intent'], body['transaction_id'] ?? '')
           intent.content ??= body['content'] ?? null

@@ -5,7 +5,7 @@ import { lockedBalance } from '../../ledger/post.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
-import { fuelOf, planGas, planOf, REVERT_ATTEMPTS_MAX, sourcePath, type GasPlan } from './evm-plan.ts'
+import { fuelOf, planFields, planGas, planOf, REVERT_ATTEMPTS_MAX, sourcePath, type GasPlan } from './evm-plan.ts'
 import { startFailing } from './fail.ts'
 import { startFuelling, sweepAmount } from './start-fuelling.ts'
 
@@ -40,9 +40,21 @@ export async function buildEvm(services: Services, row: TransactionRow, network:
     if (services.environment.now() - row.created_at.getTime() < PRICE_WAIT_MS) return advance(services.database, row, { last_error: wait, run_in_ms: PRICE_RETRY_MS })
     return services.database.transaction((tx) => startFailing(services, tx, row, `the gas price stayed above ${formatAmount(maxGasPrice as bigint, GWEI_DECIMALS)} ${network.fee_rate_unit}, the most that the gas tank pays, for an hour`))
   }
+  if (row.kind === 'SWEEP' && asset.type === 'native') return buildOwnSweep(services, row, network, asset, plan, amount)
   const fuelling = fuelOf(plan)
   if (row.kind === 'SWEEP' && await sweepWaits(services, row, network, asset, { amount, cost: fuelling.worst + fuelling.cost, own: false })) return
   await startFuelling(services, row, network, fuelling)
+}
+
+/** A sweep of the native coin pays for itself: the nodes give it no fuel, for a hostile platform could draw on the tank by it. */
+async function buildOwnSweep(services: Services, row: TransactionRow, network: Network, asset: Asset, plan: GasPlan, amount: bigint): Promise<void> {
+  const worst = plan.gas * plan.fee.maxFeePerGas + plan.l1Fee
+  if (worst > BigInt(network.fee_cap)) {
+    const reason = `a network fee of up to ${formatAmount(worst, asset.decimals)} ${asset.asset_name} exceeds the cap of ${formatAmount(BigInt(network.fee_cap), asset.decimals)}`
+    return services.database.transaction((tx) => startFailing(services, tx, row, reason))
+  }
+  if (await sweepWaits(services, row, network, asset, { amount, cost: plan.need, own: true })) return
+  await buildAccountTransaction(services, row, network, plan, true)
 }
 
 /** The plan with no higher price than the tank pays; null while the chain's own price is above it. */
@@ -57,8 +69,11 @@ function belowPrice(plan: GasPlan, most: bigint): GasPlan | null {
   return fee === null || fuelFee === null ? null : { ...plan, fee, fuelFee, need: evmBuild.fuelFor(plan.gas, fee.maxFeePerGas, plan.l1Fee) }
 }
 
-/** → SIGNING. Takes the lowest free nonce under the account's lock and commits the unsigned bytes with it. */
-export async function buildAccountTransaction(services: Services, row: TransactionRow, network: Network, plan: GasPlan): Promise<void> {
+/**
+ * → SIGNING. Takes the lowest free nonce under the account's lock and commits the unsigned bytes with it.
+ * @param own a sweep that pays for itself: what it needs stays at its address
+ */
+export async function buildAccountTransaction(services: Services, row: TransactionRow, network: Network, plan: GasPlan, own = false): Promise<void> {
   const asset = assetOf(services, row)
   const account = row.source_id as string
   const path = await sourcePath(services.database, row, network)
@@ -67,9 +82,9 @@ export async function buildAccountTransaction(services: Services, row: Transacti
   await services.database.transaction(async (tx) => {
     await tx.query('insert into signing_accounts (network, address) values ($1, $2) on conflict do nothing', [network.code, account])
     await tx.query('select 1 from signing_accounts where network = $1 and address = $2 for update', [network.code, account])
-    const amount = row.kind === 'SWEEP'
-      ? await lockedBalance(tx, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: account })
-      : BigInt(row.amount)
+    const unswept = row.kind === 'SWEEP' ? await lockedBalance(tx, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: account }) : 0n
+    const amount = row.kind === 'SWEEP' ? unswept - (own ? plan.need : 0n) : BigInt(row.amount)
+    if (own && amount < plan.need) return startFailing(services, tx, row, 'what is left to sweep is not worth its fee')
     // A nonce whose transaction was given up before any signature is used again: a gap would stop everything behind it.
     const free = await tx.one<{ nonce: string }>(
       `select n::text nonce from generate_series($3::bigint, $3::bigint + 100000) n
@@ -83,7 +98,10 @@ export async function buildAccountTransaction(services: Services, row: Transacti
       `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max) values ($1, $2, $3, 'BUILT', $4, $5, $6, $7)`,
       [services.environment.uuid(), row.id, network.code, account, nonce.toString(), JSON.stringify(unsigned), decoded.fee_max.toString()])
     await tx.query('update signing_accounts set next_nonce = greatest(next_nonce, $3) where network = $1 and address = $2', [network.code, account, (nonce + 1n).toString()])
-    await advance(tx, row, { state: 'SIGNING', last_error: null, run_in_ms: 0, ...(row.kind === 'SWEEP' ? { amount } : {}) })
+    await advance(tx, row, {
+      state: 'SIGNING', last_error: null, run_in_ms: 0, ...(row.kind === 'SWEEP' ? { amount } : {}),
+      ...(own ? { fee: plan.gas * plan.fee.maxFeePerGas + plan.l1Fee, plan: { ...planFields(plan), own: '1' } } : {}),
+    })
   })
   services.environment.checkpoint('transaction.built')
 }

@@ -11,7 +11,7 @@ import type { TransactionRow } from '../present.ts'
 import { REVERT_ATTEMPTS_MAX, sourcePath } from './evm-plan.ts'
 import { startFailing } from './fail.ts'
 import { startFuelling, sweepAmount } from './start-fuelling.ts'
-import { planTron } from './tron-plan.ts'
+import { nativeCost, planTron } from './tron-plan.ts'
 
 const REVERT_RETRY_MS = 3000
 
@@ -29,6 +29,7 @@ export async function buildTron(services: Services, row: TransactionRow, network
   const fail = (reason: string) => services.database.transaction((tx) => startFailing(services, tx, row, reason))
   const amount = row.kind === 'SWEEP' ? await sweepAmount(services, row) : BigInt(row.amount)
   if (amount === 0n) return fail('nothing is left to sweep')
+  if (row.kind === 'SWEEP' && asset.type === 'native') return buildOwnSweep(services, row, network, asset, amount)
   const refusal = row.kind === 'SWEEP' ? null : await refusalOf(services, network, { to: row.destination_id as string, tag: null, amount, asset })
   if (refusal) return fail(`${refusal.field}: ${refusal.reason}`)
   const planned = await planTron(services, row, network, asset, amount)
@@ -39,6 +40,17 @@ export async function buildTron(services: Services, row: TransactionRow, network
   }
   if (row.kind === 'SWEEP' && await sweepWaits(services, row, network, asset, { amount, cost: planned.worst + planned.cost, own: false })) return
   await startFuelling(services, row, network, planned)
+}
+
+/** A sweep of TRX pays for itself; the address's own free bandwidth carries most of them, and then nothing is kept back. */
+async function buildOwnSweep(services: Services, row: TransactionRow, network: Network, asset: Asset, amount: bigint): Promise<void> {
+  const { points, activation, cost } = await nativeCost(services, network, await services.networks.tronParameters(network.code), row.destination_id as string)
+  const { stakedBandwidthLeft, freeBandwidthLeft } = await services.networks.tron(network.code).resources(row.source_id as string)
+  // Whatever else leaves the address may take its free bandwidth first.
+  const other = await services.database.one(`select 1 from transactions where network = $1 and source_id = $2 and status = 'pending' and id <> $3 limit 1`, [network.code, row.source_id, row.id])
+  const isFree = activation === 0n && !other && (stakedBandwidthLeft >= points || freeBandwidthLeft >= points)
+  if (await sweepWaits(services, row, network, asset, { amount, cost, own: true })) return
+  await buildTronTransaction(services, { ...row, plan: { ...row.plan, fee_limit: '0', need: isFree ? '0' : cost.toString(), own: '1' } }, network)
 }
 
 /** → SIGNING. Commits the unsigned bytes. Nothing excludes another transaction here: the nodes sign one for each step. */
@@ -56,9 +68,10 @@ export async function buildTronTransaction(services: Services, row: TransactionR
   // Last: the transaction's life begins with it.
   const reference = await services.networks.tron(network.code).reference()
   await services.database.transaction(async (tx) => {
-    const amount = row.kind === 'SWEEP'
-      ? await lockedBalance(tx, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: account })
-      : BigInt(row.amount)
+    const own = row.plan['own'] === '1'
+    const unswept = row.kind === 'SWEEP' ? await lockedBalance(tx, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: account }) : 0n
+    const amount = row.kind === 'SWEEP' ? unswept - (own ? BigInt(row.plan['need'] ?? '0') : 0n) : BigInt(row.amount)
+    if (own && amount <= 0n) return startFailing(services, tx, row, 'what is left to sweep is not worth its fee')
     const common = { reference, publicKey: key.at(path), path }
     const unsigned = action ? tronBuild.buildAction(network, { ...common, ...action })
       : tronBuild.buildTransfer(network, { ...common, asset, to: row.destination_id as string, amount, feeLimit: BigInt(feeLimit ?? '0') })
@@ -68,7 +81,7 @@ export async function buildTronTransaction(services: Services, row: TransactionR
     await tx.query(
       `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, fee_max, attempt, valid_until, step) values ($1, $2, $3, 'BUILT', $4, $5, $6, $7, $8, $9)`,
       [services.environment.uuid(), row.id, network.code, account, JSON.stringify(unsigned), decoded.fee_max.toString(), (last?.attempt ?? 0) + 1, decoded.valid_until, action?.kind ?? null])
-    await advance(tx, row, { state: 'SIGNING', last_error: null, run_in_ms: 0, ...(row.kind === 'SWEEP' ? { amount } : {}) })
+    await advance(tx, row, { state: 'SIGNING', last_error: null, run_in_ms: 0, ...(row.kind === 'SWEEP' ? { amount } : {}), ...(own ? { fee: BigInt(row.plan['need'] ?? '0'), plan: { fee_limit: '0', need: String(row.plan['need']), own: '1' } } : {}) })
   })
   services.environment.checkpoint('transaction.built')
 }

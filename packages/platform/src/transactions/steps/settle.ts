@@ -52,7 +52,8 @@ async function settleOwnSweep(tx: Queryable, row: TransactionRow, o: { fee: bigi
     { ...account, kind: 'available', amount: moved },
     { ...feeAccount, wallet: null, kind: 'chain', amount: o.fee },
     ...(row.plan['fee_wallet'] === undefined ? [] : [{ ...feeAccount, kind: 'reserved' as const, amount: -feeHeld }, { ...feeAccount, kind: 'available' as const, amount: feeHeld - o.fee }]),
-  ])
+    // Tron: where another transaction took the free bandwidth first, more was paid than was kept back.
+  ], overdraws(BigInt(row.plan['need'] ?? o.fee), o.fee))
 }
 
 /** The final entry of a transaction, with its real fee, and its public end. */
@@ -92,7 +93,7 @@ export async function settle(services: Services, tx: Queryable, row: Transaction
       }
       break
     case 'SWEEP':
-      if (feesFrom === 'wallet') await settleOwnSweep(tx, row, o)
+      if (feesFrom === 'wallet' || row.plan['own'] === '1') await settleOwnSweep(tx, row, o)
       else await post(tx, 'settle', row.id, [
         ...(o.succeeded ? [{ ...account, kind: 'unswept' as const, address: row.source_id, amount: -amount }, { ...account, kind: 'available' as const, amount }] : []),
         ...floatPostings(row, held, o.fee),
