@@ -1,11 +1,15 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { JsonNumber, parseJson, requestHeaders, signRequest, stringifyJson } from '@custody/request-auth'
+import { requestHeaders, signRequest, stringifyJson } from '@custody/request-auth'
 import { CustodyError } from './errors.ts'
 import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
+import { Checks } from './trust/checks.ts'
+import type { Keys } from './trust/keys.ts'
+import { readTrust, type Trust } from './trust/trust.ts'
 import type {
   Address, AddressValidation, AmlSettings, Asset, Decimal, FeeEstimate, FeeRates, ForwardRule, FrozenAddress, GasTank, GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery,
   PrepaidEntry, PrepaidFee, Price, SpeedUp, Stake, Staking, Transaction, TransactionFilter, TransactionPage, UnfrozenAddress, Wallet, WalletBalance,
 } from './types.ts'
+import { number, query, read, refusal, target } from './wire.ts'
 
 export interface CustodyClientOptions {
   /** E.g. `https://custody.example.com`. */
@@ -14,6 +18,8 @@ export interface CustodyClientOptions {
   apiKey: string
   /** RSA, at least 4096 bits: PEM or a KeyObject. It signs here and is never sent. */
   privateKey: string | KeyObject
+  /** Whom to believe, from the operator: addresses are then derived here from what these nodes certified, and others refused. */
+  trust?: Trust
   fetch?: typeof globalThis.fetch
   /** Per attempt. 30 s by default. */
   timeout_ms?: number
@@ -39,9 +45,6 @@ export interface WaitOptions { timeout_ms?: number; interval_ms?: number }
 const REPEAT_STATUS = new Set([500, 502, 503, 504])
 /** A window lasts a minute: whoever is refused this often in a row shares the key with too many. */
 const RATE_LIMIT_WAITS_MAX = 5
-const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
-/** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
-const COUNTS = new Set(['decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points'])
 
 /** Client of the custody API. Each request carries a token of its own; retries too. */
 export class CustodyClient {
@@ -55,7 +58,9 @@ export class CustodyClient {
   readonly #now: () => number
   readonly #sleep: (ms: number) => Promise<void>
   readonly #random: () => number
+  readonly #checks: Checks | null
 
+  /** @throws VerificationError `TRUST` where the trust object is not one */
   constructor(options: CustodyClientOptions) {
     const url = new URL(options.baseUrl)
     if (url.search !== '' || url.hash !== '' || url.username !== '') throw new TypeError('baseUrl must be a plain origin, with a path prefix at most')
@@ -69,6 +74,7 @@ export class CustodyClient {
     this.#now = options.now ?? Date.now
     this.#sleep = options.sleep ?? ((ms) => new Promise((resolve) => { setTimeout(resolve, ms) }))
     this.#random = options.random ?? Math.random
+    this.#checks = options.trust === undefined ? null : new Checks(readTrust(options.trust), () => this.keys())
   }
 
   /** Assets that can be transacted. Needs no key. */
@@ -81,20 +87,34 @@ export class CustodyClient {
   }
 
   /** At most one wallet per asset and sub-account. Throws `WALLET_EXISTS`. */
-  createWallet(asset: string): Promise<Wallet> {
-    return this.request('POST', '/dac/v1/create-wallet', { asset })
+  async createWallet(asset: string): Promise<Wallet> {
+    const wallet = await this.request<Wallet>('POST', '/dac/v1/create-wallet', { asset })
+    await this.#checks?.wallets(asset, [wallet])
+    return wallet
   }
 
-  wallets(asset: string): Promise<WalletBalance[]> {
-    return this.request('GET', `/dac/v1/wallets${query({ asset })}`)
+  async wallets(asset: string): Promise<WalletBalance[]> {
+    const wallets = await this.request<WalletBalance[]>('GET', `/dac/v1/wallets${query({ asset })}`)
+    await this.#checks?.wallets(asset, wallets)
+    return wallets
   }
 
-  createAddress(asset: string, label?: string): Promise<Address> {
-    return this.request('POST', '/dac/v1/address', { asset, label })
+  /** With `trust`, throws {@link VerificationError} for an address that is not the sub-account's own; so does {@link addresses}. */
+  async createAddress(asset: string, label?: string): Promise<Address> {
+    const address = await this.request<Address>('POST', '/dac/v1/address', { asset, label })
+    await this.#checks?.addresses(asset, [address])
+    return address
   }
 
-  addresses(asset: string): Promise<Address[]> {
-    return this.request('GET', `/dac/v1/addresses${query({ asset })}`)
+  async addresses(asset: string): Promise<Address[]> {
+    const addresses = await this.request<Address[]>('GET', `/dac/v1/addresses${query({ asset })}`)
+    await this.#checks?.addresses(asset, addresses)
+    return addresses
+  }
+
+  /** The workspace's keys with the signer nodes' certificates; what verifies addresses without the service. */
+  keys(): Promise<Keys> {
+    return this.request('GET', '/dac/v1/keys')
   }
 
   validateAddress(asset: string, address: string, addressTag?: string): Promise<AddressValidation> {
@@ -123,8 +143,10 @@ export class CustodyClient {
     return this.request('GET', `/dac/v1/transactions${query(filter)}`)
   }
 
-  gasTanks(): Promise<GasTank[]> {
-    return this.request('GET', '/dac/v1/gas-tanks')
+  async gasTanks(): Promise<GasTank[]> {
+    const tanks = await this.request<GasTank[]>('GET', '/dac/v1/gas-tanks')
+    await this.#checks?.tanks(tanks)
+    return tanks
   }
 
   /** Every movement of the workspace's tank on a network, newest first. */
@@ -309,53 +331,4 @@ export class CustodyClient {
       throw new CustodyError(`${method} ${uri.split('?', 1)[0]}: ${reason}`, { status: 0, code: 'NETWORK', cause: error })
     }
   }
-}
-
-/** Path and query exactly as fetch will send them, so that they are signed in that spelling. */
-function target(path: string): string {
-  const url = path.startsWith('/') && !path.startsWith('//') ? new URL(path, 'http://base') : null
-  if (!url || url.host !== 'base') throw new TypeError('path must begin with one slash')
-  return `${url.pathname}${url.search}`
-}
-
-function query(values: object): string {
-  const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries(values)) if (value !== undefined) parameters.set(name, String(value))
-  const text = parameters.toString()
-  return text === '' ? '' : `?${text}`
-}
-
-function number(field: string, text: Decimal): JsonNumber {
-  if (typeof text !== 'string' || !DECIMAL.test(text)) throw new TypeError(`${field} must be a decimal string like "0.5": a double cannot hold 18 decimals`)
-  return new JsonNumber(text)
-}
-
-function plain(value: unknown, key: string): unknown {
-  if (value instanceof JsonNumber) return COUNTS.has(key) ? Number(value.text) : value.text
-  if (Array.isArray(value)) return value.map((inner) => plain(inner, key))
-  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, name)]))
-  return value
-}
-
-async function read<T>(response: Response): Promise<T> {
-  try {
-    return plain(parseJson(await response.text()), '') as T
-  } catch (error) {
-    // Not repeated: the service did what was asked.
-    throw new CustodyError('the answer is not JSON: is baseUrl the custody service?', { status: response.status, code: 'PROTOCOL', cause: error })
-  }
-}
-
-async function refusal(response: Response): Promise<CustodyError> {
-  let problem: Record<string, unknown> = {}
-  try {
-    const value: unknown = plain(parseJson(await response.text()), '')
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) problem = value as Record<string, unknown>
-  } catch {
-    // A proxy's page: the status says enough.
-  }
-  const word = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
-  return new CustodyError(word('message') ?? `the service answered ${response.status}`, {
-    status: response.status, code: word('code') ?? 'HTTP', field: word('field'), requestId: word('request_id') ?? response.headers.get('x-request-id') ?? undefined,
-  })
 }

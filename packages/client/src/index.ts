@@ -1,5 +1,8 @@
 export { CustodyClient, type CustodyClientOptions, type RequestOptions, type WaitOptions } from './client.ts'
 export { CustodyError } from './errors.ts'
 export type { RetryOptions } from './retry.ts'
+export { VerificationError, type VerificationCode } from './trust/errors.ts'
+export type { CertifiedKey, Keys } from './trust/keys.ts'
+export type { Trust } from './trust/trust.ts'
 export type * from './types.ts'
 export { JsonNumber } from '@custody/request-auth'

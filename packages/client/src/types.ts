@@ -20,11 +20,18 @@ export interface Asset {
   is_active: boolean
 }
 
-export interface Wallet { id: string; asset: string; status: 'active' | 'inactive'; created_at: Timestamp }
+/** Where an address is below the workspace's key: `[sub-account, chain, index]`, not hardened. */
+export type DerivationPath = number[]
+
+/** `omnibus_address` is the wallet's first address, at `path`. */
+export interface Wallet { id: string; asset: string; status: 'active' | 'inactive'; omnibus_address: string; path: DerivationPath; created_at: Timestamp }
 /** `balance` is what can be sent; `omnibus_balance` all that the wallet's addresses hold on chain. */
 export interface WalletBalance extends Wallet { balance: Decimal; omnibus_balance: Decimal }
 
-export interface Address { id: string; asset: string; address: string; address_tag: string | null; label: string | null; created_at: Timestamp }
+export interface Address {
+  id: string; asset: string; address: string; address_tag: string | null; label: string | null
+  payment_uri: string | null; path: DerivationPath; created_at: Timestamp
+}
 export interface AddressValidation { valid: boolean; reason?: string }
 
 export interface NewTransaction {

@@ -1,0 +1,46 @@
+import type { PinnedTrust } from './trust.ts'
+import type { AddressVerifier, ShownAddress } from './verifier.ts'
+
+/** Checks answers of the service against a trust object. What derives addresses is loaded at its first use. */
+export class Checks {
+  readonly trust: PinnedTrust
+  readonly #fetchKeys: () => Promise<unknown>
+  #verifier: Promise<AddressVerifier> | null = null
+
+  constructor(trust: PinnedTrust, fetchKeys: () => Promise<unknown>) {
+    this.trust = trust
+    this.#fetchKeys = fetchKeys
+  }
+
+  async #with(curveIn: (verifier: AddressVerifier) => string): Promise<AddressVerifier> {
+    this.#verifier ??= import('./verifier.ts').then(({ AddressVerifier: Verifier }) => new Verifier(this.trust))
+    const verifier = await this.#verifier
+    const curve = curveIn(verifier)
+    // A workspace's key never changes: one that was verified is kept, and no answer replaces it.
+    if (!verifier.hasKey(curve)) verifier.takeKey(await this.#fetchKeys(), curve)
+    return verifier
+  }
+
+  /** @throws VerificationError for the first that is not the pinned sub-account's own */
+  async addresses(asset: string, shown: readonly ShownAddress[]): Promise<void> {
+    if (shown.length === 0) return
+    const verifier = await this.#with((each) => each.curveOf(asset))
+    for (const each of shown) await verifier.verifyAddress(asset, each)
+  }
+
+  /** Omnibus addresses. @throws VerificationError */
+  async wallets(asset: string, shown: readonly { asset: string; omnibus_address: unknown; path: unknown }[]): Promise<void> {
+    if (shown.length === 0) return
+    const verifier = await this.#with((each) => each.curveOf(asset))
+    for (const each of shown) await verifier.verifyOmnibus(asset, each)
+  }
+
+  /** Addresses of gas tanks. @throws VerificationError */
+  async tanks(shown: readonly { network: string; address: string | null }[]): Promise<void> {
+    for (const { network, address } of shown) {
+      if (address === null) continue
+      const verifier = await this.#with((each) => each.curveOfNetwork(network))
+      await verifier.verifyTank(network, address)
+    }
+  }
+}
