@@ -1,10 +1,11 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { requestHeaders, signRequest, stringifyJson } from '@custody/request-auth'
+import { claimedNonceAndSubject, requestHeaders, signRequest, stringifyJson, transactionId } from '@custody/request-auth'
 import { CustodyError } from './errors.ts'
 import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
 import { Checks } from './trust/checks.ts'
 import type { Keys } from './trust/keys.ts'
 import { readTrust, type Trust } from './trust/trust.ts'
+import type { FailureProof, OwnRequest } from './trust/voids.ts'
 import type {
   Address, AddressValidation, AmlSettings, Asset, Decimal, FeeEstimate, FeeRates, ForwardRule, FrozenAddress, GasTank, GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery,
   PrepaidEntry, PrepaidFee, Price, SpeedUp, Stake, Staking, Transaction, TransactionFilter, TransactionPage, UnfrozenAddress, Wallet, WalletBalance,
@@ -38,6 +39,8 @@ export interface RequestOptions {
   repeatable?: boolean
   /** Sent without a signature. */
   public?: boolean
+  /** Told of each signed request before it leaves: `id` is what follows for the transaction it makes. Keep it to verify a failure later. */
+  onSigned?: (request: { nonce: string; id: string }) => void
 }
 
 export interface WaitOptions { timeout_ms?: number; interval_ms?: number }
@@ -125,22 +128,37 @@ export class CustodyClient {
    * Creates an outgoing transfer. Give a `sequence_id`: then an answer that was lost is asked for again, and
    * the transfer is made once. Without it nothing is repeated, and an error of status 0 or 5xx means *unknown*.
    */
-  async createTransaction(transaction: NewTransaction): Promise<Transaction> {
+  async createTransaction(transaction: NewTransaction, options: Pick<RequestOptions, 'onSigned'> = {}): Promise<Transaction> {
     const { amount, fee_rate: feeRate, ...rest } = transaction
     const body = {
       source_type: 'INTERNAL', destination_type: 'EXTERNAL', ...rest,
       amount: number('amount', amount), ...(feeRate === undefined ? {} : { fee_rate: number('fee_rate', feeRate) }),
     }
-    return this.request('POST', '/dac/v1/transaction', body, { repeatable: transaction.sequence_id !== undefined })
+    return this.request('POST', '/dac/v1/transaction', body, { repeatable: transaction.sequence_id !== undefined, ...options })
   }
 
-  transaction(id: string): Promise<Transaction> {
-    return this.request('GET', `/dac/v1/transaction/${encodeURIComponent(id)}`)
+  /** With `trust`, a failed one carries `failure_proof`; so do those of {@link transactions}. */
+  async transaction(id: string): Promise<Transaction> {
+    const transaction = await this.request<Transaction>('GET', `/dac/v1/transaction/${encodeURIComponent(id)}`)
+    return this.#checks?.proven(transaction, this.apiKey, id) ?? transaction
   }
 
   /** Newest first. */
-  transactions(filter: TransactionFilter = {}): Promise<TransactionPage> {
-    return this.request('GET', `/dac/v1/transactions${query(filter)}`)
+  async transactions(filter: TransactionFilter = {}): Promise<TransactionPage> {
+    const page = await this.request<TransactionPage>('GET', `/dac/v1/transactions${query(filter)}`)
+    return this.#checks ? { ...page, data: page.data.map((each) => (this.#checks as Checks).proven(each, this.apiKey)) } : page
+  }
+
+  /**
+   * Whether the pinned signer nodes prove that a failed transaction was not paid and never will be. Unproven is not
+   * paid: `reason` says why, `signed` what to look up on the chain. Pure: asks nobody.
+   *
+   * @param own what the caller knows of it by himself: its nonce, the id of `onSigned`, or his rule that made it
+   * @throws TypeError without `trust`
+   */
+  verifyFailed(transaction: Transaction, own: OwnRequest): FailureProof {
+    if (!this.#checks) throw new TypeError('verifyFailed needs the option trust')
+    return this.#checks.failure(transaction, own, this.apiKey)
   }
 
   async gasTanks(): Promise<GasTank[]> {
@@ -294,7 +312,7 @@ export class CustodyClient {
       let failure: CustodyError
       let wait: number | null = null
       try {
-        const response = await this.#send(verb, uri, text, options.public ?? false)
+        const response = await this.#send(verb, uri, text, options)
         if (response.ok) return await read<T>(response)
         failure = await refusal(response)
         if (response.status === 429 && this.#waitOnRateLimit && waits < RATE_LIMIT_WAITS_MAX) {
@@ -316,10 +334,17 @@ export class CustodyClient {
     return attempt < this.#retry.attemptsMax ? backoff(this.#retry, attempt, this.#random) : null
   }
 
-  async #send(method: string, uri: string, body: string, open: boolean): Promise<Response> {
+  async #send(method: string, uri: string, body: string, options: RequestOptions): Promise<Response> {
     // The path below the base is what the service sees and what is signed: a proxy's prefix ends at the proxy.
-    const headers = open ? {} : requestHeaders(
-      await signRequest({ apiKey: this.apiKey, privateKey: this.#privateKey, method, uri, body, now: Math.floor(this.#now() / 1000) }), this.apiKey)
+    const signed = options.public ? null
+      : await signRequest({ apiKey: this.apiKey, privateKey: this.#privateKey, method, uri, body, now: Math.floor(this.#now() / 1000) })
+    const headers = signed ? requestHeaders(signed, this.apiKey) : {}
+    if (signed) {
+      const { nonce } = claimedNonceAndSubject(signed.token)
+      const id = transactionId(this.apiKey, nonce)
+      if (method !== 'GET') this.#checks?.signed(id)
+      options.onSigned?.({ nonce, id })
+    }
     try {
       const response = await this.#fetch(`${this.baseUrl}${uri}`, {
         method, headers, redirect: 'error', signal: AbortSignal.timeout(this.#timeout_ms), ...(body === '' ? {} : { body }),

@@ -1,3 +1,5 @@
+import type { FailureProof, Void } from './trust/voids.ts'
+
 /** Exact decimal in an asset's native unit, e.g. `0.000000000000000001`. Never a double. */
 export type Decimal = string
 /** ISO 8601. */
@@ -71,6 +73,10 @@ export interface Transaction {
   memo: string | null
   sequence_id: string | null
   failure_reason: string | null
+  /** Of a transfer that failed before it was paid: what the signer nodes sign of it. Believe `verifyFailed`, not this list. */
+  voids?: Void[]
+  /** With `trust`, of one that failed: whether the nodes prove it. Made by this client, never by the service. */
+  failure_proof?: FailureProof
   /** USD value and platform fee of an outgoing transfer, as of its creation. */
   amount_in_usd: Decimal | null
   platform_fee: Decimal | null

@@ -4,7 +4,7 @@ import type { Decimal } from './types.ts'
 
 const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 /** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
-const COUNTS = new Set(['decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points', 'path', 'node', 'epoch'])
+const COUNTS = new Set(['decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points', 'path', 'node', 'epoch', 'height', 'voided_at', 'unfinished'])
 
 /** Path and query exactly as fetch will send them, so that they are signed in that spelling. */
 export function target(path: string): string {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { CustodyClient, VerificationError, type Trust } from '@custody/client'
-import { PRIVATE_KEY, TestPlatform, type User } from './harness.ts'
+import { PRIVATE_KEY, TestPlatform, waitFor, type User } from './harness.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -65,4 +65,30 @@ test('verify-address finds it from what the README saves', async () => {
   const { address } = await client().createAddress('ETH')
   const found = platform.cli('verify-address', 'ETH', address, '--keys', keys, '--trust', pinned)
   assert.match(found.stdout, /^0x\w{40} is the ETH address 1\/60\/3 of acme \/ main; its key is certified by signer nodes 1, 2, 3\n$/, found.stderr)
+})
+
+test('a transfer that failed before it was signed is proven void by two nodes; one with another nonce, or of another caller, is not', async () => {
+  const held = await platform.user('poor')
+  const pinned = { workspace: 'poor' }
+  const custody = client(pinned, held)
+  await custody.createWallet('USDT_ETH')
+  const { address } = await custody.createAddress('USDT_ETH')
+  await platform.fund('USDT_ETH', address, '5')
+  await waitFor('the deposit', async () => (await custody.wallets('USDT_ETH'))[0]?.balance === '5')
+  const requests: { nonce: string; id: string }[] = []
+  // Its gas tank is empty: it waits, unsigned.
+  const { id } = await custody.createTransaction({ asset: 'USDT_ETH', amount: '1', destination_address: '0x00000000000000000000000000000000000000AA' }, { onSigned: (request) => requests.push(request) })
+  assert.equal(requests[0]?.id, id)
+  await custody.cancel(id)
+  const failed = await custody.waitForTransaction(id, { interval_ms: 200, timeout_ms: 30_000 })
+  assert.deepEqual([failed.status, failed.failure_proof?.proven, (failed.voids?.length ?? 0) >= 2], ['failed', true, true], JSON.stringify(failed))
+  const { nonce } = requests[0] as { nonce: string }
+  const later = client(pinned, held)
+  const listed = (await later.transactions({ asset: 'USDT_ETH', type: 'Withdraw' })).data[0]!
+  assert.deepEqual([listed.id, listed.failure_proof?.proven], [id, false], 'a new client does not know the request')
+  assert.equal(later.verifyFailed(listed, { nonce }).proven, true)
+  assert.equal(later.verifyFailed(listed, { nonce: `${nonce}x` }).proven, false)
+  const [first] = listed.voids!
+  assert.equal(later.verifyFailed({ ...listed, voids: [first!, first!] }, { nonce }).proven, false)
+  assert.deepEqual((await custody.transactions({ asset: 'USDT_ETH', type: 'Deposit' })).data.map((each) => each.voids), [[]])
 })

@@ -5,7 +5,7 @@ export const TAGS = {
   keyCertificate: 'custody/key-certificate/v1\n',
   keyReady: 'custody/key-ready/v1\n',
   receipt: 'custody/receipt/v1\n',
-  void: 'custody/void/v1\n',
+  void: 'custody/void/v2\n',
   envelope: 'custody/peer-envelope/v1\n',
 } as const
 
