@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { PeerHeads } from './heads.ts'
 import { RecordStore, type Entry } from './record.ts'
 import { State } from './state.ts'
 import type { KeyMaterial } from '@custody/threshold'
@@ -9,6 +10,7 @@ const FLUSH_MS = 20
 export class Store {
   readonly record: RecordStore
   readonly state = new State()
+  readonly heads: PeerHeads
   readonly #database: DatabaseSync
   #waiting: { kind: string; body: Record<string, unknown> }[] = []
   #timer: NodeJS.Timeout | undefined
@@ -16,6 +18,7 @@ export class Store {
   constructor(path: string, now: () => number) {
     this.record = new RecordStore(path, now)
     this.#database = this.record.database
+    this.heads = new PeerHeads(this.#database)
     this.record.replay((entry) => this.#apply(entry))
   }
 
@@ -27,11 +30,13 @@ export class Store {
   /** Durable when it returns. */
   append(kind: string, body: Record<string, unknown>): Entry { return this.appendAll([{ kind, body }])[0]! }
 
-  /** Several entries, one disk flush; all or none. What waited goes first, under the same flush. */
+  /** Several entries, one disk flush; all or none. What waited goes first, and the peers' newest heads along, under the same flush. */
   appendAll(entries: readonly { kind: string; body: Record<string, unknown> }[]): Entry[] {
     const waiting = this.#waiting
-    const appended = this.record.appendAll([...waiting, ...entries])
+    let kept = (): void => {}
+    const appended = this.record.appendAll([...waiting, ...entries], () => { kept = this.heads.write() })
     this.#waiting = []
+    kept()
     for (const entry of appended) this.#apply(entry)
     return appended.slice(waiting.length)
   }
@@ -62,6 +67,11 @@ export class Store {
     if (this.#waiting.length > 0) this.appendAll([])
   }
 
+  /** Writes the peers' newest heads down where they changed, with what waits. On an idle machine nothing changes. */
+  saveHeads(): void {
+    if (this.heads.isBehind) this.appendAll([])
+  }
+
   clock(): number { return this.record.clock() }
   seconds(): number { return Math.floor(this.record.clock() / 1000) }
 
@@ -86,6 +96,7 @@ export class Store {
   saveClock(): void { this.record.saveClock() }
   close(): void {
     this.flush()
+    this.saveHeads()
     this.record.close()
   }
 }
