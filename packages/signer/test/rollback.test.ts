@@ -14,7 +14,7 @@ before(async () => {
 after(async () => { await house.stop() })
 
 const sleep = (ms: number) => new Promise((resolve) => { setTimeout(resolve, ms) })
-const FILES = ['record.sqlite', 'record.sqlite-wal', 'record.sqlite-shm', 'shares.sqlite', 'shares.sqlite-wal', 'shares.sqlite-journal']
+const FILES = ['record.sqlite', 'record.sqlite-wal', 'record.sqlite-shm']
 type Image = Map<string, Buffer>
 
 function image(node: number): Image {
