@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { addressAt, loadRegistry, paymentUri, type Network } from '@custody/chains'
 import fc from 'fast-check'
@@ -20,6 +20,7 @@ let server: TestServer
 before(async () => { server = await TestServer.start(API_KEY, pair.publicKey) })
 after(() => server.stop())
 
+const isTagged = ({ family }: { family: string }) => family === 'xrp' || family === 'stellar'
 const client = (trust: Trust = nodes.trust()) => new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey, trust })
 const json = (value: unknown): Canned => ({ body: JSON.stringify(value) })
 
@@ -52,8 +53,9 @@ function lie(address: object, keys: unknown = honest, trust?: Trust): Promise<un
 
 test('honest addresses of every asset are taken, and the keys are asked for once', async () => {
   const custody = client()
-  for (const { asset_name: name, requires_tag: tagged } of registry.assets) {
-    const address = shown(name, tagged ? 0 : 7, { tag: tagged ? '123' : null })
+  for (const asset of registry.assets) {
+    const name = asset.asset_name
+    const address = shown(name, isTagged(asset) ? 0 : 7, { tag: isTagged(asset) ? '123' : null })
     server.script(json(address), json(honest))
     assert.deepEqual(await custody.createAddress(name), address)
   }
@@ -91,6 +93,12 @@ test("another sub-account's path, another chain's, a hardened or a missing one",
   await refused(lie({ ...shown('BTC', 3, { sub: 2 }), path: [1, 0, 3] }), 'ADDRESS')
   const honestly = shown('BTC', 3)
   for (const path of [[1, 2, 3], [1, 0], [1, 0, 3, 0], ['1', '0', '3'], [1, 0, -1], [1, 0, 0x8000_0000], [1, 0, 0x7fff_ffff], [1, 0, 1.5], '1/0/3', null, undefined]) await refused(lie({ ...honestly, path }), 'PATH')
+})
+
+test('another account of ours on XRP, where a sub-account has one and deposits are told apart by tags', async () => {
+  server.script(json(shown('XRP', 1, { tag: '7' })), json(honest))
+  const error = await refused(client().createAddress('XRP'), 'PATH')
+  assert.equal(error.expected, `1/${registry.network('XRP')!.chain_index}/0`)
 })
 
 test('the address of another asset', async () => {
@@ -184,13 +192,13 @@ test('property: on every network the client derives what the platform derives', 
   for (const mode of ['local', 'mainnet'] as const) {
     const bound = loadRegistry(mode)
     await fc.assert(fc.asyncProperty(
-      fc.constantFrom(...bound.assets), fc.integer({ min: 1, max: 0x7fff_ffff }), fc.integer({ min: 0, max: 0x7fff_fffe }), fc.uint8Array({ minLength: 64, maxLength: 64 }),
+      fc.constantFrom(...bound.assets), fc.integer({ min: 1, max: 0x7fff_ffff }), fc.integer({ min: 0, max: 0x7fff_fffe }), fc.uint8Array({ minLength: 32, maxLength: 32 }),
       async (asset, sub, index, bytes) => {
         let used = 0
-        const own = new Nodes((length) => (used < 64 && bytes.some((byte) => byte !== 0) ? bytes.slice(used, used += length) : random(length)), mode)
+        const own = new Nodes((length) => new Uint8Array(createHash('sha256').update(bytes).update(String(used++)).digest().subarray(0, length)), mode)
         const network = bound.networkOf(asset)
         const keys: Keys = { network: mode, keys: [own.key(network.curve)] }
-        const path = [sub, network.chain_index, index]
+        const path = [sub, network.chain_index, isTagged(asset) ? 0 : index]
         const address = derive(keys, network, path)
         const proof = await verifyAddress(own.trust({ sub_account_index: sub }), keys, asset.asset_name, address, { path, indexMax: 0 })
         assert.deepEqual([proof.path, proof.certified_by], [path, [1, 2, 3]])

@@ -11,6 +11,8 @@ export interface ShownAddress { asset: string; address: string; address_tag?: st
 export interface Found { path: number[]; keyId: string; certifiedBy: number[] }
 
 const DERIVED_MAX = 100_000
+/** One account a sub-account, and a tag beside it: coins at another of our accounts would be nobody's deposit. */
+const TAGGED: ReadonlySet<string> = new Set(['xrp', 'stellar'])
 
 /**
  * Derives addresses from what the pinned nodes certified. It takes nothing from the service but the certified key, and
@@ -77,9 +79,10 @@ export class AddressVerifier {
   #pathOf(network: Network, asset: string, path: unknown): [number, number, number] {
     const given = Array.isArray(path) ? path.join('/') : String(path)
     const index: unknown = Array.isArray(path) ? path[2] : undefined
-    const expected = `${this.#trust.sub_account_index}/${network.chain_index}/n`
     // The change index is the wallet's own, and nobody is told to pay there.
-    const isIndex = typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < CHANGE_INDEX
+    const most = TAGGED.has(network.family) ? OMNIBUS_INDEX : CHANGE_INDEX - 1
+    const expected = `${this.#trust.sub_account_index}/${network.chain_index}/${most === OMNIBUS_INDEX ? OMNIBUS_INDEX : 'n'}`
+    const isIndex = typeof index === 'number' && Number.isInteger(index) && index >= 0 && index <= most
     if (!Array.isArray(path) || path.length !== 3 || path[0] !== this.#trust.sub_account_index || path[1] !== network.chain_index || !isIndex) {
       throw new VerificationError('PATH', `the ${asset} address is said to be at ${given}; addresses of ${this.#trust.workspace} / ${this.#trust.sub_account} are at ${expected}`, { expected, actual: given })
     }
@@ -139,10 +142,11 @@ export class AddressVerifier {
       await this.#assertAt(network, `${asset} address`, read.address, path)
       return { path, keyId, certifiedBy }
     }
-    for (let index = 0; index <= options.indexMax; index++) {
+    const most = TAGGED.has(network.family) ? OMNIBUS_INDEX : Math.min(options.indexMax, CHANGE_INDEX - 1)
+    for (let index = 0; index <= most; index++) {
       const path = pathOf(network, this.#trust.sub_account_index, index) as [number, number, number]
       if ((await this.addressAt(network, path)) === read.address) return { path, keyId, certifiedBy }
     }
-    throw new VerificationError('ADDRESS', `${text} is not one of the ${asset} addresses 0 to ${options.indexMax} of ${this.#trust.workspace} / ${this.#trust.sub_account}`, { actual: text })
+    throw new VerificationError('ADDRESS', `${text} is not one of the ${asset} addresses 0 to ${most} of ${this.#trust.workspace} / ${this.#trust.sub_account}`, { actual: text })
   }
 }
