@@ -41,6 +41,7 @@ const NEVER: Record<string, string[]> = {
   chains: ['*'],
   threshold: ['*'],
   'request-auth': ['*'],
+  client: ['platform', 'signer', 'threshold', 'devnet'],
   devnet: ['chains'],
 }
 
@@ -58,6 +59,25 @@ test('no room imports one it must never know', () => {
     return to !== null && isForbidden(path.split('/')[1] as string, to) ? [`${path} imports ${specifier}`] : []
   }))
   assert.deepEqual(offenders, [])
+})
+
+test('the client takes the pure part of the chains only, and the platform one command of the client', () => {
+  const reached = (from: string, to: string) => [...importsOf].flatMap(([path, specifiers]) => (
+    path.startsWith(`packages/${from}/src/`) ? specifiers.filter((specifier) => roomOf(path, specifier) === to).map((specifier) => `${path.split('/').at(-1)} ${specifier}`) : []))
+  assert.deepEqual(reached('client', 'chains'), ['verifier.ts @custody/chains/verify'])
+  assert.deepEqual(reached('platform', 'client'), ['verify-address.ts @custody/client/verify-address'])
+})
+
+test('what checks addresses loads no network client', () => {
+  const seen = new Set<string>()
+  const visit = (path: string) => {
+    if (seen.has(path)) return
+    seen.add(path)
+    for (const { specifier, typeOnly } of importsIn(read(path))) if (specifier.startsWith('.') && !typeOnly) visit(relative(root, resolve(root, dirname(path), specifier)))
+  }
+  visit('packages/chains/src/verify.ts')
+  assert.ok(seen.has('packages/chains/src/evm/address.ts'), 'the way was not followed')
+  assert.deepEqual([...seen].filter((path) => /(?:^|\/)rpc\.ts$/.test(path)), [])
 })
 
 test('no package.json names a room that its own must never know', () => {

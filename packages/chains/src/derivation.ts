@@ -29,20 +29,23 @@ function assertPath(path: Path): void {
   }
 }
 
+/** A public key with the chain code that goes on below it. */
+export interface ExtendedKey { publicKey: Uint8Array; chainCode: Uint8Array }
+
 /**
- * Public key below a workspace key.
+ * Public key below a workspace key, and its own chain code.
  * secp256k1: BIP32 public derivation. Ed25519: the additive tweak HMAC-SHA512(chain code, public key ‖ index).
  *
  * @param path non-hardened indices
- * @returns 33 bytes (secp256k1, compressed) or 32 bytes (Ed25519)
+ * @returns 33 bytes (secp256k1, compressed) or 32 bytes (Ed25519), and 32 bytes
  * @throws ChainError `PATH`
  */
-export function derivePublicKey(curve: Curve, publicKey: Uint8Array, chainCode: Uint8Array, path: Path): Uint8Array {
+export function deriveExtendedKey(curve: Curve, publicKey: Uint8Array, chainCode: Uint8Array, path: Path): ExtendedKey {
   assertPath(path)
   if (curve === 'secp256k1') {
     let node = new HDKey({ publicKey, chainCode })
     for (const index of path) node = node.deriveChild(index)
-    return node.publicKey as Uint8Array
+    return { publicKey: node.publicKey as Uint8Array, chainCode: node.chainCode as Uint8Array }
   }
   let key = publicKey
   let code = chainCode
@@ -60,5 +63,10 @@ export function derivePublicKey(curve: Curve, publicKey: Uint8Array, chainCode: 
     key = ed25519.Point.fromBytes(key).add(base).toBytes()
     code = digest.subarray(32)
   }
-  return key
+  return { publicKey: key, chainCode: code }
+}
+
+/** The public key of {@link deriveExtendedKey} alone. */
+export function derivePublicKey(curve: Curve, publicKey: Uint8Array, chainCode: Uint8Array, path: Path): Uint8Array {
+  return deriveExtendedKey(curve, publicKey, chainCode, path).publicKey
 }

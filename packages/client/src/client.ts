@@ -1,11 +1,16 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { JsonNumber, parseJson, requestHeaders, signRequest, stringifyJson } from '@custody/request-auth'
+import { claimedNonceAndSubject, requestHeaders, signRequest, stringifyJson, transactionId } from '@custody/request-auth'
 import { CustodyError } from './errors.ts'
 import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
+import { Checks } from './trust/checks.ts'
+import type { Keys } from './trust/keys.ts'
+import { readTrust, type Trust } from './trust/trust.ts'
+import type { FailureProof, OwnRequest } from './trust/voids.ts'
 import type {
   Address, AddressValidation, AmlSettings, Asset, Decimal, FeeEstimate, FeeRates, ForwardRule, FrozenAddress, GasTank, GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery,
   PrepaidEntry, PrepaidFee, Price, SpeedUp, Stake, Staking, Transaction, TransactionFilter, TransactionPage, UnfrozenAddress, Wallet, WalletBalance,
 } from './types.ts'
+import { number, query, read, refusal, target } from './wire.ts'
 
 export interface CustodyClientOptions {
   /** E.g. `https://custody.example.com`. */
@@ -14,6 +19,8 @@ export interface CustodyClientOptions {
   apiKey: string
   /** RSA, at least 4096 bits: PEM or a KeyObject. It signs here and is never sent. */
   privateKey: string | KeyObject
+  /** Whom to believe, from the operator: addresses are then derived here from what these nodes certified, and others refused. */
+  trust?: Trust
   fetch?: typeof globalThis.fetch
   /** Per attempt. 30 s by default. */
   timeout_ms?: number
@@ -32,6 +39,8 @@ export interface RequestOptions {
   repeatable?: boolean
   /** Sent without a signature. */
   public?: boolean
+  /** Told of each signed request before it leaves: `id` is what follows for the transaction it makes. Keep it to verify a failure later. */
+  onSigned?: (request: { nonce: string; id: string }) => void
 }
 
 export interface WaitOptions { timeout_ms?: number; interval_ms?: number }
@@ -39,9 +48,6 @@ export interface WaitOptions { timeout_ms?: number; interval_ms?: number }
 const REPEAT_STATUS = new Set([500, 502, 503, 504])
 /** A window lasts a minute: whoever is refused this often in a row shares the key with too many. */
 const RATE_LIMIT_WAITS_MAX = 5
-const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
-/** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
-const COUNTS = new Set(['decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points'])
 
 /** Client of the custody API. Each request carries a token of its own; retries too. */
 export class CustodyClient {
@@ -55,7 +61,9 @@ export class CustodyClient {
   readonly #now: () => number
   readonly #sleep: (ms: number) => Promise<void>
   readonly #random: () => number
+  readonly #checks: Checks | null
 
+  /** @throws VerificationError `TRUST` where the trust object is not one */
   constructor(options: CustodyClientOptions) {
     const url = new URL(options.baseUrl)
     if (url.search !== '' || url.hash !== '' || url.username !== '') throw new TypeError('baseUrl must be a plain origin, with a path prefix at most')
@@ -69,6 +77,7 @@ export class CustodyClient {
     this.#now = options.now ?? Date.now
     this.#sleep = options.sleep ?? ((ms) => new Promise((resolve) => { setTimeout(resolve, ms) }))
     this.#random = options.random ?? Math.random
+    this.#checks = options.trust === undefined ? null : new Checks(readTrust(options.trust), () => this.keys())
   }
 
   /** Assets that can be transacted. Needs no key. */
@@ -81,20 +90,34 @@ export class CustodyClient {
   }
 
   /** At most one wallet per asset and sub-account. Throws `WALLET_EXISTS`. */
-  createWallet(asset: string): Promise<Wallet> {
-    return this.request('POST', '/dac/v1/create-wallet', { asset })
+  async createWallet(asset: string): Promise<Wallet> {
+    const wallet = await this.request<Wallet>('POST', '/dac/v1/create-wallet', { asset })
+    await this.#checks?.wallets(asset, [wallet])
+    return wallet
   }
 
-  wallets(asset: string): Promise<WalletBalance[]> {
-    return this.request('GET', `/dac/v1/wallets${query({ asset })}`)
+  async wallets(asset: string): Promise<WalletBalance[]> {
+    const wallets = await this.request<WalletBalance[]>('GET', `/dac/v1/wallets${query({ asset })}`)
+    await this.#checks?.wallets(asset, wallets)
+    return wallets
   }
 
-  createAddress(asset: string, label?: string): Promise<Address> {
-    return this.request('POST', '/dac/v1/address', { asset, label })
+  /** With `trust`, throws {@link VerificationError} for an address that is not the sub-account's own; so does {@link addresses}. */
+  async createAddress(asset: string, label?: string): Promise<Address> {
+    const address = await this.request<Address>('POST', '/dac/v1/address', { asset, label })
+    await this.#checks?.addresses(asset, [address])
+    return address
   }
 
-  addresses(asset: string): Promise<Address[]> {
-    return this.request('GET', `/dac/v1/addresses${query({ asset })}`)
+  async addresses(asset: string): Promise<Address[]> {
+    const addresses = await this.request<Address[]>('GET', `/dac/v1/addresses${query({ asset })}`)
+    await this.#checks?.addresses(asset, addresses)
+    return addresses
+  }
+
+  /** The workspace's keys with the signer nodes' certificates; what verifies addresses without the service. */
+  keys(): Promise<Keys> {
+    return this.request('GET', '/dac/v1/keys')
   }
 
   validateAddress(asset: string, address: string, addressTag?: string): Promise<AddressValidation> {
@@ -105,26 +128,43 @@ export class CustodyClient {
    * Creates an outgoing transfer. Give a `sequence_id`: then an answer that was lost is asked for again, and
    * the transfer is made once. Without it nothing is repeated, and an error of status 0 or 5xx means *unknown*.
    */
-  async createTransaction(transaction: NewTransaction): Promise<Transaction> {
+  async createTransaction(transaction: NewTransaction, options: Pick<RequestOptions, 'onSigned'> = {}): Promise<Transaction> {
     const { amount, fee_rate: feeRate, ...rest } = transaction
     const body = {
       source_type: 'INTERNAL', destination_type: 'EXTERNAL', ...rest,
       amount: number('amount', amount), ...(feeRate === undefined ? {} : { fee_rate: number('fee_rate', feeRate) }),
     }
-    return this.request('POST', '/dac/v1/transaction', body, { repeatable: transaction.sequence_id !== undefined })
+    return this.request('POST', '/dac/v1/transaction', body, { repeatable: transaction.sequence_id !== undefined, ...options })
   }
 
-  transaction(id: string): Promise<Transaction> {
-    return this.request('GET', `/dac/v1/transaction/${encodeURIComponent(id)}`)
+  /** With `trust`, a failed one carries `failure_proof`; so do those of {@link transactions}. */
+  async transaction(id: string): Promise<Transaction> {
+    const transaction = await this.request<Transaction>('GET', `/dac/v1/transaction/${encodeURIComponent(id)}`)
+    return this.#checks?.proven(transaction, this.apiKey, id) ?? transaction
   }
 
   /** Newest first. */
-  transactions(filter: TransactionFilter = {}): Promise<TransactionPage> {
-    return this.request('GET', `/dac/v1/transactions${query(filter)}`)
+  async transactions(filter: TransactionFilter = {}): Promise<TransactionPage> {
+    const page = await this.request<TransactionPage>('GET', `/dac/v1/transactions${query(filter)}`)
+    return this.#checks ? { ...page, data: page.data.map((each) => (this.#checks as Checks).proven(each, this.apiKey)) } : page
   }
 
-  gasTanks(): Promise<GasTank[]> {
-    return this.request('GET', '/dac/v1/gas-tanks')
+  /**
+   * Whether the pinned signer nodes prove that a failed transaction was not paid and never will be. Unproven is not
+   * paid: `reason` says why, `signed` what to look up on the chain. Pure: asks nobody.
+   *
+   * @param own what the caller knows of it by himself: its nonce, the id of `onSigned`, or his rule that made it
+   * @throws TypeError without `trust`
+   */
+  verifyFailed(transaction: Transaction, own: OwnRequest): FailureProof {
+    if (!this.#checks) throw new TypeError('verifyFailed needs the option trust')
+    return this.#checks.failure(transaction, own, this.apiKey)
+  }
+
+  async gasTanks(): Promise<GasTank[]> {
+    const tanks = await this.request<GasTank[]>('GET', '/dac/v1/gas-tanks')
+    await this.#checks?.tanks(tanks)
+    return tanks
   }
 
   /** Every movement of the workspace's tank on a network, newest first. */
@@ -272,7 +312,7 @@ export class CustodyClient {
       let failure: CustodyError
       let wait: number | null = null
       try {
-        const response = await this.#send(verb, uri, text, options.public ?? false)
+        const response = await this.#send(verb, uri, text, options)
         if (response.ok) return await read<T>(response)
         failure = await refusal(response)
         if (response.status === 429 && this.#waitOnRateLimit && waits < RATE_LIMIT_WAITS_MAX) {
@@ -294,10 +334,17 @@ export class CustodyClient {
     return attempt < this.#retry.attemptsMax ? backoff(this.#retry, attempt, this.#random) : null
   }
 
-  async #send(method: string, uri: string, body: string, open: boolean): Promise<Response> {
+  async #send(method: string, uri: string, body: string, options: RequestOptions): Promise<Response> {
     // The path below the base is what the service sees and what is signed: a proxy's prefix ends at the proxy.
-    const headers = open ? {} : requestHeaders(
-      await signRequest({ apiKey: this.apiKey, privateKey: this.#privateKey, method, uri, body, now: Math.floor(this.#now() / 1000) }), this.apiKey)
+    const signed = options.public ? null
+      : await signRequest({ apiKey: this.apiKey, privateKey: this.#privateKey, method, uri, body, now: Math.floor(this.#now() / 1000) })
+    const headers = signed ? requestHeaders(signed, this.apiKey) : {}
+    if (signed) {
+      const { nonce } = claimedNonceAndSubject(signed.token)
+      const id = transactionId(this.apiKey, nonce)
+      if (method !== 'GET') this.#checks?.signed(id)
+      options.onSigned?.({ nonce, id })
+    }
     try {
       const response = await this.#fetch(`${this.baseUrl}${uri}`, {
         method, headers, redirect: 'error', signal: AbortSignal.timeout(this.#timeout_ms), ...(body === '' ? {} : { body }),
@@ -309,53 +356,4 @@ export class CustodyClient {
       throw new CustodyError(`${method} ${uri.split('?', 1)[0]}: ${reason}`, { status: 0, code: 'NETWORK', cause: error })
     }
   }
-}
-
-/** Path and query exactly as fetch will send them, so that they are signed in that spelling. */
-function target(path: string): string {
-  const url = path.startsWith('/') && !path.startsWith('//') ? new URL(path, 'http://base') : null
-  if (!url || url.host !== 'base') throw new TypeError('path must begin with one slash')
-  return `${url.pathname}${url.search}`
-}
-
-function query(values: object): string {
-  const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries(values)) if (value !== undefined) parameters.set(name, String(value))
-  const text = parameters.toString()
-  return text === '' ? '' : `?${text}`
-}
-
-function number(field: string, text: Decimal): JsonNumber {
-  if (typeof text !== 'string' || !DECIMAL.test(text)) throw new TypeError(`${field} must be a decimal string like "0.5": a double cannot hold 18 decimals`)
-  return new JsonNumber(text)
-}
-
-function plain(value: unknown, key: string): unknown {
-  if (value instanceof JsonNumber) return COUNTS.has(key) ? Number(value.text) : value.text
-  if (Array.isArray(value)) return value.map((inner) => plain(inner, key))
-  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, name)]))
-  return value
-}
-
-async function read<T>(response: Response): Promise<T> {
-  try {
-    return plain(parseJson(await response.text()), '') as T
-  } catch (error) {
-    // Not repeated: the service did what was asked.
-    throw new CustodyError('the answer is not JSON: is baseUrl the custody service?', { status: response.status, code: 'PROTOCOL', cause: error })
-  }
-}
-
-async function refusal(response: Response): Promise<CustodyError> {
-  let problem: Record<string, unknown> = {}
-  try {
-    const value: unknown = plain(parseJson(await response.text()), '')
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) problem = value as Record<string, unknown>
-  } catch {
-    // A proxy's page: the status says enough.
-  }
-  const word = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
-  return new CustodyError(word('message') ?? `the service answered ${response.status}`, {
-    status: response.status, code: word('code') ?? 'HTTP', field: word('field'), requestId: word('request_id') ?? response.headers.get('x-request-id') ?? undefined,
-  })
 }

@@ -1,3 +1,5 @@
+import type { FailureProof, Void } from './trust/voids.ts'
+
 /** Exact decimal in an asset's native unit, e.g. `0.000000000000000001`. Never a double. */
 export type Decimal = string
 /** ISO 8601. */
@@ -20,11 +22,18 @@ export interface Asset {
   is_active: boolean
 }
 
-export interface Wallet { id: string; asset: string; status: 'active' | 'inactive'; created_at: Timestamp }
+/** Where an address is below the workspace's key: `[sub-account, chain, index]`, not hardened. */
+export type DerivationPath = number[]
+
+/** `omnibus_address` is the wallet's first address, at `path`. */
+export interface Wallet { id: string; asset: string; status: 'active' | 'inactive'; omnibus_address: string; path: DerivationPath; created_at: Timestamp }
 /** `balance` is what can be sent; `omnibus_balance` all that the wallet's addresses hold on chain. */
 export interface WalletBalance extends Wallet { balance: Decimal; omnibus_balance: Decimal }
 
-export interface Address { id: string; asset: string; address: string; address_tag: string | null; label: string | null; created_at: Timestamp }
+export interface Address {
+  id: string; asset: string; address: string; address_tag: string | null; label: string | null
+  payment_uri: string | null; path: DerivationPath; created_at: Timestamp
+}
 export interface AddressValidation { valid: boolean; reason?: string }
 
 export interface NewTransaction {
@@ -64,6 +73,10 @@ export interface Transaction {
   memo: string | null
   sequence_id: string | null
   failure_reason: string | null
+  /** Of a transfer that failed before it was paid: what the signer nodes sign of it. Believe `verifyFailed`, not this list. */
+  voids?: Void[]
+  /** With `trust`, of one that failed: whether the nodes prove it. Made by this client, never by the service. */
+  failure_proof?: FailureProof
   /** USD value and platform fee of an outgoing transfer, as of its creation. */
   amount_in_usd: Decimal | null
   platform_fee: Decimal | null

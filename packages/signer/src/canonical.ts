@@ -6,7 +6,7 @@ export const TAGS = {
   keyReady: 'custody/key-ready/v1\n',
   subAccount: 'custody/sub-account/v1\n',
   receipt: 'custody/receipt/v1\n',
-  void: 'custody/void/v1\n',
+  void: 'custody/void/v2\n',
   envelope: 'custody/peer-envelope/v1\n',
 } as const
 

@@ -98,6 +98,7 @@ export async function startNode(config: Config, environment: Environment, log: L
     ticking = true
     try {
       await peers.ping()
+      store.saveHeads()
       if (ticks++ % CLOCK_TICKS === 0) store.saveClock()
       // Not awaited: a key takes seconds, and the pings go on.
       if (peers.nodes.every((node) => peers.reachable(node))) void keyring.fill()

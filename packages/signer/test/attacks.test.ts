@@ -355,39 +355,6 @@ describe('rules 11 and 12: fuel and sweeps', () => {
   })
 })
 
-describe('rule 14: voids', () => {
-  test('final, before signing; bound to the intent, not to the token', async () => {
-    const { mine, path } = await fresh()
-    const make = () => transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, sequence_id: 'void-1' })
-    const request = await make()
-    for (const node of [1, 2]) {
-      const { status, body } = await house.post(node, '/void', { request })
-      assert.equal(status, 200, JSON.stringify(body))
-      assert.equal(body.voided, true)
-      assert.deepEqual(body.signed_hashes, [])
-    }
-    for (const pair of [[1, 2], [1, 3], [3, 2]] as const) refused(await workspace.sign(pay(await make()), eth(path, { value: ONE }), pair), 'VOIDED', 14)
-    await house.restart(2)
-    refused(await workspace.sign(pay(request), eth(path, { value: ONE }), [2, 3]), 'VOIDED', 14)
-    refused(await workspace.sign({ kind: 'fuel', for: pay(request), gas: '21000', max_fee_per_gas: '1' }, eth([0, ETH.chain_index, 0], { value: 1n, to: workspace.address(ETH, path), nonce: 0 })), 'VOIDED', 14)
-  })
-  test('after signing: refused, unless forced; then nothing further', async () => {
-    const { mine, path } = await fresh()
-    const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-    const { body: signed } = await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }))
-    const answer = await house.post(1, '/void', { request })
-    refused(answer, 'ALREADY_SIGNED', 14)
-    assert.equal(answer.body.hash, signed.signed.hash)
-    const { transactionId } = await import('@custody/request-auth')
-    const { nonce } = JSON.parse(Buffer.from(request.token.split('.')[1]!, 'base64url').toString())
-    const forced = await house.post(1, '/void', { transaction_id: transactionId(mine.api_key, nonce), force: true })
-    assert.equal(forced.status, 200, JSON.stringify(forced.body))
-    assert.deepEqual(forced.body.signed_hashes, [signed.signed.hash])
-    refused(await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3_000_000_000n })), 'VOIDED', 14)
-    refused(await house.post(1, '/void', { transaction_id: randomUUID() }), 'UNKNOWN_INTENT', 4)
-  })
-})
-
 describe("rule 15: the operator's order", () => {
   test('a drain only as each node was told', async () => {
     const second = await house.workspace()

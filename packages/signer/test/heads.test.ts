@@ -3,6 +3,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { Store } from '../src/store/index.ts'
 import { Peers } from '../src/transport/peers.ts'
@@ -72,4 +73,61 @@ test('a record older than what the third node was shown is refused, and so is on
   for (const text of ['y', 'z', 'z']) rewritten.store.append('noted', { text })
   await assert.rejects(send(rewritten, 2), { code: 'HEAD_WENT_BACK' })
   assert.equal(second.alerts.length, 2)
+})
+
+const moment = () => new Promise((resolve) => { setTimeout(resolve, 5) })
+async function tick(nodes: readonly Node[]): Promise<void> {
+  await Promise.all(nodes.map((node) => node.peers.ping()))
+  await moment()
+  for (const { store } of nodes) store.saveHeads()
+}
+
+test('idle nodes keep what pings tell, and write nothing more however often they ping', async () => {
+  const trio = new Trio()
+  const nodes = [trio.start(1), trio.start(2), trio.start(3)]
+  for (const node of nodes) grow(node)
+  for (let count = 0; count < 3; count++) await tick(nodes)
+  const written = () => nodes.map(({ store }) => [store.record.height, (store.record.database.prepare('SELECT total_changes() n').get() as { n: number }).n])
+  const before = written()
+  for (let count = 0; count < 20; count++) await tick(nodes)
+  assert.deepEqual(written(), before)
+  assert.deepEqual(nodes.map(({ store }) => store.record.height), [1, 1, 1])
+})
+
+test('what only pings told holds after a restart, also where nobody else is there', async () => {
+  const trio = new Trio()
+  const path = join(folder, 'kept.sqlite')
+  const [first, second] = [trio.start(1), trio.start(2, new Store(path, () => 1))]
+  for (let count = 0; count < 4; count++) {
+    grow(first)
+    await tick([first, second])
+  }
+  stores.splice(stores.indexOf(second.store), 1)
+  second.store.close()
+  const again = trio.start(2, new Store(path, () => 1))
+  await send(first, 2)
+  const rolledBack = trio.start(1)
+  for (let count = 0; count < 3; count++) grow(rolledBack)
+  await assert.rejects(send(rolledBack, 2), { code: 'HEAD_WENT_BACK' })
+  await assert.rejects(send(again, 1), { code: 'HEAD_WENT_BACK' })
+})
+
+test('a stop writes down what was heard last; a kept head that its node did not sign counts for nothing', async () => {
+  const trio = new Trio()
+  const path = join(folder, 'stop.sqlite')
+  const [first, second] = [trio.start(1), trio.start(2, new Store(path, () => 1))]
+  for (let count = 0; count < 5; count++) grow(first)
+  await send(first, 2)
+  stores.splice(stores.indexOf(second.store), 1)
+  second.store.close()
+  const database = new DatabaseSync(path)
+  const row = database.prepare('SELECT height, proof FROM peer_head WHERE node = 1').get() as { height: number; proof: string }
+  assert.equal(row.height, 5)
+  database.prepare('UPDATE peer_head SET height = 99, proof = ? WHERE node = 1').run(row.proof.replace('"height":5', '"height":99'))
+  database.close()
+  const again = trio.start(2, new Store(path, () => 1))
+  assert.equal(again.alerts.length, 1)
+  await send(first, 2)
+  again.store.saveHeads()
+  assert.deepEqual({ ...again.store.record.database.prepare('SELECT height FROM peer_head WHERE node = 1').get() }, { height: 5 })
 })

@@ -1,3 +1,4 @@
+import { OMNIBUS_INDEX } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { startScan } from '../deposits/start.ts'
@@ -24,7 +25,8 @@ export const createAddress = endpoint({
   method: 'POST', path: '/dac/v1/address', summary: 'Create a deposit address', access: 'write',
   body: z.strictObject({ asset: assetName, label: text(200).optional() }), response: addressShape,
   async handler({ services, caller, body }) {
-    const { asset, network } = findAsset(services, body.asset)
+    const found = findAsset(services, body.asset)
+    const { asset, network } = found
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     await services.keys.get(caller.workspaceId, network.curve)
     await startScan(services, network)
@@ -36,20 +38,22 @@ export const createAddress = endpoint({
       const tagged = traitsOf(network).deposits === 'tagged'
       const first = !(await tx.one('select 1 from wallet_addresses where wallet_id = $1 limit 1', [wallet.id]))
       let address: string
+      let index = OMNIBUS_INDEX
       const tag = tagged && !first ? newTag(services) : null
       if (first || tagged) address = await ensureOmnibus(services, tx, network, owner)
       else {
         const last = await tx.one<{ index: number }>(
           `select coalesce(max(path_index), 0) as index from chain_addresses where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
           [network.code, caller.subAccountId])
-        address = await ensureAddress(services, tx, network, owner, (last?.index ?? 0) + 1, 'deposit')
+        index = (last?.index ?? 0) + 1
+        address = await ensureAddress(services, tx, network, owner, index, 'deposit')
       }
       const created = await tx.one<AddressRow>(
-        `insert into wallet_addresses (wallet_id, network, address, label, address_tag) values ($1, $2, $3, $4, $6) returning id, $5::text asset, address, address_tag, label, created_at`,
-        [wallet.id, network.code, address, body.label ?? null, asset.asset_name, tag]) as AddressRow
-      await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created, services.registry))])
+        `insert into wallet_addresses (wallet_id, network, address, label, address_tag) values ($1, $2, $3, $4, $6) returning id, $5::text asset, address, address_tag, label, $7::integer path_index, created_at`,
+        [wallet.id, network.code, address, body.label ?? null, asset.asset_name, tag, index]) as AddressRow
+      await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created, found, caller.subAccountIndex))])
       return created
     })
-    return { body: presentAddress(row, services.registry) }
+    return { body: presentAddress(row, found, caller.subAccountIndex) }
   },
 })

@@ -17,6 +17,7 @@ import { estimateFeeEndpoint } from '../fees/estimate-fee.ts'
 import { networkFeeRates } from '../fees/network-fee-rates.ts'
 import { listTankEntries } from '../gas-tanks/list-entries.ts'
 import { listGasTanks } from '../gas-tanks/list-tanks.ts'
+import { listKeys } from '../keys/list-keys.ts'
 import { listPrepaidEntries } from '../prepaid-fee/list-entries.ts'
 import { readPrepaidFee } from '../prepaid-fee/read-account.ts'
 import { listPrices } from '../prices/list-prices.ts'
@@ -35,7 +36,7 @@ import type { Endpoint } from './endpoint.ts'
 
 /** Every endpoint of the API. A new one is a file in its room and a line here. */
 export const endpoints: readonly Endpoint[] = [
-  getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, createAddress, listAddresses, postValidateAddress,
+  getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, createAddress, listAddresses, listKeys, postValidateAddress,
   createTransaction, readTransaction, listTransactions, speedUp, cancelTransaction, listGasTanks, listTankEntries, networkFeeRates, estimateFeeEndpoint,
   readPrepaidFee, listPrepaidEntries, listPrices,
   saveAmlSettings, readAmlSettings, unfreezeAddress, listFrozen,

@@ -10,6 +10,7 @@ import { newOrder, nodeAt, orderNodes, type NodeAnswer } from './nodes.ts'
 import { refreshOfac } from './ofac.ts'
 import { sendRequest } from './request.ts'
 import { orderDrain, orderLine, orderStake, type StakeAction, type TankOrder } from './tank-orders.ts'
+import { verifyAddressCommand } from './verify-address.ts'
 
 const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON object as the last line)
 
@@ -21,6 +22,8 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   keygen [--out FILE]                     an RSA-4096 pair: FILE (private) and FILE.pub
   request METHOD PATH [BODY] --api-key KEY --key FILE [--url URL]
                                           sends a signed request to the running platform
+  verify-address ASSET ADDRESS --keys FILE --trust FILE [--path S/C/I] [--max-index N]
+                                          offline: is this address ours? FILEs: a saved GET /dac/v1/keys, the trust file
   prepaid-fee adjust --workspace W --amount USD       tops up, or takes: --amount=-12.5; never below zero
   prepaid-fee show --workspace W
   gas-tank list --workspace W
@@ -307,11 +310,15 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
   }
   if (group === 'devnet') return devnet([action ?? '', ...rest], values)
   if (group === 'signer') return signer([action ?? '', ...rest], values)
+  if (group === 'verify-address') return verifyAddressCommand(positionals.slice(1), values)
   if (group === 'request') return sendRequest(home, positionals.slice(1), values)
   throw new OperatorError(`unknown command: ${positionals.join(' ') || '(none)'}\n\n${HELP}`)
 }
 
-const STRINGS = ['id', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source', 'home', 'order', 'index', 'trust-file', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount'] as const
+const STRINGS = [
+  'id', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source',
+  'home', 'order', 'index', 'trust-file', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount', 'keys', 'trust', 'path', 'max-index',
+] as const
 
 try {
   const { values, positionals } = parseArgs({

@@ -90,34 +90,3 @@ export async function signOrder(services: Services, order: SignOrder): Promise<S
   services.metrics.signatures.labels('unavailable').inc()
   return { kind: 'unavailable', message: refused ? `signer ${refused.node} refuses (${refused.code}: ${refused.message}); no second node answered: ${unavailable}` : unavailable }
 }
-
-const VOID_TIMEOUT_MS = 5000
-const VOIDS_NEEDED = 2
-
-/**
- * Voids a request, or one forward of a rule, at the nodes, so that nothing can be signed for it any more. Two must hold it before `failed` is shown;
- * all of them where one entered signing and does not know the outcome, for another may hold the finished signature.
- * `signed`: hashes that were signed already, where a node knows of any, without those that are `dead` on their chain.
- */
-export async function voidIntent(services: Services, intent: { request: SignedRequest } | { forward: { rule: string; id: string } }, dead: readonly string[] = []): Promise<{ held: number; needed: number; enough: boolean; signed: string[] }> {
-  const ask = (node: number, force: boolean) => services.signers.call<{ voided?: boolean; signed_hashes?: string[]; unfinished?: number }>(node, 'POST', '/void', { ...intent, force }, VOID_TIMEOUT_MS)
-  const answers = await Promise.allSettled(services.signers.peers.map(({ node }) => ask(node, false).catch((error: unknown) => {
-    const hashes = error instanceof NodeRefused && error.code === 'ALREADY_SIGNED' ? error.body['signed_hashes'] : null
-    // Signing was entered and never finished, or only for what can never be included: voided at two nodes, no pair can sign more.
-    if (Array.isArray(hashes) && hashes.every((hash) => dead.includes(hash))) return ask(node, true)
-    throw error
-  })))
-  let held = 0
-  let needed = VOIDS_NEEDED
-  const signed: string[] = []
-  for (const answer of answers) {
-    if (answer.status === 'fulfilled') {
-      if ((answer.value.unfinished ?? 0) > 0) needed = services.signers.peers.length
-      if (answer.value.voided) held++
-      signed.push(...(answer.value.signed_hashes ?? []))
-    } else if (answer.reason instanceof NodeRefused && answer.reason.code === 'ALREADY_SIGNED') {
-      signed.push(...(answer.reason.body['signed_hashes'] as string[]))
-    }
-  }
-  return { held, needed, enough: held >= needed, signed: signed.filter((hash) => !dead.includes(hash)) }
-}

@@ -2,6 +2,7 @@ import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { exact } from '../http/schemas.ts'
 import { exactUsd } from '../prepaid-fee/usd.ts'
+import { voidShape, type SignedVoid } from '../signing/void.ts'
 
 export type TransactionKind = 'WITHDRAWAL' | 'DEPOSIT' | 'SWEEP' | 'FUEL' | 'TANK_DEPOSIT' | 'DRAIN' | 'STAKE' | 'UNSTAKE' | 'RELEASE' | 'LEND' | 'LEND_BACK'
 
@@ -18,6 +19,8 @@ export interface TransactionRow {
   request: { api_key: string; token: string; method: string; uri: string; body: string } | null
   receipts: unknown[]; plan: Record<string, string | undefined>; fee_rate: string | null; fee_level: string | null
   created_at: Date; updated_at: Date; confirmed_at: Date | null; attempts: number; lease_token: string | null
+  /** The nodes' own, of one that failed. */
+  voids?: SignedVoid[]
   /** Millionths of a USD; absent or null: nothing is charged for it. */
   amount_usd?: string | null; platform_fee?: string | null
 }
@@ -32,6 +35,7 @@ export const transactionShape = z.object({
   source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(), address_tag: z.string().nullable(),
   status: z.enum(['pending', 'confirmed', 'failed']), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable(),
   sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(), platform_fee: z.number().nullable(),
+  voids: z.array(voidShape).meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),
   created_at: z.string(), updated_at: z.string(), confirmed_at: z.string().nullable(),
 })
 
@@ -61,6 +65,7 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     failure_reason: row.failure_reason,
     amount_in_usd: row.amount_usd ? exactUsd(BigInt(row.amount_usd)) : null,
     platform_fee: row.platform_fee ? exactUsd(BigInt(row.platform_fee)) : null,
+    voids: row.status === 'failed' ? (row.voids ?? []) : [],
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     confirmed_at: row.confirmed_at?.toISOString() ?? null,

@@ -20,7 +20,7 @@ const definition = (path: string) => endpoint({
     // Asked for before the transaction: the nodes may need seconds to make a key.
     await services.keys.get(caller.workspaceId, network.curve)
     await startScan(services, network)
-    const row = await services.database.transaction(async (tx) => {
+    const wallet = await services.database.transaction(async (tx) => {
       const created = await tx.one<WalletRow>(
         `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) on conflict do nothing
          returning id, asset, status, created_at, network`, [caller.workspaceId, caller.subAccountId, asset.asset_name, network.code])
@@ -28,14 +28,15 @@ const definition = (path: string) => endpoint({
         const existing = await tx.one<WalletRow>('select id from wallets where sub_account_id = $1 and asset = $2', [caller.subAccountId, asset.asset_name])
         throw new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${existing?.id})`, { field: 'asset', details: { wallet_id: existing?.id } })
       }
-      await ensureOmnibus(services, tx, network, owner)
+      const address = await ensureOmnibus(services, tx, network, owner)
+      const shown = presentWallet(created, network, { address, subAccount: caller.subAccountIndex })
       if (traitsOf(network).deposits === 'spendable') await ensureChange(services, tx, network, owner)
       await creditWaitingDeposits(tx, caller.subAccountId, created)
-      await tx.query(`select emit_event($1, $2, 'wallet.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentWallet(created))])
-      return created
+      await tx.query(`select emit_event($1, $2, 'wallet.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(shown)])
+      return shown
     })
     await ensureGasTank(services, caller.workspaceId, network)
-    return { body: presentWallet(row) }
+    return { body: wallet }
   },
 })
 

@@ -1,5 +1,6 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
+import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, exact } from '../http/schemas.ts'
@@ -21,10 +22,12 @@ export const listWallets = endpoint({
        from wallets w left join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset
        where w.sub_account_id = $1 and w.asset = $2 group by w.id`, [caller.subAccountId, asset.asset_name])
     const amount = (text: string) => exact(formatAmount(BigInt(text) < 0n ? 0n : BigInt(text), asset.decimals))
+    if (rows.length === 0) return { body: [] }
+    const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
+    const address = await omnibusOf(services, network, owner)
     // Cardano: lovelace that must stay with native tokens.
-    const account = (traitsOf(network).accountRules || network.family === 'cardano') && rows.length > 0
-      ? await services.database.one<{ address: string }>(`select address from chain_addresses where network = $1 and sub_account_id = $2 and kind = 'omnibus'`, [network.code, caller.subAccountId]) : undefined
-    const kept = account ? await chainReserve(services, network, account.address, asset) : 0n
-    return { body: rows.map((row) => ({ ...presentWallet(row), balance: amount((BigInt(row.available) - kept).toString()), omnibus_balance: amount(row.held) })) }
+    const holdsReserve = traitsOf(network).accountRules || network.family === 'cardano'
+    const kept = holdsReserve ? await chainReserve(services, network, address, asset) : 0n
+    return { body: rows.map((row) => ({ ...presentWallet(row, network, { address, subAccount: caller.subAccountIndex }), balance: amount((BigInt(row.available) - kept).toString()), omnibus_balance: amount(row.held) })) }
   },
 })

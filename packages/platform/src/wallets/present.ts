@@ -1,11 +1,17 @@
+import { OMNIBUS_INDEX, pathOf, type Network } from '@custody/chains'
 import { z } from 'zod'
+import { pathShape } from '../addresses/present.ts'
 
 export interface WalletRow { id: string; asset: string; status: string; created_at: Date; network: string }
 
 export const walletShape = z.object({
-  id: z.string(), asset: z.string(), status: z.enum(['active', 'inactive']), created_at: z.string(),
+  id: z.string(), asset: z.string(), status: z.enum(['active', 'inactive']),
+  omnibus_address: z.string().meta({ description: 'The first address of the wallet' }), path: pathShape, created_at: z.string(),
 })
 
-export function presentWallet(row: WalletRow) {
-  return { id: row.id, asset: row.asset, status: row.status, created_at: row.created_at.toISOString() }
+/** @param omnibus its address, and the first element of its sub-account's paths */
+export function presentWallet(row: WalletRow, network: Network, omnibus: { address: string; subAccount: number }) {
+  return {
+    id: row.id, asset: row.asset, status: row.status, omnibus_address: omnibus.address, path: pathOf(network, omnibus.subAccount, OMNIBUS_INDEX), created_at: row.created_at.toISOString(),
+  }
 }

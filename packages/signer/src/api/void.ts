@@ -6,12 +6,16 @@ import { prove, signedRequestSchema } from '../intent/request.ts'
 import { endNameOfRule, forwardName, voidNameOfRequest } from '../policy/identity.ts'
 import { uuidSchema } from '../policy/order.ts'
 import type { Parts } from '../node.ts'
+import type { StepEntry } from '../store/state.ts'
 
 export const voidBodySchema = z.strictObject({
   request: signedRequestSchema.optional(), transaction_id: z.string().max(64).optional(), forward: z.strictObject({ rule: uuidSchema, id: uuidSchema }).optional(), force: z.boolean().optional(),
 }).refine((body) => [body.request, body.transaction_id, body.forward].filter((each) => each !== undefined).length === 1, 'exactly one of request, transaction_id and forward')
 
-export const VOID_KEYS = ['node', 'intent', 'transaction_id', 'height', 'voided_at'] as const
+export const VOID_KEYS = ['node', 'intent', 'transaction_id', 'rule', 'height', 'voided_at', 'signed', 'unfinished'] as const
+/** Steps of an intent that move coins or energy to the workspace's own address, and nothing to anybody else. */
+const OWN_STEPS = new Set(['fuel', 'lend'])
+const isOwn = (step: string): boolean => OWN_STEPS.has((JSON.parse(step) as string[])[0] as string)
 
 /**
  * Rule 14: final, from anyone. What was signed stays signed: the answer names it, and without `force` nothing is
@@ -35,6 +39,8 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
     } catch (error) {
       // Nothing of it could ever be signed here; the request itself is voided all the same.
       if (!(error instanceof Refusal)) throw error
+      // Its method and query are not signed: what was seen of it in the right spelling counts.
+      key = state.intentOfTransaction.get(transactionId)
     }
   } else if (body.forward) {
     key = forwardName(body.forward.rule, body.forward.id)
@@ -47,8 +53,10 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
     names = []
   }
   if (key) names.push(key)
-  const entries = key ? [...(state.intents.get(key)?.steps.values() ?? [])].flat() : []
-  const signedHashes = entries.flatMap((entry) => (entry.signed ? [entry.signed.hash] : []))
+  const steps = key ? [...(state.intents.get(key)?.steps ?? [])] : []
+  const entries = steps.flatMap(([, list]) => list)
+  const hashesOf = (list: readonly StepEntry[]): string[] => list.flatMap((entry) => (entry.signed ? [entry.signed.hash] : []))
+  const signedHashes = hashesOf(entries)
   const unfinished = entries.filter((entry) => !entry.signed).length
   const done = names.every((name) => state.voids.has(name))
   if (!done && entries.length > 0 && body.force !== true) {
@@ -56,6 +64,11 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
   }
   if (!done) store.append('void', { keys: names, transaction_id: transactionId, signed_hashes: signedHashes })
   const first = state.voids.get(names[0]!)!
-  const told = { node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, height: first.height, voided_at: Math.floor(first.at / 1000) }
+  // Signed with it: without what stands signed, a void that was forced after a signature would prove that nothing was paid.
+  const paying = steps.flatMap(([step, list]) => (isOwn(step) ? [] : list))
+  const told = {
+    node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, rule: body.forward?.rule ?? null, height: first.height, voided_at: Math.floor(first.at / 1000),
+    signed: hashesOf(paying), unfinished: paying.filter((entry) => !entry.signed).length,
+  }
   return { voided: true, record: told, signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)), signed_hashes: signedHashes, unfinished }
 }

@@ -63,7 +63,7 @@ export class Backups {
     const recovery = new Uint8Array(Buffer.from(config.recovery_public_key, 'hex'))
     const keys: BackupFile['keys'] = []
     for (const key of state.keys.values()) {
-      const material = store.share(key.key_id, key.epoch)
+      const material = store.shares.read(key.key_id, key.epoch)
       if (!material) continue
       const { engine, curve, keyId, epoch, party } = material
       const sealed = await vault.sealBackup(material.sealedShare, { engine, curve, keyId, epoch, party }, recovery)
@@ -112,7 +112,7 @@ export class Backups {
           ...meta, engineVersion: share.engine_version, publicKey: new Uint8Array(Buffer.from(ready.public_key, 'hex')), chainCode: new Uint8Array(Buffer.from(ready.chain_code, 'hex')),
           sealedShare: await vault.restoreBackup(new Uint8Array(Buffer.from(share.sealed, 'base64')), secret, meta),
         }
-        store.saveShare(material)
+        store.shares.save(material)
         entries.push({ kind: 'key', body: { ...ready, signatures } })
         if (share.epoch > ready.epoch) entries.push({ kind: 'refreshed', body: { key_id: ready.key_id, epoch: share.epoch } })
       }

@@ -124,7 +124,7 @@ export class Ceremonies {
     if (opening.kind === 'keygen') {
       session = startKeygen({ vault: this.#vault, curve: opening.curve, keyId: opening.key_id, sessionId: new Uint8Array(sessionId), party: this.#config.node as 1 | 2 | 3 })
     } else {
-      const key = this.#store.share(opening.key_id, opening.epoch)
+      const key = this.#store.shares.read(opening.key_id, opening.epoch)
       if (!key) throw new Refusal('KEY_CONFLICT', 'This node holds no share of that epoch')
       session = startRefresh({ vault: this.#vault, key, sessionId: new Uint8Array(sessionId) })
     }
@@ -170,7 +170,7 @@ export class Ceremonies {
     const known = this.#store.state.keys.get(material.keyId)
     if (run.opening.kind === 'refresh' && (known?.public_key !== ready.public_key || known.chain_code !== ready.chain_code)) throw new Refusal('SESSION_ABORTED', 'The refresh changed the key')
     // The share is on disk before anyone may count on it.
-    this.#store.saveShare(material)
+    this.#store.shares.save(material)
     const own = signReady(this.#config.identity, ready)
     const timeout = this.#config.timeouts_ms.keygen
     await Promise.all(this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/ceremony/ready', { run: run.opening.run, signature: own }, { timeout })))

@@ -96,7 +96,7 @@ export class Keyring {
   /** A node that lost the last message of a key generation holds the share but not the certificates: it asks. */
   async #learn(keyId: string): Promise<void> {
     if (this.#store.state.keys.has(keyId)) return
-    const share = this.#store.share(keyId, 0)
+    const share = this.#store.shares.read(keyId, 0)
     if (!share) throw new Refusal('KEY_CONFLICT', 'This node holds no share of that key')
     for (const node of this.#peers.nodes) {
       try {
@@ -116,7 +116,7 @@ export class Keyring {
   }
 
   pool(curve: Curve): KeyState[] {
-    return [...this.#store.state.keys.values()].filter((key) => key.curve === curve && key.workspace === null && this.#store.hasShare(key.key_id, key.epoch))
+    return [...this.#store.state.keys.values()].filter((key) => key.curve === curve && key.workspace === null && this.#store.shares.has(key.key_id, key.epoch))
   }
 
   poolSizes(): Record<Curve, number> {
@@ -270,7 +270,7 @@ export class Keyring {
     const name = `${keyId}/${epoch}`
     let material = this.#materials.get(name)
     if (!material) {
-      const loaded = this.#store.share(keyId, epoch)
+      const loaded = this.#store.shares.read(keyId, epoch)
       if (!loaded) throw new Refusal('KEY_NOT_READY', `This node holds no share of epoch ${epoch}`)
       material = loaded
       if (this.#materials.size >= 256) this.#materials.clear()

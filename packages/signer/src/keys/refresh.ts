@@ -78,6 +78,7 @@ export class Refresher {
     } finally {
       this.#running = false
     }
+    if (refreshed.length > 0) this.#parts.log('info', 'backups made before this refresh hold old shares: make new ones and destroy those', { keys: refreshed.length })
     return { refreshed, failed }
   }
 
@@ -119,7 +120,7 @@ export class Refresher {
     if (key.epoch !== prepared.epoch && !epochs.includes(prepared.epoch)) return
     this.#commit(name)
     for (const [at, node] of peers.nodes.entries()) if (epochs[at] !== name.epoch) await peers.call(node, '/peer/refresh/commit', name, { timeout })
-    if (!store.hasShare(keyId, name.epoch - 1)) return
+    if (!store.shares.has(keyId, name.epoch - 1)) return
     await Promise.all(peers.nodes.map((node) => peers.call(node, '/peer/refresh/forget', name, { timeout })))
     this.#forget(name)
   }
@@ -141,8 +142,9 @@ export class Refresher {
     const { store, keyring } = this.#parts
     this.#prepared(name)
     if (store.state.keys.get(name.key_id)!.epoch !== name.epoch) throw new Refusal('KEY_CONFLICT', 'This node has not switched')
+    // First the entry, so that a node that is killed here ends it at its next start.
     store.append('forgotten', { key_id: name.key_id, epoch: name.epoch - 1 })
-    store.deleteShare(name.key_id, name.epoch - 1)
+    store.shares.delete(name.key_id, name.epoch - 1)
     keyring.forget(name.key_id, name.epoch - 1)
   }
 

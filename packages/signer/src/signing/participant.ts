@@ -82,7 +82,7 @@ export class Participant {
   /** The epoch both can sign with: the coordinator's where this node has it, else this node's, which the other may have prepared. */
   #epoch(keyId: string, theirs: number): number {
     const { keyring, store } = this.#parts
-    return store.hasShare(keyId, theirs) ? theirs : keyring.epochOf(keyId)
+    return store.shares.has(keyId, theirs) ? theirs : keyring.epochOf(keyId)
   }
 
   #begin(open: Open): void {

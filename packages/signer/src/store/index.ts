@@ -1,7 +1,7 @@
-import { DatabaseSync } from 'node:sqlite'
+import { PeerHeads } from './heads.ts'
 import { RecordStore, type Entry } from './record.ts'
+import { Shares, sharesFolder } from './shares.ts'
 import { State } from './state.ts'
-import type { KeyMaterial } from '@custody/threshold'
 
 const FLUSH_MS = 20
 
@@ -9,14 +9,24 @@ const FLUSH_MS = 20
 export class Store {
   readonly record: RecordStore
   readonly state = new State()
-  readonly #database: DatabaseSync
+  readonly heads: PeerHeads
+  readonly shares: Shares
   #waiting: { kind: string; body: Record<string, unknown> }[] = []
   #timer: NodeJS.Timeout | undefined
 
   constructor(path: string, now: () => number) {
     this.record = new RecordStore(path, now)
-    this.#database = this.record.database
-    this.record.replay((entry) => this.#apply(entry))
+    this.heads = new PeerHeads(this.record.database)
+    const forgotten: { key_id: string; epoch: number }[] = []
+    this.record.replay((entry) => {
+      this.#apply(entry)
+      if (entry.kind === 'forgotten') forgotten.push(entry.body)
+    })
+    // Not before: the record is known to be whole, and nobody else's.
+    this.shares = new Shares(sharesFolder(path))
+    this.shares.adopt(this.record.database)
+    // A node that was killed between the entry and the file ends here what it had begun.
+    for (const { key_id: keyId, epoch } of forgotten) this.shares.delete(keyId, epoch)
   }
 
   #apply(entry: Entry): void {
@@ -27,11 +37,13 @@ export class Store {
   /** Durable when it returns. */
   append(kind: string, body: Record<string, unknown>): Entry { return this.appendAll([{ kind, body }])[0]! }
 
-  /** Several entries, one disk flush; all or none. What waited goes first, under the same flush. */
+  /** Several entries, one disk flush; all or none. What waited goes first, and the peers' newest heads along, under the same flush. */
   appendAll(entries: readonly { kind: string; body: Record<string, unknown> }[]): Entry[] {
     const waiting = this.#waiting
-    const appended = this.record.appendAll([...waiting, ...entries])
+    let kept = (): void => {}
+    const appended = this.record.appendAll([...waiting, ...entries], () => { kept = this.heads.write() })
     this.#waiting = []
+    kept()
     for (const entry of appended) this.#apply(entry)
     return appended.slice(waiting.length)
   }
@@ -62,42 +74,18 @@ export class Store {
     if (this.#waiting.length > 0) this.appendAll([])
   }
 
+  /** Writes the peers' newest heads down where they changed, with what waits. On an idle machine nothing changes. */
+  saveHeads(): void {
+    if (this.heads.isBehind) this.appendAll([])
+  }
+
   clock(): number { return this.record.clock() }
   seconds(): number { return Math.floor(this.record.clock() / 1000) }
-
-  /** Sealed shares live beside the record, for old epochs must be deletable. */
-  saveShare(material: KeyMaterial): void {
-    this.#database.prepare('INSERT INTO share (key_id, epoch, material) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET material = excluded.material').run(material.keyId, material.epoch, encodeMaterial(material))
-  }
-
-  share(keyId: string, epoch: number): KeyMaterial | null {
-    const row = this.#database.prepare('SELECT material FROM share WHERE key_id = ? AND epoch = ?').get(keyId, epoch) as { material: string } | undefined
-    return row ? decodeMaterial(row.material) : null
-  }
-
-  hasShare(keyId: string, epoch: number): boolean {
-    return this.#database.prepare('SELECT 1 FROM share WHERE key_id = ? AND epoch = ?').get(keyId, epoch) !== undefined
-  }
-
-  deleteShare(keyId: string, epoch: number): void {
-    this.#database.prepare('DELETE FROM share WHERE key_id = ? AND epoch = ?').run(keyId, epoch)
-  }
 
   saveClock(): void { this.record.saveClock() }
   close(): void {
     this.flush()
+    this.saveHeads()
     this.record.close()
   }
-}
-
-const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64'))
-const text = (value: Uint8Array): string => Buffer.from(value).toString('base64')
-
-export function encodeMaterial(material: KeyMaterial): string {
-  return JSON.stringify({ ...material, publicKey: text(material.publicKey), chainCode: text(material.chainCode), sealedShare: text(material.sealedShare) })
-}
-
-export function decodeMaterial(encoded: string): KeyMaterial {
-  const value = JSON.parse(encoded)
-  return { ...value, publicKey: bytes(value.publicKey), chainCode: bytes(value.chainCode), sealedShare: bytes(value.sealedShare) }
 }

@@ -41,7 +41,7 @@ export class RecordStore {
       CREATE TRIGGER IF NOT EXISTS record_no_update BEFORE UPDATE ON record BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
       CREATE TRIGGER IF NOT EXISTS record_no_delete BEFORE DELETE ON record BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
       CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY CHECK (one = 1), at INTEGER NOT NULL) STRICT;
-      CREATE TABLE IF NOT EXISTS share (key_id TEXT NOT NULL, epoch INTEGER NOT NULL, material TEXT NOT NULL, PRIMARY KEY (key_id, epoch)) STRICT;`)
+      CREATE TABLE IF NOT EXISTS peer_head (node INTEGER PRIMARY KEY, generation INTEGER NOT NULL, height INTEGER NOT NULL, proof TEXT NOT NULL) STRICT;`)
     this.#insert = database.prepare('INSERT INTO record (height, at, kind, body, hash) VALUES (?, ?, ?, ?, ?)')
   }
 
@@ -86,12 +86,13 @@ export class RecordStore {
     return { height, at, kind, body: JSON.parse(text) }
   }
 
-  /** Several entries under one disk flush; all or none. */
-  appendAll(entries: readonly { kind: string; body: Record<string, unknown> }[]): Entry[] {
+  /** Several entries under one disk flush; all or none. @param beside what is written beside the record with them */
+  appendAll(entries: readonly { kind: string; body: Record<string, unknown> }[], beside: () => void = () => {}): Entry[] {
     const [height, head] = [this.#height, this.#head]
     this.database.exec('BEGIN IMMEDIATE')
     try {
       const appended = entries.map(({ kind, body }) => this.append(kind, body))
+      beside()
       this.database.exec('COMMIT')
       return appended
     } catch (error) {

@@ -3,6 +3,7 @@ import type { Config, Peer } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import { errorAnswer, isCode, Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
+import type { SeenHead } from '../store/heads.ts'
 import type { Store } from '../store/index.ts'
 import { Link, Unreachable } from './client.ts'
 import { EnvelopeError, isProof, NO_BINDING, open, PROTOCOL, proofSchema, seal, VERSION, type Binding, type Header, type Proof } from './envelope.ts'
@@ -10,14 +11,12 @@ import { EnvelopeError, isProof, NO_BINDING, open, PROTOCOL, proofSchema, seal, 
 export const PAGE_ROWS = 200
 
 export type PeerHandler = (node: number, body: unknown, header: Header) => Promise<unknown>
-/** The peer's head that a step was agreed under; kept inside the step's own entry. */
-export interface SeenHead { node: number; height: number; hash: string; generation: number; proof: Proof }
-
 /** How a sealed message reaches a peer, and its answer comes back. */
 export type PeerLink = Pick<Link, 'peer' | 'post' | 'close'>
 
 /** Calls that a node answers before it has compared heads, or while it is being restored: they give nothing away that binds. */
-const BEFORE_HEADS = new Set(['/peer/ping', '/peer/hash', '/peer/record', '/peer/generation', '/peer/head-of'])
+const PING = '/peer/ping'
+const BEFORE_HEADS = new Set([PING, '/peer/hash', '/peer/record', '/peer/generation', '/peer/head-of'])
 
 /**
  * Calls between nodes. Each message is signed, carries the sender's head, and a peer whose head goes back,
@@ -30,9 +29,16 @@ export class Peers {
   readonly #log: Log
   readonly #links = new Map<number, PeerLink>()
   readonly #handlers = new Map<string, PeerHandler>()
-  /** Start of the peer whose record was compared with the one seen before. */
+  /** Start of the peer whose record was compared with what this node was shown. */
+  readonly #compared = new Map<number, string>()
+  /** The same with what the third was shown, or the third was away when it was first needed: calls are answered. */
   readonly #checked = new Map<number, string>()
   readonly #checking = new Map<number, { boot: string; done: Promise<void> }>()
+  /** Peers that were compared while the third node was away: it is asked once it is back. */
+  readonly #alone = new Set<number>()
+  /** Starts of peers whose going back was logged. */
+  readonly #alerted = new Set<string>()
+  /** The highest head of each peer, over restarts of this node too. */
   readonly #latest = new Map<number, SeenHead>()
   readonly #reachable = new Map<number, boolean>()
   readonly boot: string
@@ -44,7 +50,9 @@ export class Peers {
     this.#log = log
     this.boot = hex(environment.random(16))
     for (const peer of config.peerList) this.#links.set(peer.node, link(peer))
-    this.handle('/peer/ping', async () => ({}))
+    for (const { node, proof } of store.heads.read()) this.#remember(node, proof)
+    store.heads.source = () => [...this.#latest.values()]
+    this.handle(PING, async () => ({}))
     this.handle('/peer/head-of', async (_node, body) => ({ proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null }))
     this.handle('/peer/generation', async (node) => ({ generation: this.#store.state.heads.get(node)?.generation ?? 0 }))
     this.handle('/peer/record', async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
@@ -138,27 +146,68 @@ export class Peers {
     return latest.generation > recorded.generation || (latest.generation === recorded.generation && latest.height >= recorded.height) ? latest : recorded
   }
 
-  async #checkHead(node: number, header: Header, proof: Proof, call: string): Promise<void> {
-    if (BEFORE_HEADS.has(call) && call !== '/peer/ping') return
-    // Within one start of the peer, messages may overtake each other; its memory cannot go back without a restart.
-    if (this.#checked.get(node) !== header.boot) {
-      if (call === '/peer/ping') return
-      const running = this.#checking.get(node)
-      if (running?.boot === header.boot) await running.done
-      else {
-        const done = this.#compare(node, header, proof).finally(() => { this.#checking.delete(node) })
-        this.#checking.set(node, { boot: header.boot, done })
-        await done
-      }
+  /** A head from this node's own disk: whatever the file says, it is the peer's signature that counts. */
+  #remember(node: number, kept: unknown): void {
+    const link = this.#links.get(node)
+    const proof = proofSchema.safeParse(kept)
+    if (!link || !proof.success || !isProof(proof.data, node, link.peer.identity)) {
+      this.#log('alert', "a peer's head that was kept is not signed by it", { peer: node })
+      return
     }
+    this.#raise(node, proof.data.header, proof.data)
+  }
+
+  #raise(node: number, header: Header, proof: Proof): void {
     const latest = this.#latest.get(node)
     if (!latest || header.generation > latest.generation || (header.generation === latest.generation && header.height > latest.height)) {
       this.#latest.set(node, { node, height: header.height, hash: header.head, generation: header.generation, proof })
     }
   }
 
-  #wentBack(node: number): Refusal {
-    this.#log('alert', "a peer's record went back", { peer: node })
+  async #checkHead(node: number, header: Header, proof: Proof, call: string): Promise<void> {
+    if (BEFORE_HEADS.has(call) && call !== PING) return
+    // Within one start of the peer, messages may overtake each other; its memory cannot go back without a restart.
+    if (call === PING) {
+      // A comparison asks back, and takes longer than a ping may: its head counts once that is through.
+      if (this.#compared.get(node) === header.boot) this.#raise(node, header, proof)
+      else void this.#met(node, header, proof).then(() => { this.#raise(node, header, proof) }, () => {})
+      this.#askAgain(this.#third(node))
+      return
+    }
+    if (this.#checked.get(node) !== header.boot) {
+      const joined = this.#checking.get(node)?.boot === header.boot
+      await this.#met(node, header, proof)
+      // One that a ping began may have asked the third before it was there.
+      if (joined && this.#checked.get(node) !== header.boot) await this.#met(node, header, proof)
+      // With the third away this is all that can be done: two nodes go on, and the third is asked when it is back.
+      this.#checked.set(node, header.boot)
+    }
+    this.#raise(node, header, proof)
+  }
+
+  /** The third is there again: what it was shown of a node that was compared without it. */
+  #askAgain(node: number): void {
+    const latest = this.#latest.get(node)
+    if (!this.#alone.has(node) || latest === undefined || latest.proof.header.boot !== this.#compared.get(node)) return
+    this.#met(node, latest.proof.header, latest.proof).catch(() => {})
+  }
+
+  #third(node: number): number { return this.nodes.find((other) => other !== node)! }
+
+  /** One comparison at a time for each start of a peer. */
+  #met(node: number, header: Header, proof: Proof): Promise<void> {
+    const running = this.#checking.get(node)
+    if (running?.boot === header.boot) return running.done
+    const done = this.#compare(node, header, proof).finally(() => { this.#checking.delete(node) })
+    this.#checking.set(node, { boot: header.boot, done })
+    return done
+  }
+
+  #wentBack(node: number, boot: string): Refusal {
+    this.#checked.delete(node)
+    this.#compared.delete(node)
+    if (!this.#alerted.has(`${node} ${boot}`)) this.#log('alert', "a peer's record went back", { peer: node })
+    this.#alerted.add(`${node} ${boot}`)
     return new Refusal('HEAD_WENT_BACK', `The record of node ${node} went back: its operator must restore it`, { node })
   }
 
@@ -168,26 +217,33 @@ export class Peers {
    */
   async #compare(node: number, header: Header, proof: Proof): Promise<void> {
     const own = this.#highest(node)
-    const known = [...(own ? [own] : []), ...(await this.#askThird(node))]
+    const told = await this.#askThird(node)
+    const known = [...(own ? [own] : []), ...(told ?? [])]
     for (const each of known) {
       // What the peer told the third within this same start may have overtaken this message: only the hash below tells then.
       const overtook = each.proof?.header.boot === header.boot
-      if (header.generation < each.generation || (header.generation === each.generation && header.height < each.height && !overtook)) throw this.#wentBack(node)
+      if (header.generation < each.generation || (header.generation === each.generation && header.height < each.height && !overtook)) throw this.#wentBack(node, header.boot)
     }
     for (const each of known.filter((head) => head.generation === header.generation)) {
       const { body, header: answered } = await this.#send(node, '/peer/hash', { height: each.height }, { timeout: this.#config.timeouts_ms.round })
       if (answered.boot !== header.boot) throw new Refusal('PEER_UNAVAILABLE', `Node ${node} started anew`, { node })
-      if ((body as { hash: unknown }).hash !== each.hash) throw this.#wentBack(node)
+      if ((body as { hash: unknown }).hash !== each.hash) throw this.#wentBack(node, header.boot)
     }
     if (own && header.generation > own.generation) {
       this.#log('alert', 'a peer was restored by its operator', { peer: node, generation: header.generation })
       this.#store.append('head', { node, height: header.height, hash: header.head, generation: header.generation, proof })
     }
-    this.#checked.set(node, header.boot)
+    this.#compared.set(node, header.boot)
+    if (told === null) this.#alone.add(node)
+    else {
+      this.#alone.delete(node)
+      this.#checked.set(node, header.boot)
+    }
   }
 
-  async #askThird(node: number): Promise<{ height: number; hash: string; generation: number; proof: Proof }[]> {
-    const third = this.nodes.find((other) => other !== node)!
+  /** What the third node was shown; null where it is away. */
+  async #askThird(node: number): Promise<{ height: number; hash: string; generation: number; proof: Proof }[] | null> {
+    const third = this.#third(node)
     const identity = this.#links.get(node)!.peer.identity
     try {
       const { body } = await this.#send(third, '/peer/head-of', { node }, { timeout: this.#config.timeouts_ms.round })
@@ -195,16 +251,16 @@ export class Peers {
       if (!proof || !isProof(proof, node, identity)) return []
       return [{ height: proof.header.height, hash: proof.header.head, generation: proof.header.generation, proof }]
     } catch {
-      // It may be away: two nodes go on without the third (a rolled-back node then meets only what this one was shown).
-      return []
+      // Two nodes go on without the third: a rolled-back one then meets what this one was shown, and the third's word when it is back.
+      return null
     }
   }
 
-  /** For the status only. */
+  /** For the status, and so that each node soon knows the others' heads. */
   async ping(): Promise<void> {
     await Promise.all(this.nodes.map(async (node) => {
       try {
-        await this.#send(node, '/peer/ping', {}, { timeout: 1500 })
+        await this.#send(node, PING, {}, { timeout: 1500 })
       } catch {
         this.#reachable.set(node, false)
       }

@@ -5,7 +5,7 @@ import { emit, post } from '../../ledger/post.ts'
 import { releaseLoan, releaseTankFee, takeEnergyBack } from '../../gas-tanks/lend.ts'
 import { releasePlatformFee } from '../../prepaid-fee/fees.ts'
 import type { Services } from '../../services.ts'
-import { voidIntent } from '../../signing/sign.ts'
+import { voidIntent } from '../../signing/void.ts'
 import { advance } from '../../work/lease.ts'
 import { giveBackStake, leftOver } from '../../staking/fail.ts'
 import { stakingOf } from '../../staking/steps.ts'
@@ -61,7 +61,11 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
     return advance(services.database, row, { state: 'VOIDING', last_error: `signed already: ${outcome.signed.join(', ')}`, run_in_ms: 60_000 })
   }
   if (!outcome.enough) throw new Error(`only ${outcome.held} signer nodes hold the void; ${outcome.needed} are needed`)
-  await services.database.transaction((tx) => finish(services, tx, row, row.plan['reason'] ?? 'failed'))
+  const voided = { ...row, voids: outcome.voids }
+  await services.database.transaction(async (tx) => {
+    await finish(services, tx, voided, row.plan['reason'] ?? 'failed')
+    await tx.query('update transactions set voids = $2 where id = $1', [row.id, JSON.stringify(outcome.voids)])
+  })
   services.environment.checkpoint('transaction.failed')
 }
 

@@ -1,0 +1,36 @@
+/**
+ * What a holder of addresses needs to check them by himself: registry, derivation, addresses. No network client is
+ * loaded with it, and of a family only its addresses, at their first use.
+ */
+import type { Asset, FamilyName, Network, Validation } from './types.ts'
+
+export { CHANGE_INDEX, deriveExtendedKey, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type ExtendedKey } from './derivation.ts'
+export { loadRegistry, type Registry } from './registry.ts'
+export type { Asset, Curve, Network, NetworkMode } from './types.ts'
+
+interface Addresses { address(network: Network, publicKey: Uint8Array): string; validate(network: Network, text: string, addressTag?: string | null): Validation }
+
+const ADDRESSES: Readonly<Record<FamilyName, () => Promise<Addresses>>> = {
+  utxo: () => import('./utxo/address.ts'),
+  evm: () => import('./evm/address.ts'),
+  tron: () => import('./tron/address.ts'),
+  xrp: () => import('./xrp/address.ts'),
+  stellar: () => import('./stellar/address.ts'),
+  cardano: () => import('./cardano/address.ts'),
+  solana: () => import('./solana/address.ts'),
+}
+
+/** Address of a public key, as `familyOf(network).address` makes it. */
+export async function addressOfKey(network: Network, publicKey: Uint8Array): Promise<string> {
+  return (await ADDRESSES[network.family]()).address(network, publicKey)
+}
+
+/** An address in its network's own spelling, or the reason why it is none. */
+export async function canonicalAddress(network: Network, text: string, addressTag: string | null = null): Promise<Validation> {
+  return (await ADDRESSES[network.family]()).validate(network, text, addressTag)
+}
+
+/** The payment URI of an address: what the platform hands out beside it, made here. */
+export async function paymentUriOf(network: Network, asset: Asset, address: string, addressTag: string | null): Promise<string | null> {
+  return (await import('./payment-uri.ts')).paymentUri(network, asset, { address, addressTag })
+}

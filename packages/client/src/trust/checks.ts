@@ -1,0 +1,68 @@
+import type { Transaction } from '../types.ts'
+import type { PinnedTrust } from './trust.ts'
+import type { AddressVerifier, ShownAddress } from './verifier.ts'
+import { proveFailure, type FailureProof, type OwnRequest } from './voids.ts'
+
+const OWN_IDS_MAX = 100_000
+
+/** Checks answers of the service against a trust object. What derives addresses is loaded at its first use. */
+export class Checks {
+  readonly trust: PinnedTrust
+  readonly #fetchKeys: () => Promise<unknown>
+  #verifier: Promise<AddressVerifier> | null = null
+  /** Ids that follow from this client's own requests. */
+  readonly #own = new Set<string>()
+
+  constructor(trust: PinnedTrust, fetchKeys: () => Promise<unknown>) {
+    this.trust = trust
+    this.#fetchKeys = fetchKeys
+  }
+
+  /** Remembers a request that this client signed: what the service says of its id can be held against it. */
+  signed(id: string): void {
+    if (this.#own.size >= OWN_IDS_MAX) this.#own.delete(this.#own.values().next().value as string)
+    this.#own.add(id)
+  }
+
+  failure(transaction: Transaction, own: OwnRequest, apiKey: string): FailureProof { return proveFailure(this.trust, transaction, own, apiKey) }
+
+  /** A failed transaction with what proves it; others as they are. @param id the one that was asked for */
+  proven<T extends Transaction>(transaction: T, apiKey: string, id = transaction.id): T {
+    if (transaction.status !== 'failed') return { ...transaction, failure_proof: undefined }
+    const proof = this.#own.has(id) ? this.failure(transaction, { id }, apiKey)
+      : { proven: false, nodes: [], signed: [], reason: 'this client did not make its request: name it to verifyFailed' }
+    return { ...transaction, failure_proof: proof }
+  }
+
+  async #with(curveIn: (verifier: AddressVerifier) => string): Promise<AddressVerifier> {
+    this.#verifier ??= import('./verifier.ts').then(({ AddressVerifier: Verifier }) => new Verifier(this.trust))
+    const verifier = await this.#verifier
+    const curve = curveIn(verifier)
+    // A workspace's key never changes: one that was verified is kept, and no answer replaces it.
+    if (!verifier.hasKey(curve)) verifier.takeKey(await this.#fetchKeys(), curve)
+    return verifier
+  }
+
+  /** @throws VerificationError for the first that is not the pinned sub-account's own */
+  async addresses(asset: string, shown: readonly ShownAddress[]): Promise<void> {
+    if (shown.length === 0) return
+    const verifier = await this.#with((each) => each.curveOf(asset))
+    for (const each of shown) await verifier.verifyAddress(asset, each)
+  }
+
+  /** Omnibus addresses. @throws VerificationError */
+  async wallets(asset: string, shown: readonly { asset: string; omnibus_address: unknown; path: unknown }[]): Promise<void> {
+    if (shown.length === 0) return
+    const verifier = await this.#with((each) => each.curveOf(asset))
+    for (const each of shown) await verifier.verifyOmnibus(asset, each)
+  }
+
+  /** Addresses of gas tanks. @throws VerificationError */
+  async tanks(shown: readonly { network: string; address: string | null }[]): Promise<void> {
+    for (const { network, address } of shown) {
+      if (address === null) continue
+      const verifier = await this.#with((each) => each.curveOfNetwork(network))
+      await verifier.verifyTank(network, address)
+    }
+  }
+}

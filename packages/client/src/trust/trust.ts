@@ -1,0 +1,73 @@
+import { createPublicKey, verify, type KeyObject } from 'node:crypto'
+import { VerificationError } from './errors.ts'
+
+/** Whom a caller believes: the operator hands it over beside the API key, as a JSON file, by a way that is not the platform. */
+export interface Trust {
+  version: 1
+  /** The mode that the nodes certify keys for. */
+  network: 'local' | 'mainnet'
+  workspace: string
+  sub_account: string
+  /** First element of every derivation path of the sub-account. */
+  sub_account_index: number
+  /** The three signer nodes; `identity` is the PEM of a node's Ed25519 key, as in the platform's peers.json. */
+  nodes: readonly { node: number; identity: string }[]
+}
+
+/** A trust object that was checked, with its keys read. */
+export interface PinnedTrust extends Omit<Trust, 'nodes'> { identities: ReadonlyMap<number, KeyObject> }
+
+export interface NodeSignature { node: number; signature: string }
+
+const NODES = 3
+const INDEX_MAX = 0x7fff_ffff
+
+const wrong = (message: string): never => { throw new VerificationError('TRUST', `trust: ${message}`) }
+
+/** Ed25519 only: another kind of key would verify under rules of its own. */
+function identityOf(pem: unknown): KeyObject {
+  try {
+    const key = createPublicKey(pem as string)
+    if (key.asymmetricKeyType === 'ed25519') return key
+  } catch {
+    // Said below.
+  }
+  return wrong('each node needs the PEM of its Ed25519 identity')
+}
+
+/**
+ * Checks a trust object.
+ * @throws VerificationError `TRUST`
+ */
+export function readTrust(value: unknown): PinnedTrust {
+  if (typeof value !== 'object' || value === null) return wrong('must be an object')
+  const { version, network, workspace, sub_account: name, sub_account_index: index, nodes } = value as Record<string, unknown>
+  if (version !== 1) return wrong('has another version than 1')
+  if (network !== 'local' && network !== 'mainnet') return wrong('network must be local or mainnet')
+  if (typeof workspace !== 'string' || workspace === '' || typeof name !== 'string') return wrong('workspace and sub_account must be texts')
+  // 0 is the workspace's gas tanks, which belong to no sub-account.
+  if (typeof index !== 'number' || !Number.isInteger(index) || index < 1 || index > INDEX_MAX) return wrong('sub_account_index must be a whole number from 1')
+  if (!Array.isArray(nodes) || nodes.length !== NODES) return wrong('must name three nodes')
+  const identities = new Map<number, KeyObject>()
+  const keys = new Set<string>()
+  for (const { node, identity } of nodes as { node: unknown; identity: unknown }[]) {
+    if (typeof node !== 'number' || !Number.isInteger(node)) return wrong('each node needs its number')
+    const key = identityOf(identity)
+    identities.set(node, key)
+    keys.add(key.export({ type: 'spki', format: 'der' }).toString('hex'))
+  }
+  if (identities.size !== NODES || keys.size !== NODES) return wrong('the three nodes must be three: the same number or identity stands twice')
+  return { version, network, workspace, sub_account: name, sub_account_index: index, identities }
+}
+
+/** Nodes that signed these bytes, each once: their own Ed25519 signatures, in hex. */
+export function signersOf(trust: PinnedTrust, text: string, signatures: readonly unknown[]): number[] {
+  const signed = new Set<number>()
+  for (const each of signatures) {
+    const { node, signature } = (each ?? {}) as Partial<NodeSignature>
+    const identity = typeof node === 'number' ? trust.identities.get(node) : undefined
+    if (identity === undefined || typeof signature !== 'string' || !/^[0-9a-f]{128}$/.test(signature)) continue
+    if (verify(null, Buffer.from(text, 'utf8'), identity, Buffer.from(signature, 'hex'))) signed.add(node as number)
+  }
+  return [...signed].sort((a, b) => a - b)
+}

@@ -1,0 +1,60 @@
+import { JsonNumber, parseJson } from '@custody/request-auth'
+import { CustodyError } from './errors.ts'
+import type { Decimal } from './types.ts'
+
+const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
+/** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
+const COUNTS = new Set(['decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points', 'path', 'node', 'epoch', 'height', 'voided_at', 'unfinished'])
+
+/** Path and query exactly as fetch will send them, so that they are signed in that spelling. */
+export function target(path: string): string {
+  const url = path.startsWith('/') && !path.startsWith('//') ? new URL(path, 'http://base') : null
+  if (!url || url.host !== 'base') throw new TypeError('path must begin with one slash')
+  return `${url.pathname}${url.search}`
+}
+
+/** `?a=1&b=2` of what is defined, or nothing. */
+export function query(values: object): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) parameters.set(name, String(value))
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+/** A decimal as it will stand in the body, with exactly its digits. @throws TypeError */
+export function number(field: string, text: Decimal): JsonNumber {
+  if (typeof text !== 'string' || !DECIMAL.test(text)) throw new TypeError(`${field} must be a decimal string like "0.5": a double cannot hold 18 decimals`)
+  return new JsonNumber(text)
+}
+
+function plain(value: unknown, key: string): unknown {
+  if (value instanceof JsonNumber) return COUNTS.has(key) ? Number(value.text) : value.text
+  if (Array.isArray(value)) return value.map((inner) => plain(inner, key))
+  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, name)]))
+  return value
+}
+
+/** The body of an answer. @throws CustodyError `PROTOCOL` */
+export async function read<T>(response: Response): Promise<T> {
+  try {
+    return plain(parseJson(await response.text()), '') as T
+  } catch (error) {
+    // Not repeated: the service did what was asked.
+    throw new CustodyError('the answer is not JSON: is baseUrl the custody service?', { status: response.status, code: 'PROTOCOL', cause: error })
+  }
+}
+
+/** The error that an answer tells of. */
+export async function refusal(response: Response): Promise<CustodyError> {
+  let problem: Record<string, unknown> = {}
+  try {
+    const value: unknown = plain(parseJson(await response.text()), '')
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) problem = value as Record<string, unknown>
+  } catch {
+    // A proxy's page: the status says enough.
+  }
+  const word = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
+  return new CustodyError(word('message') ?? `the service answered ${response.status}`, {
+    status: response.status, code: word('code') ?? 'HTTP', field: word('field'), requestId: word('request_id') ?? response.headers.get('x-request-id') ?? undefined,
+  })
+}

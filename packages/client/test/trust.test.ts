@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { addressAt, loadRegistry, paymentUri, type Network } from '@custody/chains'
+import fc from 'fast-check'
+import { CustodyClient, VerificationError, type CertifiedKey, type Keys, type Trust } from '../src/index.ts'
+import { verifyAddress } from '../src/trust/verify-address.ts'
+import { Nodes } from './certified.ts'
+import { TestServer, type Canned } from './server.ts'
+
+const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
+const pair = generateKeyPairSync('rsa', { modulusLength: 4096 })
+const random = (bytes: number) => new Uint8Array(randomBytes(bytes))
+const nodes = new Nodes(random)
+const registry = loadRegistry('local')
+const honest = nodes.keys()
+let server: TestServer
+
+before(async () => { server = await TestServer.start(API_KEY, pair.publicKey) })
+after(() => server.stop())
+
+const isTagged = ({ family }: { family: string }) => family === 'xrp' || family === 'stellar'
+const client = (trust: Trust = nodes.trust()) => new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey, trust })
+const json = (value: unknown): Canned => ({ body: JSON.stringify(value) })
+
+function derive(keys: Keys, network: Network, path: number[]): string {
+  const key = keys.keys.find(({ curve }) => curve === network.curve) as CertifiedKey
+  return addressAt(network, { publicKey: new Uint8Array(Buffer.from(key.public_key, 'hex')), chainCode: new Uint8Array(Buffer.from(key.chain_code, 'hex')) }, path)
+}
+
+/** A deposit address as an honest platform shows it. */
+function shown(assetName: string, index: number, o: { keys?: Keys; sub?: number; tag?: string | null } = {}) {
+  const asset = registry.asset(assetName)!
+  const network = registry.networkOf(asset)
+  const path = [o.sub ?? 1, network.chain_index, index]
+  const address = derive(o.keys ?? honest, network, path)
+  return { id: 'i', asset: assetName, address, address_tag: o.tag ?? null, label: null, path, payment_uri: paymentUri(network, asset, { address, addressTag: o.tag ?? null }), created_at: 'now' }
+}
+
+async function refused(promise: Promise<unknown>, code: string): Promise<VerificationError> {
+  const error = await promise.then(() => assert.fail('was taken'), (reason: unknown) => reason)
+  assert.ok(error instanceof VerificationError, String(error))
+  assert.equal(error.code, code, error.message)
+  return error
+}
+
+/** The client asks for an address, then for the keys. */
+function lie(address: object, keys: unknown = honest, trust?: Trust): Promise<unknown> {
+  server.script(json(address), json(keys))
+  return client(trust).createAddress('BTC')
+}
+
+test('honest addresses of every asset are taken, and the keys are asked for once', async () => {
+  const custody = client()
+  for (const asset of registry.assets) {
+    const name = asset.asset_name
+    const address = shown(name, isTagged(asset) ? 0 : 7, { tag: isTagged(asset) ? '123' : null })
+    server.script(json(address), json(honest))
+    assert.deepEqual(await custody.createAddress(name), address)
+  }
+  server.script(json([shown('BTC', 1), shown('BTC', 2)]))
+  assert.equal((await custody.addresses('BTC')).length, 2)
+  assert.equal(server.seen.length, 1, 'a verified key is kept')
+})
+
+test('a lying server that gives its own address', async () => {
+  const theirs = shown('BTC', 3, { keys: nodes.keys() })
+  const error = await refused(lie(theirs), 'ADDRESS')
+  assert.deepEqual([error.expected, error.actual], [shown('BTC', 3).address, theirs.address])
+  server.script(json([shown('BTC', 1), { ...shown('BTC', 2), address: theirs.address }]), json(honest))
+  await refused(client().addresses('BTC'), 'ADDRESS')
+})
+
+test('the code that derives addresses is loaded by those who check them only', () => {
+  const hooks = `import { registerHooks } from 'node:module'
+    const seen = []
+    registerHooks({ load: (url, context, next) => { seen.push(url); return next(url, context) } })
+    await import(${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)})
+    console.log(JSON.stringify(seen))`
+  const loaded = JSON.parse(spawnSync(process.execPath, ['--input-type=module', '-e', hooks], { encoding: 'utf8' }).stdout) as string[]
+  assert.ok(loaded.some((url) => url.endsWith('client/src/client.ts')))
+  assert.deepEqual(loaded.filter((url) => /chains|verifier|noble/.test(url)), [])
+})
+
+test('without trust nothing is checked: it is the trust object that refuses', async () => {
+  server.script(json(shown('BTC', 3, { keys: nodes.keys() })))
+  await new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey }).createAddress('BTC')
+})
+
+test("another sub-account's path, another chain's, a hardened or a missing one", async () => {
+  await refused(lie(shown('BTC', 3, { sub: 2 })), 'PATH')
+  await refused(lie({ ...shown('BTC', 3, { sub: 2 }), path: [1, 0, 3] }), 'ADDRESS')
+  const honestly = shown('BTC', 3)
+  for (const path of [[1, 2, 3], [1, 0], [1, 0, 3, 0], ['1', '0', '3'], [1, 0, -1], [1, 0, 0x8000_0000], [1, 0, 0x7fff_ffff], [1, 0, 1.5], '1/0/3', null, undefined]) await refused(lie({ ...honestly, path }), 'PATH')
+})
+
+test('another account of ours on XRP, where a sub-account has one and deposits are told apart by tags', async () => {
+  server.script(json(shown('XRP', 1, { tag: '7' })), json(honest))
+  const error = await refused(client().createAddress('XRP'), 'PATH')
+  assert.equal(error.expected, `1/${registry.network('XRP')!.chain_index}/0`)
+})
+
+test('the address of another asset', async () => {
+  await refused(lie(shown('LTC', 3)), 'ADDRESS')
+  await refused(lie({ ...shown('LTC', 3), asset: 'BTC' }), 'PATH')
+})
+
+test('a payment URI that pays somebody else', async () => {
+  await refused(lie({ ...shown('BTC', 3), payment_uri: shown('BTC', 3, { keys: nodes.keys() }).payment_uri }), 'PAYMENT_URI')
+})
+
+test("another workspace's certificate", async () => {
+  const other: Keys = { network: 'local', keys: [nodes.key('secp256k1', { workspace: 'evil' })] }
+  await refused(lie(shown('BTC', 3, { keys: other }), other), 'KEY')
+  const renamed: Keys = { network: 'local', keys: [{ ...other.keys[0]!, workspace: 'acme' }] }
+  await refused(lie(shown('BTC', 3, { keys: other }), renamed), 'KEY')
+})
+
+test('a certificate with two signatures of one node, of strangers, of two nodes, of none', async () => {
+  const two = nodes.key('secp256k1', {}, [1, 2, 2])
+  const strangers = new Nodes(random).key('secp256k1')
+  const moved = nodes.key('secp256k1')
+  moved.certificates = [...moved.certificates.slice(0, 2), { node: 3, signature: moved.certificates[0]!.signature }]
+  for (const key of [two, strangers, moved, nodes.key('secp256k1', {}, [1, 2]), nodes.key('secp256k1', {}, [])]) {
+    const keys: Keys = { network: 'local', keys: [key] }
+    await refused(lie(shown('BTC', 3, { keys }), keys), 'KEY')
+  }
+})
+
+test('a key of another network, whatever the answer calls it', async () => {
+  const main: Keys = { network: 'local', keys: [nodes.key('secp256k1', { mode: 'mainnet' })] }
+  await refused(lie(shown('BTC', 3, { keys: main }), main), 'KEY')
+  await refused(lie(shown('BTC', 3, { keys: main }), { network: 'local', keys: [{ ...main.keys[0]!, mode: 'local' }] }), 'KEY')
+  await refused(lie(shown('BTC', 3), honest, nodes.trust({ network: 'mainnet' })), 'KEY')
+})
+
+test('a forged chain code, public key, curve, epoch, and a missing key', async () => {
+  const [key] = honest.keys as [CertifiedKey]
+  for (const forged of [{ chain_code: 'ab'.repeat(32) }, { public_key: nodes.key('secp256k1').public_key }, { epoch: 1 }, { key_id: 's-2' }, { certificates: null }]) {
+    const keys = { network: 'local', keys: [{ ...key, ...forged }] } as unknown as Keys
+    await refused(lie(shown('BTC', 3, { keys }), keys), 'KEY')
+  }
+  for (const keys of [{ keys: [] }, { keys: [honest.keys[1]] }, {}, [], null, { keys: [null] }]) await refused(lie(shown('BTC', 3), keys), 'KEY')
+  await refused(lie(shown('BTC', 3), { network: 'local', keys: [{ ...honest.keys[1], curve: 'secp256k1' }] }), 'KEY')
+})
+
+test("a wallet's omnibus address and a gas tank that are not ours", async () => {
+  const wallet = (index: number, keys?: Keys) => {
+    const { address, path } = shown('ETH', index, keys ? { keys } : {})
+    return { id: 'w', asset: 'ETH', status: 'active', omnibus_address: address, path, created_at: 'now' }
+  }
+  const foreign = nodes.keys()
+  server.script(json(wallet(0)), json(honest), json([wallet(0)]))
+  const custody = client()
+  await custody.createWallet('ETH')
+  await custody.wallets('ETH')
+  server.script(json(wallet(0, foreign)), json([wallet(1)]))
+  await refused(custody.createWallet('ETH'), 'ADDRESS')
+  await refused(custody.wallets('ETH'), 'PATH')
+  const tank = { network: 'ETH', address: shown('ETH', 0, { sub: 0 }).address }
+  server.script(json([tank, { network: 'POL', address: null }]), json([{ network: 'ETH', address: shown('ETH', 0, { sub: 0, keys: foreign }).address }]), json([{ network: 'ETH', address: shown('ETH', 0).address }]))
+  await custody.gasTanks()
+  await refused(custody.gasTanks(), 'ADDRESS')
+  await refused(custody.gasTanks(), 'ADDRESS')
+})
+
+test('a trust object with two of one node, a tank for a sub-account or another shape is refused at once', () => {
+  const good = nodes.trust()
+  const [first, second] = good.nodes as [Trust['nodes'][0], Trust['nodes'][0]]
+  const rsa = pair.publicKey.export({ type: 'spki', format: 'pem' }) as string
+  const bad: unknown[] = [
+    { ...good, version: 2 }, { ...good, network: 'test' }, { ...good, workspace: '' }, { ...good, sub_account_index: 0 }, { ...good, sub_account_index: 0x8000_0000 }, { ...good, nodes: [first, second] },
+    { ...good, nodes: [first, second, { ...second, node: 3 }] }, { ...good, nodes: [first, second, { ...nodes.trust().nodes[2]!, node: 2 }] }, { ...good, nodes: [first, second, { node: 3, identity: rsa }] }, { ...good, nodes: [first, second, { node: 3 }] }, null,
+  ]
+  for (const trust of bad) assert.throws(() => client(trust as Trust), (error: unknown) => error instanceof VerificationError && error.code === 'TRUST')
+})
+
+test('offline: an address is found at its index, and a foreign one is not', async () => {
+  const check = (asset: string, address: string, options: { path?: number[]; indexMax?: number } = {}) => verifyAddress(nodes.trust(), honest, asset, address, { indexMax: 20, ...options })
+  assert.deepEqual((await check('ETH', shown('ETH', 12).address.toLowerCase())).path, [1, registry.network('ETH')!.chain_index, 12])
+  assert.deepEqual((await check('BTC', shown('BTC', 20).address.toUpperCase())).certified_by, [1, 2, 3])
+  await refused(check('BTC', shown('BTC', 21).address), 'ADDRESS')
+  assert.deepEqual((await check('BTC', shown('BTC', 21).address, { path: [1, 0, 21] })).path, [1, 0, 21])
+  await refused(check('BTC', shown('BTC', 21).address, { path: [1, 0, 20] }), 'ADDRESS')
+  await refused(check('BTC', shown('BTC', 21, { sub: 2 }).address, { path: [2, 0, 21] }), 'PATH')
+  await refused(check('BTC', 'bcrt1qqqq'), 'ADDRESS')
+  await refused(check('NONE', 'x'), 'ADDRESS')
+})
+
+test('property: on every network the client derives what the platform derives', async () => {
+  for (const mode of ['local', 'mainnet'] as const) {
+    const bound = loadRegistry(mode)
+    await fc.assert(fc.asyncProperty(
+      fc.constantFrom(...bound.assets), fc.integer({ min: 1, max: 0x7fff_ffff }), fc.integer({ min: 0, max: 0x7fff_fffe }), fc.uint8Array({ minLength: 32, maxLength: 32 }),
+      async (asset, sub, index, bytes) => {
+        let used = 0
+        const own = new Nodes((length) => new Uint8Array(createHash('sha256').update(bytes).update(String(used++)).digest().subarray(0, length)), mode)
+        const network = bound.networkOf(asset)
+        const keys: Keys = { network: mode, keys: [own.key(network.curve)] }
+        const path = [sub, network.chain_index, isTagged(asset) ? 0 : index]
+        const address = derive(keys, network, path)
+        const proof = await verifyAddress(own.trust({ sub_account_index: sub }), keys, asset.asset_name, address, { path, indexMax: 0 })
+        assert.deepEqual([proof.path, proof.certified_by], [path, [1, 2, 3]])
+        await refused(verifyAddress(own.trust({ sub_account_index: sub }), { network: mode, keys: [own.key(network.curve)] }, asset.asset_name, address, { path, indexMax: 0 }), 'ADDRESS')
+      }), { numRuns: 120 })
+  }
+})

@@ -1,0 +1,62 @@
+import type { SignedRequest } from '@custody/request-auth'
+import { z } from 'zod'
+import type { Services } from '../services.ts'
+import { NodeRefused, type SignerNodes } from './nodes.ts'
+
+/** What a node signs of a void, as packages/signer/README.md documents it: POST /void. */
+const recordShape = z.object({
+  node: z.int(), intent: z.string(), transaction_id: z.string(),
+  rule: z.string().nullable().meta({ description: 'The standing rule whose forward was voided; null: a request of the caller' }),
+  height: z.int(), voided_at: z.int(),
+  signed: z.array(z.string()).meta({ description: 'Hashes of what the node knows to be signed for it, without fuel and loans' }),
+  unfinished: z.int().meta({ description: 'Transactions that entered signing, outcome unknown to the node' }),
+})
+/** A void in a node's own signature: a caller verifies it with the nodes' identities. */
+export const voidShape = z.object({ record: recordShape, signature: z.string().meta({ description: 'Ed25519, lower-case hex, over custody/void/v2, a line feed, and the JSON of the record' }) })
+export type SignedVoid = z.infer<typeof voidShape>
+
+function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {
+  const { intent, transaction_id, rule, height, voided_at, signed, unfinished } = told.record
+  const text = `custody/void/v2\n${JSON.stringify({ node, intent, transaction_id, rule, height, voided_at, signed, unfinished })}`
+  return told.record.node === node && signers.verify(node, text, told.signature)
+}
+
+export interface VoidOutcome { held: number; needed: number; enough: boolean; signed: string[]; voids: SignedVoid[] }
+
+const VOID_TIMEOUT_MS = 5000
+const VOIDS_NEEDED = 2
+
+/**
+ * Voids a request, or one forward of a rule, at the nodes, so that nothing can be signed for it any more. Two must hold it before `failed` is shown;
+ * all of them where one entered signing and does not know the outcome, for another may hold the finished signature.
+ * `signed`: hashes that were signed already, where a node knows of any, without those that are `dead` on their chain.
+ */
+export async function voidIntent(services: Services, intent: { request: SignedRequest } | { forward: { rule: string; id: string } }, dead: readonly string[] = []): Promise<VoidOutcome> {
+  const { signers } = services
+  const ask = async (node: number, force: boolean) => {
+    const answer = await signers.call<{ voided?: boolean; record?: unknown; signature?: unknown; signed_hashes?: string[]; unfinished?: number }>(node, 'POST', '/void', { ...intent, force }, VOID_TIMEOUT_MS)
+    const told = voidShape.safeParse({ record: answer.record, signature: answer.signature })
+    return { ...answer, proof: told.success && isVoid(signers, node, told.data) ? told.data : null }
+  }
+  const answers = await Promise.allSettled(signers.peers.map(({ node }) => ask(node, false).catch((error: unknown) => {
+    const hashes = error instanceof NodeRefused && error.code === 'ALREADY_SIGNED' ? error.body['signed_hashes'] : null
+    // Signing was entered and never finished, or only for what can never be included: voided at two nodes, no pair can sign more.
+    if (Array.isArray(hashes) && hashes.every((hash) => dead.includes(hash))) return ask(node, true)
+    throw error
+  })))
+  let needed = VOIDS_NEEDED
+  const signed: string[] = []
+  const voids: SignedVoid[] = []
+  for (const answer of answers) {
+    if (answer.status === 'fulfilled') {
+      const { proof, unfinished = 0, signed_hashes: hashes = [] } = answer.value
+      if (unfinished > 0) needed = signers.peers.length
+      // What a node does not sign for, it does not hold: the caller would be shown nothing.
+      if (answer.value.voided && proof) voids.push(proof)
+      signed.push(...hashes)
+    } else if (answer.reason instanceof NodeRefused && answer.reason.code === 'ALREADY_SIGNED') {
+      signed.push(...(answer.reason.body['signed_hashes'] as string[]))
+    }
+  }
+  return { held: voids.length, needed, enough: voids.length >= needed, signed: signed.filter((hash) => !dead.includes(hash)), voids }
+}
