@@ -266,7 +266,7 @@ export class CustodyClient {
 
   /** For good: the signer nodes hold the end of a rule. */
   deleteForwardRule(id: string): Promise<ForwardRule> {
-    return this.request('DELETE', `/dac/v1/auto-forwarding/${encodeURIComponent(id)}`, undefined, { repeatable: true })
+    return this.request('DELETE', `/dac/v1/auto-forwarding/${encodeURIComponent(id)}`, {}, { repeatable: true })
   }
 
   /** The transfers that a rule has made, newest first. */

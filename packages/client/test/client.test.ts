@@ -75,7 +75,7 @@ test('each method calls its endpoint, signed', async () => {
     [() => custody.forwardRule('i'), 'GET', '/dac/v1/auto-forwarding/i', ''],
     [() => custody.pauseForwardRule('i'), 'POST', '/dac/v1/auto-forwarding/i/pause', ''],
     [() => custody.resumeForwardRule('i'), 'POST', '/dac/v1/auto-forwarding/i/resume', ''],
-    [() => custody.deleteForwardRule('i'), 'DELETE', '/dac/v1/auto-forwarding/i', ''],
+    [() => custody.deleteForwardRule('i'), 'DELETE', '/dac/v1/auto-forwarding/i', '{}'],
     [() => custody.forwards('i', { limit: 5 }), 'GET', '/dac/v1/auto-forwarding/i/history?limit=5', ''],
     [() => custody.request('post', '/dac/v1/prepaid-fee', {}), 'POST', '/dac/v1/prepaid-fee', '{}'],
     [() => custody.request('POST', '/dav/v1/stake', { amount: new JsonNumber('100.000001') }), 'POST', '/dav/v1/stake', '{"amount":100.000001}'],

@@ -45,7 +45,7 @@ const ruleOf = (caller: Caller, body: Record<string, unknown> | string, more: Mo
 })
 const ETH_RULE = { asset: 'ETH', min_amount: 1, destination_address: SINK_ETH, daily_cap: 5 }
 const forward = (rule: SignedRequest, id = randomUUID() as string, receipts?: unknown[]) => ({ kind: 'forward', id, rule, ...(receipts ? { receipts } : {}) })
-const ending = (caller: Caller, id: string, more: More = {}) => signRequest({ apiKey: caller.api_key, privateKey: callerKey, method: 'DELETE', uri: `/dac/v1/auto-forwarding/${id}`, body: '', ...more })
+const ending = (caller: Caller, id: string, more: More = {}) => signRequest({ apiKey: caller.api_key, privateKey: callerKey, method: 'DELETE', uri: `/dac/v1/auto-forwarding/${id}`, body: '{}', ...more })
 
 let next = 500
 /** A caller with a rule that all nodes have seen, unless told otherwise. */
@@ -173,6 +173,46 @@ describe('rule 13: which rule stands', () => {
     await house.post(1, '/void', { request: await ending(mine, id, { body: '{"x":1}' }) })
     assert.equal((await house.post(1, '/void', { request: { ...await ending(mine, randomUUID()), uri: `/dac/v1/auto-forwarding/${id}` } })).status, 403)
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
+  })
+  test('attack: the signature of a GET is shown as the deletion of the rule — it ends nothing', async () => {
+    const { mine, path, rule, id } = await standing()
+    const get = await ending(mine, id, { method: 'GET', body: '' })
+    for (const node of [1, 2, 3]) await house.post(node, '/void', { request: { ...get, method: 'DELETE' } })
+    signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
+  })
+  test('attack: a signed forward outlives its rule — the end names it, signed by the node, and only to its own sub-account', async () => {
+    const { mine, path, rule, id } = await standing()
+    const one = await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 0 }), [1, 2])
+    const two = await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 }), [1, 3])
+    signed(one)
+    signed(two)
+    const stranger = await house.post(1, '/void', { request: await ending(await workspace.caller(next++), id) })
+    assert.deepEqual([stranger.body.record.signed, stranger.body.signed_hashes], [[], []])
+    const answers = await Promise.all([1, 2, 3].map(async (node) => (await house.post(node, '/void', { request: await ending(mine, id) })).body))
+    const hashes = [one.body.signed.hash, two.body.signed.hash]
+    assert.deepEqual(answers[0].record.signed, hashes)
+    assert.deepEqual(new Set(answers.flatMap((each) => each.record.signed)), new Set(hashes))
+    assert.deepEqual(answers.map((each) => each.record.rule), [id, id, id])
+    // Asked again it still tells.
+    await house.restart(1)
+    assert.deepEqual((await house.post(1, '/void', { request: await ending(mine, id) })).body.record.signed, hashes)
+  })
+  test('the deletion makes a signed forward impossible on the chain: one payment to oneself in its place, by its owner only', async () => {
+    const { mine, path, rule, id } = await standing()
+    const own = workspace.address(ETH, path)
+    const of = forward(rule)
+    signed(await workspace.sign(of, eth(path, { value: ONE, nonce: 0 })))
+    const cancel = (request: SignedRequest) => ({ kind: 'cancel', of, request })
+    const instead = eth(path, { value: 0n, to: own, nonce: 0, maxFeePerGas: 3n * GWEI })
+    refused(await workspace.sign(cancel(await ending(await workspace.caller(next++), id)), instead), 'ACTION_NOT_ALLOWED', 2)
+    refused(await workspace.sign(cancel(await ending(mine, randomUUID())), instead), 'ACTION_NOT_ALLOWED', 2)
+    const mineEnds = await ending(mine, id)
+    refused(await workspace.sign(cancel(mineEnds), eth(path, { value: 1n, to: own, nonce: 0, maxFeePerGas: 3n * GWEI })), 'AMOUNT_MISMATCH', 7)
+    refused(await workspace.sign(cancel(mineEnds), eth(path, { value: 0n, to: OTHER, nonce: 0, maxFeePerGas: 3n * GWEI })), 'DESTINATION_MISMATCH', 7)
+    refused(await workspace.sign(cancel(mineEnds), eth(path, { value: 0n, to: own, nonce: 1, maxFeePerGas: 3n * GWEI })), 'NOT_EXCLUSIVE', 6)
+    signed(await workspace.sign(cancel(mineEnds), instead))
+    // And the forward is never signed again, dearer or not.
+    refused(await workspace.sign(of, eth(path, { value: ONE, nonce: 0, maxFeePerGas: 4n * GWEI })), 'VOIDED', 14)
   })
   test("not after its caller's key was revoked", async () => {
     const { mine, path, rule } = await standing()

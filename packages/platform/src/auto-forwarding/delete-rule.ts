@@ -4,16 +4,19 @@ import { endpoint } from '../http/endpoint.ts'
 import { endRule } from './end-rules.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
 
-/** Ends a rule for good: the caller's signed request is shown to the nodes. `deleting` while fewer than two could be told. */
+/**
+ * Ends a rule for good: the caller's signed request is shown to the nodes. `deleting` while fewer than two could be told.
+ * It takes `{}`: a signature names no method, and without a body it would be that of a GET as well.
+ */
 export const deleteRule = endpoint({
   method: 'DELETE', path: '/dac/v1/auto-forwarding/{id}', summary: 'Delete a forwarding rule', access: 'write',
-  params: z.strictObject({ id: z.string() }), response: ruleShape,
+  params: z.strictObject({ id: z.string() }), body: z.strictObject({}), response: ruleShape,
   async handler({ services, caller, params, signed }) {
     const rule = await findRule(services, caller, params.id)
     if (signed.uri !== `/dac/v1/auto-forwarding/${rule.id}`) throw new ApiError('INVALID_REQUEST', 'path: takes no query', { field: 'path' })
     // From here on nothing more is forwarded, whatever the nodes know.
     await services.database.query(
-      `update forward_rules set state = 'ENDING', end_request = $2, next_run_at = now() + interval '10 seconds', last_error = null, updated_at = now() where id = $1 and state <> 'ENDED'`, [rule.id, JSON.stringify(signed)])
+      `update forward_rules set state = 'ENDING', end_request = $2, next_run_at = now() + interval '10 seconds', last_error = null, updated_at = now() where id = $1 and state <> 'ENDED'`, [rule.id, JSON.stringify({ api_key: caller.apiKey, ...signed })])
     services.environment.checkpoint('rule.ending')
     await endRule(services, await findRule(services, caller, rule.id))
     return { body: presentRule(await findRule(services, caller, rule.id), services.registry, services.environment.now()) }

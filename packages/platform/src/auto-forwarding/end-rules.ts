@@ -1,7 +1,10 @@
 import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../services.ts'
-import { presentRule, type RuleRow } from './rule.ts'
+import type { Queryable } from '../database/pool.ts'
+import { openCancellation, UNSIGNED_STATES, whyFinal } from '../transactions/replacements.ts'
+import type { TransactionRow } from '../transactions/present.ts'
+import { presentRule, RULE_COLUMNS, type RuleRow } from './rule.ts'
 import { endAtNodes } from './show-nodes.ts'
 
 const RETRY_S = 10
@@ -11,19 +14,36 @@ const PENDING_S = 60
 /** ENDING → ENDED, once two nodes hold the end. */
 export async function endRule(services: Services, rule: RuleRow): Promise<void> {
   if (rule.state !== 'ENDING') return
-  const { enough, problems } = await endAtNodes(services, rule)
+  const { enough, problems, signed } = await endAtNodes(services, rule)
   await services.database.transaction(async (tx) => {
-    const ended = await tx.one<RuleRow>(
+    const written = await tx.one<{ state: string }>(
       `update forward_rules set state = case when $2 then 'ENDED' else state end, next_run_at = case when $2 then null else now() + $3 * interval '1 second' end,
-         last_error = case when $2 then null else $4 end, updated_at = now() where id = $1 and state = 'ENDING' returning *`,
-      [rule.id, enough, RETRY_S, `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500)])
-    if (ended?.state === 'ENDED' && ended.end_request) await emit(tx, ended.workspace_id, ended.sub_account_id, 'auto_forwarding.deleted', stringifyJson(presentRule(ended, services.registry, services.environment.now())))
+         last_error = case when $2 then null else $4 end, updated_at = now(),
+         end_hashes = (select coalesce(jsonb_agg(distinct h), '[]') from jsonb_array_elements(end_hashes || $5::jsonb) h) where id = $1 and state = 'ENDING' returning state`,
+      [rule.id, enough, RETRY_S, `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500), JSON.stringify(signed)])
+    if (written?.state === 'ENDED') await takeBackForwards(services, tx, rule)
+    const ended = await tx.one<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where r.id = $1`, [rule.id])
+    if (written?.state === 'ENDED' && ended?.end_request) await emit(tx, ended.workspace_id, ended.sub_account_id, 'auto_forwarding.deleted', stringifyJson(presentRule(ended, services.registry, services.environment.now())))
   })
+}
+
+/**
+ * What the rule has under way is taken back: before a signature at no cost, after it, where the chain allows that, by a
+ * payment to oneself under the same nonce or inputs, which the deletion itself authorises at the nodes.
+ */
+async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow): Promise<void> {
+  if (!rule.end_request) return
+  const rows = await tx.query<TransactionRow>(
+    `select t.* from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.status = 'pending' and t.state <> 'VOIDING' for no key update of t`, [rule.id])
+  for (const row of rows) {
+    if (!UNSIGNED_STATES.has(row.state) && whyFinal(services.networks.get(row.network).network)) continue
+    await openCancellation(tx, services.environment.uuid(), row.id, rule.end_request)
+  }
 }
 
 /** Rules that nodes have yet to be told of. */
 export async function endRules(services: Services): Promise<void> {
   await services.database.query(`update forward_rules set state = 'ENDING', next_run_at = now() where state = 'PENDING' and created_at < $1`, [new Date(services.environment.now() - PENDING_S * 1000)])
-  const rules = await services.database.query<RuleRow>(`select * from forward_rules where state = 'ENDING' and next_run_at <= now() order by next_run_at limit 20`)
+  const rules = await services.database.query<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= now() order by next_run_at limit 20`)
   for (const rule of rules) await endRule(services, rule)
 }

@@ -4,7 +4,7 @@ import type { TransactionRow } from '../transactions/present.ts'
 const RETRY_MIN_S = 30
 const RETRY_MAX_S = 3600
 
-/** Why a signed forward cannot be sped up or cancelled. */
+/** Why a signed forward cannot be sped up. */
 export const NO_REPLACEMENT = 'it was forwarded by a rule and is signed; the platform itself bumps it where the operator turned that on'
 
 export const isForward = (row: TransactionRow): boolean => row.plan['rule_id'] !== undefined

@@ -13,7 +13,9 @@ export type RuleState = 'PENDING' | 'ACTIVE' | 'PAUSED' | 'EXPIRED' | 'ENDING' |
 export interface RuleRow {
   id: string; workspace_id: string; sub_account_id: string; wallet_id: string; asset: string; network: string
   min_amount: string; daily_cap: string; destination: string; address_tag: string | null; expires_at: Date; state: RuleState
-  request: SignedRequest; receipts: unknown[]; end_request: SignedRequest | null
+  request: SignedRequest; receipts: unknown[]; end_request: (SignedRequest & { api_key: string }) | null
+  /** Hashes that a node named when the rule was ended; of those, what no block holds finally. */
+  outstanding?: string[]
   waiting: string; last_error: string | null; failures: number; next_run_at: Date | null; created_at: Date; updated_at: Date
 }
 
@@ -24,7 +26,9 @@ export const STATE_OF_STATUS = new Map(Object.entries(STATUS).map(([state, statu
 export const ruleShape = z.object({
   id: z.string(), asset: z.string(), status: z.enum(STATUSES), min_amount: z.number(), daily_cap: z.number(), destination_address: z.string(), address_tag: z.string().nullable(),
   expires_at: z.string(), waiting: z.number().meta({ description: 'Came in since the rule was made and was not forwarded yet' }),
-  reason: z.string().nullable().meta({ description: 'Why what waits was not forwarded' }), created_at: z.string(), updated_at: z.string(),
+  reason: z.string().nullable().meta({ description: 'Why what waits was not forwarded' }),
+  outstanding: z.array(z.string()).meta({ description: 'Of a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast' }),
+  created_at: z.string(), updated_at: z.string(),
 })
 
 export function presentRule(row: RuleRow, registry: Registry, now: number) {
@@ -34,9 +38,13 @@ export function presentRule(row: RuleRow, registry: Registry, now: number) {
   return {
     id: row.id, asset: row.asset, status: expired ? STATUS.EXPIRED : STATUS[row.state], min_amount: amount(row.min_amount), daily_cap: amount(row.daily_cap),
     destination_address: row.destination, address_tag: row.address_tag, expires_at: row.expires_at.toISOString(),
-    waiting: amount(row.waiting), reason: row.last_error, created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+    waiting: amount(row.waiting), reason: row.last_error, outstanding: row.outstanding ?? [], created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
   }
 }
+
+/** The columns of a {@link RuleRow}, to be read from `forward_rules r`. */
+export const RULE_COLUMNS = `r.*, array(select h from jsonb_array_elements_text(r.end_hashes) h where not exists (
+  select 1 from chain_transactions c where c.network = r.network and c.hash = h and c.state in ('CONFIRMED', 'REPLACED', 'EXPIRED'))) outstanding`
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -47,7 +55,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export async function findRule(services: Services, caller: Caller, id: string): Promise<RuleRow> {
   const missing = () => new ApiError('NOT_FOUND', `id: there is no rule ${id.slice(0, 100)} in this sub-account`, { field: 'id' })
   if (!UUID.test(id)) throw missing()
-  const row = await services.database.one<RuleRow>('select * from forward_rules where id = $1', [id])
+  const row = await services.database.one<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where r.id = $1`, [id])
   if (!row) throw missing()
   if (row.workspace_id !== caller.workspaceId) throw new ApiError('FORBIDDEN', 'id: the rule belongs to another workspace', { field: 'id' })
   if (row.sub_account_id !== caller.subAccountId) throw missing()

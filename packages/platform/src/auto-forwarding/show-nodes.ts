@@ -24,10 +24,15 @@ async function tell(services: Services, path: string, body: unknown): Promise<To
 /** Shows the nodes the request that makes a rule, while it is live: from then on they hold it. */
 export const showRule = (services: Services, request: SignedRequest) => tell(services, '/receipt', { request })
 
-/** Shows the nodes the end of a rule: its caller's own request, or the request that made it, which anyone may void. */
-export async function endAtNodes(services: Services, rule: Pick<RuleRow, 'id' | 'request' | 'end_request'>): Promise<{ enough: boolean; problems: string[] }> {
-  const { accepted, problems } = await tell(services, '/void', { request: rule.end_request ?? rule.request, force: true })
+/**
+ * Shows the nodes the end of a rule: its caller's own request, or the request that made it, which anyone may void.
+ * `signed`: hashes of its forwards that they know to be signed.
+ */
+export async function endAtNodes(services: Services, rule: Pick<RuleRow, 'id' | 'request' | 'end_request'>): Promise<{ enough: boolean; problems: string[]; signed: string[] }> {
+  const { api_key: _, ...request } = { api_key: '', ...rule.end_request ?? rule.request }
+  const { accepted, problems } = await tell(services, '/void', { request, force: true })
   // A node also voids a request that it does not understand, which ends no rule.
   const ended = rule.end_request === null ? accepted : accepted.filter(({ record }) => String((record as { intent?: unknown } | undefined)?.intent).includes(rule.id))
-  return { enough: ended.length >= NODES_NEEDED, problems: ended.length < accepted.length ? [...problems, 'a node does not take the request for a deletion'] : problems }
+  const signed = [...new Set(ended.flatMap(({ signed_hashes }) => (Array.isArray(signed_hashes) ? signed_hashes.map(String) : [])))]
+  return { enough: ended.length >= NODES_NEEDED, signed, problems: ended.length < accepted.length ? [...problems, 'a node does not take the request for a deletion'] : problems }
 }

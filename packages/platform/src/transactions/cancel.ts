@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { isForward, NO_REPLACEMENT } from '../auto-forwarding/outcome.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { collectReceipts } from '../signing/receipts.ts'
@@ -25,7 +24,6 @@ export const cancelTransaction = endpoint({
     if (row.state === 'VOIDING') return shown()
     if ((await openReplacement(services.database, row.id))?.kind === 'CANCEL') return shown()
     if (!UNSIGNED_STATES.has(row.state)) {
-      if (isForward(row)) throw new ApiError('NOT_REPLACEABLE', `id: ${NO_REPLACEMENT}`, { field: 'id' })
       const never = whyFinal(network)
       if (never) throw new ApiError('NOT_REPLACEABLE', `id: the transfer is signed, and ${never}`, { field: 'id' })
       if (!WAITING_STATES.has(row.state)) throw new ApiError('REPLACEMENT_PENDING', 'id: a speed-up of this transfer is under way; try again in a few seconds', { field: 'id' })

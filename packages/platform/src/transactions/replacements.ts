@@ -49,6 +49,23 @@ export const UNSIGNED_STATES = new Set(['CREATED', 'SCREENING', 'AML_HELD', 'QUE
 /** States in which signed bytes wait for a block. */
 export const WAITING_STATES = new Set(['SIGNED', 'BROADCASTING', 'CONFIRMING'])
 
+/** A cancellation by another signed request of the owner than his cancellation; nothing where a replacement is under way. */
+export async function openCancellation(tx: Queryable, id: string, transactionId: string, request: SignedRequest & { api_key: string }): Promise<void> {
+  await writeReplacement(tx, { id, transactionId, kind: 'CANCEL', request, feeRate: null, feeLevel: null })
+}
+
+async function writeReplacement(tx: Queryable, o: { id: string; transactionId: string; kind: ReplacementKind; request: SignedRequest & { api_key: string }; feeRate: string | null; feeLevel: string | null }): Promise<boolean> {
+  const written = await tx.query(
+    `insert into replacements (id, transaction_id, kind, request, fee_rate, fee_level) values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id`,
+    [o.id, o.transactionId, o.kind, JSON.stringify(o.request), o.feeRate, o.feeLevel])
+  if (written.length === 0) return false
+  // Before anything is signed a cancellation ends the transfer itself: every step looks at this first.
+  await tx.query(
+    `update transactions set plan = case when $2 then plan || jsonb_build_object('cancel', $3::text) else plan end, next_run_at = now() where id = $1 and status = 'pending'`,
+    [o.transactionId, o.kind === 'CANCEL', o.id])
+  return true
+}
+
 /**
  * Notes what the caller asked for and lets a worker do it.
  * @throws ApiError `REPLACEMENT_PENDING` where another one is under way
@@ -56,12 +73,9 @@ export const WAITING_STATES = new Set(['SIGNED', 'BROADCASTING', 'CONFIRMING'])
 export async function requestReplacement(services: Services, caller: Caller, row: TransactionRow, o: { kind: ReplacementKind; signed: SignedRequest; feeRate: string | null; feeLevel: string | null }): Promise<string> {
   const id = services.environment.uuid()
   await services.database.transaction(async (tx) => {
-    const written = await tx.query(
-      `insert into replacements (id, transaction_id, kind, request, fee_rate, fee_level) values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id`,
-      [id, row.id, o.kind, JSON.stringify({ api_key: caller.apiKey, ...o.signed }), o.feeRate, o.feeLevel])
-    if (written.length === 0) throw new ApiError('REPLACEMENT_PENDING', 'id: another replacement of this transaction is under way; look at it again in a few seconds', { field: 'id' })
-    // Before anything is signed a cancellation ends the transfer itself: every step looks at this first.
-    await tx.query(`update transactions set plan = case when $2 then plan || jsonb_build_object('cancel', $3::text) else plan end, next_run_at = now() where id = $1 and status = 'pending'`, [row.id, o.kind === 'CANCEL', id])
+    const { kind, feeRate, feeLevel } = o
+    const written = await writeReplacement(tx, { id, transactionId: row.id, kind, request: { api_key: caller.apiKey, ...o.signed }, feeRate, feeLevel })
+    if (!written) throw new ApiError('REPLACEMENT_PENDING', 'id: another replacement of this transaction is under way; look at it again in a few seconds', { field: 'id' })
   })
   return id
 }

@@ -6,13 +6,15 @@ import { prove, signedRequestSchema } from '../intent/request.ts'
 import { endNameOfRule, forwardName, voidNameOfRequest } from '../policy/identity.ts'
 import { uuidSchema } from '../policy/order.ts'
 import type { Parts } from '../node.ts'
-import type { StepEntry } from '../store/state.ts'
+import type { Enrolment, StandingRule, StepEntry } from '../store/state.ts'
 
 export const voidBodySchema = z.strictObject({
   request: signedRequestSchema.optional(), transaction_id: z.string().max(64).optional(), forward: z.strictObject({ rule: uuidSchema, id: uuidSchema }).optional(), force: z.boolean().optional(),
 }).refine((body) => [body.request, body.transaction_id, body.forward].filter((each) => each !== undefined).length === 1, 'exactly one of request, transaction_id and forward')
 
 export const VOID_KEYS = ['node', 'intent', 'transaction_id', 'rule', 'height', 'voided_at', 'signed', 'unfinished'] as const
+/** Of a rule's forwards the newest are named, and the number of all. */
+const NAMED_MAX = 1000
 /** Steps of an intent that move coins or energy to the workspace's own address, and nothing to anybody else. */
 const OWN_STEPS = new Set(['fuel', 'lend'])
 const isOwn = (step: string): boolean => OWN_STEPS.has((JSON.parse(step) as string[])[0] as string)
@@ -20,7 +22,8 @@ const isOwn = (step: string): boolean => OWN_STEPS.has((JSON.parse(step) as stri
 /**
  * Rule 14: final, from anyone. What was signed stays signed: the answer names it, and without `force` nothing is
  * voided then. By transaction_id only what this node knows: it could not recognise the intent later. The signed end of
- * a standing rule is shown here too: it voids the rule, and every forward that is not signed yet.
+ * a standing rule is shown here too, always final: it voids the rule, and every forward that is not signed yet. What is
+ * signed under the rule and may still be broadcast is named, so that its owner can look for it.
  */
 export async function voidIntent({ store, registry, config }: Parts, body: z.infer<typeof voidBodySchema>): Promise<unknown> {
   const { state } = store
@@ -28,13 +31,18 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
   let names: string[]
   let transactionId: string
   let key: string | undefined
+  let ended: string | null = null
   if (body.request) {
     const proven = await prove(state, body.request, store.seconds(), true)
     names = [voidNameOfRequest(proven.enrolment.api_key, proven.nonce)]
     transactionId = proven.transaction_id
     try {
       const want = intentOf(registry, proven)
-      if (want.action === 'end-forward') names = [endNameOfRule(proven.enrolment.workspace, proven.enrolment.sub_account, want.rule_id)]
+      if (want.action === 'end-forward') {
+        names = [endNameOfRule(proven.enrolment.workspace, proven.enrolment.sub_account, want.rule_id)]
+        // A rule of another sub-account is not ended by this, and nothing is told of it.
+        if (!state.rules.has(want.rule_id) || isOwnRule(state.rules.get(want.rule_id)!, proven.enrolment)) ended = want.rule_id
+      }
       else key = want.key
     } catch (error) {
       // Nothing of it could ever be signed here; the request itself is voided all the same.
@@ -54,21 +62,24 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
   }
   if (key) names.push(key)
   const steps = key ? [...(state.intents.get(key)?.steps ?? [])] : []
-  const entries = steps.flatMap(([, list]) => list)
+  const forwards = ended === null ? [] : state.forwards.get(ended) ?? []
+  const entries = ended === null ? steps.flatMap(([, list]) => list) : forwards
   const hashesOf = (list: readonly StepEntry[]): string[] => list.flatMap((entry) => (entry.signed ? [entry.signed.hash] : []))
   const signedHashes = hashesOf(entries)
   const unfinished = entries.filter((entry) => !entry.signed).length
   const done = names.every((name) => state.voids.has(name))
-  if (!done && entries.length > 0 && body.force !== true) {
+  if (!done && entries.length > 0 && body.force !== true && ended === null) {
     throw new Refusal('ALREADY_SIGNED', 'Something of this intent was signed already, or entered signing', { hash: signedHashes.at(-1) ?? null, signed_hashes: signedHashes, unfinished })
   }
-  if (!done) store.append('void', { keys: names, transaction_id: transactionId, signed_hashes: signedHashes })
+  if (!done) store.append('void', { keys: names, transaction_id: transactionId, signed_hashes: signedHashes.slice(-NAMED_MAX) })
   const first = state.voids.get(names[0]!)!
   // Signed with it: without what stands signed, a void that was forced after a signature would prove that nothing was paid.
-  const paying = steps.flatMap(([step, list]) => (isOwn(step) ? [] : list))
+  const paying = ended === null ? steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)) : forwards
   const told = {
-    node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, rule: body.forward?.rule ?? null, height: first.height, voided_at: Math.floor(first.at / 1000),
-    signed: hashesOf(paying), unfinished: paying.filter((entry) => !entry.signed).length,
+    node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, rule: body.forward?.rule ?? ended, height: first.height, voided_at: Math.floor(first.at / 1000),
+    signed: hashesOf(paying).slice(-NAMED_MAX), unfinished: paying.filter((entry) => !entry.signed).length,
   }
-  return { voided: true, record: told, signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)), signed_hashes: signedHashes, unfinished }
+  return { voided: true, record: told, signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)), signed_hashes: signedHashes.slice(-NAMED_MAX), unfinished }
 }
+
+const isOwnRule = (rule: StandingRule, { workspace, sub_account }: Enrolment): boolean => rule.workspace === workspace && rule.sub_account === sub_account

@@ -1,6 +1,9 @@
-import { startSign, type InMessage, type KeyMaterial, type Session, type SignResult, type Vault } from '@custody/threshold'
+import { startSign, ThresholdError, type InMessage, type KeyMaterial, type Session, type SignResult, type Vault } from '@custody/threshold'
 import type { SigningItem } from '@custody/chains'
 import { Refusal } from '../errors.ts'
+
+/** A proven cheat where one of several errors is that. */
+export const gravest = (errors: readonly unknown[]): unknown => errors.find((error) => error instanceof ThresholdError && error.code === 'CHEAT') ?? errors[0]
 
 /** One side's sessions of some inputs, stepped together. Messages travel as base64, one list per item. */
 export const BATCH_ITEMS_MAX = 8
@@ -18,7 +21,11 @@ export class Batch {
   /** @param inbox the partner's messages of one round; null at the start */
   async step(inbox: readonly (readonly string[])[] | null): Promise<string[][]> {
     if (inbox && inbox.length !== this.#sessions.length) throw new Refusal('SESSION_ABORTED', 'Another number of items', { node: this.#partner })
-    const steps = await Promise.all(this.#sessions.map((session, at) => session.step((inbox?.[at] ?? []).map((payload): InMessage => ({ from: this.#partner, payload: new Uint8Array(Buffer.from(payload, 'base64')) })))))
+    const settled = await Promise.allSettled(this.#sessions.map((session, at) => session.step((inbox?.[at] ?? []).map((payload): InMessage => ({ from: this.#partner, payload: new Uint8Array(Buffer.from(payload, 'base64')) })))))
+    const errors = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
+    // All of them are looked at: a proven cheat in one item must not hide behind garbage in another.
+    if (errors.length > 0) throw gravest(errors)
+    const steps = settled.map((each) => (each as PromiseFulfilledResult<Awaited<ReturnType<Session<SignResult>['step']>>>).value)
     const finished = steps.filter((step) => step.kind === 'done')
     if (finished.length > 0) {
       if (finished.length !== steps.length) throw new Refusal('SESSION_ABORTED', 'The items are at different rounds')

@@ -10,6 +10,9 @@ export class Unreachable extends Error {
   }
 }
 
+/** The largest answer that a peer has reason to give: a page of its record. */
+export const ANSWER_BYTES_MAX = 64 * 1024 * 1024
+
 /** A pinned, kept-alive link to one peer. */
 export class Link {
   readonly peer: Peer
@@ -30,7 +33,7 @@ export class Link {
     })
   }
 
-  post(path: string, text: string, timeoutMs: number): Promise<string> {
+  post(path: string, text: string, timeoutMs: number, bytesMax = ANSWER_BYTES_MAX): Promise<string> {
     return new Promise((resolve, reject) => {
       const request = httpsRequest({
         agent: this.#agent,
@@ -48,14 +51,20 @@ export class Link {
       })
       request.on('response', (response) => {
         const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => { chunks.push(chunk) })
+        let size = 0
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length
+          // While it is read: a hostile peer must not fill this node's memory.
+          if (size > bytesMax) request.destroy(new Unreachable(`peer node ${this.peer.node} answered with more than ${bytesMax} bytes`))
+          else chunks.push(chunk)
+        })
         response.on('end', () => {
           clearTimeout(timer)
           resolve(Buffer.concat(chunks).toString('utf8'))
         })
         response.on('error', (error) => {
           clearTimeout(timer)
-          reject(new Unreachable(`peer node ${this.peer.node}: ${error.message.slice(0, 200)}`))
+          reject(error instanceof Unreachable ? error : new Unreachable(`peer node ${this.peer.node}: ${error.message.slice(0, 200)}`))
         })
       })
       request.end(text)

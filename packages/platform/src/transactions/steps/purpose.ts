@@ -17,12 +17,13 @@ async function signedOf(services: Services, request: TransactionRow['request'], 
 export async function purposeOf(services: Services, row: TransactionRow, replacement?: Replacement): Promise<Purpose> {
   switch (row.kind) {
     case 'WITHDRAWAL': {
-      if (row.plan['rule_id'] !== undefined) return forwardPurpose(services, row.id, row.plan['rule_id'])
-      const pay = { kind: 'pay' as const, ...await signedOf(services, row.request, 'transactions', row.id) }
+      const forward = row.plan['rule_id'] === undefined ? null : await forwardPurpose(services, row.id, row.plan['rule_id'])
+      if (forward && replacement?.kind !== 'CANCEL') return forward
+      const pay = forward ?? { kind: 'pay' as const, ...await signedOf(services, row.request, 'transactions', row.id) }
       if (replacement?.kind === 'CANCEL') return { kind: 'cancel', of: pay, ...await signedOf(services, replacement.request, 'replacements', replacement.id) }
       // A bump of our own stays within the newest limit that the caller has signed.
       const faster = replacement?.kind === 'AUTO' ? (await replacementsOf(services.database, row.id)).findLast(({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE') : replacement
-      return faster ? { ...pay, speed_up: await signedOf(services, faster.request, 'replacements', faster.id) } : pay
+      return faster && pay.kind === 'pay' ? { ...pay, speed_up: await signedOf(services, faster.request, 'replacements', faster.id) } : pay
     }
     case 'STAKE':
     case 'UNSTAKE':

@@ -21,8 +21,8 @@ export async function startReplacing(services: Services, row: TransactionRow): P
 export async function replace(services: Services, row: TransactionRow): Promise<void> {
   const replacement = await openReplacement(services.database, row.id)
   if (!replacement) return advance(services.database, row, { state: 'BROADCASTING', run_in_ms: 0 })
-  // A cancellation that came while the nodes signed: nothing competes with a forward, whose rule is its authority.
-  if (isForward(row) && replacement.kind !== 'AUTO') return giveUp(services, row, replacement, NO_REPLACEMENT)
+  // A forward's only price is the platform's: nobody has signed another.
+  if (isForward(row) && replacement.kind === 'SPEED_UP') return giveUp(services, row, replacement, NO_REPLACEMENT)
   const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction }>(
     `select id, unsigned from chain_transactions where transaction_id = $1 and replacement_id = $2 and state = 'BUILT'`, [row.id, replacement.id])
   if (built) return signReplacement(services, row, replacement, built)
