@@ -87,7 +87,9 @@ test('idle nodes keep what pings tell, and write nothing more however often they
   const nodes = [trio.start(1), trio.start(2), trio.start(3)]
   for (const node of nodes) grow(node)
   for (let count = 0; count < 3; count++) await tick(nodes)
-  const written = () => nodes.map(({ store }) => [store.record.height, (store.record.database.prepare('SELECT total_changes() n').get() as { n: number }).n])
+  const written = () => nodes.map(
+    ({ store }) => [store.record.height, (store.record.database.prepare('SELECT total_changes() n').get() as { n: number }).n]
+  )
   const before = written()
   for (let count = 0; count < 20; count++) await tick(nodes)
   assert.deepEqual(written(), before)

@@ -67,7 +67,8 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
   // Signed with it: without what stands signed, a void that was forced after a signature would prove that nothing was paid.
   const paying = steps.flatMap(([step, list]) => (isOwn(step) ? [] : list))
   const told = {
-    node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, rule: body.forward?.rule ?? null, height: first.height, voided_at: Math.floor(first.at / 1000),
+    node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, rule: body.forward?.rule ?? null,
+    height: first.height, voided_at: Math.floor(first.at / 1000),
     signed: hashesOf(paying), unfinished: paying.filter((entry) => !entry.signed).length,
   }
   return { voided: true, record: told, signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)), signed_hashes: signedHashes, unfinished }

@@ -222,7 +222,8 @@ export class Peers {
     for (const each of known) {
       // What the peer told the third within this same start may have overtaken this message: only the hash below tells then.
       const overtook = each.proof?.header.boot === header.boot
-      if (header.generation < each.generation || (header.generation === each.generation && header.height < each.height && !overtook)) throw this.#wentBack(node, header.boot)
+      const isBehind = header.generation === each.generation && header.height < each.height && !overtook
+      if (header.generation < each.generation || isBehind) throw this.#wentBack(node, header.boot)
     }
     for (const each of known.filter((head) => head.generation === header.generation)) {
       const { body, header: answered } = await this.#send(node, '/peer/hash', { height: each.height }, { timeout: this.#config.timeouts_ms.round })
