@@ -133,3 +133,11 @@ test('a stop writes down what was heard last; a kept head that its node did not 
   again.store.saveHeads()
   assert.deepEqual({ ...again.store.record.database.prepare('SELECT height FROM peer_head WHERE node = 1').get() }, { height: 5 })
 })
+
+test('a node restored twice gets a generation above all that its peers were shown, be it by pings alone', async () => {
+  const trio = new Trio()
+  const [first, second] = [trio.start(1), trio.start(2)]
+  first.store.append('restored', { generation: 1, not_before: 0 })
+  await tick([first, second])
+  assert.deepEqual(await first.peers.call(2, '/peer/generation', {}, { timeout: 1000 }), { generation: 1 })
+})

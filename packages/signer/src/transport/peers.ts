@@ -54,7 +54,7 @@ export class Peers {
     store.heads.source = () => [...this.#latest.values()]
     this.handle(PING, async () => ({}))
     this.handle('/peer/head-of', async (_node, body) => ({ proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null }))
-    this.handle('/peer/generation', async (node) => ({ generation: this.#store.state.heads.get(node)?.generation ?? 0 }))
+    this.handle('/peer/generation', async (node) => ({ generation: this.#highest(node)?.generation ?? 0 }))
     this.handle('/peer/record', async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
     this.handle('/peer/hash', async (_node, body) => ({ hash: this.#store.record.hashAt(Number((body as { height: number }).height)) }))
   }
