@@ -62,8 +62,10 @@ test('no room imports one it must never know', () => {
 })
 
 test('the client takes the pure part of the chains only, and the platform one command of the client', () => {
-  const reached = (from: string, to: string) => [...importsOf].flatMap(([path, specifiers]) => (
-    path.startsWith(`packages/${from}/src/`) ? specifiers.filter((specifier) => roomOf(path, specifier) === to).map((specifier) => `${path.split('/').at(-1)} ${specifier}`) : []))
+  const reached = (from: string, to: string) => [...importsOf].flatMap(([path, specifiers]) => {
+    const found = path.startsWith(`packages/${from}/src/`) ? specifiers.filter((specifier) => roomOf(path, specifier) === to) : []
+    return found.map((specifier) => `${path.split('/').at(-1)} ${specifier}`)
+  })
   assert.deepEqual(reached('client', 'chains'), ['verifier.ts @custody/chains/verify'])
   assert.deepEqual(reached('platform', 'client'), ['verify-address.ts @custody/client/verify-address'])
 })
@@ -73,7 +75,9 @@ test('what checks addresses loads no network client', () => {
   const visit = (path: string) => {
     if (seen.has(path)) return
     seen.add(path)
-    for (const { specifier, typeOnly } of importsIn(read(path))) if (specifier.startsWith('.') && !typeOnly) visit(relative(root, resolve(root, dirname(path), specifier)))
+    for (const { specifier, typeOnly } of importsIn(read(path))) {
+      if (specifier.startsWith('.') && !typeOnly) visit(relative(root, resolve(root, dirname(path), specifier)))
+    }
   }
   visit('packages/chains/src/verify.ts')
   assert.ok(seen.has('packages/chains/src/evm/address.ts'), 'the way was not followed')

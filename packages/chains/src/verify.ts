@@ -8,7 +8,10 @@ export { CHANGE_INDEX, deriveExtendedKey, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUN
 export { loadRegistry, type Registry } from './registry.ts'
 export type { Asset, Curve, Network, NetworkMode } from './types.ts'
 
-interface Addresses { address(network: Network, publicKey: Uint8Array): string; validate(network: Network, text: string, addressTag?: string | null): Validation }
+interface Addresses {
+  address(network: Network, publicKey: Uint8Array): string
+  validate(network: Network, text: string, addressTag?: string | null): Validation
+}
 
 const ADDRESSES: Readonly<Record<FamilyName, () => Promise<Addresses>>> = {
   utxo: () => import('./utxo/address.ts'),

@@ -26,7 +26,9 @@ export interface Asset {
 export type DerivationPath = number[]
 
 /** `omnibus_address` is the wallet's first address, at `path`. */
-export interface Wallet { id: string; asset: string; status: 'active' | 'inactive'; omnibus_address: string; path: DerivationPath; created_at: Timestamp }
+export interface Wallet {
+  id: string; asset: string; status: 'active' | 'inactive'; omnibus_address: string; path: DerivationPath; created_at: Timestamp
+}
 /** `balance` is what can be sent; `omnibus_balance` all that the wallet's addresses hold on chain. */
 export interface WalletBalance extends Wallet { balance: Decimal; omnibus_balance: Decimal }
 

@@ -4,7 +4,10 @@ import type { Decimal } from './types.ts'
 
 const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 /** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
-const COUNTS = new Set(['decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points', 'path', 'node', 'epoch', 'height', 'voided_at', 'unfinished'])
+const COUNTS = new Set([
+  'decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points', 'path', 'node', 'epoch',
+  'height', 'voided_at', 'unfinished',
+])
 
 /** Path and query exactly as fetch will send them, so that they are signed in that spelling. */
 export function target(path: string): string {
@@ -23,15 +26,17 @@ export function query(values: object): string {
 
 /** A decimal as it will stand in the body, with exactly its digits. @throws TypeError */
 export function number(field: string, text: Decimal): JsonNumber {
-  if (typeof text !== 'string' || !DECIMAL.test(text)) throw new TypeError(`${field} must be a decimal string like "0.5": a double cannot hold 18 decimals`)
+  if (typeof text !== 'string' || !DECIMAL.test(text)) {
+    throw new TypeError(`${field} must be a decimal string like "0.5": a double cannot hold 18 decimals`)
+  }
   return new JsonNumber(text)
 }
 
 function plain(value: unknown, key: string): unknown {
   if (value instanceof JsonNumber) return COUNTS.has(key) ? Number(value.text) : value.text
   if (Array.isArray(value)) return value.map((inner) => plain(inner, key))
-  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, name)]))
-  return value
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, name)]))
 }
 
 /** The body of an answer. @throws CustodyError `PROTOCOL` */
@@ -40,7 +45,9 @@ export async function read<T>(response: Response): Promise<T> {
     return plain(parseJson(await response.text()), '') as T
   } catch (error) {
     // Not repeated: the service did what was asked.
-    throw new CustodyError('the answer is not JSON: is baseUrl the custody service?', { status: response.status, code: 'PROTOCOL', cause: error })
+    throw new CustodyError('the answer is not JSON: is baseUrl the custody service?', {
+      status: response.status, code: 'PROTOCOL', cause: error,
+    })
   }
 }
 
@@ -55,6 +62,7 @@ export async function refusal(response: Response): Promise<CustodyError> {
   }
   const word = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
   return new CustodyError(word('message') ?? `the service answered ${response.status}`, {
-    status: response.status, code: word('code') ?? 'HTTP', field: word('field'), requestId: word('request_id') ?? response.headers.get('x-request-id') ?? undefined,
+    status: response.status, code: word('code') ?? 'HTTP', field: word('field'),
+    requestId: word('request_id') ?? response.headers.get('x-request-id') ?? undefined,
   })
 }

@@ -20,13 +20,18 @@ const client = () => new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, p
 const json = (value: unknown): Canned => ({ body: JSON.stringify(value) })
 
 function record(node: number, more: Partial<Void['record']> = {}): Void['record'] {
-  return { node, intent: JSON.stringify(['pay', 'nonce', API_KEY, NONCE]), transaction_id: ID, rule: null, height: 7, voided_at: 1_700_000_000, signed: [], unfinished: 0, ...more }
+  return {
+    node, intent: JSON.stringify(['pay', 'nonce', API_KEY, NONCE]), transaction_id: ID, rule: null, height: 7, voided_at: 1_700_000_000,
+    signed: [], unfinished: 0, ...more
+  }
 }
 function signedVoid(node: number, more: Partial<Void['record']> = {}, by = nodes, signer = node): Void {
   const told = record(node, more)
   return { record: told, signature: by.sign(signer, `custody/void/v2\n${JSON.stringify(told)}`) }
 }
-const failed = (voids: unknown, more: Partial<Transaction> = {}) => ({ id: ID, status: 'failed', sub_status: 'FAILED', hash: null, voids, ...more }) as Transaction
+const failed = (voids: unknown, more: Partial<Transaction> = {}) => (
+  { id: ID, status: 'failed', sub_status: 'FAILED', hash: null, voids, ...more }
+) as Transaction
 const own = { nonce: NONCE }
 
 function unproven(transaction: Transaction, what: string): FailureProof {
@@ -37,13 +42,23 @@ function unproven(transaction: Transaction, what: string): FailureProof {
 }
 
 test('two voids of two pinned nodes prove a failure', () => {
-  assert.deepEqual(client().verifyFailed(failed([signedVoid(1), signedVoid(3)]), own), { proven: true, nodes: [1, 3], signed: [], reason: null })
+  assert.deepEqual(
+    client().verifyFailed(failed([signedVoid(1), signedVoid(3)]), own), { proven: true, nodes: [1, 3], signed: [], reason: null }
+  )
   assert.equal(client().verifyFailed(failed([signedVoid(1), signedVoid(2), signedVoid(3)]), { id: ID }).proven, true)
-  assert.throws(() => new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey }).verifyFailed(failed([]), own), TypeError)
+  assert.throws(
+    () => new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey }).verifyFailed(failed([]), own), TypeError
+  )
 })
 
 test('a lying server shows a failure without voids, with one, with one twice, or with what is no list', () => {
-  for (const voids of [[], [signedVoid(1)], [signedVoid(1), signedVoid(1)], [signedVoid(1), signedVoid(1, { height: 8 })], undefined, null, 'x', [null, {}, { record: null }, { record: {} }]]) unproven(failed(voids), JSON.stringify(voids))
+  const lists = [
+    [], [signedVoid(1)], [signedVoid(1), signedVoid(1)], [signedVoid(1), signedVoid(1, { height: 8 })],
+    undefined, null, 'x', [null, {}, { record: null }, { record: {} }],
+  ]
+  for (const voids of lists) {
+    unproven(failed(voids), JSON.stringify(voids))
+  }
 })
 
 test('voids of strangers, of a node under another number, and changed ones', () => {
@@ -61,18 +76,24 @@ test('voids of strangers, of a node under another number, and changed ones', () 
 test('voids of another transaction, or of a made-up forward under this id, or of a request that the nodes could not read', () => {
   const other = transactionId(API_KEY, 'n-2')
   unproven(failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })]), 'another')
-  unproven(failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })], { id: other }), 'another, and called so')
+  unproven(
+    failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })], { id: other }), 'another, and called so'
+  )
   const rule = randomUUID()
   const forged = { rule, intent: JSON.stringify(['forward', rule, ID]) }
   unproven(failed([signedVoid(1, forged), signedVoid(2, forged)]), 'a forward')
   const unread = { intent: JSON.stringify(['request', API_KEY, NONCE]) }
   unproven(failed([signedVoid(1, unread), signedVoid(2, unread)]), 'unread')
   assert.equal(client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), { rule }).proven, true, "a rule's own forward")
-  assert.equal(client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), { rule: randomUUID() }).proven, false, "another rule's")
+  assert.equal(
+    client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), { rule: randomUUID() }).proven, false, "another rule's"
+  )
 })
 
 test('a signature withheld before forced voids is named, and so is a hash', () => {
-  assert.deepEqual(unproven(failed([signedVoid(1, { signed: ['0xaa'] }), signedVoid(2, { signed: ['0xaa'] }), signedVoid(3)]), 'signed').signed, ['0xaa'])
+  assert.deepEqual(
+    unproven(failed([signedVoid(1, { signed: ['0xaa'] }), signedVoid(2, { signed: ['0xaa'] }), signedVoid(3)]), 'signed').signed, ['0xaa']
+  )
   unproven(failed([signedVoid(1, { unfinished: 1 }), signedVoid(3)]), 'unfinished')
   assert.deepEqual(unproven(failed([signedVoid(1), signedVoid(2)], { hash: '0xbb' }), 'sent').signed, ['0xbb'])
   assert.match(unproven(failed([], { status: 'pending' }), 'pending').reason as string, /pending/)
@@ -84,13 +105,21 @@ test('the client holds failures of its own requests against the service by itsel
   let nonce = ''
   const create = (seen: Seen): Canned => json({ id: transactionId(API_KEY, String(seen.claims?.nonce)), status: 'pending' })
   server.script(create)
-  const created = await custody.createTransaction({ asset: 'ETH', amount: '1', destination_address: '0x' }, { onSigned: (request) => ({ id, nonce } = request) })
+  const created = await custody.createTransaction(
+    { asset: 'ETH', amount: '1', destination_address: '0x' }, { onSigned: (request) => ({ id, nonce } = request) }
+  )
   assert.deepEqual([created.id, transactionId(API_KEY, nonce)], [id, id])
   const voids = [1, 2].map((node) => signedVoid(node, { transaction_id: id, intent: JSON.stringify(['pay', 'nonce', API_KEY, nonce]) }))
   const stranger = { ...failed([signedVoid(1), signedVoid(2)]), failure_proof: { proven: true } }
-  server.script(json(failed(voids, { id })), json(failed([], { id })), json({ data: [failed(voids, { id }), stranger, { ...stranger, status: 'pending' }], page: 1, limit: 50, total: 3 }), json(stranger))
+  server.script(
+    json(failed(voids, { id })), json(failed([], { id })),
+    json({ data: [failed(voids, { id }), stranger, { ...stranger, status: 'pending' }], page: 1, limit: 50, total: 3 }), json(stranger)
+  )
   assert.equal((await custody.transaction(id)).failure_proof?.proven, true)
   assert.equal((await custody.waitForTransaction(id)).failure_proof?.proven, false)
-  assert.deepEqual((await custody.transactions()).data.map((each) => each.failure_proof?.proven), [true, false, undefined], 'only own requests, and no word of the service')
+  assert.deepEqual(
+    (await custody.transactions()).data.map((each) => each.failure_proof?.proven), [true, false, undefined],
+    'only own requests, and no word of the service'
+  )
   assert.equal((await custody.transaction(id)).failure_proof?.proven, false, 'another transaction was given in its place')
 })

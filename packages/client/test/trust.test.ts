@@ -21,12 +21,17 @@ before(async () => { server = await TestServer.start(API_KEY, pair.publicKey) })
 after(() => server.stop())
 
 const isTagged = ({ family }: { family: string }) => family === 'xrp' || family === 'stellar'
-const client = (trust: Trust = nodes.trust()) => new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey, trust })
+const client = (trust: Trust = nodes.trust()) => new CustodyClient(
+  { baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey, trust }
+)
 const json = (value: unknown): Canned => ({ body: JSON.stringify(value) })
 
 function derive(keys: Keys, network: Network, path: number[]): string {
   const key = keys.keys.find(({ curve }) => curve === network.curve) as CertifiedKey
-  return addressAt(network, { publicKey: new Uint8Array(Buffer.from(key.public_key, 'hex')), chainCode: new Uint8Array(Buffer.from(key.chain_code, 'hex')) }, path)
+  return addressAt(
+    network,
+    { publicKey: new Uint8Array(Buffer.from(key.public_key, 'hex')), chainCode: new Uint8Array(Buffer.from(key.chain_code, 'hex')) }, path
+  )
 }
 
 /** A deposit address as an honest platform shows it. */
@@ -35,7 +40,10 @@ function shown(assetName: string, index: number, o: { keys?: Keys; sub?: number;
   const network = registry.networkOf(asset)
   const path = [o.sub ?? 1, network.chain_index, index]
   const address = derive(o.keys ?? honest, network, path)
-  return { id: 'i', asset: assetName, address, address_tag: o.tag ?? null, label: null, path, payment_uri: paymentUri(network, asset, { address, addressTag: o.tag ?? null }), created_at: 'now' }
+  return {
+    id: 'i', asset: assetName, address, address_tag: o.tag ?? null, label: null, path,
+    payment_uri: paymentUri(network, asset, { address, addressTag: o.tag ?? null }), created_at: 'now',
+  }
 }
 
 async function refused(promise: Promise<unknown>, code: string): Promise<VerificationError> {
@@ -92,7 +100,13 @@ test("another sub-account's path, another chain's, a hardened or a missing one",
   await refused(lie(shown('BTC', 3, { sub: 2 })), 'PATH')
   await refused(lie({ ...shown('BTC', 3, { sub: 2 }), path: [1, 0, 3] }), 'ADDRESS')
   const honestly = shown('BTC', 3)
-  for (const path of [[1, 2, 3], [1, 0], [1, 0, 3, 0], ['1', '0', '3'], [1, 0, -1], [1, 0, 0x8000_0000], [1, 0, 0x7fff_ffff], [1, 0, 1.5], '1/0/3', null, undefined]) await refused(lie({ ...honestly, path }), 'PATH')
+  const wrong = [
+    [1, 2, 3], [1, 0], [1, 0, 3, 0], ['1', '0', '3'], [1, 0, -1], [1, 0, 0x8000_0000], [1, 0, 0x7fff_ffff],
+    [1, 0, 1.5], '1/0/3', null, undefined,
+  ]
+  for (const path of wrong) {
+    await refused(lie({ ...honestly, path }), 'PATH')
+  }
 })
 
 test('another account of ours on XRP, where a sub-account has one and deposits are told apart by tags', async () => {
@@ -137,11 +151,15 @@ test('a key of another network, whatever the answer calls it', async () => {
 
 test('a forged chain code, public key, curve, epoch, and a missing key', async () => {
   const [key] = honest.keys as [CertifiedKey]
-  for (const forged of [{ chain_code: 'ab'.repeat(32) }, { public_key: nodes.key('secp256k1').public_key }, { epoch: 1 }, { key_id: 's-2' }, { certificates: null }]) {
+  const { public_key: foreign } = nodes.key('secp256k1')
+  const changes = [{ chain_code: 'ab'.repeat(32) }, { public_key: foreign }, { epoch: 1 }, { key_id: 's-2' }, { certificates: null }]
+  for (const forged of changes) {
     const keys = { network: 'local', keys: [{ ...key, ...forged }] } as unknown as Keys
     await refused(lie(shown('BTC', 3, { keys }), keys), 'KEY')
   }
-  for (const keys of [{ keys: [] }, { keys: [honest.keys[1]] }, {}, [], null, { keys: [null] }]) await refused(lie(shown('BTC', 3), keys), 'KEY')
+  for (const keys of [{ keys: [] }, { keys: [honest.keys[1]] }, {}, [], null, { keys: [null] }]) {
+    await refused(lie(shown('BTC', 3), keys), 'KEY')
+  }
   await refused(lie(shown('BTC', 3), { network: 'local', keys: [{ ...honest.keys[1], curve: 'secp256k1' }] }), 'KEY')
 })
 
@@ -159,7 +177,11 @@ test("a wallet's omnibus address and a gas tank that are not ours", async () => 
   await refused(custody.createWallet('ETH'), 'ADDRESS')
   await refused(custody.wallets('ETH'), 'PATH')
   const tank = { network: 'ETH', address: shown('ETH', 0, { sub: 0 }).address }
-  server.script(json([tank, { network: 'POL', address: null }]), json([{ network: 'ETH', address: shown('ETH', 0, { sub: 0, keys: foreign }).address }]), json([{ network: 'ETH', address: shown('ETH', 0).address }]))
+  server.script(
+    json([tank, { network: 'POL', address: null }]),
+    json([{ network: 'ETH', address: shown('ETH', 0, { sub: 0, keys: foreign }).address }]),
+    json([{ network: 'ETH', address: shown('ETH', 0).address }])
+  )
   await custody.gasTanks()
   await refused(custody.gasTanks(), 'ADDRESS')
   await refused(custody.gasTanks(), 'ADDRESS')
@@ -170,14 +192,22 @@ test('a trust object with two of one node, a tank for a sub-account or another s
   const [first, second] = good.nodes as [Trust['nodes'][0], Trust['nodes'][0]]
   const rsa = pair.publicKey.export({ type: 'spki', format: 'pem' }) as string
   const bad: unknown[] = [
-    { ...good, version: 2 }, { ...good, network: 'test' }, { ...good, workspace: '' }, { ...good, sub_account_index: 0 }, { ...good, sub_account_index: 0x8000_0000 }, { ...good, nodes: [first, second] },
-    { ...good, nodes: [first, second, { ...second, node: 3 }] }, { ...good, nodes: [first, second, { ...nodes.trust().nodes[2]!, node: 2 }] }, { ...good, nodes: [first, second, { node: 3, identity: rsa }] }, { ...good, nodes: [first, second, { node: 3 }] }, null,
+    { ...good, version: 2 }, { ...good, network: 'test' }, { ...good, workspace: '' }, null,
+    { ...good, sub_account_index: 0 }, { ...good, sub_account_index: 0x8000_0000 },
+    { ...good, nodes: [first, second] },
+    { ...good, nodes: [first, second, { ...second, node: 3 }] },
+    { ...good, nodes: [first, second, { ...good.nodes[2]!, node: 2 }] },
+    { ...good, nodes: [first, second, { node: 3, identity: rsa }] }, { ...good, nodes: [first, second, { node: 3 }] },
   ]
-  for (const trust of bad) assert.throws(() => client(trust as Trust), (error: unknown) => error instanceof VerificationError && error.code === 'TRUST')
+  for (const trust of bad) {
+    assert.throws(() => client(trust as Trust), (error: unknown) => error instanceof VerificationError && error.code === 'TRUST')
+  }
 })
 
 test('offline: an address is found at its index, and a foreign one is not', async () => {
-  const check = (asset: string, address: string, options: { path?: number[]; indexMax?: number } = {}) => verifyAddress(nodes.trust(), honest, asset, address, { indexMax: 20, ...options })
+  const check = (
+    asset: string, address: string, options: { path?: number[]; indexMax?: number } = {}
+  ) => verifyAddress(nodes.trust(), honest, asset, address, { indexMax: 20, ...options })
   assert.deepEqual((await check('ETH', shown('ETH', 12).address.toLowerCase())).path, [1, registry.network('ETH')!.chain_index, 12])
   assert.deepEqual((await check('BTC', shown('BTC', 20).address.toUpperCase())).certified_by, [1, 2, 3])
   await refused(check('BTC', shown('BTC', 21).address), 'ADDRESS')
@@ -192,17 +222,26 @@ test('property: on every network the client derives what the platform derives', 
   for (const mode of ['local', 'mainnet'] as const) {
     const bound = loadRegistry(mode)
     await fc.assert(fc.asyncProperty(
-      fc.constantFrom(...bound.assets), fc.integer({ min: 1, max: 0x7fff_ffff }), fc.integer({ min: 0, max: 0x7fff_fffe }), fc.uint8Array({ minLength: 32, maxLength: 32 }),
+      fc.constantFrom(...bound.assets), fc.integer({ min: 1, max: 0x7fff_ffff }), fc.integer({ min: 0, max: 0x7fff_fffe }),
+      fc.uint8Array({ minLength: 32, maxLength: 32 }),
       async (asset, sub, index, bytes) => {
         let used = 0
-        const own = new Nodes((length) => new Uint8Array(createHash('sha256').update(bytes).update(String(used++)).digest().subarray(0, length)), mode)
+        const own = new Nodes(
+          (length) => new Uint8Array(createHash('sha256').update(bytes).update(String(used++)).digest().subarray(0, length)), mode
+        )
         const network = bound.networkOf(asset)
         const keys: Keys = { network: mode, keys: [own.key(network.curve)] }
         const path = [sub, network.chain_index, isTagged(asset) ? 0 : index]
         const address = derive(keys, network, path)
         const proof = await verifyAddress(own.trust({ sub_account_index: sub }), keys, asset.asset_name, address, { path, indexMax: 0 })
         assert.deepEqual([proof.path, proof.certified_by], [path, [1, 2, 3]])
-        await refused(verifyAddress(own.trust({ sub_account_index: sub }), { network: mode, keys: [own.key(network.curve)] }, asset.asset_name, address, { path, indexMax: 0 }), 'ADDRESS')
+        await refused(
+          verifyAddress(
+            own.trust({ sub_account_index: sub }), { network: mode, keys: [own.key(network.curve)] }, asset.asset_name, address,
+            { path, indexMax: 0 }
+          ),
+          'ADDRESS'
+        )
       }), { numRuns: 120 })
   }
 })

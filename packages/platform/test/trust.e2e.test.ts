@@ -13,12 +13,19 @@ let trust: Trust
 before(async () => {
   await platform.start()
   user = await platform.user('acme')
-  const peers = JSON.parse(readFileSync(join(platform.home, 'signers', 'platform', 'peers.json'), 'utf8')) as { nodes: { node: number; identity: string }[] }
-  trust = { version: 1, network: 'local', workspace: 'acme', sub_account: 'main', sub_account_index: 1, nodes: peers.nodes.map(({ node, identity }) => ({ node, identity })) }
+  const peers = JSON.parse(
+    readFileSync(join(platform.home, 'signers', 'platform', 'peers.json'), 'utf8')
+  ) as { nodes: { node: number; identity: string }[] }
+  trust = {
+    version: 1, network: 'local', workspace: 'acme', sub_account: 'main', sub_account_index: 1,
+    nodes: peers.nodes.map(({ node, identity }) => ({ node, identity })),
+  }
 })
 after(() => platform.remove())
 
-const client = (more: Partial<Trust> = {}, of: User = user) => new CustodyClient({ baseUrl: platform.base, apiKey: of.apiKey, privateKey: PRIVATE_KEY, trust: { ...trust, ...more } })
+const client = (more: Partial<Trust> = {}, of: User = user) => new CustodyClient(
+  { baseUrl: platform.base, apiKey: of.apiKey, privateKey: PRIVATE_KEY, trust: { ...trust, ...more } }
+)
 
 test('wallets, addresses and tanks of every family are what the nodes certified', async () => {
   const custody = client()
@@ -29,8 +36,13 @@ test('wallets, addresses and tanks of every family are what the nodes certified'
     assert.equal(first.address, wallet.omnibus_address)
     const tagged = asset === 'XRP' || asset === 'XLM'
     assert.deepEqual([wallet.path.length, wallet.path[0], first.path, second.path[2] === 0], [3, 1, wallet.path, tagged], asset)
-    assert.deepEqual((await custody.addresses(asset)).map(({ address, path }) => [address, path]), [[first.address, first.path], [second.address, second.path]])
-    assert.deepEqual((await custody.wallets(asset)).map(({ omnibus_address: address, path }) => [address, path]), [[wallet.omnibus_address, wallet.path]])
+    assert.deepEqual(
+      (await custody.addresses(asset)).map(({ address, path }) => [address, path]),
+      [[first.address, first.path], [second.address, second.path]]
+    )
+    assert.deepEqual(
+      (await custody.wallets(asset)).map(({ omnibus_address: address, path }) => [address, path]), [[wallet.omnibus_address, wallet.path]]
+    )
   }
   assert.ok((await custody.gasTanks()).some(({ address }) => address !== null))
 })
@@ -39,7 +51,10 @@ test('a read-only key sees the keys of its own workspace, with three certificate
   const reader = await platform.user('acme', { role: 'read-only' })
   const { network, keys } = await client({}, reader).keys()
   assert.equal(network, 'local')
-  assert.deepEqual(keys.map(({ workspace, curve, certificates }) => [workspace, curve, certificates.map(({ node }) => node)]), [['acme', 'secp256k1', [1, 2, 3]], ['acme', 'ed25519', [1, 2, 3]]])
+  assert.deepEqual(
+    keys.map(({ workspace, curve, certificates }) => [workspace, curve, certificates.map(({ node }) => node)]),
+    [['acme', 'secp256k1', [1, 2, 3]], ['acme', 'ed25519', [1, 2, 3]]]
+  )
   const stranger = await platform.user('other')
   assert.deepEqual((await client({}, stranger).keys()).keys, [])
 })
@@ -64,10 +79,12 @@ test('verify-address finds it from what the README saves', async () => {
   writeFileSync(keys, saved.stdout)
   const { address } = await client().createAddress('ETH')
   const found = platform.cli('verify-address', 'ETH', address, '--keys', keys, '--trust', pinned)
-  assert.match(found.stdout, /^0x\w{40} is the ETH address 1\/60\/3 of acme \/ main; its key is certified by signer nodes 1, 2, 3\n$/, found.stderr)
+  assert.match(
+    found.stdout, /^0x\w{40} is the ETH address 1\/60\/3 of acme \/ main; its key is certified by signer nodes 1, 2, 3\n$/, found.stderr
+  )
 })
 
-test('a transfer that failed before it was signed is proven void by two nodes; one with another nonce, or of another caller, is not', async () => {
+test('a transfer that failed before it was signed is proven void by two nodes; under another nonce it is not', async () => {
   const held = await platform.user('poor')
   const pinned = { workspace: 'poor' }
   const custody = client(pinned, held)
@@ -77,11 +94,16 @@ test('a transfer that failed before it was signed is proven void by two nodes; o
   await waitFor('the deposit', async () => (await custody.wallets('USDT_ETH'))[0]?.balance === '5')
   const requests: { nonce: string; id: string }[] = []
   // Its gas tank is empty: it waits, unsigned.
-  const { id } = await custody.createTransaction({ asset: 'USDT_ETH', amount: '1', destination_address: '0x00000000000000000000000000000000000000AA' }, { onSigned: (request) => requests.push(request) })
+  const { id } = await custody.createTransaction(
+    { asset: 'USDT_ETH', amount: '1', destination_address: '0x00000000000000000000000000000000000000AA' },
+    { onSigned: (request) => requests.push(request) }
+  )
   assert.equal(requests[0]?.id, id)
   await custody.cancel(id)
   const failed = await custody.waitForTransaction(id, { interval_ms: 200, timeout_ms: 30_000 })
-  assert.deepEqual([failed.status, failed.failure_proof?.proven, (failed.voids?.length ?? 0) >= 2], ['failed', true, true], JSON.stringify(failed))
+  assert.deepEqual(
+    [failed.status, failed.failure_proof?.proven, (failed.voids?.length ?? 0) >= 2], ['failed', true, true], JSON.stringify(failed)
+  )
   const { nonce } = requests[0] as { nonce: string }
   const later = client(pinned, held)
   const listed = (await later.transactions({ asset: 'USDT_ETH', type: 'Withdraw' })).data[0]!

@@ -19,7 +19,9 @@ const keys = nodes.keys()
 const bitcoin = loadRegistry('local').network('BTC')!
 const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
 const [key] = keys.keys as [typeof keys.keys[0]]
-const at = (index: number, sub = 1) => addressAt(bitcoin, { publicKey: bytes(key.public_key), chainCode: bytes(key.chain_code) }, [sub, 0, index])
+const at = (index: number, sub = 1) => addressAt(
+  bitcoin, { publicKey: bytes(key.public_key), chainCode: bytes(key.chain_code) }, [sub, 0, index]
+)
 
 function file(name: string, value: unknown): string {
   writeFileSync(join(home, name), JSON.stringify(value))
@@ -28,7 +30,9 @@ function file(name: string, value: unknown): string {
 const FILES = ['--keys', file('keys.json', keys), '--trust', file('trust.json', nodes.trust())]
 
 function verify(...words: string[]): { status: number | null; stdout: string; stderr: string; last: Record<string, unknown> } {
-  const run = spawnSync(process.execPath, [CLI, 'verify-address', ...words], { encoding: 'utf8', env: { ...process.env, CUSTODY_HOME: join(home, 'none') } })
+  const run = spawnSync(
+    process.execPath, [CLI, 'verify-address', ...words], { encoding: 'utf8', env: { ...process.env, CUSTODY_HOME: join(home, 'none') } }
+  )
   const line = run.stdout.trim().split('\n').at(-1) ?? ''
   return { ...run, last: line.startsWith('{') ? JSON.parse(line) as Record<string, unknown> : {} }
 }
@@ -38,12 +42,18 @@ test('an address of ours is found, with its path and who certified its key', () 
   assert.equal(found.status, 0, found.stderr)
   assert.equal(found.stdout.trim(), `${at(5)} is the BTC address 1/0/5 of acme / main; its key is certified by signer nodes 1, 2, 3`)
   // As `custody request GET /dac/v1/keys --json` saves it.
-  const json = verify('BTC', at(5), '--keys', file('saved.json', { status: 200, body: keys }), ...FILES.slice(2), '--path', '1/0/5', '--json')
+  const json = verify(
+    'BTC', at(5), '--keys', file('saved.json', { status: 200, body: keys }), ...FILES.slice(2), '--path', '1/0/5', '--json'
+  )
   assert.deepEqual([json.status, json.last['valid'], json.last['path'], json.last['certified_by']], [0, true, [1, 0, 5], [1, 2, 3]])
 })
 
 test("a foreign address, another sub-account's, and one beyond the search end with 1 and one sentence", () => {
-  for (const [address, ...more] of [['bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'], [at(5, 2)], [at(5), '--max-index', '4'], [at(5, 2), '--path', '2/0/5'], [at(5), '--path', '1/0/6']] as [string, ...string[]][]) {
+  const foreign: [string, ...string[]][] = [
+    ['bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'], [at(5, 2)], [at(5), '--max-index', '4'], [at(5, 2), '--path', '2/0/5'],
+    [at(5), '--path', '1/0/6'],
+  ]
+  for (const [address, ...more] of foreign) {
     const refused = verify('BTC', address, ...FILES, ...more)
     assert.deepEqual([refused.status, refused.stdout.trim().split('\n').length, refused.stderr], [1, 1, ''], `${address} ${more.join(' ')}`)
     const json = verify('BTC', address, ...FILES, ...more, '--json')
@@ -58,7 +68,11 @@ test('keys of other nodes prove nothing', () => {
 })
 
 test('wrong options say what is wrong', () => {
-  for (const words of [['BTC'], ['BTC', at(1), '--keys', 'none', ...FILES.slice(2)], ['BTC', at(1), ...FILES, '--path', '1/0'], ['BTC', at(1), ...FILES, '--max-index', 'x']]) {
+  const wrong = [
+    ['BTC'], ['BTC', at(1), '--keys', 'none', ...FILES.slice(2)], ['BTC', at(1), ...FILES, '--path', '1/0'],
+    ['BTC', at(1), ...FILES, '--max-index', 'x'],
+  ]
+  for (const words of wrong) {
     const refused = verify(...words)
     assert.equal(refused.status, 1)
     assert.match(refused.stderr, /^custody: (?:usage|--)/)

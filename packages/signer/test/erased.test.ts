@@ -56,13 +56,16 @@ function piecesOf(share: Buffer): Buffer[] {
   return pieces
 }
 
-const filesOf = (home: string): string[] => globSync('**/*', { cwd: home }).map((name) => join(home, name)).filter((path) => statSync(path).isFile())
+const filesOf = (home: string): string[] => globSync('**/*', { cwd: home })
+  .map((name) => join(home, name)).filter((path) => statSync(path).isFile())
 
 function assertGone(old: ReadonlyMap<string, Buffer>, node: number, when: string): void {
   const files = filesOf(homeOf(node)).map((path) => [path, readFileSync(path)] as const)
   assert.ok(files.some(([path]) => path.endsWith('record.sqlite')))
   for (const [name, share] of old) {
-    for (const piece of piecesOf(share)) for (const [path, bytes] of files) assert.ok(!bytes.includes(piece), `${when}: a piece of ${name} is in ${path}`)
+    for (const piece of piecesOf(share)) {
+      for (const [path, bytes] of files) assert.ok(!bytes.includes(piece), `${when}: a piece of ${name} is in ${path}`)
+    }
   }
 }
 
@@ -76,7 +79,8 @@ test('after a refresh the old shares are nowhere in a home: not while it runs, n
   await sign([1, 2])
   await sign([3, 1])
   // Keys of the pool are refreshed like others.
-  while ((await Promise.all(NODES.map(async (node) => (await house.get(node, '/status')).body.pool.secp256k1 as number))).some((count) => count < 1)) await new Promise((resolve) => { setTimeout(resolve, 100) })
+  const pools = () => Promise.all(NODES.map(async (node) => (await house.get(node, '/status')).body.pool.secp256k1 as number))
+  while ((await pools()).some((count) => count < 1)) await new Promise((resolve) => { setTimeout(resolve, 100) })
   const old = new Map(NODES.map((node) => [node, sharesOf(node)]))
   for (const shares of old.values()) assert.ok(shares.size >= 2 && [...shares.values()].every((share) => share.length > WINDOW))
   const { body } = await house.operator(2, 'refresh')
@@ -103,12 +107,16 @@ test('nor after a host was restored from its backup and refreshed again', async 
   rmSync(homeOf(3), { recursive: true })
   await restoreHome({ home: homeOf(3), file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-3') })
   await house.run(3)
-  assert.equal((await house.operator(3, 'restore', { file: backup.body.file, recovery_secret_file: join(house.home, 'recovery-3') })).status, 200)
+  assert.equal(
+    (await house.operator(3, 'restore', { file: backup.body.file, recovery_secret_file: join(house.home, 'recovery-3') })).status, 200
+  )
   // Sealed anew under the new host's key.
   const restored = sharesOf(3)
   assertGone(before.get(3)!, 3, 'restored')
   const { body } = await house.operator(1, 'refresh', { workspace: workspace.name })
   assert.deepEqual(body.failed, [], JSON.stringify(body))
   const name = `${workspace.set.key_id}/1`
-  for (const [node, shares] of [[1, before.get(1)!], [2, before.get(2)!], [3, restored]] as const) assertGone(new Map([[name, shares.get(name)!]]), node, 'refreshed again')
+  for (const [node, shares] of [[1, before.get(1)!], [2, before.get(2)!], [3, restored]] as const) {
+    assertGone(new Map([[name, shares.get(name)!]]), node, 'refreshed again')
+  }
 })

@@ -87,7 +87,9 @@ test('idle nodes keep what pings tell, and write nothing more however often they
   const nodes = [trio.start(1), trio.start(2), trio.start(3)]
   for (const node of nodes) grow(node)
   for (let count = 0; count < 3; count++) await tick(nodes)
-  const written = () => nodes.map(({ store }) => [store.record.height, (store.record.database.prepare('SELECT total_changes() n').get() as { n: number }).n])
+  const written = () => nodes.map(
+    ({ store }) => [store.record.height, (store.record.database.prepare('SELECT total_changes() n').get() as { n: number }).n]
+  )
   const before = written()
   for (let count = 0; count < 20; count++) await tick(nodes)
   assert.deepEqual(written(), before)
@@ -130,4 +132,12 @@ test('a stop writes down what was heard last; a kept head that its node did not 
   await send(first, 2)
   again.store.saveHeads()
   assert.deepEqual({ ...again.store.record.database.prepare('SELECT height FROM peer_head WHERE node = 1').get() }, { height: 5 })
+})
+
+test('a node restored twice gets a generation above all that its peers were shown, be it by pings alone', async () => {
+  const trio = new Trio()
+  const [first, second] = [trio.start(1), trio.start(2)]
+  first.store.append('restored', { generation: 1, not_before: 0 })
+  await tick([first, second])
+  assert.deepEqual(await first.peers.call(2, '/peer/generation', {}, { timeout: 1000 }), { generation: 1 })
 })

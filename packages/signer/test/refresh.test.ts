@@ -16,7 +16,12 @@ async function settle(tested: number[], epochs: Record<number, number>): Promise
   store.append('key', { key_id: 'k', curve: 'secp256k1', public_key: '02', chain_code: '00', epoch: 0 })
   store.append('prepared', { key_id: 'k', epoch: 1, session })
   for (const partner of tested) store.append('tested', { key_id: 'k', epoch: 1, session, partner })
-  for (const epoch of [0, 1]) store.shares.save({ engine: 'dkls23-secp256k1', engineVersion: '', curve: 'secp256k1', keyId: 'k', epoch, party: 2, publicKey: new Uint8Array(), chainCode: new Uint8Array(), sealedShare: new Uint8Array() })
+  for (const epoch of [0, 1]) {
+    store.shares.save({
+      engine: 'dkls23-secp256k1', engineVersion: '', curve: 'secp256k1', keyId: 'k', epoch, party: 2,
+      publicKey: new Uint8Array(), chainCode: new Uint8Array(), sealedShare: new Uint8Array(),
+    })
+  }
   const calls: string[] = []
   const peers = {
     nodes: [1, 3],

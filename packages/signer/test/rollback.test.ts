@@ -28,16 +28,21 @@ function bringBack(node: number, taken: Image): void {
 
 let sub = 10
 /** One payment and two transactions of different coins that would both make it: signing both pays twice. */
-async function twice(): Promise<{ first(pair: readonly [number, number]): Promise<Answer>; second(pair: readonly [number, number]): Promise<Answer> }> {
+async function twice(): Promise<Record<'first' | 'second', (pair: readonly [number, number]) => Promise<Answer>>> {
   const caller = await workspace.caller(sub)
   const path = [sub++, BTC.chain_index, 0]
   const purpose = pay(await transfer(caller, { asset: 'BTC', amount: '0.001', destination_address: SINK_BTC }))
-  const made = () => btc(workspace, { inputs: [{ funding: funding(workspace, [{ path, value: 110_000n }]), output: 0, path }], amount: 100_000n, change: { path: [path[0]!, path[1]!, 0x7fffffff], value: 9_000n } })
+  const made = () => btc(workspace, {
+    inputs: [{ funding: funding(workspace, [{ path, value: 110_000n }]), output: 0, path }],
+    amount: 100_000n, change: { path: [path[0]!, path[1]!, 0x7fffffff], value: 9_000n },
+  })
   const [one, other] = [made(), made()]
   return { first: (pair) => workspace.sign(purpose, one, pair), second: (pair) => workspace.sign(purpose, other, pair) }
 }
 
-async function assertRefused(attempt: (pair: readonly [number, number]) => Promise<Answer>, pairs: readonly (readonly [number, number])[]): Promise<void> {
+async function assertRefused(
+  attempt: (pair: readonly [number, number]) => Promise<Answer>, pairs: readonly (readonly [number, number])[]
+): Promise<void> {
   for (const pair of pairs) {
     const { body } = await attempt(pair)
     assert.equal(body.error, 'HEAD_WENT_BACK', `${pair.join()}: ${JSON.stringify(body).slice(0, 300)}`)

@@ -18,7 +18,10 @@ const home = (): string => {
   return join(path, 'record.sqlite')
 }
 function material(epoch: number, keyId = 's-1'): KeyMaterial {
-  return { engine: 'dkls23-secp256k1', engineVersion: '1', curve: 'secp256k1', keyId, epoch, party: 1, publicKey: new Uint8Array(33), chainCode: new Uint8Array(32), sealedShare: new Uint8Array(randomBytes(20_000)) }
+  return {
+    engine: 'dkls23-secp256k1', engineVersion: '1', curve: 'secp256k1', keyId, epoch, party: 1, publicKey: new Uint8Array(33),
+    chainCode: new Uint8Array(32), sealedShare: new Uint8Array(randomBytes(20_000)),
+  }
 }
 const open = (path: string) => new Store(path, () => 1)
 const KEY = { key_id: 's-1', curve: 'secp256k1', public_key: '02', chain_code: '00', epoch: 0 }
@@ -74,7 +77,13 @@ test('killed between the entry and the file: the next start finishes it; a share
   store.close()
   assert.ok(isIn(path, old) && isIn(path, half), 'it was killed before')
   const again = open(path)
-  assert.deepEqual([again.shares.has('s-1', 0), again.shares.has('s-1', 1), again.shares.has('s-1', 2), isIn(path, old), isIn(path, next), isIn(path, half)], [false, true, false, false, true, false])
+  assert.deepEqual(
+    [
+      again.shares.has('s-1', 0), again.shares.has('s-1', 1), again.shares.has('s-1', 2), isIn(path, old), isIn(path, next),
+      isIn(path, half),
+    ],
+    [false, true, false, false, true, false]
+  )
   again.close()
 })
 
@@ -85,8 +94,11 @@ function earlier(path: string, shares: readonly KeyMaterial[], deleted: readonly
   store.close()
   rmSync(join(path, '..', 'record.shares'), { recursive: true })
   const database = new DatabaseSync(path)
-  database.exec('PRAGMA user_version=0; CREATE TABLE share (key_id TEXT NOT NULL, epoch INTEGER NOT NULL, material TEXT NOT NULL, PRIMARY KEY (key_id, epoch)) STRICT')
-  for (const each of [...deleted, ...shares]) database.prepare('INSERT INTO share VALUES (?, ?, ?)').run(each.keyId, each.epoch, encodeMaterial(each))
+  database.exec(`PRAGMA user_version=0;
+    CREATE TABLE share (key_id TEXT NOT NULL, epoch INTEGER NOT NULL, material TEXT NOT NULL, PRIMARY KEY (key_id, epoch)) STRICT`)
+  for (const each of [...deleted, ...shares]) {
+    database.prepare('INSERT INTO share VALUES (?, ?, ?)').run(each.keyId, each.epoch, encodeMaterial(each))
+  }
   for (const each of deleted) database.prepare('DELETE FROM share WHERE key_id = ? AND epoch = ?').run(each.keyId, each.epoch)
   database.close()
 }
@@ -124,6 +136,8 @@ test('cut off in the middle of the move: the next start begins it again', () => 
 
 test('a key id that is no name never becomes a path', () => {
   const store = open(home())
-  for (const keyId of ['../x', 'a/b', '', '.', 'a'.repeat(65), 'a\0b']) assert.throws(() => { store.shares.save(material(0, keyId)) }, TypeError)
+  for (const keyId of ['../x', 'a/b', '', '.', 'a'.repeat(65), 'a\0b']) {
+    assert.throws(() => { store.shares.save(material(0, keyId)) }, TypeError)
+  }
   store.close()
 })

@@ -36,10 +36,18 @@ describe('rule 14: voids', () => {
       assert.equal(body.voided, true)
       assert.deepEqual(body.signed_hashes, [])
     }
-    for (const pair of [[1, 2], [1, 3], [3, 2]] as const) refused(await workspace.sign(pay(await make()), eth(path, { value: ONE }), pair), 'VOIDED', 14)
+    for (const pair of [[1, 2], [1, 3], [3, 2]] as const) {
+      refused(await workspace.sign(pay(await make()), eth(path, { value: ONE }), pair), 'VOIDED', 14)
+    }
     await house.restart(2)
     refused(await workspace.sign(pay(request), eth(path, { value: ONE }), [2, 3]), 'VOIDED', 14)
-    refused(await workspace.sign({ kind: 'fuel', for: pay(request), gas: '21000', max_fee_per_gas: '1' }, eth([0, ETH.chain_index, 0], { value: 1n, to: workspace.address(ETH, path), nonce: 0 })), 'VOIDED', 14)
+    refused(
+      await workspace.sign(
+        { kind: 'fuel', for: pay(request), gas: '21000', max_fee_per_gas: '1' },
+        eth([0, ETH.chain_index, 0], { value: 1n, to: workspace.address(ETH, path), nonce: 0 })
+      ),
+      'VOIDED', 14
+    )
   })
   test('after signing: refused, unless forced; then nothing further', async () => {
     const { mine, path } = await fresh()
@@ -74,10 +82,16 @@ describe('rule 14: voids', () => {
     const second = await house.workspace()
     const mine = await second.caller(1)
     const request = await transfer(mine, { asset: 'USDT_ETH', amount: 5, destination_address: SINK_ETH })
-    const fuel = await second.sign({ kind: 'fuel', for: pay(request), gas: '65000', max_fee_per_gas: '2000000000' }, eth([0, ETH.chain_index, 0], { value: 1n, to: second.address(ETH, [1, ETH.chain_index, 0]), nonce: 0 }), [1, 2])
+    const fuel = await second.sign(
+      { kind: 'fuel', for: pay(request), gas: '65000', max_fee_per_gas: '2000000000' },
+      eth([0, ETH.chain_index, 0], { value: 1n, to: second.address(ETH, [1, ETH.chain_index, 0]), nonce: 0 }), [1, 2]
+    )
     assert.equal(fuel.status, 200, JSON.stringify(fuel.body))
     const { body } = await house.post(1, '/void', { request, force: true })
-    assert.deepEqual([isSigned(body), body.signed_hashes, body.record.signed, body.record.unfinished, body.record.rule], [true, [fuel.body.signed.hash], [], 0, null])
+    assert.deepEqual(
+      [isSigned(body), body.signed_hashes, body.record.signed, body.record.unfinished, body.record.rule],
+      [true, [fuel.body.signed.hash], [], 0, null]
+    )
   })
   test('a void of the request under another method or query, which means nothing, hides no signature', async () => {
     const { mine, path } = await fresh()
@@ -100,6 +114,8 @@ describe('rule 14: voids', () => {
       const { body } = await house.post(node, '/void', { forward: { rule, id } })
       assert.deepEqual([isSigned(body), body.record.transaction_id, body.record.rule], [true, id, rule])
     }
-    assert.equal((await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }))).status, 200, 'the payment itself was never voided')
+    assert.equal(
+      (await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }))).status, 200, 'the payment itself was never voided'
+    )
   })
 })

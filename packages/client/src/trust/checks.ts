@@ -24,7 +24,9 @@ export class Checks {
     this.#own.add(id)
   }
 
-  failure(transaction: Transaction, own: OwnRequest, apiKey: string): FailureProof { return proveFailure(this.trust, transaction, own, apiKey) }
+  failure(transaction: Transaction, own: OwnRequest, apiKey: string): FailureProof {
+    return proveFailure(this.trust, transaction, own, apiKey)
+  }
 
   /** A failed transaction with what proves it; others as they are. @param id the one that was asked for */
   proven<T extends Transaction>(transaction: T, apiKey: string, id = transaction.id): T {

@@ -1,7 +1,10 @@
 /** What did not hold: the trust object itself, a key's certificates, a derivation path, an address, its payment URI. */
 export type VerificationCode = 'TRUST' | 'KEY' | 'PATH' | 'ADDRESS' | 'PAYMENT_URI'
 
-/** What the service said does not follow from what the pinned signer nodes certified. Do not use it: someone lies, or the trust object is another one's. */
+/**
+ * What the service said does not follow from what the pinned signer nodes certified. Do not use it: someone lies, or the
+ * trust object is another one's.
+ */
 export class VerificationError extends Error {
   readonly code: VerificationCode
   /** What should have been there, where there is one such thing. */

@@ -29,14 +29,17 @@ export function verifiedKey(trust: PinnedTrust, answer: unknown, curve: string):
   const key = Array.isArray(keys) ? keys.find((each) => each?.curve === curve) : undefined
   if (!key) throw new VerificationError('KEY', `the service shows no ${curve} key of workspace ${trust.workspace}`, { expected: curve })
   const refuse = (what: string, expected: string, actual: unknown): never => {
-    throw new VerificationError('KEY', `the ${curve} key is of another ${what}: ${String(actual)}, where ${expected} is pinned`, { expected, actual: String(actual) })
+    const message = `the ${curve} key is of another ${what}: ${String(actual)}, where ${expected} is pinned`
+    throw new VerificationError('KEY', message, { expected, actual: String(actual) })
   }
   if (key.workspace !== trust.workspace) refuse('workspace', trust.workspace, key.workspace)
   if (key.mode !== trust.network) refuse('network', trust.network, key.mode)
-  const isShaped = typeof key.key_id === 'string' && PUBLIC_KEY[curve]?.test(key.public_key) === true && /^[0-9a-f]{64}$/.test(key.chain_code) && Number.isInteger(key.epoch) && Array.isArray(key.certificates)
+  const isHex = PUBLIC_KEY[curve]?.test(key.public_key) === true && /^[0-9a-f]{64}$/.test(key.chain_code)
+  const isShaped = isHex && typeof key.key_id === 'string' && Number.isInteger(key.epoch) && Array.isArray(key.certificates)
   const certifiedBy = isShaped ? signersOf(trust, certificateText(key), key.certificates) : []
   if (certifiedBy.length < CERTIFICATES_NEEDED) {
-    throw new VerificationError('KEY', `the ${curve} key is certified by ${certifiedBy.length} of the ${CERTIFICATES_NEEDED} pinned signer nodes`, {
+    const message = `the ${curve} key is certified by ${certifiedBy.length} of the ${CERTIFICATES_NEEDED} pinned signer nodes`
+    throw new VerificationError('KEY', message, {
       expected: [...trust.identities.keys()].join(', '), actual: certifiedBy.join(', '),
     })
   }

@@ -46,7 +46,9 @@ export function readTrust(value: unknown): PinnedTrust {
   if (network !== 'local' && network !== 'mainnet') return wrong('network must be local or mainnet')
   if (typeof workspace !== 'string' || workspace === '' || typeof name !== 'string') return wrong('workspace and sub_account must be texts')
   // 0 is the workspace's gas tanks, which belong to no sub-account.
-  if (typeof index !== 'number' || !Number.isInteger(index) || index < 1 || index > INDEX_MAX) return wrong('sub_account_index must be a whole number from 1')
+  if (typeof index !== 'number' || !Number.isInteger(index) || index < 1 || index > INDEX_MAX) {
+    return wrong('sub_account_index must be a whole number from 1')
+  }
   if (!Array.isArray(nodes) || nodes.length !== NODES) return wrong('must name three nodes')
   const identities = new Map<number, KeyObject>()
   const keys = new Set<string>()
@@ -56,7 +58,9 @@ export function readTrust(value: unknown): PinnedTrust {
     identities.set(node, key)
     keys.add(key.export({ type: 'spki', format: 'der' }).toString('hex'))
   }
-  if (identities.size !== NODES || keys.size !== NODES) return wrong('the three nodes must be three: the same number or identity stands twice')
+  if (identities.size !== NODES || keys.size !== NODES) {
+    return wrong('the three nodes must be three: the same number or identity stands twice')
+  }
   return { version, network, workspace, sub_account: name, sub_account_index: index, identities }
 }
 

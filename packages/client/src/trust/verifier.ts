@@ -69,7 +69,8 @@ export class AddressVerifier {
     const above = `${network.curve} ${path[0]}/${path[1]}`
     const parent = this.#parents.get(above) ?? deriveExtendedKey(network.curve, key.publicKey, key.chainCode, path.slice(0, 2))
     this.#parents.set(above, parent)
-    const address = await addressOfKey(network, deriveExtendedKey(network.curve, parent.publicKey, parent.chainCode, path.slice(2)).publicKey)
+    const { publicKey } = deriveExtendedKey(network.curve, parent.publicKey, parent.chainCode, path.slice(2))
+    const address = await addressOfKey(network, publicKey)
     if (this.#derived.size >= DERIVED_MAX) this.#derived.clear()
     this.#derived.set(name, address)
     return address
@@ -83,16 +84,26 @@ export class AddressVerifier {
     const most = TAGGED.has(network.family) ? OMNIBUS_INDEX : CHANGE_INDEX - 1
     const expected = `${this.#trust.sub_account_index}/${network.chain_index}/${most === OMNIBUS_INDEX ? OMNIBUS_INDEX : 'n'}`
     const isIndex = typeof index === 'number' && Number.isInteger(index) && index >= 0 && index <= most
-    if (!Array.isArray(path) || path.length !== 3 || path[0] !== this.#trust.sub_account_index || path[1] !== network.chain_index || !isIndex) {
-      throw new VerificationError('PATH', `the ${asset} address is said to be at ${given}; addresses of ${this.#trust.workspace} / ${this.#trust.sub_account} are at ${expected}`, { expected, actual: given })
+    const isOurs = Array.isArray(path) && path.length === 3 && path[0] === this.#trust.sub_account_index && path[1] === network.chain_index
+    if (!isOurs || !isIndex) {
+      const owner = `${this.#trust.workspace} / ${this.#trust.sub_account}`
+      const message = `the ${asset} address is said to be at ${given}; addresses of ${owner} are at ${expected}`
+      throw new VerificationError('PATH', message, { expected, actual: given })
     }
     return pathOf(network, this.#trust.sub_account_index, index as number) as [number, number, number]
+  }
+
+  #assertAsset(requested: string, shown: unknown): void {
+    if (shown === requested) return
+    const message = `${String(shown)} was given where ${requested} was asked for`
+    throw new VerificationError('ADDRESS', message, { expected: requested, actual: String(shown) })
   }
 
   async #assertAt(network: Network, what: string, address: unknown, path: [number, number, number]): Promise<void> {
     const expected = await this.addressAt(network, path)
     if (address !== expected) {
-      throw new VerificationError('ADDRESS', `the ${what} ${String(address)} is not ours: the nodes' key has ${expected} at ${path.join('/')}`, { expected, actual: String(address) })
+      const message = `the ${what} ${String(address)} is not ours: the nodes' key has ${expected} at ${path.join('/')}`
+      throw new VerificationError('ADDRESS', message, { expected, actual: String(address) })
     }
   }
 
@@ -104,28 +115,34 @@ export class AddressVerifier {
    */
   async verifyAddress(requested: string, shown: ShownAddress): Promise<void> {
     const { asset, network } = this.#networkOf(requested)
-    if (shown.asset !== requested) throw new VerificationError('ADDRESS', `an address for ${String(shown.asset)} was given where ${requested} was asked for`, { expected: requested, actual: String(shown.asset) })
+    this.#assertAsset(requested, shown.asset)
     await this.#assertAt(network, `${requested} address`, shown.address, this.#pathOf(network, requested, shown.path))
     if (shown.payment_uri === undefined || shown.payment_uri === null) return
     const expected = await paymentUriOf(network, asset, shown.address, shown.address_tag ?? null)
     if (shown.payment_uri !== expected) {
-      throw new VerificationError('PAYMENT_URI', `the payment URI of ${shown.address} says something else than the address: ${shown.payment_uri}`, { expected: expected ?? undefined, actual: shown.payment_uri })
+      const message = `the payment URI of ${shown.address} says something else than the address: ${shown.payment_uri}`
+      throw new VerificationError('PAYMENT_URI', message, { expected: expected ?? undefined, actual: shown.payment_uri })
     }
   }
 
   /** The same for a wallet's omnibus address. @throws VerificationError */
   async verifyOmnibus(requested: string, shown: { asset: string; omnibus_address: unknown; path: unknown }): Promise<void> {
     const { network } = this.#networkOf(requested)
-    if (shown.asset !== requested) throw new VerificationError('ADDRESS', `a wallet of ${String(shown.asset)} was given where ${requested} was asked for`, { expected: requested, actual: String(shown.asset) })
+    this.#assertAsset(requested, shown.asset)
     const path = this.#pathOf(network, requested, shown.path)
-    if (path[2] !== OMNIBUS_INDEX) throw new VerificationError('PATH', `the omnibus address is said to be at index ${path[2]}; it is at ${OMNIBUS_INDEX}`, { expected: String(OMNIBUS_INDEX), actual: String(path[2]) })
+    if (path[2] !== OMNIBUS_INDEX) {
+      throw new VerificationError('PATH', `the omnibus address is said to be at index ${path[2]}; it is at ${OMNIBUS_INDEX}`, {
+        expected: String(OMNIBUS_INDEX), actual: String(path[2]),
+      })
+    }
     await this.#assertAt(network, `${requested} omnibus address`, shown.omnibus_address, path)
   }
 
   /** The same for the workspace's gas tank on a network, which whoever tops it up pays. @throws VerificationError */
   async verifyTank(code: string, address: string): Promise<void> {
     const network = this.#network(code)
-    await this.#assertAt(network, `${code} gas tank address`, address, pathOf(network, TANK_SUB_ACCOUNT, OMNIBUS_INDEX) as [number, number, number])
+    const path = pathOf(network, TANK_SUB_ACCOUNT, OMNIBUS_INDEX) as [number, number, number]
+    await this.#assertAt(network, `${code} gas tank address`, address, path)
   }
 
   /**
@@ -147,6 +164,7 @@ export class AddressVerifier {
       const path = pathOf(network, this.#trust.sub_account_index, index) as [number, number, number]
       if ((await this.addressAt(network, path)) === read.address) return { path, keyId, certifiedBy }
     }
-    throw new VerificationError('ADDRESS', `${text} is not one of the ${asset} addresses 0 to ${most} of ${this.#trust.workspace} / ${this.#trust.sub_account}`, { actual: text })
+    const owner = `${this.#trust.workspace} / ${this.#trust.sub_account}`
+    throw new VerificationError('ADDRESS', `${text} is not one of the ${asset} addresses 0 to ${most} of ${owner}`, { actual: text })
   }
 }

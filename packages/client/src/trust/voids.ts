@@ -56,11 +56,13 @@ export function proveFailure(trust: PinnedTrust, transaction: Transaction, own: 
   if (transaction.id !== expected) return unproven(`it is another transaction than the one of this request, ${expected}`)
   // Signed for a made-up forward, a void with this very id would say nothing about a payment.
   const held = (Array.isArray(transaction.voids) ? transaction.voids as unknown[] : []).filter(isShaped)
-    .filter(({ record, signature }) => record.transaction_id === expected && record.rule === rule && !UNREAD.test(record.intent) && signersOf(trust, voidText(record), [{ node: record.node, signature }]).length === 1)
+    .filter(({ record }) => record.transaction_id === expected && record.rule === rule && !UNREAD.test(record.intent))
+    .filter(({ record, signature }) => signersOf(trust, voidText(record), [{ node: record.node, signature }]).length === 1)
   const nodes = [...new Set(held.map(({ record }) => record.node))].sort((a, b) => a - b)
   const signed = [...new Set([...held.flatMap(({ record }) => record.signed), ...(transaction.hash === null ? [] : [transaction.hash])])]
   if (signed.length > 0) return unproven('it was signed: look the hashes up on the chain', nodes, signed)
-  if (held.some(({ record }) => record.unfinished > 0)) return unproven('a node entered signing for it and does not know the outcome', nodes)
+  const isUnfinished = held.some(({ record }) => record.unfinished > 0)
+  if (isUnfinished) return unproven('a node entered signing for it and does not know the outcome', nodes)
   if (nodes.length < VOIDS_NEEDED) return unproven(`the service says so, and ${nodes.length} of ${VOIDS_NEEDED} pinned signer nodes`, nodes)
   return { proven: true, nodes, signed: [], reason: null }
 }

@@ -49,9 +49,11 @@ export const createAddress = endpoint({
         address = await ensureAddress(services, tx, network, owner, index, 'deposit')
       }
       const created = await tx.one<AddressRow>(
-        `insert into wallet_addresses (wallet_id, network, address, label, address_tag) values ($1, $2, $3, $4, $6) returning id, $5::text asset, address, address_tag, label, $7::integer path_index, created_at`,
+        `insert into wallet_addresses (wallet_id, network, address, label, address_tag) values ($1, $2, $3, $4, $6)
+         returning id, $5::text asset, address, address_tag, label, $7::integer path_index, created_at`,
         [wallet.id, network.code, address, body.label ?? null, asset.asset_name, tag, index]) as AddressRow
-      await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created, found, caller.subAccountIndex))])
+      const event = JSON.stringify(presentAddress(created, found, caller.subAccountIndex))
+      await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, event])
       return created
     })
     return { body: presentAddress(row, found, caller.subAccountIndex) }

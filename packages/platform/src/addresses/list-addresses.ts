@@ -12,7 +12,8 @@ export const listAddresses = endpoint({
     const found = findAsset(services, query.asset)
     const rows = await services.database.query<AddressRow>(
       `select a.id, w.asset, a.address, a.address_tag, a.label, c.path_index, a.created_at
-       from wallet_addresses a join wallets w on w.id = a.wallet_id join chain_addresses c on c.network = a.network and c.address = a.address
+       from wallet_addresses a join wallets w on w.id = a.wallet_id
+       join chain_addresses c on c.network = a.network and c.address = a.address
        where w.sub_account_id = $1 and w.asset = $2 order by a.created_at, a.id limit 10000`, [caller.subAccountId, found.asset.asset_name])
     return { body: rows.map((row) => presentAddress(row, found, caller.subAccountIndex)) }
   },

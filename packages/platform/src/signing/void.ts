@@ -12,7 +12,10 @@ const recordShape = z.object({
   unfinished: z.int().meta({ description: 'Transactions that entered signing, outcome unknown to the node' }),
 })
 /** A void in a node's own signature: a caller verifies it with the nodes' identities. */
-export const voidShape = z.object({ record: recordShape, signature: z.string().meta({ description: 'Ed25519, lower-case hex, over custody/void/v2, a line feed, and the JSON of the record' }) })
+export const voidShape = z.object({
+  record: recordShape,
+  signature: z.string().meta({ description: 'Ed25519, lower-case hex, over custody/void/v2, a line feed, and the JSON of the record' }),
+})
 export type SignedVoid = z.infer<typeof voidShape>
 
 function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {
@@ -23,18 +26,22 @@ function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {
 
 export interface VoidOutcome { held: number; needed: number; enough: boolean; signed: string[]; voids: SignedVoid[] }
 
+type Intent = { request: SignedRequest } | { forward: { rule: string; id: string } }
+interface VoidAnswer { voided?: boolean; record?: unknown; signature?: unknown; signed_hashes?: string[]; unfinished?: number }
+
 const VOID_TIMEOUT_MS = 5000
 const VOIDS_NEEDED = 2
 
 /**
- * Voids a request, or one forward of a rule, at the nodes, so that nothing can be signed for it any more. Two must hold it before `failed` is shown;
+ * Voids a request, or one forward of a rule, at the nodes, so that nothing can be signed for it any more. Two must hold
+ * it before `failed` is shown;
  * all of them where one entered signing and does not know the outcome, for another may hold the finished signature.
  * `signed`: hashes that were signed already, where a node knows of any, without those that are `dead` on their chain.
  */
-export async function voidIntent(services: Services, intent: { request: SignedRequest } | { forward: { rule: string; id: string } }, dead: readonly string[] = []): Promise<VoidOutcome> {
+export async function voidIntent(services: Services, intent: Intent, dead: readonly string[] = []): Promise<VoidOutcome> {
   const { signers } = services
   const ask = async (node: number, force: boolean) => {
-    const answer = await signers.call<{ voided?: boolean; record?: unknown; signature?: unknown; signed_hashes?: string[]; unfinished?: number }>(node, 'POST', '/void', { ...intent, force }, VOID_TIMEOUT_MS)
+    const answer = await signers.call<VoidAnswer>(node, 'POST', '/void', { ...intent, force }, VOID_TIMEOUT_MS)
     const told = voidShape.safeParse({ record: answer.record, signature: answer.signature })
     return { ...answer, proof: told.success && isVoid(signers, node, told.data) ? told.data : null }
   }

@@ -35,7 +35,8 @@ export const transactionShape = z.object({
   source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(), address_tag: z.string().nullable(),
   status: z.enum(['pending', 'confirmed', 'failed']), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable(),
   sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(), platform_fee: z.number().nullable(),
-  voids: z.array(voidShape).meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),
+  voids: z.array(voidShape)
+    .meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),
   created_at: z.string(), updated_at: z.string(), confirmed_at: z.string().nullable(),
 })
 

@@ -28,6 +28,11 @@ export const listWallets = endpoint({
     // Cardano: lovelace that must stay with native tokens.
     const holdsReserve = traitsOf(network).accountRules || network.family === 'cardano'
     const kept = holdsReserve ? await chainReserve(services, network, address, asset) : 0n
-    return { body: rows.map((row) => ({ ...presentWallet(row, network, { address, subAccount: caller.subAccountIndex }), balance: amount((BigInt(row.available) - kept).toString()), omnibus_balance: amount(row.held) })) }
+    const omnibus = { address, subAccount: caller.subAccountIndex }
+    const body = rows.map((row) => ({
+      ...presentWallet(row, network, omnibus),
+      balance: amount((BigInt(row.available) - kept).toString()), omnibus_balance: amount(row.held),
+    }))
+    return { body }
   },
 })

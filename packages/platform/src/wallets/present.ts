@@ -12,6 +12,7 @@ export const walletShape = z.object({
 /** @param omnibus its address, and the first element of its sub-account's paths */
 export function presentWallet(row: WalletRow, network: Network, omnibus: { address: string; subAccount: number }) {
   return {
-    id: row.id, asset: row.asset, status: row.status, omnibus_address: omnibus.address, path: pathOf(network, omnibus.subAccount, OMNIBUS_INDEX), created_at: row.created_at.toISOString(),
+    id: row.id, asset: row.asset, status: row.status,
+    omnibus_address: omnibus.address, path: pathOf(network, omnibus.subAccount, OMNIBUS_INDEX), created_at: row.created_at.toISOString(),
   }
 }

@@ -76,7 +76,8 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
   // Signed with it: without what stands signed, a void that was forced after a signature would prove that nothing was paid.
   const paying = ended === null ? steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)) : forwards
   const told = {
-    node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, rule: body.forward?.rule ?? ended, height: first.height, voided_at: Math.floor(first.at / 1000),
+    node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, rule: body.forward?.rule ?? ended,
+    height: first.height, voided_at: Math.floor(first.at / 1000),
     signed: hashesOf(paying).slice(-NAMED_MAX), unfinished: paying.filter((entry) => !entry.signed).length,
   }
   return { voided: true, record: told, signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)), signed_hashes: signedHashes.slice(-NAMED_MAX), unfinished }

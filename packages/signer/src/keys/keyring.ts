@@ -116,7 +116,8 @@ export class Keyring {
   }
 
   pool(curve: Curve): KeyState[] {
-    return [...this.#store.state.keys.values()].filter((key) => key.curve === curve && key.workspace === null && this.#store.shares.has(key.key_id, key.epoch))
+    const { shares, state } = this.#store
+    return [...state.keys.values()].filter((key) => key.curve === curve && key.workspace === null && shares.has(key.key_id, key.epoch))
   }
 
   poolSizes(): Record<Curve, number> {

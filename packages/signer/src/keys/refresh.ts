@@ -78,7 +78,9 @@ export class Refresher {
     } finally {
       this.#running = false
     }
-    if (refreshed.length > 0) this.#parts.log('info', 'backups made before this refresh hold old shares: make new ones and destroy those', { keys: refreshed.length })
+    if (refreshed.length > 0) {
+      this.#parts.log('info', 'backups made before this hold old shares: make new ones and destroy those', { keys: refreshed.length })
+    }
     return { refreshed, failed }
   }
 

@@ -4,6 +4,8 @@ import type { Proof } from '../transport/envelope.ts'
 /** A peer's head as the peer itself signed it. */
 export interface SeenHead { node: number; height: number; hash: string; generation: number; proof: Proof }
 
+interface Row { node: number; generation: number; height: number; proof: string }
+
 /**
  * The newest head of each peer, on disk beside the record: within the record it would move this node's own head, whose
  * news its peers would write down in turn, for ever. Each row is the peer's own signature, so nobody else can raise one.
@@ -17,7 +19,8 @@ export class PeerHeads {
 
   constructor(database: DatabaseSync) {
     this.#database = database
-    this.#upsert = database.prepare(`INSERT INTO peer_head (node, generation, height, proof) VALUES (?, ?, ?, ?) ON CONFLICT (node) DO UPDATE
+    this.#upsert = database.prepare(`INSERT INTO peer_head (node, generation, height, proof) VALUES (?, ?, ?, ?)
+      ON CONFLICT (node) DO UPDATE
       SET generation = excluded.generation, height = excluded.height, proof = excluded.proof`)
   }
 
@@ -25,7 +28,8 @@ export class PeerHeads {
   get isBehind(): boolean { return this.#news().length > 0 }
 
   #news(): [SeenHead, string][] {
-    return this.source().map((head): [SeenHead, string] => [head, `${head.generation}/${head.height}`]).filter(([head, name]) => this.#kept.get(head.node) !== name)
+    const named = this.source().map((head): [SeenHead, string] => [head, `${head.generation}/${head.height}`])
+    return named.filter(([head, name]) => this.#kept.get(head.node) !== name)
   }
 
   /** Within a transaction of the caller's. Answers what to call once it is committed. */
@@ -37,7 +41,7 @@ export class PeerHeads {
 
   /** Proofs as they were kept; to be verified by whoever uses them. */
   read(): { node: number; proof: unknown }[] {
-    const rows = this.#database.prepare('SELECT node, generation, height, proof FROM peer_head').all() as unknown as { node: number; generation: number; height: number; proof: string }[]
+    const rows = this.#database.prepare('SELECT node, generation, height, proof FROM peer_head').all() as unknown as Row[]
     return rows.map(({ node, generation, height, proof }) => {
       this.#kept.set(node, `${generation}/${height}`)
       return { node, proof: JSON.parse(proof) as unknown }

@@ -41,7 +41,8 @@ export class RecordStore {
       CREATE TRIGGER IF NOT EXISTS record_no_update BEFORE UPDATE ON record BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
       CREATE TRIGGER IF NOT EXISTS record_no_delete BEFORE DELETE ON record BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
       CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY CHECK (one = 1), at INTEGER NOT NULL) STRICT;
-      CREATE TABLE IF NOT EXISTS peer_head (node INTEGER PRIMARY KEY, generation INTEGER NOT NULL, height INTEGER NOT NULL, proof TEXT NOT NULL) STRICT;`)
+      CREATE TABLE IF NOT EXISTS peer_head (
+        node INTEGER PRIMARY KEY, generation INTEGER NOT NULL, height INTEGER NOT NULL, proof TEXT NOT NULL) STRICT;`)
     this.#insert = database.prepare('INSERT INTO record (height, at, kind, body, hash) VALUES (?, ?, ?, ?, ?)')
   }
 

@@ -1,4 +1,6 @@
-import { closeSync, fstatSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync, fstatSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync, writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { KeyMaterial } from '@custody/threshold'
@@ -10,7 +12,8 @@ const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'ba
 const text = (value: Uint8Array): string => Buffer.from(value).toString('base64')
 
 export function encodeMaterial(material: KeyMaterial): string {
-  return JSON.stringify({ ...material, publicKey: text(material.publicKey), chainCode: text(material.chainCode), sealedShare: text(material.sealedShare) })
+  const { publicKey, chainCode, sealedShare } = material
+  return JSON.stringify({ ...material, publicKey: text(publicKey), chainCode: text(chainCode), sealedShare: text(sealedShare) })
 }
 
 export function decodeMaterial(encoded: string): KeyMaterial {
@@ -96,7 +99,8 @@ export class Shares {
     const { user_version: version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
     if (version >= 1) return
     if (database.prepare(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'share'`).get()) {
-      for (const row of database.prepare('SELECT material FROM share').iterate()) this.save(decodeMaterial((row as { material: string }).material))
+      const rows = database.prepare('SELECT material FROM share').iterate() as Iterable<unknown> as Iterable<{ material: string }>
+      for (const { material } of rows) this.save(decodeMaterial(material))
       database.exec('PRAGMA secure_delete=ON; DROP TABLE share')
     }
     database.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA user_version=1; PRAGMA wal_checkpoint(TRUNCATE)')

@@ -54,7 +54,7 @@ export class Peers {
     store.heads.source = () => [...this.#latest.values()]
     this.handle(PING, async () => ({}))
     this.handle('/peer/head-of', async (_node, body) => ({ proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null }))
-    this.handle('/peer/generation', async (node) => ({ generation: this.#store.state.heads.get(node)?.generation ?? 0 }))
+    this.handle('/peer/generation', async (node) => ({ generation: this.#highest(node)?.generation ?? 0 }))
     this.handle('/peer/record', async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
     this.handle('/peer/hash', async (_node, body) => ({ hash: this.#store.record.hashAt(Number((body as { height: number }).height)) }))
   }
@@ -222,7 +222,8 @@ export class Peers {
     for (const each of known) {
       // What the peer told the third within this same start may have overtaken this message: only the hash below tells then.
       const overtook = each.proof?.header.boot === header.boot
-      if (header.generation < each.generation || (header.generation === each.generation && header.height < each.height && !overtook)) throw this.#wentBack(node, header.boot)
+      const isBehind = header.generation === each.generation && header.height < each.height && !overtook
+      if (header.generation < each.generation || isBehind) throw this.#wentBack(node, header.boot)
     }
     for (const each of known.filter((head) => head.generation === header.generation)) {
       const { body, header: answered } = await this.#send(node, '/peer/hash', { height: each.height }, { timeout: this.#config.timeouts_ms.round })
