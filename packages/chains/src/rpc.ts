@@ -80,6 +80,18 @@ export async function readText(response: Response): Promise<string | null> {
   return Buffer.concat(pieces, bytes).toString('utf8')
 }
 
+/**
+ * Everyone whose coins a payment took and everyone who willed it: screening asks about each of them. Not complete where
+ * something that paid has no address, so that nobody can be asked about it.
+ */
+export interface Senders { addresses: string[]; complete: boolean }
+
+/** Each address once; an address that is missing makes the senders incomplete. */
+export function sendersOf(addresses: readonly (string | null | undefined)[]): Senders {
+  const known = addresses.filter((address): address is string => typeof address === 'string' && address !== '')
+  return { addresses: [...new Set(known)], complete: known.length === addresses.length }
+}
+
 /** A movement of coins to an address, as a block shows it. */
 export interface ChainTransfer {
   txid: string
@@ -88,7 +100,10 @@ export interface ChainTransfer {
   asset: string
   address: string
   amount: bigint
+  /** The account that the coins left, where there is one; shown, and never all that is screened. */
   sender: string | null
+  /** Null: the block does not tell (UTXO, Cardano), and the client is asked. */
+  senders: Senders | null
   coinbase: boolean
   /** Destination tag or memo, as `address_tag` spells it; absent where the network has none. */
   tag?: string | null

@@ -54,7 +54,7 @@ test('deposits are what balances gained: exact beyond 2^53, only of what succeed
   const raw = `raw:${JSON.stringify({ ...head('B', 'A', 1), transactions: [transaction(null, [PAYER, OWNER], { preBalances: [1, 2], postBalances: [0, 3] })] }).replace('"postBalances":[0,3]', '"postBalances":[0,9007199254740995]')}`
   assert.deepEqual((await client({ getBlock: () => raw }).block(2))!.transfers.map(({ amount, address }) => [amount, address]), [[9007199254740993n, OWNER]])
   const moved = { preBalances: [9, 1], postBalances: [4, 1], preTokenBalances: [token(1, '5')], postTokenBalances: [token(1, '12')] }
-  assert.deepEqual((await block([transaction(null, [PAYER, ata], moved)]))!.transfers, [{ txid: 'S', position: 1, asset: 'USDC_SOL', address: OWNER, amount: 7n, sender: PAYER, coinbase: false }])
+  assert.deepEqual((await block([transaction(null, [PAYER, ata], moved)]))!.transfers, [{ txid: 'S', position: 1, asset: 'USDC_SOL', address: OWNER, amount: 7n, sender: PAYER, senders: { addresses: [PAYER], complete: true }, coinbase: false }])
   for (const other of [transaction({ InstructionError: [0, 'Custom'] }, [PAYER, ata], moved), transaction(null, [PAYER, PAYER], moved), transaction(null, [PAYER, ata], { ...moved, postTokenBalances: [token(1, '12', PAYER)] })]) {
     assert.deepEqual((await block([other]))!.transfers, [])
   }

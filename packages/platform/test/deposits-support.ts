@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before } from 'node:test'
-import { loadRegistry, type ChainBlock, type ChainTransfer, type FamilyName, type Network } from '@custody/chains'
+import { loadRegistry, type ChainBlock, type ChainTransfer, type Senders, type FamilyName, type Network } from '@custody/chains'
+import { sealToken } from '../src/aml/policy.ts'
 import type { Provider } from '../src/aml/providers/provider.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
@@ -48,18 +49,21 @@ export function useDatabase(o = { migrated: true }): { get(): Database } {
 export type Outcome = (Partial<ChainTransfer> & Pick<ChainTransfer, 'position' | 'asset' | 'address' | 'amount'>)[]
 export interface ScriptedTransaction { txid: string; outcome: Outcome }
 
+const KNOWN: Senders = { addresses: ['somebody'], complete: true }
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 
 /** A chain of blocks that can be taken back. Heights are indices. */
 export class ScriptedChain {
   blocks: ChainBlock[] = [{ height: 0, hash: hashOf('genesis'), parent: '', txids: [], transfers: [] }]
+  /** Where coins are spent: who paid a transaction, as the node says when it is asked. */
+  readonly paidBy = new Map<string, Senders | Error>()
   #made = 0
 
   mine(...transactions: ScriptedTransaction[]): ChainBlock {
     const parent = this.blocks.at(-1) as ChainBlock
     const block: ChainBlock = {
       height: parent.height + 1, hash: hashOf(`${parent.hash} ${++this.#made}`), parent: parent.hash, txids: transactions.map(({ txid }) => txid),
-      transfers: transactions.flatMap(({ txid, outcome }) => outcome.map((each) => ({ sender: 'somebody', coinbase: false, ...each, txid }))),
+      transfers: transactions.flatMap(({ txid, outcome }) => outcome.map((each) => ({ sender: this instanceof ScriptedCoins ? null : 'somebody', senders: this instanceof ScriptedCoins ? null : KNOWN, coinbase: false, ...each, txid }))),
     }
     this.blocks.push(block)
     return block
@@ -101,8 +105,10 @@ export class ScriptedChain {
 
 /** Where coins are spent a block does not say whose they were: the node is asked. */
 class ScriptedCoins extends ScriptedChain {
-  async senders(): Promise<string[]> {
-    return ['somebody']
+  async senders(txid: string): Promise<Senders> {
+    const found = this.paidBy.get(txid) ?? KNOWN
+    if (found instanceof Error) throw found
+    return found
   }
 }
 
@@ -117,6 +123,8 @@ export class World {
   readonly database: Database
   readonly services: Services
   readonly risks = new Map<string, 'SEVERE'>()
+  /** Whom the provider was asked about. */
+  readonly asked: string[] = []
   readonly sanctioned = new Set<string>()
   readonly logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
   #scan: () => Promise<boolean>
@@ -127,7 +135,7 @@ export class World {
     this.network = registry.network(code) as Network
     this.database = database
     this.chain = family === 'utxo' || family === 'cardano' ? new ScriptedCoins() : new ScriptedChain()
-    const provider: Provider = { screen: async (_token, { address }) => this.risks.get(address) ?? null, verifyToken: async () => true }
+    const provider: Provider = { screen: async (_token, { address }) => { this.asked.push(address); return this.risks.get(address) ?? null }, verifyToken: async () => true }
     const environment = { ...systemEnvironment(), now: () => this.now }
     const logAt = (level: string) => (fields: Record<string, unknown>, message: string) => void this.logged.push({ level, fields, message })
     const connected = { network: this.network, family, client: this.chain } as unknown as Connected
@@ -164,6 +172,13 @@ export class World {
       await this.database.query('insert into wallet_addresses (wallet_id, network, address, address_tag) values ($1, $2, $3, $4)', [wallets[this.assets[0]], code, address, index === 0 ? '1' : null])
     }
     return { workspace, subAccount, omnibus, deposit, wallets }
+  }
+
+  /** Switches the screening of deposits on. */
+  async screenDeposits(tenant: Tenant): Promise<void> {
+    await this.database.query(
+      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at) values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3)`,
+      [tenant.subAccount, sealToken(this.services, tenant.subAccount, 'key'), new Date(this.now)])
   }
 
   async scan(): Promise<void> {

@@ -1,4 +1,4 @@
-import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Asset, type Network } from '../types.ts'
 import { SYSTEM_PROGRAM, tokenAccountOf } from './address.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
@@ -20,7 +20,7 @@ type Amount = number | bigint
 interface TokenBalance { accountIndex: number; mint: string; owner?: string; uiTokenAmount: { amount: string } }
 interface Meta { err: unknown; fee: Amount; preBalances: Amount[]; postBalances: Amount[]; preTokenBalances?: TokenBalance[] | null; postTokenBalances?: TokenBalance[] | null }
 interface BlockHead { blockhash: string; previousBlockhash: string; parentSlot: number; blockHeight: number | null }
-interface Block extends BlockHead { transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string }[] }; meta: Meta | null }[] }
+interface Block extends BlockHead { transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string; signer?: boolean }[] }; meta: Meta | null }[] }
 interface SignatureStatus { slot: number; err: unknown; confirmationStatus?: string | null }
 interface Context<T> { context: { slot: number }; value: T }
 
@@ -112,10 +112,11 @@ export class SolanaClient implements ChainClient {
     const txid = transaction.signatures[0] as string
     const keys = transaction.accountKeys.map(({ pubkey }) => pubkey)
     const sender = keys[0] ?? null
+    const senders = payersOf(transaction.accountKeys, meta)
     const found: ChainTransfer[] = []
     for (const [position, address] of keys.entries()) {
       const amount = BigInt(meta.postBalances[position] ?? 0) - BigInt(meta.preBalances[position] ?? 0)
-      if (amount > 0n) found.push({ txid, position, asset: this.network.native_asset, address, amount, sender, coinbase: false })
+      if (amount > 0n) found.push({ txid, position, asset: this.network.native_asset, address, amount, sender, senders, coinbase: false })
     }
     for (const { accountIndex, mint, owner, uiTokenAmount } of meta.postTokenBalances ?? []) {
       const asset = this.#assets.find((candidate) => candidate.type === 'token' && candidate.contract_address === mint)
@@ -125,7 +126,7 @@ export class SolanaClient implements ChainClient {
       if (amount <= 0n) continue
       const payer = (meta.preTokenBalances ?? []).find((each) => each.mint === mint && each.accountIndex !== accountIndex
         && BigInt(each.uiTokenAmount.amount) > BigInt((meta.postTokenBalances ?? []).find((post) => post.accountIndex === each.accountIndex)?.uiTokenAmount.amount ?? 0))
-      found.push({ txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, coinbase: false })
+      found.push({ txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, senders, coinbase: false })
     }
     return found
   }
@@ -211,4 +212,19 @@ export class SolanaClient implements ChainClient {
     }
     return { low: at('low', 0.5), medium: at('medium', 0.75), high: at('high', 0.95) }
   }
+}
+
+/**
+ * Who is behind a transaction: whoever signed it, and everyone who had less lamports or less of any token afterwards. A
+ * token account stands for its owner; one whose owner a node does not name makes the senders incomplete.
+ */
+function payersOf(keys: readonly { pubkey: string; signer?: boolean }[], meta: Meta): Senders {
+  const owners = new Map([...(meta.preTokenBalances ?? []), ...(meta.postTokenBalances ?? [])].map(({ accountIndex, owner }) => [accountIndex, owner]))
+  const native = keys.flatMap(({ pubkey, signer }, at) => {
+    if (at === 0 || signer) return [pubkey]
+    return BigInt(meta.postBalances[at] ?? 0) < BigInt(meta.preBalances[at] ?? 0) ? [owners.has(at) ? owners.get(at) : pubkey] : []
+  })
+  const left = new Map((meta.postTokenBalances ?? []).map(({ accountIndex, uiTokenAmount }) => [accountIndex, BigInt(uiTokenAmount.amount)]))
+  const tokens = (meta.preTokenBalances ?? []).flatMap(({ accountIndex, owner, uiTokenAmount }) => (BigInt(uiTokenAmount.amount) > (left.get(accountIndex) ?? 0n) ? [owner] : []))
+  return sendersOf([...native, ...tokens])
 }

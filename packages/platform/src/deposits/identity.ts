@@ -1,7 +1,7 @@
 import type { ChainTransfer } from '@custody/chains'
 
 /** The tag that a deposit came with: senders also write its digits as a memo text. */
-export function tagOf({ tag }: ChainTransfer): string | null {
+export function tagOf({ tag }: Pick<ChainTransfer, 'tag'>): string | null {
   return tag?.replace(/^text:(?=\d+$)/, '') ?? null
 }
 

@@ -1,4 +1,4 @@
-import type { ChainBlock, ChainTransfer, Network } from '@custody/chains'
+import type { ChainBlock, ChainTransfer, Network, Senders } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
@@ -44,10 +44,28 @@ export async function findDeposits(services: Services, network: Network, block: 
       if (status.state !== 'included' || status.blockHash !== block.hash) throw new Error(`${network.code}: block ${block.height} changed while it was read`)
       if (!status.succeeded) continue
     }
-    if (traitsOf(network).deposits === 'spendable') hit.transfer.sender = (await services.networks.coins(network.code).senders(hit.transfer.txid).catch(() => []))[0] ?? null
     real.push(hit)
   }
+  await nameSenders(services, network, real)
   return real
+}
+
+/** Whose coins a transaction spends is asked for beside its block. A node that cannot say now is asked again before anything is credited. */
+async function nameSenders(services: Services, network: Network, found: readonly Found[]): Promise<void> {
+  const asked = new Map<string, Senders | null>()
+  for (const { transfer } of found) {
+    if (transfer.senders !== null || transfer.coinbase) continue
+    let senders = asked.get(transfer.txid)
+    if (senders === undefined) {
+      senders = await services.networks.coins(network.code).senders(transfer.txid).catch((error: unknown) => {
+        services.log.warn({ network: network.code, txid: transfer.txid, err: error instanceof Error ? error.message : error }, 'the senders of a deposit cannot be asked for yet')
+        return null
+      })
+      asked.set(transfer.txid, senders)
+    }
+    transfer.senders = senders
+    transfer.sender ??= senders?.addresses[0] ?? null
+  }
 }
 
 /** The wallet that a deposit is for: without a tag the sub-account's, with one that was handed out its wallet, else nobody's. */
@@ -74,9 +92,12 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
     if (existing.block_hash !== null) {
       return services.log.error({ network: network.code, txid: transfer.txid, block: block.hash, recorded: existing.block_hash }, 'a block shows a deposit that another block of the chain holds; it is not credited again')
     }
-    await tx.query('update deposits set block_height = $2, block_hash = $3, position = $4 where transaction_id = $1', [existing.transaction_id, block.height, block.hash, transfer.position])
+    // Who paid may be another one: a contract may have taken it from elsewhere.
+    await tx.query('update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7 where transaction_id = $1',
+      [existing.transaction_id, block.height, block.hash, transfer.position, ...sendersFor(transfer)])
     await tx.query(
-      `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, updated_at = now() where id = $1 and state = 'REORGED'`, [existing.transaction_id])
+      `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, source_id = $2, updated_at = now() where id = $1 and state = 'REORGED'`,
+      [existing.transaction_id, transfer.sender])
   } else {
     const tank = owner.kind === 'tank'
     const wallet = tank ? undefined : await walletOf(tx, network, owner, asset.asset_name, transfer.address, tag)
@@ -87,13 +108,18 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
       [id, tank ? 'TANK_DEPOSIT' : 'DEPOSIT', owner.workspace_id, owner.sub_account_id, wallet?.id ?? null, asset.asset_name, network.code, transfer.amount.toString(), asset.fee_asset,
         transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid, tag])
     await tx.query(
-      `insert into deposits (transaction_id, network, txid, position, address, sender, block_height, block_hash, coinbase, asset, amount, tag, occurrence)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-      [id, network.code, transfer.txid, transfer.position, transfer.address, transfer.sender, block.height, block.hash, transfer.coinbase,
+      `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete, block_height, block_hash, coinbase, asset, amount, tag, occurrence)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+      [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer), block.height, block.hash, transfer.coinbase,
         asset.asset_name, transfer.amount.toString(), tag, occurrence])
     if (!tank && row) await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry)))
   }
   if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
+}
+
+/** Columns `sender`, `senders`, `senders_complete`. */
+function sendersFor({ sender, senders }: ChainTransfer): [string | null, string | null, boolean | null] {
+  return [sender, senders && JSON.stringify(senders.addresses), senders && senders.complete]
 }
 
 /** The coin that a deposit is. Whose it is follows from the address it lies at now, and it waits for its crediting. */
