@@ -173,3 +173,17 @@ export interface TaggedClient extends ChainClient {
   /** True where the transaction can provably never be included any more: past its end on a final ledger, and absent from a history without gaps. */
   isDead(hash: string, validUntil: number): Promise<boolean>
 }
+
+/** Signed bytes in hex and what the chain knows them by. */
+export interface Signed { hash: string; raw: string }
+
+/** A client of a network whose ids cover the signature: another signature over the same message is another hash (Solana, XRP). */
+export interface ResignedClient {
+  /**
+   * The included transaction of an unsigned message, whatever signatures it bears; null: there is none.
+   * @param account one whose history shows it
+   * @param message the unsigned bytes, whose life is over
+   * @throws ChainError where the history of that life is not shown whole
+   */
+  findSigned(account: string, message: string, validUntil: number): Promise<Signed | null>
+}

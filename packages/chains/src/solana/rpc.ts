@@ -1,7 +1,8 @@
-import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus } from '../rpc.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type ResignedClient, type Senders, type Signed, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Asset, type Network } from '../types.ts'
 import { SYSTEM_PROGRAM, tokenAccountOf } from './address.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
+import { finalized, findMessage } from './history.ts'
 
 /** Millionths of a lamport per compute unit, where the chain asks for less. */
 const LEAST_PRICES: LevelRates = { low: 0n, medium: 1000n, high: 10_000n }
@@ -31,7 +32,7 @@ const exactNumbers = (_key: string, value: unknown, source: string | undefined):
   (typeof value === 'number' && source !== undefined && source.length > SAFE_DIGITS && /^\d+$/.test(source) ? BigInt(source) : value)
 
 /** Client of a Solana node. Heights are slots; only finalized blocks are read, so nothing is ever taken back. */
-export class SolanaClient implements ChainClient {
+export class SolanaClient implements ChainClient, ResignedClient {
   readonly network: Network
   readonly #assets: readonly Asset[]
   readonly #call: JsonRpc
@@ -167,15 +168,27 @@ export class SolanaClient implements ChainClient {
 
   /**
    * True where the transaction can provably never be included any more: a finalized block is past its end, and it is
-   * absent, asked after that, from a history that reaches back before its beginning.
+   * absent from a history that reaches back before its beginning. Asked twice, each time of a node that has seen the
+   * block by which it is over: behind one address may be nodes of different age.
    */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
-    const height = await this.#call<number>('getBlockHeight', [{ commitment: 'finalized' }])
-    if (height <= validUntil) return false
+    if (!await this.#isAbsentPast(hash, validUntil)) return false
     const first = await this.#call<number>('getFirstAvailableBlock', [])
     const oldest = await this.#call<BlockHead | null>('getBlock', [first, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }])
     if (!oldest || (oldest.blockHeight ?? Infinity) > Math.max(0, validUntil - BLOCKS_TO_LIVE)) return false
-    return await this.#status(hash) === null
+    return this.#isAbsentPast(hash, validUntil)
+  }
+
+  async #isAbsentPast(hash: string, validUntil: number): Promise<boolean> {
+    const { slot, height } = await finalized(this.#call)
+    if (height <= validUntil) return false
+    const { context, value } = await this.#call<Context<(SignatureStatus | null)[]>>('getSignatureStatuses', [[hash], { searchTransactionHistory: true }])
+    return context.slot >= slot && value[0] === null
+  }
+
+  /** See {@link ResignedClient}. A signature is the id, and two signatures over one message are both good. */
+  async findSigned(account: string, message: string, validUntil: number): Promise<Signed | null> {
+    return findMessage(this.#call, account, message, validUntil)
   }
 
   async balance(address: string, asset: Asset): Promise<bigint> {

@@ -1,13 +1,16 @@
 import { parseAmount } from '../amount.ts'
-import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus } from '../rpc.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type ResignedClient, type RpcEndpoint, type Signed, type TaggedClient, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 import { LEDGERS_TO_LIVE } from './build.ts'
+import { identify } from './transaction.ts'
 
 const XRP_DECIMALS = 6
 const REQUIRE_DESTINATION_TAG = 0x0002_0000
 const DEPOSIT_AUTHORISATION = 0x0100_0000
 /** Ledgers below the end of a transaction's life that are searched for it: more than it can live. */
 const SEARCHED_LEDGERS = LEDGERS_TO_LIVE + 40
+/** Pages of an account's history in the ledgers of one transaction's life. */
+const PAGES_MAX = 50
 const RESERVES_FRESH_MS = 60_000
 /** What brings XRP to an account that did not ask for it; a deleted account's rest is a payment too. */
 const PAYING = new Set(['Payment', 'AccountDelete'])
@@ -26,6 +29,7 @@ interface Meta { TransactionResult: string; delivered_amount?: unknown; Affected
 interface Paid { from: string; to: string; tag: number | undefined; amount: bigint }
 interface Ledger extends Answer { ledger_hash: string; ledger_index: number; ledger: { parent_hash: string; transactions?: LedgerTransaction[] } }
 interface Tx extends Answer { ledger_index?: number; Fee?: string; meta?: Meta }
+interface AccountTx extends Answer { ledger_index_min?: number; ledger_index_max?: number; marker?: unknown; transactions?: { tx_blob: string }[] }
 interface AccountInfo extends Answer { account_data: { Balance: string; Sequence: number; OwnerCount: number; Flags: number } }
 interface Fee extends Answer { drops: { base_fee: string; median_fee: string; minimum_fee: string; open_ledger_fee: string } }
 interface Submit extends Answer { engine_result: string; engine_result_message: string }
@@ -33,7 +37,7 @@ interface Submit extends Answer { engine_result: string; engine_result_message: 
 interface Reserves { base: bigint; increment: bigint; at: number }
 
 /** Client of a rippled server (JSON-RPC, API version 1). A validated ledger is final. */
-export class XrpClient implements TaggedClient {
+export class XrpClient implements TaggedClient, ResignedClient {
   readonly network: Network
   readonly #json: JsonRpc
   readonly #now: () => number
@@ -165,6 +169,26 @@ export class XrpClient implements TaggedClient {
       if (error instanceof XrpRefused && error.error === 'txnNotFound') return error.searchedAll
       throw error
     }
+  }
+
+  /** See {@link ResignedClient}. The id of a transaction is a hash over its signature too. */
+  async findSigned(account: string, message: string, validUntil: number): Promise<Signed | null> {
+    const from = Math.max(1, validUntil - SEARCHED_LEDGERS)
+    let marker: unknown
+    for (let page = 0; page < PAGES_MAX; page++) {
+      const found = await this.#call<AccountTx>('account_tx',
+        { account, ledger_index_min: from, ledger_index_max: validUntil, binary: true, limit: 200, ...(marker === undefined ? {} : { marker }) })
+      // A server names the ledgers that it has searched: fewer where it does not keep all.
+      const isWhole = found.validated === true && Number(found.ledger_index_min) <= from && Number(found.ledger_index_max) >= validUntil
+      if (!isWhole || !Array.isArray(found.transactions)) throw new RpcUnavailable(`${this.network.code}: account_tx does not show ledgers ${from} to ${validUntil}`)
+      for (const { tx_blob: blob } of found.transactions) {
+        const signed = identify(blob)
+        if (signed?.message === message) return { hash: signed.hash, raw: blob.toLowerCase() }
+      }
+      if (found.marker === undefined || found.marker === null) return null
+      marker = found.marker
+    }
+    throw new RpcUnavailable(`${this.network.code}: the history of ${account} is too long to be searched`)
   }
 }
 
