@@ -151,7 +151,7 @@ export class World {
 
   /** Empties the database; the scan starts at the chain's first block. */
   async open(): Promise<void> {
-    await this.database.query('truncate workspaces, blocks, network_scans cascade')
+    await this.database.query('truncate workspaces, blocks, network_scans, ledger_entries cascade')
     const [first] = this.chain.blocks as [ChainBlock]
     await this.database.query('insert into network_scans (network, height) values ($1, 0)', [this.network.code])
     await this.database.query('insert into blocks (network, height, hash, parent) values ($1, 0, $2, $3)', [this.network.code, first.hash, first.parent])
