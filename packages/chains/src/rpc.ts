@@ -68,13 +68,13 @@ export function jsonRpc(endpoint: RpcEndpoint, fetch: Fetch, reviver?: (key: str
   }
 }
 
-/** The body as text, or null where it is larger than {@link ANSWER_BYTES_MAX}; what lies beyond is never held. */
-export async function readText(response: Response): Promise<string | null> {
+/** The body as text, or null where it is larger than `most` bytes: it is cut off there, while it is read. */
+export async function readText(response: Response, most = ANSWER_BYTES_MAX): Promise<string | null> {
   const pieces: Uint8Array[] = []
   let bytes = 0
   for await (const piece of response.body ?? []) {
     bytes += piece.byteLength
-    if (bytes > ANSWER_BYTES_MAX) return null
+    if (bytes > most) return null
     pieces.push(piece)
   }
   return Buffer.concat(pieces, bytes).toString('utf8')
