@@ -95,7 +95,10 @@ export function sendersOf(addresses: readonly (string | null | undefined)[]): Se
 /** A movement of coins to an address, as a block shows it. */
 export interface ChainTransfer {
   txid: string
-  /** Output index (UTXO), log index (tokens), -1 for an account-based transaction's native value. A place, and no identity: EVM counts logs through the block. */
+  /**
+   * Output index (UTXO), log index (tokens), -1 for an account-based transaction's native value. A place, and no
+   * identity: EVM counts logs through the block.
+   */
   position: number
   asset: string
   address: string

@@ -25,12 +25,24 @@ function parent(o: { witness?: number; outputs?: number; network?: Network; own?
 
 function spend(parents: readonly Transaction[], o: { network?: Network; each?: number } = {}): UnsignedTransaction {
   const network = o.network ?? BTC
-  const utxos = parents.flatMap((each) => Array.from({ length: o.each ?? 1 }, (_, vout) => ({ txid: each.getId(), vout, value: VALUE, path: PATH, address: addressAt(network, workspaceKey, PATH) })))
+  const utxos = parents.flatMap((each) =>
+    Array.from({ length: o.each ?? 1 }, (_, vout) => ({
+      txid: each.getId(),
+      vout,
+      value: VALUE,
+      path: PATH,
+      address: addressAt(network, workspaceKey, PATH),
+    }))
+  )
   const fee = 10_000n
   const amount = VALUE * BigInt(utxos.length) - fee - 50_000n
   return utxo.buildTransfer(network, {
-    selection: { utxos, fee, change: 50_000n, vsize: 0 }, to: addressAt(network, workspaceKey, [1, 0, 9]), amount,
-    changeAddress: addressAt(network, workspaceKey, CHANGE), changePath: CHANGE, previous: new Map(parents.map((each) => [each.getId(), each.toHex()])),
+    selection: { utxos, fee, change: 50_000n, vsize: 0 },
+    to: addressAt(network, workspaceKey, [1, 0, 9]),
+    amount,
+    changeAddress: addressAt(network, workspaceKey, CHANGE),
+    changePath: CHANGE,
+    previous: new Map(parents.map((each) => [each.getId(), each.toHex()])),
   })
 }
 const sizeOf = (unsigned: UnsignedTransaction) => JSON.stringify(unsigned).length
@@ -80,9 +92,13 @@ test('a parent that many inputs share is shown once', () => {
 test('a parent is believed by its id alone: another one, a cut one and a missing one are refused', () => {
   const [first, second] = [parent({ own: 2 }), parent({})]
   const unsigned = spend([first, second])
-  const shown = (previous: (string | undefined)[]): UnsignedTransaction => ({ ...unsigned, inputs: unsigned.inputs.map(({ path }, at) => ({ path, ...(previous[at] === undefined ? {} : { previous: previous[at] }) })) })
+  const shown = (previous: (string | undefined)[]): UnsignedTransaction => ({
+    ...unsigned,
+    inputs: unsigned.inputs.map(({ path }, at) => ({ path, ...(previous[at] === undefined ? {} : { previous: previous[at] }) })),
+  })
   const [one, two] = [first, second].map((each) => each.toHex()) as [string, string]
-  const refused = (previous: (string | undefined)[], code: string) => refuses(() => decode(BTC, shown(previous), BTC_ASSETS, publicKeyAt), code)
+  const refused = (previous: (string | undefined)[], code: string) =>
+    refuses(() => decode(BTC, shown(previous), BTC_ASSETS, publicKeyAt), code)
   assert.equal(decode(BTC, shown([one, two]), BTC_ASSETS, publicKeyAt).from.length, 2)
   refused([two, one], 'PREVIOUS_TRANSACTION')
   refused([one, undefined], 'PREVIOUS_TRANSACTION')

@@ -17,14 +17,20 @@ async function openWorld(family: FamilyName): Promise<{ world: World; alice: Ten
   return { world, alice: await world.tenant('alice'), bob: await world.tenant('bob') }
 }
 
-test('a one-block reorganisation that moves logs within the block credits nobody with another customer’s deposit in another asset', async () => {
+test('a one-block reorganisation that moves logs within the block makes no deposit another customer’s, in another asset', async () => {
   const { world, alice, bob } = await openWorld('evm')
   const usdt = { position: 0, asset: 'USDT_ETH', address: alice.deposit, amount: 1_000_000_000_000n }
   const usdc = { position: 1, asset: 'USDC_ETH', address: bob.deposit, amount: 7n }
   world.chain.mine({ txid: '0xboth', outcome: [usdt, usdc] })
   await world.settle()
   world.chain.drop(1)
-  world.chain.mine({ txid: '0xboth', outcome: [{ ...usdc, position: 0 }, { ...usdt, position: 1 }] })
+  world.chain.mine({
+    txid: '0xboth',
+    outcome: [
+      { ...usdc, position: 0 },
+      { ...usdt, position: 1 },
+    ],
+  })
   world.chain.bury()
   await world.settle()
   assert.deepEqual(await world.books(alice), { USDT_ETH: '1000000000000' })
@@ -43,19 +49,36 @@ test('a transaction that comes to another outcome is another deposit, and the on
   await world.settle()
   assert.deepEqual([await world.books(alice), await world.books(bob)], [{}, { USDC_ETH: '1000000' }])
   const rows = await world.deposits()
-  assert.deepEqual(rows.map(({ state, asset, workspace_id: owner, destination_id: to }) => [state, asset, owner, to]), [
-    ['REORGED', 'USDT_ETH', alice.workspace, alice.deposit], ['CREDITED', 'USDC_ETH', bob.workspace, bob.deposit]])
+  assert.deepEqual(
+    rows.map(({ state, asset, workspace_id: owner, destination_id: to }) => [state, asset, owner, to]),
+    [
+      ['REORGED', 'USDT_ETH', alice.workspace, alice.deposit],
+      ['CREDITED', 'USDC_ETH', bob.workspace, bob.deposit],
+    ]
+  )
 })
 
 test('what was recorded by another position is the same deposit after an upgrade, and is credited once', async () => {
   const { world, alice } = await openWorld('evm')
   const paid = { asset: 'USDT_ETH', address: alice.deposit, amount: 5n }
-  world.chain.mine({ txid: '0xtwice', outcome: [{ ...paid, position: 17 }, { ...paid, position: 18 }] })
+  world.chain.mine({
+    txid: '0xtwice',
+    outcome: [
+      { ...paid, position: 17 },
+      { ...paid, position: 18 },
+    ],
+  })
   world.chain.bury()
   await world.settle()
   const ids = (await world.deposits()).map(({ id }) => id).sort()
   world.chain.drop(DEPTH + 1)
-  world.chain.mine({ txid: '0xtwice', outcome: [{ ...paid, position: 0 }, { ...paid, position: 1 }] })
+  world.chain.mine({
+    txid: '0xtwice',
+    outcome: [
+      { ...paid, position: 0 },
+      { ...paid, position: 1 },
+    ],
+  })
   world.chain.bury()
   await world.settle()
   assert.deepEqual((await world.deposits()).map(({ id }) => id).sort(), ids)
@@ -90,21 +113,44 @@ test('a coin that a node shows under the same outpoint for another customer does
   world.chain.bury()
   await world.settle()
   assert.deepEqual([await world.books(alice), await world.books(bob)], [{}, { BTC: '900' }])
-  assert.deepEqual(await database.get().query('select address, wallet_id, value::text, spendable from utxos'), [{ address: bob.deposit, wallet_id: bob.wallets['BTC'], value: '900', spendable: true }])
+  assert.deepEqual(await database.get().query('select address, wallet_id, value::text, spendable from utxos'), [
+    { address: bob.deposit, wallet_id: bob.wallets['BTC'], value: '900', spendable: true },
+  ])
 })
 
 /** A payment of a random transaction: to whom, how much, and on chains with tags with which. */
-interface Payment { to: number; asset: number; amount: number; tag: number }
+interface Payment {
+  to: number
+  asset: number
+  amount: number
+  tag: number
+}
 type Command = { mine: Random[] } | { drop: number; mine: Random[][] } | 'settle'
-interface Random { id: number; payments: Payment[]; noise: number }
+interface Random {
+  id: number
+  payments: Payment[]
+  noise: number
+}
 
-const payment: fc.Arbitrary<Payment> = fc.record({ to: fc.nat(5), asset: fc.nat(2), amount: fc.integer({ min: 1, max: 3 }), tag: fc.nat(2) })
-const transaction: fc.Arbitrary<Random> = fc.record({ id: fc.nat(6), payments: fc.array(payment, { minLength: 1, maxLength: 4 }), noise: fc.nat(2) })
+const payment: fc.Arbitrary<Payment> = fc.record({
+  to: fc.nat(5),
+  asset: fc.nat(2),
+  amount: fc.integer({ min: 1, max: 3 }),
+  tag: fc.nat(2),
+})
+const transaction: fc.Arbitrary<Random> = fc.record({
+  id: fc.nat(6),
+  payments: fc.array(payment, { minLength: 1, maxLength: 4 }),
+  noise: fc.nat(2),
+})
 const transactions = fc.array(transaction, { maxLength: 3 })
 const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 3, arbitrary: transactions.map((mine) => ({ mine })) },
-  { weight: 3, arbitrary: fc.record({ drop: fc.integer({ min: 1, max: 5 }), mine: fc.array(transactions, { minLength: 1, maxLength: 6 }) }) },
-  { weight: 2, arbitrary: fc.constant('settle' as const) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ drop: fc.integer({ min: 1, max: 5 }), mine: fc.array(transactions, { minLength: 1, maxLength: 6 }) }),
+  },
+  { weight: 2, arbitrary: fc.constant('settle' as const) }
 )
 
 /** Where each family's client says that a transfer stands. */
@@ -148,37 +194,40 @@ const FIXED = new Set<FamilyName>(['utxo', 'cardano'])
 
 for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   test(`${family}: after any reorganisations each customer has what the chain pays`, { timeout: 240_000 }, async () => {
-    await fc.assert(fc.asyncProperty(fc.array(command, { minLength: 2, maxLength: 12 }), async (commands) => {
-      const { world, alice, bob } = await openWorld(family)
-      const positions = new Positions(family)
-      const fixed = new Map<number, Outcome>()
-      const mine = (randoms: readonly Random[]) => {
-        positions.newBlock()
-        const chosen: ScriptedTransaction[] = []
-        for (const random of randoms) {
-          const txid = `tx${random.id}`
-          if (world.chain.has(txid) || chosen.some((each) => each.txid === txid)) continue
-          const placed = positions.place(world, [alice, bob], random)
-          const outcome = FIXED.has(family) ? fixed.get(random.id) ?? placed : placed
-          fixed.set(random.id, outcome)
-          chosen.push({ txid, outcome })
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { minLength: 2, maxLength: 12 }), async (commands) => {
+        const { world, alice, bob } = await openWorld(family)
+        const positions = new Positions(family)
+        const fixed = new Map<number, Outcome>()
+        const mine = (randoms: readonly Random[]) => {
+          positions.newBlock()
+          const chosen: ScriptedTransaction[] = []
+          for (const random of randoms) {
+            const txid = `tx${random.id}`
+            if (world.chain.has(txid) || chosen.some((each) => each.txid === txid)) continue
+            const placed = positions.place(world, [alice, bob], random)
+            const outcome = FIXED.has(family) ? (fixed.get(random.id) ?? placed) : placed
+            fixed.set(random.id, outcome)
+            chosen.push({ txid, outcome })
+          }
+          world.chain.mine(...chosen)
         }
-        world.chain.mine(...chosen)
-      }
-      for (const each of commands) {
-        if (each === 'settle') await world.settle()
-        else {
-          if ('drop' in each) {
-            world.chain.drop(each.drop)
-            for (const block of each.mine) mine(block)
-          } else mine(each.mine)
+        for (const each of commands) {
+          if (each === 'settle') await world.settle()
+          else {
+            if ('drop' in each) {
+              world.chain.drop(each.drop)
+              for (const block of each.mine) mine(block)
+            } else mine(each.mine)
+          }
         }
-      }
-      // A branch that is longer than whatever was seen before.
-      for (let count = 0; count < 8; count++) world.chain.mine()
-      await world.settle()
-      await check(world, [alice, bob])
-    }), { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 15) })
+        // A branch that is longer than whatever was seen before.
+        for (let count = 0; count < 8; count++) world.chain.mine()
+        await world.settle()
+        await check(world, [alice, bob])
+      }),
+      { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 15) }
+    )
   })
 }
 
@@ -193,13 +242,23 @@ async function check(world: World, tenants: readonly Tenant[]): Promise<void> {
       if (sum > 0n) due[asset] = sum.toString()
     }
     assert.deepEqual(await world.books(tenant), due)
-    const show = (txid: string | null, asset: string, address: string | null, amount: bigint | string, tag: string | null | undefined) => [txid, asset, address, String(amount), tag ?? '-'].join(' ')
-    const credited = (await world.deposits()).filter(({ status, workspace_id: owner }) => status === 'confirmed' && owner === tenant.workspace)
+    const show = (txid: string | null, asset: string, address: string | null, amount: bigint | string, tag: string | null | undefined) =>
+      [txid, asset, address, String(amount), tag ?? '-'].join(' ')
+    const credited = (await world.deposits()).filter(
+      ({ status, workspace_id: owner }) => status === 'confirmed' && owner === tenant.workspace
+    )
     assert.deepEqual(
       credited.map((row) => show(row.hash, row.asset, row.destination_id, row.amount, row.address_tag)).sort(),
-      mine.map((each) => show(each.txid, each.asset, each.address, each.amount, each.tag)).sort())
+      mine.map((each) => show(each.txid, each.asset, each.address, each.amount, each.tag)).sort()
+    )
     if (traitsOf(world.network).deposits !== 'spendable') continue
-    const coins = await world.database.query<{ coin: string }>(`select txid || ':' || vout || ' ' || address || ' ' || value coin from utxos where wallet_id = any($1) and spendable order by 1`, [Object.values(tenant.wallets)])
-    assert.deepEqual(coins.map(({ coin }) => coin).sort(), mine.map(({ txid, position, address, amount }) => `${txid}:${position} ${address} ${amount}`).sort())
+    const coins = await world.database.query<{ coin: string }>(
+      `select txid || ':' || vout || ' ' || address || ' ' || value coin from utxos where wallet_id = any($1) and spendable order by 1`,
+      [Object.values(tenant.wallets)]
+    )
+    assert.deepEqual(
+      coins.map(({ coin }) => coin).sort(),
+      mine.map(({ txid, position, address, amount }) => `${txid}:${position} ${address} ${amount}`).sort()
+    )
   }
 }

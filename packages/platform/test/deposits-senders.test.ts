@@ -22,8 +22,13 @@ function pay(world: World, alice: Tenant, txid: string, senders: Senders | Error
   world.chain.bury()
 }
 const states = async (world: World) => (await world.deposits()).map(({ state }) => state)
-const spendable = async (world: World, tenant: Tenant) => (await database.get().query<{ sum: string }>(
-  `select coalesce(sum(balance), 0)::text sum from ledger_accounts where workspace_id = $1 and kind in ('available', 'unswept')`, [tenant.workspace]))[0]?.sum
+const spendable = async (world: World, tenant: Tenant) =>
+  (
+    await database.get().query<{
+      sum: string
+    }>(`select coalesce(sum(balance), 0)::text sum from ledger_accounts
+     where workspace_id = $1 and kind in ('available', 'unswept')`, [tenant.workspace])
+  )[0]?.sum
 
 for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   test(`${family}: a listed second sender is frozen, with screening and without`, async () => {
@@ -37,8 +42,13 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
     pay(world, alice, 'second', { addresses: ['clean', 'clean too', 'flagged'], complete: true })
     await world.settle()
     assert.deepEqual([await states(world), await spendable(world, alice)], [['FROZEN', 'FROZEN'], '0'])
-    assert.deepEqual((await database.get().query<{ address: string; source: string }>('select address, source from frozen_addresses order by address')), [
-      { address: 'flagged', source: 'CHAINALYSIS' }, { address: 'listed', source: 'OFAC' }])
+    assert.deepEqual(
+      await database.get().query<{ address: string; source: string }>('select address, source from frozen_addresses order by address'),
+      [
+        { address: 'flagged', source: 'CHAINALYSIS' },
+        { address: 'listed', source: 'OFAC' },
+      ]
+    )
     assert.deepEqual(world.asked.sort(), ['clean', 'clean too', 'flagged'])
   })
 
@@ -54,7 +64,13 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
     const released = await releaseDeposit(world.services, { transaction: one?.id })
     assert.deepEqual(await releaseDeposit(world.services, { transaction: one?.id }), { ...released, again: true }, 'said again, done once')
     await world.step()
-    assert.deepEqual((await world.deposits()).map(({ id, state, failure_reason: reason }) => [id, state, reason === null]), [[one?.id, 'CREDITED', true], [two?.id, 'FROZEN', false]])
+    assert.deepEqual(
+      (await world.deposits()).map(({ id, state, failure_reason: reason }) => [id, state, reason === null]),
+      [
+        [one?.id, 'CREDITED', true],
+        [two?.id, 'FROZEN', false],
+      ]
+    )
     assert.equal(await spendable(world, alice), '7')
     assert.equal(world.logged.filter(({ message }) => message.includes('released')).length, 1)
     assert.equal((await database.get().query(`select 1 from events where type = 'deposit.released'`)).length, 1)
@@ -103,7 +119,8 @@ test('only a deposit that is held for an unknown sender can be released, and the
   await world.settle()
   const [row] = await world.deposits()
   await assert.rejects(releaseDeposit(world.services, { transaction: row?.id }), /not held for an unknown sender but CREDITED/)
-  for (const id of ['', 'nonsense', '00000000-0000-0000-0000-000000000000', undefined]) await assert.rejects(releaseDeposit(world.services, { transaction: id }), /--transaction/)
+  for (const id of ['', 'nonsense', '00000000-0000-0000-0000-000000000000', undefined])
+    await assert.rejects(releaseDeposit(world.services, { transaction: id }), /--transaction/)
 })
 
 test('a lookup of senders that fails is tried again, and never reads as nobody', async () => {

@@ -20,17 +20,39 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
   Object.assign(world.services.networks, { solana: () => world.chain, tagged: () => world.chain, tron: () => world.chain })
   const id = randomUUID()
   await database.get().query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, hash)
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
+       destination_type, destination_id, state, status, hash)
      values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, 7, $5, 'INTERNAL', $7, 'EXTERNAL', 'somebody', 'CONFIRMING', 'pending', 'ours')`,
-    [id, alice.workspace, alice.subAccount, alice.wallets[world.assets[0]], FAMILIES[family].assets[0], FAMILIES[family].code, alice.omnibus])
-  await database.get().query(
-    `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed, hash, fee_max, valid_until) values ($1, $2, $3, 'SIGNED', $4, '{"bytes":"00ff","inputs":[]}', 'aa', 'ours', 1, 1000)`,
-    [randomUUID(), id, FAMILIES[family].code, alice.omnibus])
+    [
+      id,
+      alice.workspace,
+      alice.subAccount,
+      alice.wallets[world.assets[0]],
+      FAMILIES[family].assets[0],
+      FAMILIES[family].code,
+      alice.omnibus,
+    ]
+  )
+  await database
+    .get()
+    .query(
+      `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed, hash, fee_max, valid_until)
+       values ($1, $2, $3, 'SIGNED', $4, '{"bytes":"00ff","inputs":[]}', 'aa', 'ours', 1, 1000)`,
+      [randomUUID(), id, FAMILIES[family].code, alice.omnibus]
+    )
   const step = async () => {
-    const row = await database.get().one<TransactionRow>('update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *', [id])
+    const row = await database
+      .get()
+      .one<TransactionRow>('update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *', [
+        id,
+      ])
     await runStep(world.services, row as TransactionRow)
     const after = await database.get().one<TransactionRow>('select * from transactions where id = $1', [id])
-    const chain = await database.get().one<{ state: string; hash: string; signed: string }>('select state, hash, signed from chain_transactions where transaction_id = $1', [id])
+    const chain = await database.get().one<{
+      state: string
+      hash: string
+      signed: string
+    }>('select state, hash, signed from chain_transactions where transaction_id = $1', [id])
     return [after?.state, after?.hash, chain?.state, chain?.hash, chain?.signed]
   }
   return { world, alice, step }
@@ -41,14 +63,22 @@ for (const family of ['solana', 'xrp'] as const) {
     const asked: unknown[][] = []
     const { alice, step } = await expired(family, {
       isDead: async () => true,
-      findSigned: async (...o: unknown[]) => { asked.push(o); return { hash: 'theirs', raw: 'bb' } },
+      findSigned: async (...o: unknown[]) => {
+        asked.push(o)
+        return { hash: 'theirs', raw: 'bb' }
+      },
     })
     assert.deepEqual(await step(), ['CONFIRMING', 'theirs', 'SIGNED', 'theirs', 'bb'])
     assert.deepEqual(asked, [[alice.omnibus, '00ff', 1000]])
   })
 
   test(`${family}: a history that cannot be read gives nothing back`, async () => {
-    const { step } = await expired(family, { isDead: async () => true, findSigned: async () => { throw new Error('the history is not kept') } })
+    const { step } = await expired(family, {
+      isDead: async () => true,
+      findSigned: async () => {
+        throw new Error('the history is not kept')
+      },
+    })
     assert.deepEqual(await step(), ['CONFIRMING', 'ours', 'SIGNED', 'ours', 'aa'])
   })
 

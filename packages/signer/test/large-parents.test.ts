@@ -10,11 +10,15 @@ let caller: Caller
 
 before(async () => {
   // The time of a round as a set-up writes it.
-  house = await House.start((config) => { config.timeouts_ms.round = 5000 })
+  house = await House.start((config) => {
+    config.timeouts_ms.round = 5000
+  })
   workspace = await house.workspace()
   caller = await workspace.caller()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 const COIN = 100_000_000n
 const PATH = [1, BTC.chain_index, 0]

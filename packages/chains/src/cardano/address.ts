@@ -38,7 +38,8 @@ const encode = (tag: number, bytes: Uint8Array): string => bech32.encode(prefixO
 /** The stake address of a reward account: its kind and hash, whatever network its first byte names. */
 export function stakeAddressText(network: Network, account: Uint8Array): string {
   const tag = tagOf(network)
-  return bech32.encode(tag === 1 ? 'stake' : 'stake_test', bech32.toWords(Uint8Array.of(((account[0] ?? 0) & 0xf0) | tag, ...account.subarray(1))), BECH32_MAX)
+  const bytes = Uint8Array.of(((account[0] ?? 0) & 0xf0) | tag, ...account.subarray(1))
+  return bech32.encode(tag === 1 ? 'stake' : 'stake_test', bech32.toWords(bytes), BECH32_MAX)
 }
 
 /** What stands in an output for an address. Throws ChainError `ADDRESS` with the reason. */

@@ -148,7 +148,10 @@ export class CardanoClient implements ChainClient {
     return bytesToHex(this.#open(txid, cbor).body)
   }
 
-  /** Everyone whose lovelace a transaction spends: all inputs, rewards that it withdraws, deposits that it takes back. Where its script failed, the collateral. */
+  /**
+   * Everyone whose lovelace a transaction spends: all inputs, rewards that it withdraws, deposits that it takes back.
+   * Where its script failed, the collateral.
+   */
   async senders(txid: string): Promise<Senders> {
     const { inputs } = await this.#get<Utxos>(`/txs/${txid}/utxos`)
     const { body, isValid } = this.#open(txid, (await this.#get<{ cbor: string }>(`/txs/${txid}/cbor`)).cbor)

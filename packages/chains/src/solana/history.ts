@@ -6,21 +6,31 @@ const PAGE = 1000
 const PAGES_MAX = 20
 const SIGNATURE_BYTES = 64
 
-interface Entry { signature: string; slot: number }
+interface Entry {
+  signature: string
+  slot: number
+}
 /** The last finalized block of a node. */
-export interface Finalized { slot: number; height: number }
+export interface Finalized {
+  slot: number
+  height: number
+}
 
 /** Slot and height in one answer, of one node. */
 export async function finalized(call: JsonRpc): Promise<Finalized> {
-  const { absoluteSlot: slot, blockHeight: height } = await call<{ absoluteSlot: number; blockHeight: number }>('getEpochInfo', [{ commitment: 'finalized' }])
+  const { absoluteSlot: slot, blockHeight: height } = await call<{ absoluteSlot: number; blockHeight: number }>('getEpochInfo', [
+    { commitment: 'finalized' },
+  ])
   if (!Number.isSafeInteger(slot) || !Number.isSafeInteger(height)) throw new RpcUnavailable('getEpochInfo names no slot or height')
   return { slot, height }
 }
 
 /** The height of the block in a slot. */
 async function heightOf(call: JsonRpc, slot: number): Promise<number> {
-  const block = await call<{ blockHeight: number | null } | null>('getBlock',
-    [slot, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }])
+  const block = await call<{ blockHeight: number | null } | null>('getBlock', [
+    slot,
+    { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false },
+  ])
   if (typeof block?.blockHeight !== 'number') throw new RpcUnavailable(`slot ${slot} is not kept by the endpoint`)
   return block.blockHeight
 }
@@ -42,15 +52,19 @@ export async function findMessage(call: JsonRpc, account: string, message: strin
   const last = now.slot - (now.height - validUntil)
   let before: string | undefined
   for (let page = 0; page < PAGES_MAX; page++) {
-    const entries = await call<Entry[]>('getSignaturesForAddress',
-      [account, { limit: PAGE, commitment: 'finalized', minContextSlot: now.slot, ...(before === undefined ? {} : { before }) }])
+    const entries = await call<Entry[]>('getSignaturesForAddress', [
+      account,
+      { limit: PAGE, commitment: 'finalized', minContextSlot: now.slot, ...(before === undefined ? {} : { before }) },
+    ])
     if (!Array.isArray(entries)) throw new RpcUnavailable('getSignaturesForAddress answered no list')
     if (entries.length === 0) return null
     for (const { signature, slot } of entries) {
       if (slot > last) continue
-      if (slot < last - BLOCKS_TO_LIVE && await heightOf(call, slot) < validUntil - BLOCKS_TO_LIVE) return null
-      const found = await call<{ transaction: [string, string] } | null>('getTransaction',
-        [signature, { commitment: 'finalized', encoding: 'base64', maxSupportedTransactionVersion: 1 }])
+      if (slot < last - BLOCKS_TO_LIVE && (await heightOf(call, slot)) < validUntil - BLOCKS_TO_LIVE) return null
+      const found = await call<{ transaction: [string, string] } | null>('getTransaction', [
+        signature,
+        { commitment: 'finalized', encoding: 'base64', maxSupportedTransactionVersion: 1 },
+      ])
       if (!found) throw new RpcUnavailable('the endpoint does not show a transaction that it names')
       const raw = Buffer.from(found.transaction[0], 'base64')
       if (messageOf(raw) === message) return { hash: signature, raw: raw.toString('hex') }

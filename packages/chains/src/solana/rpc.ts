@@ -127,7 +127,9 @@ export class SolanaClient implements ChainClient, ResignedClient {
       if (amount <= 0n) continue
       const payer = (meta.preTokenBalances ?? []).find((each) => each.mint === mint && each.accountIndex !== accountIndex
         && BigInt(each.uiTokenAmount.amount) > BigInt((meta.postTokenBalances ?? []).find((post) => post.accountIndex === each.accountIndex)?.uiTokenAmount.amount ?? 0))
-      found.push({ txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, senders, coinbase: false })
+      found.push({
+        txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, senders, coinbase: false,
+      })
     }
     return found
   }
@@ -146,8 +148,11 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   async #status(hash: string): Promise<SignatureStatus | null> {
-    const { value } = await this.#call<Context<(SignatureStatus | null)[]>>('getSignatureStatuses', [[hash], { searchTransactionHistory: true }])
-    return value[0] ?? null
+    return (await this.#statuses(hash)).value[0] ?? null
+  }
+
+  async #statuses(hash: string): Promise<Context<(SignatureStatus | null)[]>> {
+    return this.#call('getSignatureStatuses', [[hash], { searchTransactionHistory: true }])
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
@@ -182,7 +187,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
   async #isAbsentPast(hash: string, validUntil: number): Promise<boolean> {
     const { slot, height } = await finalized(this.#call)
     if (height <= validUntil) return false
-    const { context, value } = await this.#call<Context<(SignatureStatus | null)[]>>('getSignatureStatuses', [[hash], { searchTransactionHistory: true }])
+    const { context, value } = await this.#statuses(hash)
     return context.slot >= slot && value[0] === null
   }
 
@@ -232,12 +237,14 @@ export class SolanaClient implements ChainClient, ResignedClient {
  * token account stands for its owner; one whose owner a node does not name makes the senders incomplete.
  */
 function payersOf(keys: readonly { pubkey: string; signer?: boolean }[], meta: Meta): Senders {
-  const owners = new Map([...(meta.preTokenBalances ?? []), ...(meta.postTokenBalances ?? [])].map(({ accountIndex, owner }) => [accountIndex, owner]))
+  const [before, after] = [meta.preTokenBalances ?? [], meta.postTokenBalances ?? []]
+  const owners = new Map([...before, ...after].map(({ accountIndex, owner }) => [accountIndex, owner]))
   const native = keys.flatMap(({ pubkey, signer }, at) => {
     if (at === 0 || signer) return [pubkey]
     return BigInt(meta.postBalances[at] ?? 0) < BigInt(meta.preBalances[at] ?? 0) ? [owners.has(at) ? owners.get(at) : pubkey] : []
   })
-  const left = new Map((meta.postTokenBalances ?? []).map(({ accountIndex, uiTokenAmount }) => [accountIndex, BigInt(uiTokenAmount.amount)]))
-  const tokens = (meta.preTokenBalances ?? []).flatMap(({ accountIndex, owner, uiTokenAmount }) => (BigInt(uiTokenAmount.amount) > (left.get(accountIndex) ?? 0n) ? [owner] : []))
+  const left = new Map(after.map(({ accountIndex, uiTokenAmount }) => [accountIndex, BigInt(uiTokenAmount.amount)]))
+  const tokens = before.flatMap(({ accountIndex, owner, uiTokenAmount }) => (
+    BigInt(uiTokenAmount.amount) > (left.get(accountIndex) ?? 0n) ? [owner] : []))
   return sendersOf([...native, ...tokens])
 }

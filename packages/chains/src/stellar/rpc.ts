@@ -99,10 +99,14 @@ export class StellarClient implements TaggedClient {
       if (!paid || paid.amount === 0n) return []
       const muxed = splitMuxed(paid.to)
       const sender = accountOf(operation.sourceAccount() ?? transaction.source)
-      const senders = sendersOf([sender, accountOf(transaction.source), ...(transaction.feeSource ? [accountOf(transaction.feeSource)] : [])])
+      const payers = [transaction.source, ...(transaction.feeSource ? [transaction.feeSource] : [])]
+      const senders = sendersOf([sender, ...payers.map(accountOf)])
       const to = muxed?.account ?? paid.to
       if (sender === to) return []
-      return [{ txid: info.txHash, position, asset: this.network.native_asset, address: to, amount: paid.amount, sender, senders, coinbase: false, tag: muxed?.id ?? memo }]
+      return [{
+        txid: info.txHash, position, asset: this.network.native_asset, address: to, amount: paid.amount, sender, senders, coinbase: false,
+        tag: muxed?.id ?? memo,
+      }]
     })
   }
 
@@ -191,7 +195,13 @@ export class StellarClient implements TaggedClient {
   }
 }
 
-interface Opened { source: xdr.MuxedAccount; /** Who pays for it in the source's place. */ feeSource?: xdr.MuxedAccount; memo: xdr.Memo; operations: xdr.Operation[] }
+interface Opened {
+  source: xdr.MuxedAccount
+  /** Who pays for it in the source's place. */
+  feeSource?: xdr.MuxedAccount
+  memo: xdr.Memo
+  operations: xdr.Operation[]
+}
 
 /** The account behind an address that may be muxed. */
 function accountOf(source: xdr.MuxedAccount): string {

@@ -124,7 +124,11 @@ export class TronClient implements ChainClient {
     if (contract?.type !== 'TransferContract' || ret?.[0]?.contractRet !== SUCCESS) return []
     const { owner_address: owner, to_address: to, amount } = contract.parameter.value
     if (owner === undefined || to === undefined || amount === undefined || BigInt(amount) <= 0n) return []
-    return [{ txid, position: -1, asset: this.network.native_asset, address: addressOfHex(to), amount: BigInt(amount), sender: addressOfHex(owner), senders: sendersOf([addressOfHex(owner)]), coinbase: false }]
+    const sender = addressOfHex(owner)
+    return [{
+      txid, position: -1, asset: this.network.native_asset, address: addressOfHex(to), amount: BigInt(amount),
+      sender, senders: sendersOf([sender]), coinbase: false,
+    }]
   }
 
   /** Logs are asked for by height: an answer that is not about the same transactions is of another branch, or partial. */
@@ -140,7 +144,9 @@ export class TronClient implements ChainClient {
       return (info.log ?? []).flatMap((log, position): ChainTransfer[] => {
         const asset = tokens.get(log.address.toLowerCase())
         const moved = asset && transferOf(log)
-        return moved ? [{ txid: txID, position, asset: asset.asset_name, address: moved.to, amount: moved.amount, sender: moved.from, senders: sendersOf([moved.from, caller]), coinbase: false }] : []
+        if (!moved) return []
+        const { to: address, amount, from: sender } = moved
+        return [{ txid: txID, position, asset: asset.asset_name, address, amount, sender, senders: sendersOf([sender, caller]), coinbase: false }]
       })
     })
   }

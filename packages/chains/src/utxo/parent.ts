@@ -63,7 +63,8 @@ class Cursor {
  */
 export function readParent(network: Network, hex: string, what: string): Parent {
   // The length first, and no repeated group: on megabytes that overflows the regular expression's stack.
-  if (hex.length < 2 * BYTES_MIN || hex.length > 2 * BYTES_MAX || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex)) throw new ChainError('TRANSACTION', `${what} must be lower-case hex`)
+  if (hex.length < 2 * BYTES_MIN || hex.length > 2 * BYTES_MAX || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex))
+    throw new ChainError('TRANSACTION', `${what} must be lower-case hex`)
   try {
     return read(network, Buffer.from(hex, 'hex'))
   } catch (error) {
@@ -102,7 +103,8 @@ function read(network: Network, bytes: Buffer): Parent {
   const stripped = Buffer.concat([bytes.subarray(0, VERSION_BYTES), bytes.subarray(from, to), bytes.subarray(end)])
   const offset = from - VERSION_BYTES
   return {
-    hash: sha256(sha256(stripped)), stripped,
+    hash: sha256(sha256(stripped)),
+    stripped,
     output(index) {
       const place = places[index]
       if (place === undefined) return null

@@ -1,5 +1,5 @@
 import { parseAmount } from '../amount.ts'
-import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, sendersOf, type Fetch, type JsonRpc, type RpcEndpoint, type Senders, type TransactionStatus } from '../rpc.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, sendersOf, type ChainTip, type Fetch, type JsonRpc, type RpcEndpoint, type Senders, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 import { addressOf } from './address.ts'
 

@@ -12,7 +12,9 @@ const HEX_LENGTH_MAX = 800_000
 
 function parseHex(hex: string): Transaction {
   // The length first, and no repeated group: on megabytes that overflows the regular expression's stack.
-  if (hex.length < 20 || hex.length > HEX_LENGTH_MAX || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex)) throw new ChainError('TRANSACTION', 'transaction must be lower-case hex')
+  if (hex.length < 20 || hex.length > HEX_LENGTH_MAX || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex)) {
+    throw new ChainError('TRANSACTION', 'transaction must be lower-case hex')
+  }
   try {
     return Transaction.fromHex(hex)
   } catch {
@@ -39,7 +41,7 @@ function outpoint(hash: Uint8Array, index: number): string {
   return `${Buffer.from(hash).reverse().toString('hex')}:${index}`
 }
 
-/** A parent that was read is not read again while the same object shows the same bytes: decoding, signing and assembling follow each other. */
+/** A parent is not read again while the same object shows the same bytes: decoding, signing and assembling follow each other. */
 const opened = new WeakMap<object, { network: string; previous: string; parent: Parent }>()
 
 function open(network: Network, input: UnsignedTransaction['inputs'][number], previous: string, position: number): Parent {
@@ -50,7 +52,10 @@ function open(network: Network, input: UnsignedTransaction['inputs'][number], pr
   return parent
 }
 
-/** Inputs with values taken from previous transactions whose ids are recomputed: nothing is believed. One that several inputs spend from is shown with the first. */
+/**
+ * Inputs with values taken from previous transactions whose ids are recomputed: nothing is believed. One that several
+ * inputs spend from is shown with the first.
+ */
 function inputsOf(network: Network, transaction: Transaction, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): Input[] {
   const shown = new Map<string, Parent>()
   const { replaceable } = paramsOf(network)

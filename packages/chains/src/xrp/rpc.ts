@@ -11,6 +11,7 @@ const DEPOSIT_AUTHORISATION = 0x0100_0000
 const SEARCHED_LEDGERS = LEDGERS_TO_LIVE + 40
 /** Pages of an account's history in the ledgers of one transaction's life. */
 const PAGES_MAX = 50
+const PAGE = 200
 const RESERVES_FRESH_MS = 60_000
 /** What brings XRP to an account that did not ask for it; a deleted account's rest is a payment too. */
 const PAYING = new Set(['Payment', 'AccountDelete'])
@@ -29,7 +30,12 @@ interface Meta { TransactionResult: string; delivered_amount?: unknown; Affected
 interface Paid { from: string; to: string; tag: number | undefined; amount: bigint }
 interface Ledger extends Answer { ledger_hash: string; ledger_index: number; ledger: { parent_hash: string; transactions?: LedgerTransaction[] } }
 interface Tx extends Answer { ledger_index?: number; Fee?: string; meta?: Meta }
-interface AccountTx extends Answer { ledger_index_min?: number; ledger_index_max?: number; marker?: unknown; transactions?: { tx_blob: string }[] }
+interface AccountTx extends Answer {
+  ledger_index_min?: number
+  ledger_index_max?: number
+  marker?: unknown
+  transactions?: { tx_blob: string }[]
+}
 interface AccountInfo extends Answer { account_data: { Balance: string; Sequence: number; OwnerCount: number; Flags: number } }
 interface Fee extends Answer { drops: { base_fee: string; median_fee: string; minimum_fee: string; open_ledger_fee: string } }
 interface Submit extends Answer { engine_result: string; engine_result_message: string }
@@ -104,9 +110,10 @@ export class XrpClient implements TaggedClient, ResignedClient {
     if (!meta) throw new RpcUnavailable(`${this.network.code}: the ledger shows a transaction without its outcome`)
     const paid = meta.TransactionResult === 'tesSUCCESS' ? paidBy(transaction, meta) : null
     if (!paid || paid.amount <= 0n || paid.from === paid.to) return []
+    const agents = transaction.Delegate === undefined ? [] : [transaction.Delegate]
     return [{
       txid: transaction.hash, position: 0, asset: this.network.native_asset, address: paid.to, amount: paid.amount, sender: paid.from,
-      senders: sendersOf([paid.from, transaction.Account, ...(transaction.Delegate === undefined ? [] : [transaction.Delegate])]), coinbase: false,
+      senders: sendersOf([paid.from, transaction.Account, ...agents]), coinbase: false,
       tag: paid.tag === undefined ? null : String(paid.tag),
     }]
   }
@@ -176,11 +183,14 @@ export class XrpClient implements TaggedClient, ResignedClient {
     const from = Math.max(1, validUntil - SEARCHED_LEDGERS)
     let marker: unknown
     for (let page = 0; page < PAGES_MAX; page++) {
-      const found = await this.#call<AccountTx>('account_tx',
-        { account, ledger_index_min: from, ledger_index_max: validUntil, binary: true, limit: 200, ...(marker === undefined ? {} : { marker }) })
+      const found = await this.#call<AccountTx>('account_tx', {
+        account, ledger_index_min: from, ledger_index_max: validUntil, binary: true, limit: PAGE, ...(marker === undefined ? {} : { marker }),
+      })
       // A server names the ledgers that it has searched: fewer where it does not keep all.
       const isWhole = found.validated === true && Number(found.ledger_index_min) <= from && Number(found.ledger_index_max) >= validUntil
-      if (!isWhole || !Array.isArray(found.transactions)) throw new RpcUnavailable(`${this.network.code}: account_tx does not show ledgers ${from} to ${validUntil}`)
+      if (!isWhole || !Array.isArray(found.transactions)) {
+        throw new RpcUnavailable(`${this.network.code}: account_tx does not show ledgers ${from} to ${validUntil}`)
+      }
       for (const { tx_blob: blob } of found.transactions) {
         const signed = identify(blob)
         if (signed?.message === message) return { hash: signed.hash, raw: blob.toLowerCase() }
@@ -199,10 +209,12 @@ const drops = (amount: unknown): bigint => (typeof amount === 'string' && /^\d+$
 function paidBy(transaction: LedgerTransaction, meta: Meta): Paid | null {
   if (PAYING.has(transaction.TransactionType)) {
     // What was delivered, never what the Amount says: a partial payment delivers less.
-    return transaction.Destination === undefined ? null : { from: transaction.Account, to: transaction.Destination, tag: transaction.DestinationTag, amount: drops(meta.delivered_amount) }
+    const { Account: from, Destination: to, DestinationTag: tag } = transaction
+    return to === undefined ? null : { from, to, tag, amount: drops(meta.delivered_amount) }
   }
   const kind = HOLDING[transaction.TransactionType]
-  const change = kind === undefined ? undefined : meta.AffectedNodes?.map(({ DeletedNode, ModifiedNode }) => DeletedNode ?? ModifiedNode).find((each) => each?.LedgerEntryType === kind)
+  const changes = (meta.AffectedNodes ?? []).map(({ DeletedNode, ModifiedNode }) => DeletedNode ?? ModifiedNode)
+  const change = kind === undefined ? undefined : changes.find((each) => each?.LedgerEntryType === kind)
   const { Account: from, Destination: to, DestinationTag: tag, Amount, Balance } = change?.FinalFields ?? {}
   if (from === undefined || to === undefined) return null
   // A channel counts what it has paid so far.

@@ -65,7 +65,8 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
   getGenesisHash: () => GENESIS_HASH,
   getSlot: ({ head }) => head.slot,
   getBlockHeight: ({ head }) => head.height,
-  getEpochInfo: ({ head }) => ({ absoluteSlot: head.slot, blockHeight: head.height, epoch: 0, slotIndex: head.slot, slotsInEpoch: SLOTS_IN_EPOCH, transactionCount: null }),
+  getEpochInfo: ({ head: { slot, height } }) => (
+    { absoluteSlot: slot, blockHeight: height, epoch: 0, slotIndex: slot, slotsInEpoch: SLOTS_IN_EPOCH, transactionCount: null }),
   getFirstAvailableBlock: () => 0,
   getSignaturesForAddress,
   getLatestBlockhash: (chain) => inContext(chain, { blockhash: chain.head.hash, lastValidBlockHeight: chain.head.height + BLOCKS_TO_LIVE }),
@@ -113,12 +114,14 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
 /** The newest first, from the one after `before`. */
 function getSignaturesForAddress(chain: SolanaChain, [key, given]: unknown[]): unknown {
   const account = keyOf(key)
-  const { before, limit = SIGNATURES_MAX, minContextSlot = 0 } = (given ?? {}) as { before?: string; limit?: number; minContextSlot?: number }
+  const config = (given ?? {}) as { before?: string; limit?: number; minContextSlot?: number }
+  const { before, limit = SIGNATURES_MAX, minContextSlot = 0 } = config
   if (chain.head.slot < minContextSlot) throw new RpcError(CONTEXT_SLOT_NOT_REACHED, 'Minimum context slot has not been reached')
   const found = [...chain.places.values()].filter(({ keys }) => keys.includes(account)).reverse()
   const from = before === undefined ? 0 : found.findIndex(({ signatures }) => signatures[0] === before) + 1
-  return found.slice(from, from + limit).map(({ signatures, slot, meta }) => (
-    { signature: signatures[0], slot, err: meta.err, memo: null, blockTime: chain.slots.get(slot)?.time ?? null, confirmationStatus: 'finalized' }))
+  return found.slice(from, from + limit).map(({ signatures, slot, meta }) => ({
+    signature: signatures[0], slot, err: meta.err, memo: null, blockTime: chain.slots.get(slot)?.time ?? null, confirmationStatus: 'finalized',
+  }))
 }
 
 function inContext(chain: SolanaChain, value: unknown): unknown {

@@ -58,7 +58,9 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
 }
 
 /** The coins are ours on the chain, and in the books nobody's to spend. */
-async function freeze(services: Services, tx: Queryable, row: TransactionRow, hits: readonly Hit[], space: string, isUnknown: boolean): Promise<void> {
+async function freeze(
+  services: Services, tx: Queryable, row: TransactionRow, hits: readonly Hit[], space: string, isUnknown: boolean,
+): Promise<void> {
   await hold(services, tx, row, space, hits)
   if (row.plan['frozen_wallet'] === undefined) {
     await post(tx, 'deposit-frozen', depositReference(row), [
@@ -67,7 +69,8 @@ async function freeze(services: Services, tx: Queryable, row: TransactionRow, hi
     ])
   }
   const reason = isUnknown ? UNKNOWN : null
-  await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.frozen', stringifyJson(presentTransaction({ ...row, state: 'FROZEN', failure_reason: reason }, services.registry)))
+  const shown = presentTransaction({ ...row, state: 'FROZEN', failure_reason: reason }, services.registry)
+  await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.frozen', stringifyJson(shown))
   // The wallet is written down: it may be given to the deposit later, and the books are to be undone as they were made.
   await advance(tx, row, {
     state: 'FROZEN', last_error: null, failure_reason: reason, run_in_ms: HELD_POLL_MS,

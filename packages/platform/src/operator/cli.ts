@@ -251,7 +251,8 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
     }
     case 'aml release': {
       const result = await callPlatform(home, 'aml release', { transaction: need(values, 'transaction') })
-      return { result, text: `${String(result['transaction'])} ${result['again'] ? 'was released before' : 'is released'}; senders that are known stay screened` }
+      const done = result['again'] ? 'was released before' : 'is released'
+      return { result, text: `${String(result['transaction'])} ${done}; senders that are known stay screened` }
     }
     case 'aml refresh-ofac': return refreshOfac(home, rest[0], { asset: (values['asset'] as string | undefined) ?? null, published: (values['published'] as string | undefined) ?? null, force: values['force'] === true })
     case 'audit': return audit()

@@ -4,7 +4,10 @@ import { Refusal } from '../errors.ts'
 /** Whoever sends as much more than the limit is not heard to the end. */
 const HEARD_TIMES_MAX = 2
 
-/** Reads a body up to a limit. What lies beyond is not kept, but heard to its end, so that the refusal is: a caller that is still sending would not read it. */
+/**
+ * Reads a body up to a limit. What lies beyond is not kept, but heard to its end, so that the refusal is: a caller that
+ * is still sending would not read it.
+ */
 export async function readText(request: IncomingMessage, bytesMax: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0

@@ -50,7 +50,9 @@ export async function buildUtxo(services: Services, row: TransactionRow, network
     if (selection.utxos.some((coin) => !previous.has(coin.txid))) return advance(tx, row, { run_in_ms: 50 })
     const show = (value: bigint) => `${formatAmount(value, services.registry.asset(row.asset)?.decimals ?? 0)} ${row.fee_asset}`
     const cap = BigInt(network.fee_cap)
-    if (selection.fee > cap) return startFailing(services, tx, row, `a network fee of ${show(selection.fee)} exceeds the cap of ${show(cap)}`)
+    if (selection.fee > cap) {
+      return startFailing(services, tx, row, `a network fee of ${show(selection.fee)} exceeds the cap of ${show(cap)}`)
+    }
     const difference = selection.fee - BigInt(row.plan['fee_reserve'] ?? '0')
     const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
     if (difference > 0n && (await lockedBalance(tx, { ...account, kind: 'available' })) < difference) {

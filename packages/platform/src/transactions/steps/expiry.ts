@@ -24,13 +24,16 @@ export async function buryDead(services: Services, row: TransactionRow, chain: E
   const { family, network } = connected
   if (family === 'utxo' || family === 'evm') return false
   if (!await connected.client.isDead(chain.hash, Number(chain.valid_until))) return false
-  const other = await resigned(connected)?.findSigned(chain.account ?? row.source_id as string, chain.unsigned.bytes, Number(chain.valid_until))
+  const account = chain.account ?? row.source_id as string
+  const other = await resigned(connected)?.findSigned(account, chain.unsigned.bytes, Number(chain.valid_until))
   if (other) {
     // The nodes may have signed the message twice, and somebody published the signature that is not ours: it paid all the same.
-    services.log.error({ transaction: row.id, hash: chain.hash, found: other.hash }, 'the transaction was published under another signature, whose hash is taken over')
+    const found = { transaction: row.id, hash: chain.hash, found: other.hash }
+    services.log.error(found, 'the transaction was published under another signature, whose hash is taken over')
     await services.database.transaction(async (tx) => {
       await tx.query(`update chain_transactions set hash = $2, signed = $3 where id = $1`, [chain.id, other.hash, other.raw])
-      await advance(tx, row, { state: 'CONFIRMING', hash: other.hash, last_error: 'it was published under another signature', run_in_ms: 0 })
+      const reason = 'it was published under another signature'
+      await advance(tx, row, { state: 'CONFIRMING', hash: other.hash, last_error: reason, run_in_ms: 0 })
     })
     return true
   }
