@@ -68,27 +68,45 @@ export function jsonRpc(endpoint: RpcEndpoint, fetch: Fetch, reviver?: (key: str
   }
 }
 
-/** The body as text, or null where it is larger than {@link ANSWER_BYTES_MAX}; what lies beyond is never held. */
-export async function readText(response: Response): Promise<string | null> {
+/** The body as text, or null where it is larger than `most` bytes: it is cut off there, while it is read. */
+export async function readText(response: Response, most = ANSWER_BYTES_MAX): Promise<string | null> {
   const pieces: Uint8Array[] = []
   let bytes = 0
   for await (const piece of response.body ?? []) {
     bytes += piece.byteLength
-    if (bytes > ANSWER_BYTES_MAX) return null
+    if (bytes > most) return null
     pieces.push(piece)
   }
   return Buffer.concat(pieces, bytes).toString('utf8')
 }
 
+/**
+ * Everyone whose coins a payment took and everyone who willed it: screening asks about each of them. Not complete where
+ * something that paid has no address, so that nobody can be asked about it.
+ */
+export interface Senders { addresses: string[]; complete: boolean }
+
+/** Each address once; an address that is missing makes the senders incomplete. */
+export function sendersOf(addresses: readonly (string | null | undefined)[]): Senders {
+  const known = addresses.filter((address): address is string => typeof address === 'string' && address !== '')
+  return { addresses: [...new Set(known)], complete: known.length === addresses.length }
+}
+
 /** A movement of coins to an address, as a block shows it. */
 export interface ChainTransfer {
   txid: string
-  /** Output index (UTXO), log index (tokens), -1 for an account-based transaction's native value. */
+  /**
+   * Output index (UTXO), log index (tokens), -1 for an account-based transaction's native value. A place, and no
+   * identity: EVM counts logs through the block.
+   */
   position: number
   asset: string
   address: string
   amount: bigint
+  /** The account that the coins left, where there is one; shown, and never all that is screened. */
   sender: string | null
+  /** Null: the block does not tell (UTXO, Cardano), and the client is asked. */
+  senders: Senders | null
   coinbase: boolean
   /** Destination tag or memo, as `address_tag` spells it; absent where the network has none. */
   tag?: string | null
@@ -157,4 +175,18 @@ export interface TaggedClient extends ChainClient {
   validUntil(): Promise<number>
   /** True where the transaction can provably never be included any more: past its end on a final ledger, and absent from a history without gaps. */
   isDead(hash: string, validUntil: number): Promise<boolean>
+}
+
+/** Signed bytes in hex and what the chain knows them by. */
+export interface Signed { hash: string; raw: string }
+
+/** A client of a network whose ids cover the signature: another signature over the same message is another hash (Solana, XRP). */
+export interface ResignedClient {
+  /**
+   * The included transaction of an unsigned message, whatever signatures it bears; null: there is none.
+   * @param account one whose history shows it
+   * @param message the unsigned bytes, whose life is over
+   * @throws ChainError where the history of that life is not shown whole
+   */
+  findSigned(account: string, message: string, validUntil: number): Promise<Signed | null>
 }

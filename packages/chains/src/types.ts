@@ -90,7 +90,10 @@ export interface UnsignedTransaction {
   network: string
   /** UTXO: the transaction with empty scripts. EVM: the EIP-2718 envelope without signature. Cardano: the body. Hex without 0x. */
   bytes: string
-  /** One per input or account that signs, in order. `previous`: the full previous transaction (UTXO) or its body (Cardano) in hex. */
+  /**
+   * One per input or account that signs, in order. `previous`, in hex: the previous transaction, of which only what its
+   * id covers counts, on the first input that spends from it (UTXO), or its body on every input (Cardano).
+   */
   inputs: { path: number[]; previous?: string }[]
   /** UTXO and Cardano: index and path of the output that returns to the sender. */
   change?: { output: number; path: number[] }

@@ -42,8 +42,8 @@ test('a block: outputs from the transactions’ own bytes, tokens beside them, p
   const found = await client({ '/blocks/7': block(7, { tx_count: 101 }), [`/blocks/${hash}/txs/cbor`]: pages }).block(7)
   assert.equal(found?.txids.length, 101)
   assert.deepEqual(found?.transfers.slice(0, 2), [
-    { txid, position: 0, asset: 'ADA', address: TO, amount: 5_000_000n, sender: null, coinbase: false },
-    { txid, position: 1, asset: 'ADA', address: addressAt(PATH), amount: 2_000_000n, sender: null, coinbase: false, riders: { assets: { [TOKEN]: '9' }, script_bytes: 0 } },
+    { txid, position: 0, asset: 'ADA', address: TO, amount: 5_000_000n, sender: null, senders: null, coinbase: false },
+    { txid, position: 1, asset: 'ADA', address: addressAt(PATH), amount: 2_000_000n, sender: null, senders: null, coinbase: false, riders: { assets: { [TOKEN]: '9' }, script_bytes: 0 } },
   ])
   assert.equal(await client({}).block(7), null)
 })
@@ -100,10 +100,9 @@ test('dead: a block at full depth lies beyond the end, and the transaction is ab
   assert.equal(await client({ '/blocks/latest': block(10) }).isDead(txid, 1), false)
 })
 
-test('unspent outputs and senders', async () => {
+test('unspent outputs', async () => {
   const utxos = { inputs: [{ address: 'a', collateral: false }, { address: 'b', collateral: true }, { address: 'c', collateral: false, reference: true }, { address: 'a', collateral: false }], outputs: [{ output_index: 0, amount: [{ unit: 'lovelace', quantity: '7' }], collateral: false, consumed_by_tx: null }, { output_index: 1, amount: [{ unit: 'lovelace', quantity: '8' }], collateral: false, consumed_by_tx: 'ff' }, { output_index: 2, amount: [{ unit: 'lovelace', quantity: '9' }], collateral: true, consumed_by_tx: null }] }
   const asked = client({ [`/txs/${txid}/utxos`]: utxos })
   assert.deepEqual([await asked.unspent(txid, 0), await asked.unspent(txid, 1), await asked.unspent(txid, 2), await asked.unspent(txid, 3)], [7n, null, null, null])
-  assert.deepEqual(await asked.senders(txid), ['a'])
   assert.equal(await client({}).unspent(txid, 0), null)
 })

@@ -218,8 +218,8 @@ test('ETH: native and token transfers of a block; logs that do not count are lef
   })
   const block = await eth().block(16)
   assert.deepEqual(block, { height: 16, hash: '0xb', parent: '0xa', txids: ['0xt1', '0xt2', '0xt3'], transfers: [
-    { txid: '0xt1', position: -1, asset: 'ETH', address: B, amount: 10n ** 18n + 1n, sender: A, coinbase: false },
-    { txid: '0xt2', position: 3, asset: 'USDT_ETH', address: B, amount: 5_000_000n, sender: A, coinbase: false },
+    { txid: '0xt1', position: -1, asset: 'ETH', address: B, amount: 10n ** 18n + 1n, sender: A, senders: { addresses: [A], complete: true }, coinbase: false },
+    { txid: '0xt2', position: 3, asset: 'USDT_ETH', address: B, amount: 5_000_000n, sender: A, senders: { addresses: [A], complete: true }, coinbase: false },
   ] })
   // Logs are asked for by the block's hash.
   assert.deepEqual(calls.filter((each) => each.method === 'eth_getLogs').map((each) => (each.params[0] as { blockHash: string }).blockHash), ['0xb'])

@@ -1,25 +1,8 @@
-// Solana's client: slots without blocks, what balances show, and when a transaction is given up.
+// Solana's client: slots without blocks, and what balances show.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RpcUnavailable, solana, SolanaClient, type Asset, type Network } from '../src/index.ts'
-
-const SOL = { code: 'SOL', name: 'Solana', family: 'solana', curve: 'ed25519', mode: 'mainnet', native_asset: 'SOL', genesis: 'G' } as unknown as Network
-const MINT = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
-const USDC = { asset_name: 'USDC_SOL', type: 'token', contract_address: MINT, decimals: 6 } as unknown as Asset
-const OWNER = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
-const PAYER = 'vines1vzrYbzLMRdu58ou5XTby4qAqVRLmqo36NKPTg'
-
-type Answers = Record<string, (params: number[]) => unknown>
-const refusal = (code: number, message: string) => ({ refused: { code, message } })
-function client(answers: Answers): SolanaClient {
-  return new SolanaClient(SOL, [USDC], { url: 'http://node' }, async (_url, init) => {
-    const { method, params } = JSON.parse(String(init.body)) as { method: string; params: number[] }
-    const value = answers[method]?.(params) as { refused?: unknown } | string
-    const text = typeof value === 'string' && value.startsWith('raw:') ? `{"result":${value.slice(4)}}` : JSON.stringify(typeof value === 'object' && value?.refused ? { error: value.refused } : { result: value ?? null })
-    return new Response(text)
-  })
-}
-const head = (blockhash: string, previousBlockhash: string, parentSlot: number, blockHeight = 1) => ({ blockhash, previousBlockhash, parentSlot, blockHeight })
+import { RpcUnavailable, solana } from '../src/index.ts'
+import { client, head, MINT, OWNER, PAYER, refusal, USDC, type Answers } from './solana-support.ts'
 
 test('a skipped slot is an empty block on its predecessor; a lost block is an error, a block to come is nothing', async () => {
   const answers: Answers = {
@@ -54,20 +37,10 @@ test('deposits are what balances gained: exact beyond 2^53, only of what succeed
   const raw = `raw:${JSON.stringify({ ...head('B', 'A', 1), transactions: [transaction(null, [PAYER, OWNER], { preBalances: [1, 2], postBalances: [0, 3] })] }).replace('"postBalances":[0,3]', '"postBalances":[0,9007199254740995]')}`
   assert.deepEqual((await client({ getBlock: () => raw }).block(2))!.transfers.map(({ amount, address }) => [amount, address]), [[9007199254740993n, OWNER]])
   const moved = { preBalances: [9, 1], postBalances: [4, 1], preTokenBalances: [token(1, '5')], postTokenBalances: [token(1, '12')] }
-  assert.deepEqual((await block([transaction(null, [PAYER, ata], moved)]))!.transfers, [{ txid: 'S', position: 1, asset: 'USDC_SOL', address: OWNER, amount: 7n, sender: PAYER, coinbase: false }])
+  assert.deepEqual((await block([transaction(null, [PAYER, ata], moved)]))!.transfers, [{ txid: 'S', position: 1, asset: 'USDC_SOL', address: OWNER, amount: 7n, sender: PAYER, senders: { addresses: [PAYER], complete: true }, coinbase: false }])
   for (const other of [transaction({ InstructionError: [0, 'Custom'] }, [PAYER, ata], moved), transaction(null, [PAYER, PAYER], moved), transaction(null, [PAYER, ata], { ...moved, postTokenBalances: [token(1, '12', PAYER)] })]) {
     assert.deepEqual((await block([other]))!.transfers, [])
   }
-})
-
-test('dead: past its end on a finalized block, absent, and from a history that reaches back before its beginning', async () => {
-  const answers = (height: number, oldest: number, status: unknown): Answers => ({
-    getBlockHeight: () => height, getFirstAvailableBlock: () => 5, getBlock: () => head('B', 'A', 4, oldest), getSignatureStatuses: () => ({ context: { slot: 1 }, value: [status] }),
-  })
-  assert.equal(await client(answers(1001, 100, null)).isDead('S', 1000), true)
-  assert.equal(await client(answers(1000, 100, null)).isDead('S', 1000), false, 'its last block may still come')
-  assert.equal(await client(answers(2000, 851, null)).isDead('S', 1000), false, 'the endpoint may have forgotten it')
-  assert.equal(await client(answers(2000, 100, { slot: 7, err: null, confirmationStatus: 'processed' })).isDead('S', 1000), false)
 })
 
 test('a failed transaction costs its fee; a token transfer’s fee contains the account that it created', async () => {

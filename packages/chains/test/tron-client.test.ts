@@ -91,7 +91,7 @@ test('a transfer of TRX is a deposit, its fee is the activation, and it becomes 
   assert.ok((status.fee as bigint) <= family.decode(NETWORK, unsigned, ASSETS, publicKeyAt).fee_max)
   const block = await client.block(status.height)
   assert.deepEqual([block?.hash, block?.txids], [status.blockHash, [hash]])
-  assert.deepEqual(block?.transfers, [{ txid: hash, position: -1, asset: 'TRX', address: to, amount: 3_000_000n, sender: addressAt(0), coinbase: false }])
+  assert.deepEqual(block?.transfers, [{ txid: hash, position: -1, asset: 'TRX', address: to, amount: 3_000_000n, sender: addressAt(0), senders: { addresses: [addressAt(0)], complete: true }, coinbase: false }])
   assert.equal(block?.parent, (await client.block(status.height - 1))?.hash)
   assert.equal(await client.balance(to, TRX), 3_000_000n)
   await mine(2)
@@ -110,7 +110,7 @@ test('a token transfer within its estimate is a deposit by its log', async () =>
   assert.ok((status.fee as bigint) >= energy * energySun && (status.fee as bigint) <= family.decode(NETWORK, unsigned, ASSETS, publicKeyAt).fee_max)
   assert.equal((await included(hash, { asset: USDT, from: addressAt(0), to: addressAt(3) })).succeeded, false, 'to another')
   assert.equal((await included(hash, { asset: assetOf('USDC_TRX'), from: addressAt(0), to })).succeeded, false, 'another token')
-  assert.deepEqual((await client.block(status.height))?.transfers, [{ txid: hash, position: 0, asset: 'USDT_TRX', address: to, amount: 12_345n, sender: addressAt(0), coinbase: false }])
+  assert.deepEqual((await client.block(status.height))?.transfers, [{ txid: hash, position: 0, asset: 'USDT_TRX', address: to, amount: 12_345n, sender: addressAt(0), senders: { addresses: [addressAt(0)], complete: true }, coinbase: false }])
   assert.deepEqual([await client.balance(to, USDT), await client.balance(to, TRX)], [12_345n, 0n])
 })
 

@@ -68,7 +68,8 @@ test('previous transactions: foreign, altered, missing, without the output', () 
 test('inputs of another path or wallet', () => {
   const [first, second] = unsigned.inputs as [UnsignedTransaction['inputs'][0], UnsignedTransaction['inputs'][0]]
   refuses(() => decode({ ...unsigned, inputs: [{ ...first, path: [1, 0, 1] }, second] }), 'PREVIOUS_TRANSACTION', /does not belong/)
-  refuses(() => decode({ ...unsigned, inputs: [second, first] }), 'PREVIOUS_TRANSACTION', /does not belong/)
+  refuses(() => decode({ ...unsigned, inputs: [{ ...first, ...second }, first] }), 'PREVIOUS_TRANSACTION', /does not belong/)
+  refuses(() => decode({ ...unsigned, inputs: [second, first] }), 'PREVIOUS_TRANSACTION', /lacks/)
   refuses(() => decode(edited((each) => { (each.ins[0] as Transaction['ins'][number]).index = 2 })), 'PREVIOUS_TRANSACTION', /does not belong/)
   refuses(() => decode({ ...unsigned, inputs: [first] }), 'SHAPE', /differ in number/)
   refuses(() => decode({ ...unsigned, inputs: [first, second, second] }), 'SHAPE', /differ in number/)

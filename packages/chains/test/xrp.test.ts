@@ -4,7 +4,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import fc from 'fast-check'
 import { classicAddressToXAddress, decode as decodeBlob, deriveKeypair, ECDSA, hashes, verifyKeypairSignature, Wallet, type Payment } from 'xrpl'
 import { encodeForSigning } from 'ripple-binary-codec'
-import { exclusive, familyOf, loadRegistry, xrp, XrpClient, type Asset, type Fetch, type Network } from '../src/index.ts'
+import { exclusive, familyOf, loadRegistry, RpcUnavailable, xrp, XrpClient, type Asset, type Fetch, type Network } from '../src/index.ts'
 import { publicKeyAt, refuses, sign } from './support.ts'
 
 const local = loadRegistry('local')
@@ -158,6 +158,20 @@ describe('client', () => {
     assert.equal(await answering(absent(false)).isDead('H', 100), false)
     assert.equal(await answering(absent(undefined)).isDead('H', 100), false)
     await assert.rejects(answering({ server_info: info, tx: { status: 'error', error: 'lgrNotFound' } }).isDead('H', 100))
+  })
+
+  test('the same payment under another signature is found in the history of its account', async () => {
+    const unsigned = build({ validUntil: 150 })
+    const [item] = family.signing(XRP, unsigned, publicKeyAt)
+    const twin = family.assemble(XRP, unsigned, sign([item!]), publicKeyAt)
+    const [otherItem] = family.signing(XRP, build({ validUntil: 150, amount: 5n }), publicKeyAt)
+    const other = family.assemble(XRP, build({ validUntil: 150, amount: 5n }), sign([otherItem!]), publicKeyAt)
+    const entry = (raw: string) => ({ tx_blob: raw.toUpperCase(), meta: '', ledger_index: 140, validated: true })
+    const asked = (transactions: unknown[], more = {}) => answering({ account_tx: { status: 'success', validated: true, ledger_index_min: 1, ledger_index_max: 150, transactions, ...more } }).findSigned('rA', unsigned.bytes, 150)
+    assert.deepEqual(await asked([entry(other.raw), entry(twin.raw)]), { hash: twin.hash, raw: twin.raw })
+    assert.equal(await asked([entry(other.raw)]), null)
+    assert.equal(await asked([]), null)
+    for (const gap of [{ ledger_index_min: 149 }, { ledger_index_max: 149 }, { validated: false }, { transactions: undefined }]) await assert.rejects(asked([], gap), RpcUnavailable)
   })
 
   test('a server of another network is refused; reserves are read from it', async () => {

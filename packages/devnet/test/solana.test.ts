@@ -84,6 +84,18 @@ test('tokens come to the associated account; slots without a block are told from
   await assert.rejects(rpc.getTransaction(funded.hash as Signature, { encoding: 'json' } as never).send(), /version/i)
 })
 
+test('the history of an account, the newest first, from a node that is not behind', async () => {
+  const first = await rpc.getSignaturesForAddress(bob.address).send()
+  const sent = await transfer(21n)
+  await send(getBase64EncodedWireTransaction(sent))
+  await mine()
+  const found = await rpc.getSignaturesForAddress(bob.address, { limit: 2 }).send()
+  assert.deepEqual(found.map(({ signature }) => signature), [getSignatureFromTransaction(sent), first[0]!.signature])
+  assert.deepEqual((await rpc.getSignaturesForAddress(bob.address, { before: found[0]!.signature }).send()).map(({ signature }) => signature), first.map(({ signature }) => signature))
+  const { absoluteSlot } = await rpc.getEpochInfo().send()
+  await assert.rejects(rpc.getSignaturesForAddress(bob.address, { minContextSlot: absoluteSlot + 1000n }).send(), /context slot/i)
+})
+
 test('kill -9: the same blocks, and a transaction is not taken again', async () => {
   const transaction = await transfer(11n)
   await send(getBase64EncodedWireTransaction(transaction))

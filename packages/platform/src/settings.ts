@@ -18,8 +18,8 @@ export interface Settings {
   authLegacy: boolean
   /** `key`: one allowance over all endpoints; `endpoint`: one for each. */
   rateScope: 'key' | 'endpoint'
-  /** A proxy in front sets X-Forwarded-For, and nobody else can reach this port. */
-  trustProxy: boolean
+  /** Proxies in front, each of which adds a hop to X-Forwarded-For; nobody else can reach this port. 0: none. */
+  trustProxy: number
   /** Endpoints by network code, from custody.config.json (mainnet) or the local chains. */
   endpoints: Record<string, Endpoint>
   /** 32 bytes in base64 under which secrets are sealed in the database; null: a file of the home. */
@@ -35,6 +35,8 @@ export interface Settings {
   /** When deposit addresses are swept, by scope; the operator's commands go before. */
   sweep: SweepRules
 }
+
+const TRUSTED_PROXIES_MAX = 16
 
 function integer(name: string, fallback: number, min: number, max: number): number {
   const text = process.env[name]
@@ -80,7 +82,7 @@ export function readSettings(): Settings {
     rateLimit: integer('CUSTODY_RATE_LIMIT', 1000, 1, 10_000_000),
     rateScope: oneOf('CUSTODY_RATE_SCOPE', 'key', ['key', 'endpoint'] as const),
     authLegacy: oneOf('CUSTODY_AUTH_LEGACY', '0', ['0', '1'] as const) === '1',
-    trustProxy: oneOf('CUSTODY_TRUST_PROXY', '0', ['0', '1'] as const) === '1',
+    trustProxy: integer('CUSTODY_TRUST_PROXY', 0, 0, TRUSTED_PROXIES_MAX),
     endpoints,
     sweep,
     secretsKey: process.env['CUSTODY_SECRETS_KEY'] || null,

@@ -93,7 +93,7 @@ class World {
       `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, created_at)
        values ($1, $2, $3, $4, $5, 'ETH', 'ETH', 5, 'ETH', 'X', $6, 'X', $7, $8, 'pending', $9)`,
       [id, kind, this.workspace, this.subAccount, this.wallet, out ? OMNIBUS : party, out ? party : OMNIBUS, out ? 'CREATED' : 'SCREENING', new Date(this.now)])
-    if (!out) await database.query(`insert into deposits (transaction_id, network, txid, position, address, sender, block_height, block_hash) values ($1, 'ETH', $4, -1, $2, $3, 1, 'x')`, [id, OMNIBUS, party, id])
+    if (!out) await database.query(`insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete, block_height, block_hash, asset, amount, occurrence) values ($1, 'ETH', $4, -1, $2, $3, jsonb_build_array($3::text), true, 1, 'x', 'ETH', 5, 0)`, [id, OMNIBUS, party, id])
   }
 
   async row(id: string): Promise<TransactionRow> {

@@ -35,6 +35,13 @@ export function address(network: Network, publicKey: Uint8Array): string {
 
 const encode = (tag: number, bytes: Uint8Array): string => bech32.encode(prefixOf(tag), bech32.toWords(bytes), BECH32_MAX)
 
+/** The stake address of a reward account: its kind and hash, whatever network its first byte names. */
+export function stakeAddressText(network: Network, account: Uint8Array): string {
+  const tag = tagOf(network)
+  const bytes = Uint8Array.of(((account[0] ?? 0) & 0xf0) | tag, ...account.subarray(1))
+  return bech32.encode(tag === 1 ? 'stake' : 'stake_test', bech32.toWords(bytes), BECH32_MAX)
+}
+
 /** What stands in an output for an address. Throws ChainError `ADDRESS` with the reason. */
 export function addressBytes(network: Network, text: string): Uint8Array {
   if (text.length < 10 || text.length > BECH32_MAX) refuse('has a length no address has')

@@ -125,8 +125,8 @@ export function outputOf(body: Uint8Array, index: number): FoundOutput | null {
   return found ? readOutput(found) : null
 }
 
-/** A transaction as it stands on the chain: its body's exact bytes and the outputs that it really made. */
-export function openTransaction(raw: Uint8Array): { id: string; body: Uint8Array; outputs: (FoundOutput & { index: number })[] } {
+/** A transaction as it stands on the chain: its body's exact bytes, whether its scripts succeeded, and the outputs that it really made. */
+export function openTransaction(raw: Uint8Array): { id: string; body: Uint8Array; isValid: boolean; outputs: (FoundOutput & { index: number })[] } {
   const root = read(raw)
   const [first, , third, fourth] = itemsOf(root)
   if (!first) throw new ChainError('TRANSACTION', 'is not a Cardano transaction')
@@ -136,7 +136,31 @@ export function openTransaction(raw: Uint8Array): { id: string; body: Uint8Array
   const named = itemsOf(field(first, 1))
   const back = field(first, 16)
   const outputs = isValid ? named.map((item, index) => ({ ...readOutput(item), index })) : back ? [{ ...readOutput(back), index: named.length }] : []
-  return { id: bytesToHex(hashOf(body)), body, outputs }
+  return { id: bytesToHex(hashOf(body)), body, isValid, outputs }
+}
+
+/** Certificates that give a stake key's deposit back: before Conway, and since. */
+const DEREGISTRATIONS = new Set([1n, 8n])
+/** A representative's retirement gives back a deposit that no address stands for. */
+const REPRESENTATIVE_RETIREMENT = 17n
+const STAKE_KEY = 0xe0
+const STAKE_SCRIPT = 0xf0
+
+/** Reward accounts whose lovelace a body spends beside its inputs, in bytes without a network; null: one that has no address. */
+export function fundingOf(body: Uint8Array): (Uint8Array | null)[] {
+  const root = read(body)
+  const withdrawals = field(root, 5)
+  const certificates = field(root, 4)
+  return [
+    ...(withdrawals?.kind === 'map' ? withdrawals.entries.map(([account]) => bytesOf(account)) : []),
+    ...(certificates ? itemsOf(certificates) : []).flatMap((certificate): (Uint8Array | null)[] => {
+      const [kind, credential] = itemsOf(certificate)
+      if (uintOf(kind) === REPRESENTATIVE_RETIREMENT) return [null]
+      if (!DEREGISTRATIONS.has(uintOf(kind))) return []
+      const [holder, hash] = itemsOf(credential)
+      return [concatBytes(Uint8Array.of(uintOf(holder) === 0n ? STAKE_KEY : STAKE_SCRIPT), bytesOf(hash))]
+    }),
+  ]
 }
 
 const TRUE = 0xf5

@@ -1,8 +1,8 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
-import { readText, RPC_TIMEOUT_MS, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { readText, RPC_TIMEOUT_MS, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Network, type Riders } from '../types.ts'
-import { addressText } from './address.ts'
-import { openTransaction } from './body.ts'
+import { addressText, stakeAddressText } from './address.ts'
+import { fundingOf, openTransaction } from './body.ts'
 import { SLOTS_TO_LIVE, type Parameters } from './build.ts'
 
 const PAGE = 100
@@ -15,7 +15,7 @@ const DEPTH = 15
 
 interface Block { hash: string; height: number | null; slot: number | null; previous_block: string | null; tx_count: number }
 interface Found { block_height: number; block: string; fees: string; valid_contract: boolean }
-interface Utxos { inputs: { address: string; collateral: boolean; reference?: boolean }[]; outputs: { output_index: number; amount: { unit: string; quantity: string }[]; collateral: boolean; consumed_by_tx?: string | null }[] }
+interface Utxos { inputs: { address: string | null; collateral: boolean; reference?: boolean }[]; outputs: { output_index: number; amount: { unit: string; quantity: string }[]; collateral: boolean; consumed_by_tx?: string | null }[] }
 
 /** Client of Blockfrost's interface, hosted or self-hosted. Amounts are taken from the transactions' own bytes. */
 export class CardanoClient implements ChainClient {
@@ -138,7 +138,7 @@ export class CardanoClient implements ChainClient {
       const to = addressText(this.network, address)
       if (to === null || coin === 0n) return []
       const riders: Riders | null = assets.size > 0 || scriptBytes > 0 ? { assets: Object.fromEntries([...assets].map(([unit, quantity]) => [unit, quantity.toString()])), script_bytes: scriptBytes } : null
-      return [{ txid, position: index, asset: this.network.native_asset, address: to, amount: coin, sender: null, coinbase: false, ...(riders ? { riders } : {}) }]
+      return [{ txid, position: index, asset: this.network.native_asset, address: to, amount: coin, sender: null, senders: null, coinbase: false, ...(riders ? { riders } : {}) }]
     })
   }
 
@@ -148,10 +148,16 @@ export class CardanoClient implements ChainClient {
     return bytesToHex(this.#open(txid, cbor).body)
   }
 
-  /** Addresses that a transaction spends from. */
-  async senders(txid: string): Promise<string[]> {
+  /**
+   * Everyone whose lovelace a transaction spends: all inputs, rewards that it withdraws, deposits that it takes back.
+   * Where its script failed, the collateral.
+   */
+  async senders(txid: string): Promise<Senders> {
     const { inputs } = await this.#get<Utxos>(`/txs/${txid}/utxos`)
-    return [...new Set(inputs.filter(({ collateral, reference }) => !collateral && reference !== true).map(({ address }) => address))]
+    const { body, isValid } = this.#open(txid, (await this.#get<{ cbor: string }>(`/txs/${txid}/cbor`)).cbor)
+    const spent = inputs.filter(({ collateral, reference }) => collateral !== isValid && reference !== true).map(({ address }) => address)
+    if (!isValid) return sendersOf(spent)
+    return sendersOf([...spent, ...fundingOf(body).map((account) => account && stakeAddressText(this.network, account))])
   }
 
   /** Lovelace of an output that no transaction in a block has spent, or null. */

@@ -1,4 +1,4 @@
-import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, sendersOf, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
 import { NATIVE_GAS, transferData, type EvmFee } from './build.ts'
@@ -60,19 +60,28 @@ export class EvmClient implements ChainClient {
     if (!block) return null
     if (Number(block.number) !== height) throw new RpcUnavailable(`${this.network.code}: eth_getBlockByNumber answered another height`)
     const transfers: ChainTransfer[] = block.transactions.flatMap((each) => (each.to !== null && BigInt(each.value) > 0n
-      ? [{ txid: each.hash, position: -1, asset: this.network.native_asset, address: canonical(each.to), amount: BigInt(each.value), sender: canonical(each.from), coinbase: false }]
+      ? [{
+          txid: each.hash, position: -1, asset: this.network.native_asset, address: canonical(each.to), amount: BigInt(each.value),
+          sender: canonical(each.from), senders: sendersOf([canonical(each.from)]), coinbase: false,
+        }]
       : []))
     const tokens = new Map(this.#assets.filter((asset) => asset.type === 'token').map((asset) => [canonical(asset.contract_address as string), asset]))
     if (tokens.size > 0 && block.transactions.length > 0) {
       // By block hash, not by range: logs by range can be partial at the head with no error (EIP-234).
       const logs = await this.#call<RpcLog[]>('eth_getLogs', [{ blockHash: block.hash, address: [...tokens.keys()], topics: [TRANSFER_TOPIC] }])
+      const callers = new Map(block.transactions.map(({ hash, from }) => [hash, canonical(from)]))
       for (const log of logs) {
         const asset = tokens.get(canonical(log.address))
         if (!asset || log.removed || log.blockHash !== block.hash || log.topics.length !== 3 || log.data.length !== 66) continue
         const amount = BigInt(log.data)
         if (amount === 0n) continue
         const party = (at: number) => canonical(`0x${(log.topics[at] as string).slice(26)}`)
-        transfers.push({ txid: log.transactionHash, position: Number(log.logIndex), asset: asset.asset_name, address: party(2), amount, sender: party(1), coinbase: false })
+        // Of a transferFrom both count: whose tokens they were, and who had them moved.
+        const senders = sendersOf([party(1), callers.get(log.transactionHash)])
+        transfers.push({
+          txid: log.transactionHash, position: Number(log.logIndex), asset: asset.asset_name, address: party(2), amount,
+          sender: party(1), senders, coinbase: false,
+        })
       }
     }
     return { height, hash: block.hash, parent: block.parentHash, txids: block.transactions.map((each) => each.hash), transfers }

@@ -1,7 +1,8 @@
-import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type ResignedClient, type Senders, type Signed, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Asset, type Network } from '../types.ts'
 import { SYSTEM_PROGRAM, tokenAccountOf } from './address.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
+import { finalized, findMessage } from './history.ts'
 
 /** Millionths of a lamport per compute unit, where the chain asks for less. */
 const LEAST_PRICES: LevelRates = { low: 0n, medium: 1000n, high: 10_000n }
@@ -20,7 +21,7 @@ type Amount = number | bigint
 interface TokenBalance { accountIndex: number; mint: string; owner?: string; uiTokenAmount: { amount: string } }
 interface Meta { err: unknown; fee: Amount; preBalances: Amount[]; postBalances: Amount[]; preTokenBalances?: TokenBalance[] | null; postTokenBalances?: TokenBalance[] | null }
 interface BlockHead { blockhash: string; previousBlockhash: string; parentSlot: number; blockHeight: number | null }
-interface Block extends BlockHead { transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string }[] }; meta: Meta | null }[] }
+interface Block extends BlockHead { transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string; signer?: boolean }[] }; meta: Meta | null }[] }
 interface SignatureStatus { slot: number; err: unknown; confirmationStatus?: string | null }
 interface Context<T> { context: { slot: number }; value: T }
 
@@ -31,7 +32,7 @@ const exactNumbers = (_key: string, value: unknown, source: string | undefined):
   (typeof value === 'number' && source !== undefined && source.length > SAFE_DIGITS && /^\d+$/.test(source) ? BigInt(source) : value)
 
 /** Client of a Solana node. Heights are slots; only finalized blocks are read, so nothing is ever taken back. */
-export class SolanaClient implements ChainClient {
+export class SolanaClient implements ChainClient, ResignedClient {
   readonly network: Network
   readonly #assets: readonly Asset[]
   readonly #call: JsonRpc
@@ -112,10 +113,11 @@ export class SolanaClient implements ChainClient {
     const txid = transaction.signatures[0] as string
     const keys = transaction.accountKeys.map(({ pubkey }) => pubkey)
     const sender = keys[0] ?? null
+    const senders = payersOf(transaction.accountKeys, meta)
     const found: ChainTransfer[] = []
     for (const [position, address] of keys.entries()) {
       const amount = BigInt(meta.postBalances[position] ?? 0) - BigInt(meta.preBalances[position] ?? 0)
-      if (amount > 0n) found.push({ txid, position, asset: this.network.native_asset, address, amount, sender, coinbase: false })
+      if (amount > 0n) found.push({ txid, position, asset: this.network.native_asset, address, amount, sender, senders, coinbase: false })
     }
     for (const { accountIndex, mint, owner, uiTokenAmount } of meta.postTokenBalances ?? []) {
       const asset = this.#assets.find((candidate) => candidate.type === 'token' && candidate.contract_address === mint)
@@ -125,7 +127,9 @@ export class SolanaClient implements ChainClient {
       if (amount <= 0n) continue
       const payer = (meta.preTokenBalances ?? []).find((each) => each.mint === mint && each.accountIndex !== accountIndex
         && BigInt(each.uiTokenAmount.amount) > BigInt((meta.postTokenBalances ?? []).find((post) => post.accountIndex === each.accountIndex)?.uiTokenAmount.amount ?? 0))
-      found.push({ txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, coinbase: false })
+      found.push({
+        txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, senders, coinbase: false,
+      })
     }
     return found
   }
@@ -144,8 +148,11 @@ export class SolanaClient implements ChainClient {
   }
 
   async #status(hash: string): Promise<SignatureStatus | null> {
-    const { value } = await this.#call<Context<(SignatureStatus | null)[]>>('getSignatureStatuses', [[hash], { searchTransactionHistory: true }])
-    return value[0] ?? null
+    return (await this.#statuses(hash)).value[0] ?? null
+  }
+
+  async #statuses(hash: string): Promise<Context<(SignatureStatus | null)[]>> {
+    return this.#call('getSignatureStatuses', [[hash], { searchTransactionHistory: true }])
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
@@ -166,15 +173,27 @@ export class SolanaClient implements ChainClient {
 
   /**
    * True where the transaction can provably never be included any more: a finalized block is past its end, and it is
-   * absent, asked after that, from a history that reaches back before its beginning.
+   * absent from a history that reaches back before its beginning. Asked twice, each time of a node that has seen the
+   * block by which it is over: behind one address may be nodes of different age.
    */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
-    const height = await this.#call<number>('getBlockHeight', [{ commitment: 'finalized' }])
-    if (height <= validUntil) return false
+    if (!await this.#isAbsentPast(hash, validUntil)) return false
     const first = await this.#call<number>('getFirstAvailableBlock', [])
     const oldest = await this.#call<BlockHead | null>('getBlock', [first, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }])
     if (!oldest || (oldest.blockHeight ?? Infinity) > Math.max(0, validUntil - BLOCKS_TO_LIVE)) return false
-    return await this.#status(hash) === null
+    return this.#isAbsentPast(hash, validUntil)
+  }
+
+  async #isAbsentPast(hash: string, validUntil: number): Promise<boolean> {
+    const { slot, height } = await finalized(this.#call)
+    if (height <= validUntil) return false
+    const { context, value } = await this.#statuses(hash)
+    return context.slot >= slot && value[0] === null
+  }
+
+  /** See {@link ResignedClient}. A signature is the id, and two signatures over one message are both good. */
+  async findSigned(account: string, message: string, validUntil: number): Promise<Signed | null> {
+    return findMessage(this.#call, account, message, validUntil)
   }
 
   async balance(address: string, asset: Asset): Promise<bigint> {
@@ -211,4 +230,21 @@ export class SolanaClient implements ChainClient {
     }
     return { low: at('low', 0.5), medium: at('medium', 0.75), high: at('high', 0.95) }
   }
+}
+
+/**
+ * Who is behind a transaction: whoever signed it, and everyone who had less lamports or less of any token afterwards. A
+ * token account stands for its owner; one whose owner a node does not name makes the senders incomplete.
+ */
+function payersOf(keys: readonly { pubkey: string; signer?: boolean }[], meta: Meta): Senders {
+  const [before, after] = [meta.preTokenBalances ?? [], meta.postTokenBalances ?? []]
+  const owners = new Map([...before, ...after].map(({ accountIndex, owner }) => [accountIndex, owner]))
+  const native = keys.flatMap(({ pubkey, signer }, at) => {
+    if (at === 0 || signer) return [pubkey]
+    return BigInt(meta.postBalances[at] ?? 0) < BigInt(meta.preBalances[at] ?? 0) ? [owners.has(at) ? owners.get(at) : pubkey] : []
+  })
+  const left = new Map(after.map(({ accountIndex, uiTokenAmount }) => [accountIndex, BigInt(uiTokenAmount.amount)]))
+  const tokens = before.flatMap(({ accountIndex, owner, uiTokenAmount }) => (
+    BigInt(uiTokenAmount.amount) > (left.get(accountIndex) ?? 0n) ? [owner] : []))
+  return sendersOf([...native, ...tokens])
 }

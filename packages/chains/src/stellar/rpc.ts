@@ -1,5 +1,5 @@
 import type { xdr } from '@stellar/stellar-base'
-import { jsonRpc, RpcRefused, RpcUnavailable, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus } from '../rpc.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 import { addressOf, splitMuxed } from './address.ts'
 import { SECONDS_TO_LIVE } from './build.ts'
@@ -83,7 +83,7 @@ export class StellarClient implements TaggedClient {
   /** Native coin that operations of a successful transaction have moved to accounts, with the transaction's memo or the muxed id. */
   #transfers(info: TransactionInfo): ChainTransfer[] {
     if (info.status !== 'SUCCESS') return []
-    let transaction: { source: xdr.MuxedAccount; memo: xdr.Memo; operations: xdr.Operation[] }
+    let transaction: Opened
     let outcomes: xdr.OperationResult[]
     try {
       const envelope = library().xdr.TransactionEnvelope.fromXDR(info.envelopeXdr, 'base64')
@@ -98,11 +98,15 @@ export class StellarClient implements TaggedClient {
       const paid = delivered(operation.body(), outcomes[position])
       if (!paid || paid.amount === 0n) return []
       const muxed = splitMuxed(paid.to)
-      const source = addressOf(operation.sourceAccount() ?? transaction.source)
-      const sender = splitMuxed(source)?.account ?? source
+      const sender = accountOf(operation.sourceAccount() ?? transaction.source)
+      const payers = [transaction.source, ...(transaction.feeSource ? [transaction.feeSource] : [])]
+      const senders = sendersOf([sender, ...payers.map(accountOf)])
       const to = muxed?.account ?? paid.to
       if (sender === to) return []
-      return [{ txid: info.txHash, position, asset: this.network.native_asset, address: to, amount: paid.amount, sender, coinbase: false, tag: muxed?.id ?? memo }]
+      return [{
+        txid: info.txHash, position, asset: this.network.native_asset, address: to, amount: paid.amount, sender, senders, coinbase: false,
+        tag: muxed?.id ?? memo,
+      }]
     })
   }
 
@@ -191,10 +195,24 @@ export class StellarClient implements TaggedClient {
   }
 }
 
-function open(envelope: xdr.TransactionEnvelope): { source: xdr.MuxedAccount; memo: xdr.Memo; operations: xdr.Operation[] } {
+interface Opened {
+  source: xdr.MuxedAccount
+  /** Who pays for it in the source's place. */
+  feeSource?: xdr.MuxedAccount
+  memo: xdr.Memo
+  operations: xdr.Operation[]
+}
+
+/** The account behind an address that may be muxed. */
+function accountOf(source: xdr.MuxedAccount): string {
+  const address = addressOf(source)
+  return splitMuxed(address)?.account ?? address
+}
+
+function open(envelope: xdr.TransactionEnvelope): Opened {
   switch (envelope.switch().name) {
     case 'envelopeTypeTx': return plain(envelope.v1().tx())
-    case 'envelopeTypeTxFeeBump': return plain(envelope.feeBump().tx().innerTx().v1().tx())
+    case 'envelopeTypeTxFeeBump': return { ...plain(envelope.feeBump().tx().innerTx().v1().tx()), feeSource: envelope.feeBump().tx().feeSource() }
     default: {
       const old = envelope.v0().tx()
       return { source: library().xdr.MuxedAccount.keyTypeEd25519(old.sourceAccountEd25519()), memo: old.memo(), operations: old.operations() }
@@ -202,7 +220,7 @@ function open(envelope: xdr.TransactionEnvelope): { source: xdr.MuxedAccount; me
   }
 }
 
-function plain(transaction: xdr.Transaction): { source: xdr.MuxedAccount; memo: xdr.Memo; operations: xdr.Operation[] } {
+function plain(transaction: xdr.Transaction): Opened {
   return { source: transaction.sourceAccount(), memo: transaction.memo(), operations: transaction.operations() }
 }
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { bytesToHex } from '@noble/hashes/utils.js'
-import { readText, RPC_TIMEOUT_MS, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { readText, RPC_TIMEOUT_MS, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Asset, type Network, type TronResource } from '../types.ts'
 import { addressBytes, addressHex, addressOfHex } from './address.ts'
 import { LIFE_MS, refBlock, transferData, type TronReference } from './build.ts'
@@ -124,21 +124,29 @@ export class TronClient implements ChainClient {
     if (contract?.type !== 'TransferContract' || ret?.[0]?.contractRet !== SUCCESS) return []
     const { owner_address: owner, to_address: to, amount } = contract.parameter.value
     if (owner === undefined || to === undefined || amount === undefined || BigInt(amount) <= 0n) return []
-    return [{ txid, position: -1, asset: this.network.native_asset, address: addressOfHex(to), amount: BigInt(amount), sender: addressOfHex(owner), coinbase: false }]
+    const sender = addressOfHex(owner)
+    return [{
+      txid, position: -1, asset: this.network.native_asset, address: addressOfHex(to), amount: BigInt(amount),
+      sender, senders: sendersOf([sender]), coinbase: false,
+    }]
   }
 
   /** Logs are asked for by height: an answer that is not about the same transactions is of another branch, or partial. */
   async #tokens(height: number, transactions: readonly Transaction[], tokens: ReadonlyMap<string, Asset>): Promise<ChainTransfer[]> {
     const infos = await this.#post<Info[]>('wallet/gettransactioninfobyblocknum', { num: height })
     const known = new Map((Array.isArray(infos) ? infos : []).map((info) => [info.id, info]))
-    return transactions.flatMap(({ txID, ret }) => {
+    return transactions.flatMap(({ txID, ret, raw_data }) => {
       const info = known.get(txID)
       if (!info || info.blockNumber !== height) throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyblocknum is not about the block at ${height}`)
       if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') return []
+      const owner = raw_data.contract[0]?.parameter.value.owner_address
+      const caller = owner === undefined ? null : addressOfHex(owner)
       return (info.log ?? []).flatMap((log, position): ChainTransfer[] => {
         const asset = tokens.get(log.address.toLowerCase())
         const moved = asset && transferOf(log)
-        return moved ? [{ txid: txID, position, asset: asset.asset_name, address: moved.to, amount: moved.amount, sender: moved.from, coinbase: false }] : []
+        if (!moved) return []
+        const { to: address, amount, from: sender } = moved
+        return [{ txid: txID, position, asset: asset.asset_name, address, amount, sender, senders: sendersOf([sender, caller]), coinbase: false }]
       })
     })
   }

@@ -1,6 +1,7 @@
 import { Transaction } from 'bitcoinjs-lib'
 import { ChainError, type Network, type UnsignedTransaction } from '../types.ts'
 import { paramsOf, scriptOf } from './address.ts'
+import { strippedParent } from './parent.ts'
 import type { Selection } from './select.ts'
 
 export { scriptOf, addressOf } from './address.ts'
@@ -18,11 +19,15 @@ export function buildTransfer(network: Network, o: { selection: Selection; to: s
   const transaction = new Transaction()
   transaction.version = 2
   const sequence = paramsOf(network).replaceable ? SEQUENCE_RBF : SEQUENCE_FINAL
+  const shown = new Set<string>()
   const inputs = o.selection.utxos.map((utxo) => {
     transaction.addInput(Buffer.from(utxo.txid, 'hex').reverse(), utxo.vout, sequence)
     const previous = o.previous.get(utxo.txid)
     if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction ${utxo.txid} is missing`)
-    return { path: utxo.path, previous }
+    // Each parent once, and nothing of it that its id does not cover: it may be megabytes.
+    if (shown.has(utxo.txid)) return { path: utxo.path }
+    shown.add(utxo.txid)
+    return { path: utxo.path, previous: strippedParent(network, previous) }
   })
   transaction.addOutput(scriptOf(network, o.to), o.amount)
   const unsigned: UnsignedTransaction = { network: network.code, bytes: '', inputs }

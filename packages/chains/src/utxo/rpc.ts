@@ -1,5 +1,5 @@
 import { parseAmount } from '../amount.ts'
-import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, sendersOf, type ChainTip, type Fetch, type JsonRpc, type RpcEndpoint, type Senders, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 import { addressOf } from './address.ts'
 
@@ -88,7 +88,7 @@ export class UtxoClient implements ChainClient {
       transfers: transactions.flatMap((each) => each.vout.flatMap((output) => {
         const address = addressOf(this.network, Buffer.from(output.scriptPubKey.hex, 'hex'))
         if (address === null || output.value === 0n) return []
-        return [{ txid: each.txid, position: output.n, asset: this.network.native_asset, address, amount: output.value, sender: null, coinbase: each.vin[0]?.coinbase !== undefined }]
+        return [{ txid: each.txid, position: output.n, asset: this.network.native_asset, address, amount: output.value, sender: null, senders: null, coinbase: each.vin[0]?.coinbase !== undefined }]
       })),
     }
   }
@@ -140,18 +140,27 @@ export class UtxoClient implements ChainClient {
     return this.#call<string>('getrawtransaction', [txid, false])
   }
 
-  /** Addresses that a transaction spends from. Empty where the node cannot tell. */
-  async senders(txid: string): Promise<string[]> {
-    const transaction = await this.#call<{ vin: { txid?: string; vout?: number }[] }>('getrawtransaction', [txid, true])
-    const found = new Set<string>()
-    for (const input of transaction.vin) {
-      if (input.txid === undefined) continue
-      const before = await this.#call<{ vout: { scriptPubKey: { hex: string } }[] }>('getrawtransaction', [input.txid, true])
-      const script = before.vout[input.vout as number]?.scriptPubKey.hex
-      const address = script === undefined ? null : addressOf(this.network, Buffer.from(script, 'hex'))
-      if (address !== null) found.add(address)
+  /**
+   * The address of every output that a transaction spends. Not complete where a script has none: bare keys and scripts,
+   * extension blocks, witness versions to come.
+   * @throws where the node cannot show one of them: that says nothing about who paid
+   */
+  async senders(txid: string): Promise<Senders> {
+    const transaction = await this.#call<{ vin: { coinbase?: string; txid?: string; vout?: number }[] }>('getrawtransaction', [txid, true])
+    const parents = [...new Set(transaction.vin.flatMap((input) => input.txid ?? []))]
+    const scripts = new Map<string, string[]>()
+    for (let at = 0; at < parents.length; at += FETCHED_AT_ONCE) {
+      await Promise.all(parents.slice(at, at + FETCHED_AT_ONCE).map(async (parent) => {
+        const { vout } = await this.#call<Pick<CoreTransaction, 'vout'>>('getrawtransaction', [parent, true])
+        scripts.set(parent, vout.map(({ scriptPubKey }) => scriptPubKey.hex))
+      }))
     }
-    return [...found]
+    return sendersOf(transaction.vin.map((input) => {
+      if (input.txid === undefined) return null
+      const script = scripts.get(input.txid)?.[input.vout as number]
+      if (script === undefined) throw new RpcUnavailable(`${this.network.code}: ${input.txid} has no output that ${txid} spends`)
+      return addressOf(this.network, Buffer.from(script, 'hex'))
+    }))
   }
 
   /** Value of an unspent output in satoshi, counting the mempool, or null. */

@@ -2,17 +2,23 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { payments, script as scripts, Transaction } from 'bitcoinjs-lib'
 import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
 import { address, addressOf, bitcoinNetwork, hash160, paramsOf } from './address.ts'
+import { readParent, type Parent } from './parent.ts'
 import { virtualSize } from './size.ts'
 
 interface Input { path: number[]; publicKey: Uint8Array; script: Uint8Array; value: bigint; address: string }
 
-function parseHex(hex: string, what: string): Transaction {
+/** More than any transaction that nodes relay. */
+const HEX_LENGTH_MAX = 800_000
+
+function parseHex(hex: string): Transaction {
   // The length first, and no repeated group: on megabytes that overflows the regular expression's stack.
-  if (hex.length < 20 || hex.length > 8_000_000 || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex)) throw new ChainError('TRANSACTION', `${what} must be lower-case hex`)
+  if (hex.length < 20 || hex.length > HEX_LENGTH_MAX || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex)) {
+    throw new ChainError('TRANSACTION', 'transaction must be lower-case hex')
+  }
   try {
     return Transaction.fromHex(hex)
   } catch {
-    throw new ChainError('TRANSACTION', `${what} is not a Bitcoin transaction`)
+    throw new ChainError('TRANSACTION', 'transaction is not a Bitcoin transaction')
   }
 }
 
@@ -21,7 +27,7 @@ function parseHex(hex: string, what: string): Transaction {
  * no inputs, so at least one input is demanded before anything else is read.
  */
 function parse(unsigned: UnsignedTransaction): Transaction {
-  const transaction = parseHex(unsigned.bytes, 'transaction')
+  const transaction = parseHex(unsigned.bytes)
   if (transaction.ins.length === 0 || transaction.outs.length === 0) throw new ChainError('SHAPE', 'has no inputs or no outputs')
   if (transaction.hasWitnesses() || transaction.ins.some((input) => input.script.length > 0)) throw new ChainError('TRANSACTION', 'carries signatures already')
   if (transaction.toHex() !== unsigned.bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
@@ -31,37 +37,37 @@ function parse(unsigned: UnsignedTransaction): Transaction {
   return transaction
 }
 
-/** Marker and flag of a transaction with nothing but a reference to extension blocks, and that reference, empty. */
-const EXTENSION_MARK = '0008'
-const EXTENSION_EMPTY = '00'
-const VERSION_DIGITS = 8
-const LOCKTIME_DIGITS = 8
-
-/**
- * Litecoin's transaction of a block that pays out from the extension blocks, without what its id does not cover.
- * The id is recomputed from what is left, so that nothing can be hidden in the rest.
- */
-function withoutExtension(network: Network, hex: string): string {
-  if (!paramsOf(network).extension_blocks || hex.slice(VERSION_DIGITS, VERSION_DIGITS + EXTENSION_MARK.length) !== EXTENSION_MARK) return hex
-  const end = hex.length - LOCKTIME_DIGITS - EXTENSION_EMPTY.length
-  return hex.slice(0, VERSION_DIGITS) + hex.slice(VERSION_DIGITS + EXTENSION_MARK.length, end) + hex.slice(-LOCKTIME_DIGITS)
-}
-
 function outpoint(hash: Uint8Array, index: number): string {
   return `${Buffer.from(hash).reverse().toString('hex')}:${index}`
 }
 
-/** Inputs with values taken from full previous transactions whose ids are recomputed: nothing is believed. */
+/** A parent is not read again while the same object shows the same bytes: decoding, signing and assembling follow each other. */
+const opened = new WeakMap<object, { network: string; previous: string; parent: Parent }>()
+
+function open(network: Network, input: UnsignedTransaction['inputs'][number], previous: string, position: number): Parent {
+  const known = opened.get(input)
+  if (known?.previous === previous && known.network === network.code) return known.parent
+  const parent = readParent(network, previous, `previous transaction of input ${position}`)
+  opened.set(input, { network: network.code, previous, parent })
+  return parent
+}
+
+/**
+ * Inputs with values taken from previous transactions whose ids are recomputed: nothing is believed. One that several
+ * inputs spend from is shown with the first.
+ */
 function inputsOf(network: Network, transaction: Transaction, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): Input[] {
-  const known = new Map<string, Transaction>()
+  const shown = new Map<string, Parent>()
   const { replaceable } = paramsOf(network)
-  return unsigned.inputs.map(({ path, previous }, position) => {
+  return unsigned.inputs.map((each, position) => {
+    const { path, previous } = each
     const input = transaction.ins[position] as Transaction['ins'][number]
-    if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} lacks its previous transaction`)
-    const before = known.get(previous) ?? parseHex(withoutExtension(network, previous), `previous transaction of input ${position}`)
-    known.set(previous, before)
-    if (Buffer.compare(before.getHash(), input.hash) !== 0) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction of input ${position} has another id`)
-    const output = before.outs[input.index]
+    const id = Buffer.from(input.hash).toString('hex')
+    const before = previous === undefined ? shown.get(id) : open(network, each, previous, position)
+    if (!before) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} lacks its previous transaction`)
+    if (Buffer.compare(before.hash, input.hash) !== 0) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction of input ${position} has another id`)
+    shown.set(id, before)
+    const output = before.output(input.index)
     if (!output) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} spends an output that does not exist`)
     const publicKey = publicKeyAt(path)
     const own = address(network, publicKey)

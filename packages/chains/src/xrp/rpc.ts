@@ -1,25 +1,41 @@
 import { parseAmount } from '../amount.ts'
-import { jsonRpc, RpcRefused, RpcUnavailable, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus } from '../rpc.ts'
+import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type ResignedClient, type RpcEndpoint, type Signed, type TaggedClient, type TransactionStatus } from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 import { LEDGERS_TO_LIVE } from './build.ts'
+import { identify } from './transaction.ts'
 
 const XRP_DECIMALS = 6
 const REQUIRE_DESTINATION_TAG = 0x0002_0000
 const DEPOSIT_AUTHORISATION = 0x0100_0000
 /** Ledgers below the end of a transaction's life that are searched for it: more than it can live. */
 const SEARCHED_LEDGERS = LEDGERS_TO_LIVE + 40
+/** Pages of an account's history in the ledgers of one transaction's life. */
+const PAGES_MAX = 50
+const PAGE = 200
 const RESERVES_FRESH_MS = 60_000
 /** What brings XRP to an account that did not ask for it; a deleted account's rest is a payment too. */
 const PAYING = new Set(['Payment', 'AccountDelete'])
+/** What anyone may finish, and whose entry names the one who pays. Checks are cashed by their receiver alone. */
+const HOLDING: Record<string, string | undefined> = { EscrowFinish: 'Escrow', PaymentChannelClaim: 'PayChannel' }
 /** Answers of `submit` after which the server holds the transaction. */
 const HELD = /^(?:tes|tec|terQUEUED|terPRE_SEQ|tefALREADY)/
 
 interface Answer { status?: string; error?: string; error_message?: string; error_code?: number; validated?: boolean; searched_all?: boolean }
 interface ServerInfo extends Answer { info: { network_id?: number; complete_ledgers?: string; validated_ledger?: { hash: string; seq: number; reserve_base_xrp: number; reserve_inc_xrp: number } } }
-interface LedgerTransaction { hash: string; TransactionType: string; Account: string; Destination?: string; DestinationTag?: number; metaData?: Meta; meta?: Meta }
-interface Meta { TransactionResult: string; delivered_amount?: unknown }
+interface LedgerTransaction { hash: string; TransactionType: string; Account: string; Delegate?: string; Destination?: string; DestinationTag?: number; metaData?: Meta; meta?: Meta }
+/** An escrow or a payment channel. */
+interface Held { Account?: string; Destination?: string; DestinationTag?: number; Amount?: unknown; Balance?: unknown }
+interface Change { LedgerEntryType?: string; FinalFields?: Held; PreviousFields?: Held }
+interface Meta { TransactionResult: string; delivered_amount?: unknown; AffectedNodes?: { DeletedNode?: Change; ModifiedNode?: Change }[] }
+interface Paid { from: string; to: string; tag: number | undefined; amount: bigint }
 interface Ledger extends Answer { ledger_hash: string; ledger_index: number; ledger: { parent_hash: string; transactions?: LedgerTransaction[] } }
 interface Tx extends Answer { ledger_index?: number; Fee?: string; meta?: Meta }
+interface AccountTx extends Answer {
+  ledger_index_min?: number
+  ledger_index_max?: number
+  marker?: unknown
+  transactions?: { tx_blob: string }[]
+}
 interface AccountInfo extends Answer { account_data: { Balance: string; Sequence: number; OwnerCount: number; Flags: number } }
 interface Fee extends Answer { drops: { base_fee: string; median_fee: string; minimum_fee: string; open_ledger_fee: string } }
 interface Submit extends Answer { engine_result: string; engine_result_message: string }
@@ -27,7 +43,7 @@ interface Submit extends Answer { engine_result: string; engine_result_message: 
 interface Reserves { base: bigint; increment: bigint; at: number }
 
 /** Client of a rippled server (JSON-RPC, API version 1). A validated ledger is final. */
-export class XrpClient implements TaggedClient {
+export class XrpClient implements TaggedClient, ResignedClient {
   readonly network: Network
   readonly #json: JsonRpc
   readonly #now: () => number
@@ -89,18 +105,16 @@ export class XrpClient implements TaggedClient {
     return { height, hash: found.ledger_hash, parent: found.ledger.parent_hash, txids: transactions.map(({ hash }) => hash), transfers: transactions.flatMap((each) => this.#transfers(each)) }
   }
 
-  /** What was delivered, never what the Amount says: a partial payment delivers less. */
   #transfers(transaction: LedgerTransaction): ChainTransfer[] {
     const meta = transaction.metaData ?? transaction.meta
     if (!meta) throw new RpcUnavailable(`${this.network.code}: the ledger shows a transaction without its outcome`)
-    if (!PAYING.has(transaction.TransactionType) || meta.TransactionResult !== 'tesSUCCESS' || transaction.Destination === undefined) return []
-    // Tokens are objects; payments before 2014 say "unavailable".
-    if (typeof meta.delivered_amount !== 'string' || !/^\d+$/.test(meta.delivered_amount)) return []
-    const amount = BigInt(meta.delivered_amount)
-    if (amount === 0n || transaction.Account === transaction.Destination) return []
+    const paid = meta.TransactionResult === 'tesSUCCESS' ? paidBy(transaction, meta) : null
+    if (!paid || paid.amount <= 0n || paid.from === paid.to) return []
+    const agents = transaction.Delegate === undefined ? [] : [transaction.Delegate]
     return [{
-      txid: transaction.hash, position: 0, asset: this.network.native_asset, address: transaction.Destination, amount, sender: transaction.Account, coinbase: false,
-      tag: transaction.DestinationTag === undefined ? null : String(transaction.DestinationTag),
+      txid: transaction.hash, position: 0, asset: this.network.native_asset, address: paid.to, amount: paid.amount, sender: paid.from,
+      senders: sendersOf([paid.from, transaction.Account, ...agents]), coinbase: false,
+      tag: paid.tag === undefined ? null : String(paid.tag),
     }]
   }
 
@@ -163,6 +177,49 @@ export class XrpClient implements TaggedClient {
       throw error
     }
   }
+
+  /** See {@link ResignedClient}. The id of a transaction is a hash over its signature too. */
+  async findSigned(account: string, message: string, validUntil: number): Promise<Signed | null> {
+    const from = Math.max(1, validUntil - SEARCHED_LEDGERS)
+    let marker: unknown
+    for (let page = 0; page < PAGES_MAX; page++) {
+      const found = await this.#call<AccountTx>('account_tx', {
+        account, ledger_index_min: from, ledger_index_max: validUntil, binary: true, limit: PAGE, ...(marker === undefined ? {} : { marker }),
+      })
+      // A server names the ledgers that it has searched: fewer where it does not keep all.
+      const isWhole = found.validated === true && Number(found.ledger_index_min) <= from && Number(found.ledger_index_max) >= validUntil
+      if (!isWhole || !Array.isArray(found.transactions)) {
+        throw new RpcUnavailable(`${this.network.code}: account_tx does not show ledgers ${from} to ${validUntil}`)
+      }
+      for (const { tx_blob: blob } of found.transactions) {
+        const signed = identify(blob)
+        if (signed?.message === message) return { hash: signed.hash, raw: blob.toLowerCase() }
+      }
+      if (found.marker === undefined || found.marker === null) return null
+      marker = found.marker
+    }
+    throw new RpcUnavailable(`${this.network.code}: the history of ${account} is too long to be searched`)
+  }
+}
+
+/** XRP in drops. Tokens are objects; payments before 2014 say "unavailable". */
+const drops = (amount: unknown): bigint => (typeof amount === 'string' && /^\d+$/.test(amount) ? BigInt(amount) : 0n)
+
+/** What a successful transaction brought to an account that did not ask for it. */
+function paidBy(transaction: LedgerTransaction, meta: Meta): Paid | null {
+  if (PAYING.has(transaction.TransactionType)) {
+    // What was delivered, never what the Amount says: a partial payment delivers less.
+    const { Account: from, Destination: to, DestinationTag: tag } = transaction
+    return to === undefined ? null : { from, to, tag, amount: drops(meta.delivered_amount) }
+  }
+  const kind = HOLDING[transaction.TransactionType]
+  const changes = (meta.AffectedNodes ?? []).map(({ DeletedNode, ModifiedNode }) => DeletedNode ?? ModifiedNode)
+  const change = kind === undefined ? undefined : changes.find((each) => each?.LedgerEntryType === kind)
+  const { Account: from, Destination: to, DestinationTag: tag, Amount, Balance } = change?.FinalFields ?? {}
+  if (from === undefined || to === undefined) return null
+  // A channel counts what it has paid so far.
+  const before = change?.PreviousFields?.Balance
+  return { from, to, tag, amount: kind === 'Escrow' ? drops(Amount) : before === undefined ? 0n : drops(Balance) - drops(before) }
 }
 
 class XrpRefused extends RpcRefused {

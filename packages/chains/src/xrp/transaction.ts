@@ -104,3 +104,14 @@ export function assemble(network: Network, unsigned: UnsignedTransaction, signat
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]
 }
+
+/** Of a signed transaction: its id, and the bytes without the signature; null where it is none. */
+export function identify(blob: string): { hash: string; message: string } | null {
+  try {
+    const { TxnSignature: _, ...fields } = decodeBinary(blob.toUpperCase()) as Record<string, unknown>
+    const message = encode(fields as unknown as Parameters<typeof encode>[0]).toLowerCase()
+    return { hash: bytesToHex(sha512Half(ID_PREFIX, hexToBytes(blob))).toUpperCase(), message }
+  } catch {
+    return null
+  }
+}

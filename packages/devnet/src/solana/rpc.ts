@@ -13,6 +13,9 @@ const VERIFICATION_FAILED = -32003
 const NOT_AVAILABLE = -32004
 const UNHEALTHY = -32005
 const SKIPPED = -32007
+const CONTEXT_SLOT_NOT_REACHED = -32016
+const SLOTS_IN_EPOCH = 432_000
+const SIGNATURES_MAX = 1000
 const VERSION_UNSUPPORTED = -32015
 const BLOCKS_MAX = 500_000
 const FEES_MAX = 150
@@ -62,7 +65,10 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
   getGenesisHash: () => GENESIS_HASH,
   getSlot: ({ head }) => head.slot,
   getBlockHeight: ({ head }) => head.height,
+  getEpochInfo: ({ head: { slot, height } }) => (
+    { absoluteSlot: slot, blockHeight: height, epoch: 0, slotIndex: slot, slotsInEpoch: SLOTS_IN_EPOCH, transactionCount: null }),
   getFirstAvailableBlock: () => 0,
+  getSignaturesForAddress,
   getLatestBlockhash: (chain) => inContext(chain, { blockhash: chain.head.hash, lastValidBlockHeight: chain.head.height + BLOCKS_TO_LIVE }),
   isBlockhashValid: (chain, [hash]) => inContext(chain, chain.living(String(hash)) !== undefined),
   getMinimumBalanceForRentExemption: (chain, [bytes]) => chain.svm.minimumBalanceForRentExemption(BigInt(whole(bytes, 'data length'))),
@@ -103,6 +109,19 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
       throw new RpcError(error.message.startsWith('failed') ? INVALID_PARAMS : VERIFICATION_FAILED, error.message)
     }
   },
+}
+
+/** The newest first, from the one after `before`. */
+function getSignaturesForAddress(chain: SolanaChain, [key, given]: unknown[]): unknown {
+  const account = keyOf(key)
+  const config = (given ?? {}) as { before?: string; limit?: number; minContextSlot?: number }
+  const { before, limit = SIGNATURES_MAX, minContextSlot = 0 } = config
+  if (chain.head.slot < minContextSlot) throw new RpcError(CONTEXT_SLOT_NOT_REACHED, 'Minimum context slot has not been reached')
+  const found = [...chain.places.values()].filter(({ keys }) => keys.includes(account)).reverse()
+  const from = before === undefined ? 0 : found.findIndex(({ signatures }) => signatures[0] === before) + 1
+  return found.slice(from, from + limit).map(({ signatures, slot, meta }) => ({
+    signature: signatures[0], slot, err: meta.err, memo: null, blockTime: chain.slots.get(slot)?.time ?? null, confirmationStatus: 'finalized',
+  }))
 }
 
 function inContext(chain: SolanaChain, value: unknown): unknown {

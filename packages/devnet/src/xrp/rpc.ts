@@ -192,11 +192,18 @@ function tx(chain: XrpChain, request: Request): Answer {
 function accountTx(chain: XrpChain, request: Request): Answer {
   const { address } = knownAccount(chain, { ...request, ledger_index: 'validated' })
   const limit = Math.min(200, Number(request['limit'] ?? 200))
-  const found = [...chain.ledgers.places.values()].filter(({ tx: each }) => each.fields['Account'] === address || each.fields['Destination'] === address).reverse().slice(0, limit)
+  const whole = (name: string) => (typeof request[name] === 'number' && request[name] >= 0 ? request[name] : null)
+  const [least, most] = [whole('ledger_index_min') ?? 1, Math.min(whole('ledger_index_max') ?? chain.head.height, chain.head.height)]
+  const found = [...chain.ledgers.places.values()]
+    .filter(({ tx: each, ledger: { index } }) => index >= least && index <= most
+      && (each.fields['Account'] === address || each.fields['Destination'] === address))
+    .reverse().slice(0, limit)
   const modern = isModern(request)
   return {
-    account: address, ledger_index_min: 1, ledger_index_max: chain.head.height, limit, validated: true,
-    transactions: found.map(({ tx: each, outcome, order, ledger: at }) => (modern
+    account: address, ledger_index_min: least, ledger_index_max: most, limit, validated: true,
+    transactions: found.map(({ tx: each, outcome, order, ledger: at }) => (request['binary'] === true && !modern
+      ? { tx_blob: each.raw.toUpperCase(), meta: '', ledger_index: at.index, validated: true }
+      : modern
       ? expanded(each, outcome, order, true, at)
       : { meta: metaOf(outcome, order), tx: { ...printed(each.fields), hash: each.hash, ledger_index: at.index, date: at.time - RIPPLE_EPOCH }, validated: true })),
   }

@@ -1,4 +1,3 @@
-import type { Network } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { credit, depositReference } from '../deposits/credit.ts'
@@ -8,7 +7,8 @@ import { presentTransaction, type TransactionRow } from '../transactions/present
 import { advance, LeaseLost } from '../work/lease.ts'
 import { addressKey, spaceOf } from './address-key.ts'
 import { confirmHits, hold, isHeld, lockFreezing, type Hit } from './frozen.ts'
-import { screen, ScreeningWaits, type Counterparty } from './screen.ts'
+import { screen, ScreeningWaits } from './screen.ts'
+import { partiesOf } from './senders.ts'
 import { isOn, readPolicy } from './policy.ts'
 import { NO_WAIT, waitForProvider } from './waiting.ts'
 
@@ -20,26 +20,8 @@ export async function depthReached(services: Services, tx: Queryable, row: Trans
   await tx.query(`update transactions set state = 'SCREENING', confirmations = $2, attempts = 0, next_run_at = now(), updated_at = now() where id = $1`, [row.id, confirmations])
 }
 
-interface Sender { senders: string[] | null; sender: string | null; coinbase: boolean; txid: string }
-
-/** All addresses a deposit was paid from, but for the sub-account's own. Asked for once. */
-async function sendersOf(services: Services, row: TransactionRow, network: Network, direction: { on: boolean }): Promise<Counterparty[]> {
-  const deposit = await services.database.one<Sender>('select senders, sender, coinbase, txid from deposits where transaction_id = $1', [row.id])
-  if (!deposit || deposit.coinbase) return []
-  let senders = deposit.senders
-  if (senders === null) {
-    // Where a transaction spends from many addresses, its chain is asked for all of them.
-    const client = services.networks.client(network.code) as { senders?: (txid: string) => Promise<string[]> }
-    senders = client.senders ? await client.senders(deposit.txid) : deposit.sender === null ? [] : [deposit.sender]
-    await services.database.query('update deposits set senders = $2 where transaction_id = $1', [row.id, JSON.stringify(senders)])
-  }
-  // Nobody can be asked about nobody; whoever wants deposits screened does not want this one passed.
-  if (senders.length === 0 && direction.on) throw new ScreeningWaits('chain', 'the deposit names no sender')
-  const own = await services.database.query<{ address: string }>(
-    'select address from chain_addresses where network = $1 and address = any($2) and workspace_id = $3 and (sub_account_id = $4 or sub_account_id is null)', [network.code, senders, row.workspace_id, row.sub_account_id])
-  const ours = new Set(own.map(({ address }) => address))
-  return senders.filter((address) => !ours.has(address)).map((address) => ({ address, tag: null }))
-}
+/** What a deposit is held with whose senders are not all known. */
+const UNKNOWN = 'held: part of what paid has no known address, so that nobody can be screened; the operator decides'
 
 /** SCREENING → CREDITED or FROZEN. Without a clear answer it stays, uncredited. */
 export async function screenDeposit(services: Services, row: TransactionRow): Promise<void> {
@@ -47,7 +29,9 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
   const subAccountId = row.sub_account_id as string
   let frozen: boolean | null
   try {
-    const parties = await sendersOf(services, row, network, { on: isOn(await readPolicy(services.database, subAccountId), 'deposit') })
+    const { parties, unknown } = await partiesOf(services, row, network)
+    // Nobody can be asked about nobody: whoever wants deposits screened does not want this one passed.
+    const isUnknown = unknown && isOn(await readPolicy(services.database, subAccountId), 'deposit')
     const hits = await screen(services, row, network, 'deposit', parties)
     frozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, subAccountId)
@@ -58,11 +42,12 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
         await advance(tx, row, { run_in_ms: 0 })
         return null
       }
-      if (all.length === 0) {
+      const isUnreleased = isUnknown && !fresh.plan['senders_released']
+      if (all.length === 0 && !isUnreleased) {
         await credit(services, tx, fresh, fresh.confirmations)
         return false
       }
-      await freeze(services, tx, fresh, all, spaceOf(network))
+      await freeze(services, tx, fresh, all, spaceOf(network), isUnreleased)
       return true
     })
   } catch (error) {
@@ -73,7 +58,9 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
 }
 
 /** The coins are ours on the chain, and in the books nobody's to spend. */
-async function freeze(services: Services, tx: Queryable, row: TransactionRow, hits: readonly Hit[], space: string): Promise<void> {
+async function freeze(
+  services: Services, tx: Queryable, row: TransactionRow, hits: readonly Hit[], space: string, isUnknown: boolean,
+): Promise<void> {
   await hold(services, tx, row, space, hits)
   if (row.plan['frozen_wallet'] === undefined) {
     await post(tx, 'deposit-frozen', depositReference(row), [
@@ -81,15 +68,23 @@ async function freeze(services: Services, tx: Queryable, row: TransactionRow, hi
       { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'frozen', address: row.destination_id, amount: BigInt(row.amount) },
     ])
   }
-  await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.frozen', stringifyJson(presentTransaction({ ...row, state: 'FROZEN' }, services.registry)))
+  const reason = isUnknown ? UNKNOWN : null
+  const shown = presentTransaction({ ...row, state: 'FROZEN', failure_reason: reason }, services.registry)
+  await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.frozen', stringifyJson(shown))
   // The wallet is written down: it may be given to the deposit later, and the books are to be undone as they were made.
-  await advance(tx, row, { state: 'FROZEN', last_error: null, plan: { ...NO_WAIT, frozen_wallet: row.plan['frozen_wallet'] ?? row.wallet_id ?? '' }, run_in_ms: HELD_POLL_MS })
+  await advance(tx, row, {
+    state: 'FROZEN', last_error: null, failure_reason: reason, run_in_ms: HELD_POLL_MS,
+    plan: { ...NO_WAIT, frozen_wallet: row.plan['frozen_wallet'] ?? row.wallet_id ?? '', unknown_sender: isUnknown ? '1' : null },
+  })
 }
 
 /** FROZEN → SCREENING, once nothing holds it any more; its other senders may not have been asked for yet. */
 export async function awaitDepositUnfreezing(services: Services, row: TransactionRow): Promise<void> {
   await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
-    await advance(tx, row, await isHeld(tx, row.id) ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+    // Read under the lock: the operator may have released it a moment ago.
+    const fresh = await tx.one<Pick<TransactionRow, 'plan'>>('select plan from transactions where id = $1', [row.id])
+    const isUnknown = fresh?.plan['unknown_sender'] === '1' && !fresh.plan['senders_released']
+    await advance(tx, row, isUnknown || await isHeld(tx, row.id) ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
   })
 }

@@ -38,9 +38,14 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
   ])
   const state = row.wallet_id === null && row.kind === 'DEPOSIT' ? 'SUSPENSE' : 'CREDITED'
   const confirmedAt = new Date(services.environment.now())
-  await tx.query(`update transactions set state = $2, status = 'confirmed', confirmed_at = $3, confirmations = $4, plan = plan - 'frozen_wallet' - 'screening_since' - 'screening_alerted', last_error = null,
+  await tx.query(`update transactions set state = $2, status = 'confirmed', confirmed_at = $3, confirmations = $4,
+     plan = plan - 'frozen_wallet' - 'screening_since' - 'screening_alerted' - 'unknown_sender',
+     last_error = null, failure_reason = null,
      next_run_at = null, lease_until = null, lease_token = null, updated_at = now() where id = $1`, [row.id, state, confirmedAt, confirmations])
-  await tx.query(`update utxos set spendable = true from deposits d where d.transaction_id = $1 and utxos.network = d.network and utxos.txid = d.txid and utxos.vout = d.position`, [row.id])
+  await tx.query(
+    `update utxos u set spendable = true from deposits d
+     where d.transaction_id = $1 and u.network = d.network and u.txid = d.txid and u.vout = d.position
+       and u.address = d.address and u.value = d.amount`, [row.id])
   if (account.kind === 'unswept') await queueSweep(tx, { ...row, source_id: row.destination_id })
   if (row.kind === 'DEPOSIT') {
     await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.confirmed', stringifyJson(presentTransaction({ ...row, state, status: 'confirmed', confirmed_at: confirmedAt, confirmations }, services.registry)))
@@ -72,7 +77,8 @@ export async function revert(services: Services, tx: Queryable, row: Transaction
   await tx.query(
     `update transactions set state = 'REORGED', status = 'failed', failure_reason = 'the block that held it is no longer part of the chain', confirmed_at = null, confirmations = 0,
        next_run_at = null, lease_until = null, lease_token = null,
-       plan = (plan - 'frozen_wallet') || jsonb_build_object('generation', (coalesce((plan->>'generation')::int, 0) + 1)::text), updated_at = now() where id = $1`, [row.id])
+       plan = (plan - 'frozen_wallet' - 'unknown_sender' - 'senders_released')
+         || jsonb_build_object('generation', (coalesce((plan->>'generation')::int, 0) + 1)::text), updated_at = now() where id = $1`, [row.id])
   await tx.query('update deposits set block_height = null, block_hash = null where transaction_id = $1', [row.id])
   if (row.kind === 'DEPOSIT') {
     await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.reverted', stringifyJson(presentTransaction({ ...row, state: 'REORGED', status: 'failed', confirmed_at: null }, services.registry)))

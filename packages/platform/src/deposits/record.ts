@@ -1,23 +1,24 @@
-import type { ChainBlock, ChainTransfer, Network } from '@custody/chains'
+import type { Asset, ChainBlock, ChainTransfer, Network, Senders } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
 import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
 import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { occurrences, tagOf } from './identity.ts'
 
 interface OwnAddress { address: string; workspace_id: string; sub_account_id: string | null; path_index: number; kind: string }
+/** `occurrence`: see {@link occurrences}. */
+interface Found { transfer: ChainTransfer; owner: OwnAddress; occurrence: number }
 
 /** The transfers of a block that reach addresses of ours and are no doing of the platform itself. */
-export async function findDeposits(services: Services, network: Network, block: ChainBlock): Promise<{ transfer: ChainTransfer; owner: OwnAddress }[]> {
+export async function findDeposits(services: Services, network: Network, block: ChainBlock): Promise<Found[]> {
   const addresses = [...new Set(block.transfers.map((transfer) => transfer.address))]
   if (addresses.length === 0) return []
   const owners = new Map((await services.database.query<OwnAddress>(
     'select address, workspace_id, sub_account_id, path_index, kind from chain_addresses where network = $1 and address = any($2)', [network.code, addresses])).map((row) => [row.address, row]))
-  const hits = block.transfers.flatMap((transfer) => {
-    const owner = owners.get(transfer.address)
-    return owner ? [{ transfer, owner }] : []
-  })
+  const numbers = occurrences(block.transfers.filter(({ address }) => owners.has(address)))
+  const hits = [...numbers].map(([transfer, occurrence]) => ({ transfer, owner: owners.get(transfer.address) as OwnAddress, occurrence }))
   if (hits.length === 0) return []
   // Fuel and sweeps stay inside the books; change is known from its own transaction.
   const own = await services.database.query<{ hash: string; kind: string }>(
@@ -44,52 +45,110 @@ export async function findDeposits(services: Services, network: Network, block: 
       if (status.state !== 'included' || status.blockHash !== block.hash) throw new Error(`${network.code}: block ${block.height} changed while it was read`)
       if (!status.succeeded) continue
     }
-    if (traitsOf(network).deposits === 'spendable') hit.transfer.sender = (await services.networks.coins(network.code).senders(hit.transfer.txid).catch(() => []))[0] ?? null
     real.push(hit)
   }
+  await nameSenders(services, network, real)
   return real
 }
 
-/** The wallet that a deposit is for: without a tag the sub-account's, with one that was handed out its wallet, else nobody's. */
-async function walletOf(tx: Queryable, network: Network, owner: OwnAddress, asset: string, { address, tag }: ChainTransfer): Promise<{ id: string } | undefined> {
-  if (tag === undefined || tag === null) return tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset])
-  return tx.one<{ id: string }>('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [network.code, address, tag])
+/**
+ * Whose coins a transaction spends is asked for beside its block. A node that cannot say now is asked again before
+ * anything is credited.
+ */
+async function nameSenders(services: Services, network: Network, found: readonly Found[]): Promise<void> {
+  const asked = new Map<string, Senders | null>()
+  for (const { transfer } of found) {
+    if (transfer.senders !== null || transfer.coinbase) continue
+    let senders = asked.get(transfer.txid)
+    if (senders === undefined) {
+      senders = await services.networks.coins(network.code).senders(transfer.txid).catch((error: unknown) => {
+        const err = error instanceof Error ? error.message : error
+        services.log.warn({ network: network.code, txid: transfer.txid, err }, 'the senders of a deposit cannot be asked for yet')
+        return null
+      })
+      asked.set(transfer.txid, senders)
+    }
+    transfer.senders = senders
+    transfer.sender ??= senders?.addresses[0] ?? null
+  }
 }
 
-/** Writes a deposit as detected; one that a reorganisation took back comes to life again. */
-export async function recordDeposit(services: Services, tx: Queryable, network: Network, block: ChainBlock, { transfer, owner }: { transfer: ChainTransfer; owner: OwnAddress }): Promise<void> {
+/** The wallet that a deposit is for: without a tag the sub-account's, with one that was handed out its wallet, else nobody's. */
+async function walletOf(tx: Queryable, owner: OwnAddress, asset: Asset, address: string, tag: string | null): Promise<{ id: string } | undefined> {
+  if (tag === null) return ownWallet(tx, owner, asset.asset_name)
+  return tx.one('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [asset.network, address, tag])
+}
+
+async function ownWallet(tx: Queryable, owner: OwnAddress, asset: string): Promise<{ id: string } | undefined> {
+  return tx.one('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset])
+}
+
+/**
+ * Writes a deposit as detected; one that a reorganisation took back comes to life again. Only the very same: whatever
+ * pays another address, asset, amount or tag is a deposit of its own.
+ */
+export async function recordDeposit(services: Services, tx: Queryable, network: Network, block: ChainBlock, found: Found): Promise<void> {
+  const { transfer, owner, occurrence } = found
   const asset = services.registry.asset(transfer.asset)
   if (!asset) return
+  const tag = tagOf(transfer)
   const existing = await tx.one<{ transaction_id: string; block_hash: string | null }>(
-    'select transaction_id, block_hash from deposits where network = $1 and txid = $2 and position = $3', [network.code, transfer.txid, transfer.position])
+    `select transaction_id, block_hash from deposits
+     where network = $1 and txid = $2 and address = $3 and asset = $4 and amount = $5 and tag is not distinct from $6 and occurrence = $7`,
+    [network.code, transfer.txid, transfer.address, asset.asset_name, transfer.amount.toString(), tag, occurrence])
   if (existing) {
     if (existing.block_hash === block.hash) return
-    await tx.query('update deposits set block_height = $2, block_hash = $3, address = $4 where transaction_id = $1', [existing.transaction_id, block.height, block.hash, transfer.address])
+    // Two blocks of one chain cannot hold it: whoever shows that is not believed.
+    if (existing.block_hash !== null) {
+      const where = { network: network.code, txid: transfer.txid, block: block.hash, recorded: existing.block_hash }
+      return services.log.error(where, 'a block shows a deposit that another block of the chain holds; it is not credited again')
+    }
+    // Who paid may be another one: a contract may have taken it from elsewhere.
     await tx.query(
-      `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, amount = $2, updated_at = now() where id = $1 and state in ('REORGED', 'CONFIRMING')`,
-      [existing.transaction_id, transfer.amount.toString()])
+      `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7
+       where transaction_id = $1`,
+      [existing.transaction_id, block.height, block.hash, transfer.position, ...sendersFor(transfer)])
+    await tx.query(
+      `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, source_id = $2, updated_at = now()
+       where id = $1 and state = 'REORGED'`,
+      [existing.transaction_id, transfer.sender])
   } else {
     const tank = owner.kind === 'tank'
-    // Senders also write the digits of a tag as a memo text.
-    if (transfer.tag) transfer.tag = transfer.tag.replace(/^text:(?=\d+$)/, '')
-    const wallet = tank ? undefined : await walletOf(tx, network, owner, asset.asset_name, transfer)
+    const wallet = tank ? undefined : await walletOf(tx, owner, asset, transfer.address, tag)
     const id = services.environment.uuid()
     const [row] = await tx.query<TransactionRow>(
       `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, hash, confirmations, address_tag)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'EXTERNAL', $10, $11, $12, 'CONFIRMING', 'pending', $13, 1, $14) returning *`,
       [id, tank ? 'TANK_DEPOSIT' : 'DEPOSIT', owner.workspace_id, owner.sub_account_id, wallet?.id ?? null, asset.asset_name, network.code, transfer.amount.toString(), asset.fee_asset,
-        transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid, transfer.tag ?? null])
+        transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid, tag])
     await tx.query(
-      'insert into deposits (transaction_id, network, txid, position, address, sender, block_height, block_hash, coinbase) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)',
-      [id, network.code, transfer.txid, transfer.position, transfer.address, transfer.sender, block.height, block.hash, transfer.coinbase])
+      `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,
+         block_height, block_hash, coinbase, asset, amount, tag, occurrence)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+      [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
+        block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence])
     if (!tank && row) await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry)))
   }
-  if (traitsOf(network).deposits === 'spendable') {
-    const wallet = await tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset.asset_name])
-    if (!wallet) return
-    await tx.query(
-      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height) values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8)
-       on conflict (network, txid, vout) do update set block_height = excluded.block_height`,
-      [network.code, transfer.txid, transfer.position, transfer.address, wallet.id, transfer.amount.toString(), owner.path_index, block.height])
-  }
+  if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
+}
+
+/** Columns `sender`, `senders`, `senders_complete`. */
+function sendersFor({ sender, senders }: ChainTransfer): [string | null, string | null, boolean | null] {
+  return [sender, senders && JSON.stringify(senders.addresses), senders && senders.complete]
+}
+
+/** The coin that a deposit is. Whose it is follows from the address it lies at now, and it waits for its crediting. */
+async function recordCoin(tx: Queryable, network: Network, block: ChainBlock, transfer: ChainTransfer, owner: OwnAddress): Promise<void> {
+  const wallet = await ownWallet(tx, owner, transfer.asset)
+  if (!wallet) return
+  await tx.query(
+    `insert into utxos as u (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height)
+     values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8)
+     on conflict (network, txid, vout) do update set block_height = excluded.block_height,
+       address = case when u.origin = 'deposit' then excluded.address else u.address end,
+       wallet_id = case when u.origin = 'deposit' then excluded.wallet_id else u.wallet_id end,
+       value = case when u.origin = 'deposit' then excluded.value else u.value end,
+       path_index = case when u.origin = 'deposit' then excluded.path_index else u.path_index end`,
+    [network.code, transfer.txid, transfer.position, transfer.address, wallet.id, transfer.amount.toString(),
+      owner.path_index, block.height])
 }

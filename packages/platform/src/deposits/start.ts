@@ -1,6 +1,7 @@
 import type { Network } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
+import { shared } from '../work/shared.ts'
 
 /**
  * A network is not touched, and costs nothing, until an address of ours exists on it. Before the first one is
@@ -59,14 +60,5 @@ export async function startedNetworks(services: Services): Promise<Set<string>> 
 
 /** The same for many loops that ask at the same pace: one query serves them all. */
 export function startedNetworksShared(services: Services): () => Promise<Set<string>> {
-  let at = -Infinity
-  let answer: Promise<Set<string>> | null = null
-  return () => {
-    const now = services.environment.now()
-    if (!answer || now - at >= services.settings.pollMs / 2) {
-      at = now
-      answer = startedNetworks(services)
-    }
-    return answer
-  }
+  return shared(() => startedNetworks(services), services.settings.pollMs / 2, () => services.environment.now())
 }

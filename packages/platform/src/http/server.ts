@@ -6,6 +6,7 @@ import type { z } from 'zod'
 import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { isConnectionError } from '../database/pool.ts'
+import { shared } from '../work/shared.ts'
 import { endpoints } from './endpoints.ts'
 import { authenticate } from './authenticate.ts'
 import type { Caller, Endpoint } from './endpoint.ts'
@@ -17,12 +18,15 @@ declare module 'fastify' {
 }
 
 const BODY_BYTES_MAX = 1024 * 1024
+/** Nobody needs a key to ask, and each question is one to the database and to every signer node. */
+const READINESS_KEPT_MS = 1000
 
 /** Builds the HTTP server. It does not listen yet. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
   const server = Fastify({
     bodyLimit: BODY_BYTES_MAX,
-    trustProxy: services.settings.trustProxy,
+    // As many of the last hops are ours; what stands before them the client may have written itself.
+    trustProxy: (_address, hop) => hop < services.settings.trustProxy,
     genReqId: () => services.environment.uuid(),
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000,
@@ -84,8 +88,9 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     return server.swagger()
   })
   server.get('/livez', { schema: openSchema('Whether the process runs') }, async () => ({ status: 'ok' }))
+  const ready = shared(() => services.readiness(), READINESS_KEPT_MS, () => services.environment.now())
   server.get('/readyz', { schema: openSchema('Whether transfers are accepted: 200, else 503') }, async (_request, reply) => {
-    const readiness = await services.readiness()
+    const readiness = await ready()
     return reply.code(readiness.ready ? 200 : 503).send({ status: readiness.ready ? 'ok' : 'unavailable', checks: readiness.checks })
   })
   server.get('/metrics', { schema: openSchema('Prometheus metrics, from loopback only') }, async (request, reply) => {

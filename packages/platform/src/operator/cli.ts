@@ -46,6 +46,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet clock +14d                       moves the time of Tron's blocks, and nothing else's (s, m, h, d)
   aml refresh-ofac FILE [--asset A] [--published YYYY-MM-DD] [--force]
                                           replaces the list of sanctioned addresses: OFAC's XML, or one address a line
+  aml release --transaction ID            lets one deposit go on that is held because a sender of it is unknown
   sweep set [--network N | --asset A] [--cost-multiple M|none] [--min-amount COINS|none]
                                           deposit addresses are swept when they hold more than M times the network fee
   sweep show
@@ -302,6 +303,11 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
       const result = await callPlatform(home, 'suspense assign', { id: need(values, 'id') })
       return { result, text: `${String(result['amount'])} ${String(result['asset'])} credited to wallet ${String(result['wallet_id'])}` }
     }
+    case 'aml release': {
+      const result = await callPlatform(home, 'aml release', { transaction: need(values, 'transaction') })
+      const done = result['again'] ? 'was released before' : 'is released'
+      return { result, text: `${String(result['transaction'])} ${done}; senders that are known stay screened` }
+    }
     case 'aml refresh-ofac': return refreshOfac(home, rest[0], { asset: (values['asset'] as string | undefined) ?? null, published: (values['published'] as string | undefined) ?? null, force: values['force'] === true })
     case 'audit': return audit()
     case 'keygen': return keygen(values)
@@ -316,7 +322,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
 }
 
 const STRINGS = [
-  'id', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source',
+  'id', 'transaction', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source',
   'home', 'order', 'index', 'trust-file', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount', 'keys', 'trust', 'path', 'max-index',
 ] as const
 

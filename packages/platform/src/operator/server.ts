@@ -7,6 +7,7 @@ import { audit } from '../audit/audit.ts'
 import { ApiError } from '../errors.ts'
 import { closedFolder } from '../launch/home.ts'
 import type { Services } from '../services.ts'
+import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
 import { setSweep, showSweep } from './sweeps.ts'
@@ -25,6 +26,7 @@ export function operatorSocket(home: string): string {
 }
 
 const COMMANDS: Record<string, Command> = {
+  'aml release': releaseDeposit,
   'api-user create': createApiUser,
   'api-user list': listApiUsers,
   'api-user revoke': revokeApiUser,

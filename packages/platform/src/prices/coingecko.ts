@@ -1,4 +1,4 @@
-import type { Fetch } from '@custody/chains'
+import { readText, type Fetch } from '@custody/chains'
 import { AuthError, JsonNumber, parseJson } from '@custody/request-auth'
 import { parsePrice } from './decimals.ts'
 import { SourceError, type PriceSource, type Quote } from './source.ts'
@@ -14,7 +14,7 @@ const TIMEOUT_MS = 5000
 /** What a free plan is limited by. */
 const LIMITED_WAIT_MS = 60_000
 const LIMITED_WAIT_MS_MAX = 300_000
-const ANSWER_LENGTH_MAX = 1024 * 1024
+const ANSWER_BYTES_MAX = 1024 * 1024
 
 export interface CoinGeckoOptions {
   /** Up to and with `/api/v3`. */
@@ -62,10 +62,10 @@ function objectOf(text: string): Record<string, unknown> {
 
 async function ask(o: CoinGeckoOptions, url: string): Promise<string> {
   let response: Response
-  let text: string
+  let text: string | null
   try {
     response = await o.fetch(url, { headers: { accept: 'application/json', ...(o.key ? { [o.key.header]: o.key.value } : {}) }, redirect: 'error', signal: AbortSignal.timeout(o.timeoutMs ?? TIMEOUT_MS) })
-    text = await response.text()
+    text = await readText(response, ANSWER_BYTES_MAX)
   } catch (error) {
     throw new SourceError(`cannot be reached: ${error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : 'unknown'}`)
   }
@@ -74,6 +74,6 @@ async function ask(o: CoinGeckoOptions, url: string): Promise<string> {
     throw new SourceError('limits requests (429)', asked > 0 ? Math.min(asked, LIMITED_WAIT_MS_MAX) : LIMITED_WAIT_MS)
   }
   if (response.status !== 200) throw new SourceError(`answers ${response.status}`)
-  if (text.length > ANSWER_LENGTH_MAX) throw new SourceError('the answer is too long')
+  if (text === null) throw new SourceError('the answer is too long')
   return text
 }

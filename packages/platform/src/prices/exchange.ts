@@ -1,4 +1,4 @@
-import type { Fetch } from '@custody/chains'
+import { readText, type Fetch } from '@custody/chains'
 import type { Environment } from '../environment.ts'
 import { parsePrice } from './decimals.ts'
 import { SourceError, type PriceSource, type Quote } from './source.ts'
@@ -17,6 +17,8 @@ interface Exchange {
 
 const TIMEOUT_MS = 8000
 const MARKETS_MS = 3_600_000
+/** The lists of all markets are the longest answers. */
+const ANSWER_BYTES_MAX = 32 * 1024 * 1024
 /** Between bid and ask, in basis points: a wider market has no price. */
 const SPREAD_BASIS_POINTS_MAX = 200n
 
@@ -84,6 +86,16 @@ async function open(o: ExchangeOptions): Promise<Exchange> {
     ...(o.url === null ? {} : { urls: { api: { public: o.url, private: o.url, rest: o.url } } }),
   })
   client.number = String
-  client.fetchImplementation = o.fetch
+  client.fetchImplementation = bounded(o.fetch)
   return client
+}
+
+/** ccxt reads answers whole: what it gets has been read up to a limit. */
+function bounded(fetch: Fetch): Fetch {
+  return async (url, init) => {
+    const response = await fetch(url, init)
+    const text = await readText(response, ANSWER_BYTES_MAX)
+    if (text === null) throw new SourceError('the answer is too long')
+    return new Response(text === '' ? null : text, { status: response.status, statusText: response.statusText, headers: response.headers })
+  }
 }

@@ -27,7 +27,7 @@ export async function claim(services: Services, limit: number): Promise<Transact
 export interface Change {
   state?: string
   status?: 'pending' | 'confirmed' | 'failed'
-  failure_reason?: string
+  failure_reason?: string | null
   last_error?: string | null
   hash?: string
   confirmations?: number

@@ -8,7 +8,11 @@ const decimalSchema = z.string().regex(/^(0|[1-9][0-9]{0,77})$/)
 const indexSchema = z.int().min(0).max(0x7fffffff)
 const nameSchema = z.string().min(1).max(128)
 export const uuidSchema = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
-const hexSchema = z.string().regex(/^([0-9a-f]{2})+$/)
+/** Of a transaction of 4 MiB: more than any block holds. */
+const HEX_LENGTH_MAX = 8 * 1024 * 1024
+/** Without a repeated group, which overflows the regular expression's stack on megabytes. */
+const isHex = (text: string): boolean => text.length % 2 === 0 && !/[^0-9a-f]/.test(text)
+const hexSchema = z.string().min(2).max(HEX_LENGTH_MAX).refine(isHex, 'must be lower-case hex')
 
 export const receiptSchema = z.strictObject({
   receipt: z.strictObject({ node: z.int().min(1).max(3), api_key: z.string().max(256), nonce: z.string().max(256), intent: z.string().max(64), seen_at: z.int().min(0) }),

@@ -1,14 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Refusal } from '../errors.ts'
 
+/** Whoever sends as much more than the limit is not heard to the end. */
+const HEARD_TIMES_MAX = 2
+
+/**
+ * Reads a body up to a limit. What lies beyond is not kept, but heard to its end, so that the refusal is: a caller that
+ * is still sending would not read it.
+ */
 export async function readText(request: IncomingMessage, bytesMax: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request) {
     size += (chunk as Buffer).length
-    if (size > bytesMax) throw new Refusal('TOO_LARGE', `The body is larger than ${bytesMax} bytes`)
-    chunks.push(chunk as Buffer)
+    if (size <= bytesMax) chunks.push(chunk as Buffer)
+    else chunks.length = 0
+    if (size > HEARD_TIMES_MAX * bytesMax) break
   }
+  if (size > bytesMax) throw new Refusal('TOO_LARGE', `The body is larger than ${bytesMax} bytes`)
   return Buffer.concat(chunks).toString('utf8')
 }
 

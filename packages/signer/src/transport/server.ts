@@ -16,8 +16,10 @@ export interface Handlers {
   peer(node: number, path: string, text: string): Promise<{ status: number; text: string }>
 }
 
-const PLATFORM_BYTES_MAX = 16 * 1024 * 1024
-const PEER_BYTES_MAX = 48 * 1024 * 1024
+/** An order shows previous transactions in hex: thirty of the largest, without their witnesses. */
+const PLATFORM_BYTES_MAX = 64 * 1024 * 1024
+/** The same order in an envelope, as one text. */
+const PEER_BYTES_MAX = 72 * 1024 * 1024
 
 /**
  * HTTPS with client certificates. A connection whose certificate is not pinned never reaches a handler:
@@ -72,6 +74,8 @@ export function openServer(config: Config, handlers: Handlers, log: Log): Server
     }
     handle().catch((error: unknown) => {
       const { status, body } = errorAnswer(error)
+      // The rest of the body may not have been read: nothing else may follow it on this connection.
+      if (error instanceof Refusal && error.code === 'TOO_LARGE' && !response.headersSent) response.setHeader('connection', 'close')
       if (status === 500) log('error', 'unexpected error', { path: (request.url ?? '').slice(0, 100), reason: reason(error) })
       answer(response, status, JSON.stringify(body))
     })

@@ -1,4 +1,4 @@
-import type { Fetch } from '@custody/chains'
+import { readText, type Fetch } from '@custody/chains'
 import type { Environment } from '../../environment.ts'
 import type { RiskLevel } from '../levels.ts'
 
@@ -59,8 +59,8 @@ export class ProviderHttp {
       const { url, ...options } = make()
       try {
         const response = await this.#fetch(url, { ...options, redirect: 'error', signal: AbortSignal.timeout(this.#timeoutMs) })
-        const text = await response.text()
-        if (text.length > ANSWER_BYTES_MAX) throw new ProviderError('unusable', 'the answer is too long')
+        const text = await readText(response, ANSWER_BYTES_MAX)
+        if (text === null) throw new ProviderError('unusable', 'the answer is too long')
         // Asking again at once would only prolong the limit.
         if (response.status === 429) throw new ProviderError('rate-limited', 'the provider limits requests (429)')
         if (response.status < 500) return { status: response.status, text }

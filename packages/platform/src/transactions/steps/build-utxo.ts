@@ -48,16 +48,20 @@ export async function buildUtxo(services: Services, row: TransactionRow, network
     }
     // Other coins than foreseen: their previous transactions are fetched in the next round.
     if (selection.utxos.some((coin) => !previous.has(coin.txid))) return advance(tx, row, { run_in_ms: 50 })
-    const reserved = BigInt(row.plan['fee_reserve'] ?? '0')
-    const difference = selection.fee - reserved
+    const show = (value: bigint) => `${formatAmount(value, services.registry.asset(row.asset)?.decimals ?? 0)} ${row.fee_asset}`
+    const cap = BigInt(network.fee_cap)
+    if (selection.fee > cap) {
+      return startFailing(services, tx, row, `a network fee of ${show(selection.fee)} exceeds the cap of ${show(cap)}`)
+    }
+    const difference = selection.fee - BigInt(row.plan['fee_reserve'] ?? '0')
     const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
     if (difference > 0n && (await lockedBalance(tx, { ...account, kind: 'available' })) < difference) {
-      return startFailing(services, tx, row, `the network fee rose: ${formatAmount(selection.fee, 8)} ${row.fee_asset} is needed and the wallet does not hold it beside the amount`)
+      return startFailing(services, tx, row, `the network fee rose: ${show(selection.fee)} is needed and the wallet does not hold it beside the amount`)
     }
-    await post(tx, 'reserve-adjust', row.id, [{ ...account, kind: 'available', amount: -difference }, { ...account, kind: 'reserved', amount: difference }])
+    const id = services.environment.uuid()
+    await post(tx, 'reserve-adjust', id, [{ ...account, kind: 'available', amount: -difference }, { ...account, kind: 'reserved', amount: difference }])
     const unsigned = utxoBuild.buildTransfer(network, { selection, to: row.destination_id as string, amount, changeAddress, changePath: pathOf(network, owner.subAccountIndex, CHANGE_INDEX), previous })
     const decoded = decode(services.registry, unsigned, key.at)
-    const id = services.environment.uuid()
     await tx.query(
       `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max) values ($1, $2, $3, 'BUILT', $4, $5)`,
       [id, row.id, network.code, JSON.stringify(unsigned), decoded.fee_max.toString()])

@@ -48,11 +48,14 @@ export async function replaceUtxo(services: Services, row: TransactionRow, netwo
       await advance(tx, row, { run_in_ms: 50 })
       return null
     }
+    const show = (value: bigint) => `${formatAmount(value, services.registry.asset(row.asset)?.decimals ?? 0)} ${row.fee_asset}`
+    const cap = BigInt(network.fee_cap)
+    if (selection.fee > cap) return `a network fee of ${show(selection.fee)} exceeds the cap of ${show(cap)}`
     const reserved = BigInt(row.plan['fee_reserve'] ?? '0')
     const difference = selection.fee > reserved ? selection.fee - reserved : 0n
     const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
     if (difference > 0n && (await lockedBalance(tx, { ...account, kind: 'available' })) < difference) {
-      return `the higher fee of ${formatAmount(selection.fee, 8)} ${row.fee_asset} is more than the wallet holds beside the amount`
+      return `the higher fee of ${show(selection.fee)} is more than the wallet holds beside the amount`
     }
     const id = services.environment.uuid()
     await post(tx, 'reserve-adjust', id, [{ ...account, kind: 'available', amount: -difference }, { ...account, kind: 'reserved', amount: difference }])

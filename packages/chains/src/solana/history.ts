@@ -1,0 +1,75 @@
+import { RpcUnavailable, type JsonRpc, type Signed } from '../rpc.ts'
+import { BLOCKS_TO_LIVE } from './build.ts'
+
+const PAGE = 1000
+/** An account that had more transactions since is not searched to its end; whoever floods it only delays the answer. */
+const PAGES_MAX = 20
+const SIGNATURE_BYTES = 64
+
+interface Entry {
+  signature: string
+  slot: number
+}
+/** The last finalized block of a node. */
+export interface Finalized {
+  slot: number
+  height: number
+}
+
+/** Slot and height in one answer, of one node. */
+export async function finalized(call: JsonRpc): Promise<Finalized> {
+  const { absoluteSlot: slot, blockHeight: height } = await call<{ absoluteSlot: number; blockHeight: number }>('getEpochInfo', [
+    { commitment: 'finalized' },
+  ])
+  if (!Number.isSafeInteger(slot) || !Number.isSafeInteger(height)) throw new RpcUnavailable('getEpochInfo names no slot or height')
+  return { slot, height }
+}
+
+/** The height of the block in a slot. */
+async function heightOf(call: JsonRpc, slot: number): Promise<number> {
+  const block = await call<{ blockHeight: number | null } | null>('getBlock', [
+    slot,
+    { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false },
+  ])
+  if (typeof block?.blockHeight !== 'number') throw new RpcUnavailable(`slot ${slot} is not kept by the endpoint`)
+  return block.blockHeight
+}
+
+/** The message behind the signatures, whose number takes one byte below 128. */
+function messageOf(raw: Buffer): string {
+  return raw.subarray(1 + (raw[0] ?? 0) * SIGNATURE_BYTES).toString('hex')
+}
+
+/**
+ * Searches an account's history for a message, whoever signed it how often: from the end of its life back to before its
+ * beginning. Only a node that has seen a finalized block past that end may answer.
+ * @throws RpcUnavailable where the history is not shown as far as that
+ */
+export async function findMessage(call: JsonRpc, account: string, message: string, validUntil: number): Promise<Signed | null> {
+  const now = await finalized(call)
+  if (now.height <= validUntil) throw new RpcUnavailable('the endpoint has not seen the end of the transaction yet')
+  // A block takes a slot, and some slots have none.
+  const last = now.slot - (now.height - validUntil)
+  let before: string | undefined
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const entries = await call<Entry[]>('getSignaturesForAddress', [
+      account,
+      { limit: PAGE, commitment: 'finalized', minContextSlot: now.slot, ...(before === undefined ? {} : { before }) },
+    ])
+    if (!Array.isArray(entries)) throw new RpcUnavailable('getSignaturesForAddress answered no list')
+    if (entries.length === 0) return null
+    for (const { signature, slot } of entries) {
+      if (slot > last) continue
+      if (slot < last - BLOCKS_TO_LIVE && (await heightOf(call, slot)) < validUntil - BLOCKS_TO_LIVE) return null
+      const found = await call<{ transaction: [string, string] } | null>('getTransaction', [
+        signature,
+        { commitment: 'finalized', encoding: 'base64', maxSupportedTransactionVersion: 1 },
+      ])
+      if (!found) throw new RpcUnavailable('the endpoint does not show a transaction that it names')
+      const raw = Buffer.from(found.transaction[0], 'base64')
+      if (messageOf(raw) === message) return { hash: signature, raw: raw.toString('hex') }
+    }
+    before = (entries.at(-1) as Entry).signature
+  }
+  throw new RpcUnavailable(`the history of ${account} is too long to be searched`)
+}

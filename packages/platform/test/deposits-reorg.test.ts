@@ -1,0 +1,264 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { FamilyName } from '@custody/chains'
+import fc from 'fast-check'
+import { traitsOf } from '../src/networks/traits.ts'
+import { DEPTH, FAMILIES, useDatabase, World, type Outcome, type ScriptedTransaction, type Tenant } from './deposits-support.ts'
+
+/**
+ * Whatever reorganisations do, at rest each customer has what the final chain pays to the addresses of that customer:
+ * no deposit becomes another one, none is credited twice, and none that came back is missed.
+ */
+const database = useDatabase()
+
+async function openWorld(family: FamilyName): Promise<{ world: World; alice: Tenant; bob: Tenant }> {
+  const world = new World(database.get(), family)
+  await world.open()
+  return { world, alice: await world.tenant('alice'), bob: await world.tenant('bob') }
+}
+
+test('a one-block reorganisation that moves logs within the block makes no deposit another customer’s, in another asset', async () => {
+  const { world, alice, bob } = await openWorld('evm')
+  const usdt = { position: 0, asset: 'USDT_ETH', address: alice.deposit, amount: 1_000_000_000_000n }
+  const usdc = { position: 1, asset: 'USDC_ETH', address: bob.deposit, amount: 7n }
+  world.chain.mine({ txid: '0xboth', outcome: [usdt, usdc] })
+  await world.settle()
+  world.chain.drop(1)
+  world.chain.mine({
+    txid: '0xboth',
+    outcome: [
+      { ...usdc, position: 0 },
+      { ...usdt, position: 1 },
+    ],
+  })
+  world.chain.bury()
+  await world.settle()
+  assert.deepEqual(await world.books(alice), { USDT_ETH: '1000000000000' })
+  assert.deepEqual(await world.books(bob), { USDC_ETH: '7' })
+})
+
+test('a transaction that comes to another outcome is another deposit, and the one before stays taken back', async () => {
+  const { world, alice, bob } = await openWorld('evm')
+  world.chain.mine({ txid: '0xswap', outcome: [{ position: 4, asset: 'USDT_ETH', address: alice.deposit, amount: 1_000_000n }] })
+  world.chain.bury()
+  await world.settle()
+  assert.deepEqual(await world.books(alice), { USDT_ETH: '1000000' })
+  world.chain.drop(DEPTH + 1)
+  world.chain.mine({ txid: '0xswap', outcome: [{ position: 4, asset: 'USDC_ETH', address: bob.deposit, amount: 1_000_000n }] })
+  world.chain.bury()
+  await world.settle()
+  assert.deepEqual([await world.books(alice), await world.books(bob)], [{}, { USDC_ETH: '1000000' }])
+  const rows = await world.deposits()
+  assert.deepEqual(
+    rows.map(({ state, asset, workspace_id: owner, destination_id: to }) => [state, asset, owner, to]),
+    [
+      ['REORGED', 'USDT_ETH', alice.workspace, alice.deposit],
+      ['CREDITED', 'USDC_ETH', bob.workspace, bob.deposit],
+    ]
+  )
+})
+
+test('what was recorded by another position is the same deposit after an upgrade, and is credited once', async () => {
+  const { world, alice } = await openWorld('evm')
+  const paid = { asset: 'USDT_ETH', address: alice.deposit, amount: 5n }
+  world.chain.mine({
+    txid: '0xtwice',
+    outcome: [
+      { ...paid, position: 17 },
+      { ...paid, position: 18 },
+    ],
+  })
+  world.chain.bury()
+  await world.settle()
+  const ids = (await world.deposits()).map(({ id }) => id).sort()
+  world.chain.drop(DEPTH + 1)
+  world.chain.mine({
+    txid: '0xtwice',
+    outcome: [
+      { ...paid, position: 0 },
+      { ...paid, position: 1 },
+    ],
+  })
+  world.chain.bury()
+  await world.settle()
+  assert.deepEqual((await world.deposits()).map(({ id }) => id).sort(), ids)
+  assert.deepEqual(await world.books(alice), { USDT_ETH: '10' })
+})
+
+test('a coin whose block is gone cannot be spent, and comes back with its own wallet', async () => {
+  const { world, alice } = await openWorld('utxo')
+  const coin = { position: 0, asset: 'BTC', address: alice.deposit, amount: 700n }
+  world.chain.mine({ txid: 'coin', outcome: [coin] })
+  world.chain.bury()
+  await world.settle()
+  const coins = () => database.get().query('select address, wallet_id, value::text, spendable, block_height::text from utxos')
+  const spendable = { address: alice.deposit, wallet_id: alice.wallets['BTC'], value: '700', spendable: true, block_height: '1' }
+  assert.deepEqual(await coins(), [spendable])
+  world.chain.drop(DEPTH + 1)
+  for (let count = 0; count < DEPTH + 2; count++) world.chain.mine()
+  await world.settle()
+  assert.deepEqual(await coins(), [{ ...spendable, spendable: false, block_height: null }])
+  const { height } = world.chain.mine({ txid: 'coin', outcome: [coin] })
+  world.chain.bury()
+  await world.settle()
+  assert.deepEqual(await coins(), [{ ...spendable, block_height: String(height) }])
+})
+
+test('a coin that a node shows under the same outpoint for another customer does not stay in the first one’s wallet', async () => {
+  const { world, alice, bob } = await openWorld('utxo')
+  world.chain.mine({ txid: 'lie', outcome: [{ position: 0, asset: 'BTC', address: alice.deposit, amount: 700n }] })
+  await world.settle()
+  world.chain.drop(1)
+  world.chain.mine({ txid: 'lie', outcome: [{ position: 0, asset: 'BTC', address: bob.deposit, amount: 900n }] })
+  world.chain.bury()
+  await world.settle()
+  assert.deepEqual([await world.books(alice), await world.books(bob)], [{}, { BTC: '900' }])
+  assert.deepEqual(await database.get().query('select address, wallet_id, value::text, spendable from utxos'), [
+    { address: bob.deposit, wallet_id: bob.wallets['BTC'], value: '900', spendable: true },
+  ])
+})
+
+/** A payment of a random transaction: to whom, how much, and on chains with tags with which. */
+interface Payment {
+  to: number
+  asset: number
+  amount: number
+  tag: number
+}
+type Command = { mine: Random[] } | { drop: number; mine: Random[][] } | 'settle'
+interface Random {
+  id: number
+  payments: Payment[]
+  noise: number
+}
+
+const payment: fc.Arbitrary<Payment> = fc.record({
+  to: fc.nat(5),
+  asset: fc.nat(2),
+  amount: fc.integer({ min: 1, max: 3 }),
+  tag: fc.nat(2),
+})
+const transaction: fc.Arbitrary<Random> = fc.record({
+  id: fc.nat(6),
+  payments: fc.array(payment, { minLength: 1, maxLength: 4 }),
+  noise: fc.nat(2),
+})
+const transactions = fc.array(transaction, { maxLength: 3 })
+const command: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 3, arbitrary: transactions.map((mine) => ({ mine })) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ drop: fc.integer({ min: 1, max: 5 }), mine: fc.array(transactions, { minLength: 1, maxLength: 6 }) }),
+  },
+  { weight: 2, arbitrary: fc.constant('settle' as const) }
+)
+
+/** Where each family's client says that a transfer stands. */
+class Positions {
+  #inBlock = 0
+  readonly #family: FamilyName
+
+  constructor(family: FamilyName) {
+    this.#family = family
+  }
+
+  newBlock(): void {
+    this.#inBlock = 0
+  }
+
+  place(world: World, tenants: readonly Tenant[], { payments, noise }: Random): Outcome {
+    this.#inBlock += noise
+    let rank = 0
+    let isPaid = false
+    return payments.flatMap(({ to, asset, amount, tag }): Outcome => {
+      const tenant = tenants[to % 3]
+      const name = world.assets[asset % world.assets.length] as string
+      const tagged = traitsOf(world.network).deposits === 'tagged'
+      const address = tenant ? (to < 3 || tagged ? tenant.omnibus : tenant.deposit) : 'a-stranger'
+      const paid = { asset: name, address, amount: BigInt(amount), ...(tagged ? { tag: [null, '1', '99'][tag] as string | null } : {}) }
+      if (this.#family === 'evm' || this.#family === 'tron') {
+        // At most one movement of the native coin, beside any number of logs: counted through the block, or through the transaction.
+        if (name !== world.network.native_asset) return [{ ...paid, position: this.#family === 'evm' ? this.#inBlock++ : rank++ }]
+        if (isPaid) return []
+        isPaid = true
+        return [{ ...paid, position: -1 }]
+      }
+      if (this.#family === 'xrp' && rank > 0) return []
+      return [{ ...paid, position: rank++ }]
+    })
+  }
+}
+
+/** Ids of coins commit to what is paid: such a transaction can never come to another outcome. */
+const FIXED = new Set<FamilyName>(['utxo', 'cardano'])
+
+for (const family of Object.keys(FAMILIES) as FamilyName[]) {
+  test(`${family}: after any reorganisations each customer has what the chain pays`, { timeout: 240_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { minLength: 2, maxLength: 12 }), async (commands) => {
+        const { world, alice, bob } = await openWorld(family)
+        const positions = new Positions(family)
+        const fixed = new Map<number, Outcome>()
+        const mine = (randoms: readonly Random[]) => {
+          positions.newBlock()
+          const chosen: ScriptedTransaction[] = []
+          for (const random of randoms) {
+            const txid = `tx${random.id}`
+            if (world.chain.has(txid) || chosen.some((each) => each.txid === txid)) continue
+            const placed = positions.place(world, [alice, bob], random)
+            const outcome = FIXED.has(family) ? (fixed.get(random.id) ?? placed) : placed
+            fixed.set(random.id, outcome)
+            chosen.push({ txid, outcome })
+          }
+          world.chain.mine(...chosen)
+        }
+        for (const each of commands) {
+          if (each === 'settle') await world.settle()
+          else {
+            if ('drop' in each) {
+              world.chain.drop(each.drop)
+              for (const block of each.mine) mine(block)
+            } else mine(each.mine)
+          }
+        }
+        // A branch that is longer than whatever was seen before.
+        for (let count = 0; count < 8; count++) world.chain.mine()
+        await world.settle()
+        await check(world, [alice, bob])
+      }),
+      { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 15) }
+    )
+  })
+}
+
+/** The books, the deposits and the coins against the final chain. */
+async function check(world: World, tenants: readonly Tenant[]): Promise<void> {
+  const paid = world.chain.blocks.flatMap(({ transfers }) => transfers)
+  for (const tenant of tenants) {
+    const mine = paid.filter(({ address }) => address === tenant.omnibus || address === tenant.deposit)
+    const due: Record<string, string> = {}
+    for (const asset of [...world.assets].sort()) {
+      const sum = mine.filter((each) => each.asset === asset).reduce((total, { amount }) => total + amount, 0n)
+      if (sum > 0n) due[asset] = sum.toString()
+    }
+    assert.deepEqual(await world.books(tenant), due)
+    const show = (txid: string | null, asset: string, address: string | null, amount: bigint | string, tag: string | null | undefined) =>
+      [txid, asset, address, String(amount), tag ?? '-'].join(' ')
+    const credited = (await world.deposits()).filter(
+      ({ status, workspace_id: owner }) => status === 'confirmed' && owner === tenant.workspace
+    )
+    assert.deepEqual(
+      credited.map((row) => show(row.hash, row.asset, row.destination_id, row.amount, row.address_tag)).sort(),
+      mine.map((each) => show(each.txid, each.asset, each.address, each.amount, each.tag)).sort()
+    )
+    if (traitsOf(world.network).deposits !== 'spendable') continue
+    const coins = await world.database.query<{ coin: string }>(
+      `select txid || ':' || vout || ' ' || address || ' ' || value coin from utxos where wallet_id = any($1) and spendable order by 1`,
+      [Object.values(tenant.wallets)]
+    )
+    assert.deepEqual(
+      coins.map(({ coin }) => coin).sort(),
+      mine.map(({ txid, position, address, amount }) => `${txid}:${position} ${address} ${amount}`).sort()
+    )
+  }
+}

@@ -1,0 +1,283 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before } from 'node:test'
+import { loadRegistry, type ChainBlock, type ChainTransfer, type Senders, type FamilyName, type Network } from '@custody/chains'
+import { sealToken } from '../src/aml/policy.ts'
+import type { Provider } from '../src/aml/providers/provider.ts'
+import { startEmbeddedPostgres } from '../src/database/embedded.ts'
+import { migrate } from '../src/database/migrate.ts'
+import { openDatabase, type Database } from '../src/database/pool.ts'
+import { scanLoop } from '../src/deposits/scanner.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import type { Connected } from '../src/networks/networks.ts'
+import { Secrets } from '../src/secrets.ts'
+import type { Services } from '../src/services.ts'
+import type { TransactionRow } from '../src/transactions/present.ts'
+import { runStep } from '../src/transactions/steps.ts'
+
+/** The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers are scripted. */
+export const registry = loadRegistry('local')
+/** Blocks after which the scripted chain calls a block final; reorganisations of the tests go deeper. */
+export const DEPTH = 2
+/** Of each family one network, and its assets. */
+export const FAMILIES: Record<FamilyName, { code: string; assets: [string, ...string[]] }> = {
+  utxo: { code: 'BTC', assets: ['BTC'] },
+  evm: { code: 'ETH', assets: ['ETH', 'USDT_ETH', 'USDC_ETH'] },
+  tron: { code: 'TRX', assets: ['TRX', 'USDT_TRX'] },
+  xrp: { code: 'XRP', assets: ['XRP'] },
+  stellar: { code: 'XLM', assets: ['XLM'] },
+  cardano: { code: 'ADA', assets: ['ADA'] },
+  solana: { code: 'SOL', assets: ['SOL', 'USDC_SOL'] },
+}
+
+/** A fresh database for the tests of one file. */
+export function useDatabase(o = { migrated: true }): { get(): Database } {
+  const home = mkdtempSync(join(tmpdir(), 'custody-deposits-'))
+  let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+  let database: Database
+  before(async () => {
+    postgres = await startEmbeddedPostgres(home)
+    database = openDatabase(postgres.url)
+    if (o.migrated) await migrate(database)
+  })
+  after(async () => {
+    await database.close()
+    await postgres.stop()
+    rmSync(home, { recursive: true, force: true })
+  })
+  return { get: () => database }
+}
+
+/** What a transaction of the scripted chain does. */
+export type Outcome = (Partial<ChainTransfer> & Pick<ChainTransfer, 'position' | 'asset' | 'address' | 'amount'>)[]
+export interface ScriptedTransaction {
+  txid: string
+  outcome: Outcome
+}
+
+const KNOWN: Senders = { addresses: ['somebody'], complete: true }
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
+
+/** A chain of blocks that can be taken back. Heights are indices. */
+export class ScriptedChain {
+  blocks: ChainBlock[] = [{ height: 0, hash: hashOf('genesis'), parent: '', txids: [], transfers: [] }]
+  /** Where coins are spent: who paid a transaction, as the node says when it is asked. */
+  readonly paidBy = new Map<string, Senders | Error>()
+  #made = 0
+
+  mine(...transactions: ScriptedTransaction[]): ChainBlock {
+    const parent = this.blocks.at(-1) as ChainBlock
+    const block: ChainBlock = {
+      height: parent.height + 1,
+      hash: hashOf(`${parent.hash} ${++this.#made}`),
+      parent: parent.hash,
+      txids: transactions.map(({ txid }) => txid),
+      transfers: transactions.flatMap(({ txid, outcome }) =>
+        outcome.map((each) => ({
+          sender: this instanceof ScriptedCoins ? null : 'somebody',
+          senders: this instanceof ScriptedCoins ? null : KNOWN,
+          coinbase: false,
+          ...each,
+          txid,
+        }))
+      ),
+    }
+    this.blocks.push(block)
+    return block
+  }
+
+  /** Takes the last blocks back; the first one stays. */
+  drop(count: number): void {
+    this.blocks.splice(Math.max(1, this.blocks.length - count))
+  }
+
+  /** Until everything that stands on the chain is final. */
+  bury(): void {
+    for (let count = 0; count < DEPTH; count++) this.mine()
+  }
+
+  has(txid: string): boolean {
+    return this.blocks.some(({ txids }) => txids.includes(txid))
+  }
+
+  async probe(): Promise<void> {}
+
+  async tip() {
+    const { height, hash } = this.blocks.at(-1) as ChainBlock
+    return { height, hash, finalHeight: Math.max(0, height - DEPTH + 1) }
+  }
+
+  /** A copy: nobody may write into the chain. */
+  async block(height: number): Promise<ChainBlock | null> {
+    const block = this.blocks[height]
+    return block ? structuredClone(block) : null
+  }
+
+  async status(txid: string) {
+    const block = this.blocks.find(({ txids }) => txids.includes(txid))
+    return block
+      ? { state: 'included' as const, height: block.height, blockHash: block.hash, succeeded: true, fee: 0n }
+      : { state: 'absent' as const }
+  }
+}
+
+/** Where coins are spent a block does not say whose they were: the node is asked. */
+class ScriptedCoins extends ScriptedChain {
+  async senders(txid: string): Promise<Senders> {
+    const found = this.paidBy.get(txid) ?? KNOWN
+    if (found instanceof Error) throw found
+    return found
+  }
+}
+
+export interface Tenant {
+  workspace: string
+  subAccount: string
+  omnibus: string
+  deposit: string
+  wallets: Record<string, string>
+}
+
+/** One network of one installation with its scripted chain. */
+export class World {
+  now = Date.UTC(2026, 0, 1)
+  readonly network: Network
+  readonly assets: [string, ...string[]]
+  readonly chain: ScriptedChain
+  readonly database: Database
+  readonly services: Services
+  readonly risks = new Map<string, 'SEVERE'>()
+  /** Whom the provider was asked about. */
+  readonly asked: string[] = []
+  readonly sanctioned = new Set<string>()
+  readonly logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
+  #scan: () => Promise<boolean>
+
+  constructor(database: Database, family: FamilyName) {
+    const { code, assets } = FAMILIES[family]
+    this.assets = assets
+    this.network = registry.network(code) as Network
+    this.database = database
+    this.chain = family === 'utxo' || family === 'cardano' ? new ScriptedCoins() : new ScriptedChain()
+    const provider: Provider = {
+      screen: async (_token, { address }) => {
+        this.asked.push(address)
+        return this.risks.get(address) ?? null
+      },
+      verifyToken: async () => true,
+    }
+    const environment = { ...systemEnvironment(), now: () => this.now }
+    const logAt = (level: string) => (fields: Record<string, unknown>, message: string) => void this.logged.push({ level, fields, message })
+    const connected = { network: this.network, family, client: this.chain } as unknown as Connected
+    this.services = {
+      environment,
+      database,
+      registry,
+      log: { info: logAt('info'), warn: logAt('warn'), error: logAt('error') },
+      settings: { pollMs: 1000 },
+      networks: { get: () => connected, client: () => this.chain, coins: () => this.chain, has: () => true, all: () => [connected] },
+      metrics: { steps: { labels: () => ({ inc: () => undefined }) }, scanned: { labels: () => ({ set: () => undefined }) } },
+      aml: {
+        providers: { CHAINALYSIS: provider },
+        sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) },
+        secrets: new Secrets(new Uint8Array(32), environment),
+      },
+    } as unknown as Services
+    const loop = scanLoop(this.services, connected, async () => new Set([code]))
+    this.#scan = () => loop.run(new AbortController().signal)
+  }
+
+  /** Empties the database; the scan starts at the chain's first block. */
+  async open(): Promise<void> {
+    await this.database.query('truncate workspaces, blocks, network_scans, ledger_entries cascade')
+    const [first] = this.chain.blocks as [ChainBlock]
+    await this.database.query('insert into network_scans (network, height) values ($1, 0)', [this.network.code])
+    await this.database.query('insert into blocks (network, height, hash, parent) values ($1, 0, $2, $3)', [
+      this.network.code,
+      first.hash,
+      first.parent,
+    ])
+  }
+
+  async tenant(name: string): Promise<Tenant> {
+    const code = this.network.code
+    const [omnibus, deposit] = [`${name}-omnibus`, `${name}-deposit`]
+    const workspace = (await this.database.one<{ id: string }>('insert into workspaces (name) values ($1) returning id', [name]))!.id
+    const subAccount = (await this.database.one<{ id: string }>(
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+      [workspace]
+    ))!.id
+    const wallets: Record<string, string> = {}
+    for (const asset of this.assets) {
+      wallets[asset] = (await this.database.one<{ id: string }>(
+        'insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) returning id',
+        [workspace, subAccount, asset, code]
+      ))!.id
+    }
+    for (const [index, address] of [omnibus, deposit].entries()) {
+      await this.database.query(
+        'insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, $5, $6)',
+        [code, address, workspace, subAccount, index, index === 0 ? 'omnibus' : 'deposit']
+      )
+      await this.database.query('insert into wallet_addresses (wallet_id, network, address, address_tag) values ($1, $2, $3, $4)', [
+        wallets[this.assets[0]],
+        code,
+        address,
+        index === 0 ? '1' : null,
+      ])
+    }
+    return { workspace, subAccount, omnibus, deposit, wallets }
+  }
+
+  /** Switches the screening of deposits on. */
+  async screenDeposits(tenant: Tenant): Promise<void> {
+    await this.database.query(
+      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at)
+       values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3)`,
+      [tenant.subAccount, sealToken(this.services, tenant.subAccount, 'key'), new Date(this.now)]
+    )
+  }
+
+  async scan(): Promise<void> {
+    while (await this.#scan());
+  }
+
+  /** One step of each deposit that is due, until none of them moves. */
+  async step(): Promise<void> {
+    for (let round = 0; round < 3; round++) {
+      const rows = await this.database.query<TransactionRow>(
+        `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1
+         where kind = 'DEPOSIT' and state in ('SCREENING', 'FROZEN') and status = 'pending' returning *`
+      )
+      for (const row of rows) await runStep(this.services, row)
+    }
+  }
+
+  /** Scans to the tip and does what is to be done with the deposits. */
+  async settle(): Promise<void> {
+    await this.scan()
+    await this.scan()
+    await this.step()
+  }
+
+  async deposits(): Promise<(TransactionRow & { block_height: string | null })[]> {
+    return this.database.query(
+      `select t.*, t.amount::text, d.block_height::text from transactions t join deposits d on d.transaction_id = t.id
+       order by t.created_at, t.id`
+    )
+  }
+
+  /** What the books say that a tenant has, by asset; nothing: no entry. */
+  async books(tenant: Tenant): Promise<Record<string, string>> {
+    const rows = await this.database.query<{ asset: string; sum: string }>(
+      `select asset, sum(balance)::text sum from ledger_accounts where workspace_id = $1 and kind <> 'chain' group by asset
+       having sum(balance) <> 0 order by asset`,
+      [tenant.workspace]
+    )
+    return Object.fromEntries(rows.map(({ asset, sum }) => [asset, sum]))
+  }
+}
+
+export const newId = () => randomUUID()

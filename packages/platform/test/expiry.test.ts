@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import type { FamilyName } from '@custody/chains'
+import { FAMILIES, useDatabase, World } from './deposits-support.ts'
+import { runStep } from '../src/transactions/steps.ts'
+import type { TransactionRow } from '../src/transactions/present.ts'
+
+/**
+ * Two signatures over one message have two hashes where the id covers the signature. A node that made the nodes sign
+ * twice publishes the one that the platform does not know: money is not given back before the account's history was read.
+ */
+const database = useDatabase()
+
+async function expired(family: FamilyName, client: Record<string, unknown>) {
+  const world = new World(database.get(), family)
+  await world.open()
+  const alice = await world.tenant('alice')
+  Object.assign(world.chain, client)
+  Object.assign(world.services.networks, { solana: () => world.chain, tagged: () => world.chain, tron: () => world.chain })
+  const id = randomUUID()
+  await database.get().query(
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
+       destination_type, destination_id, state, status, hash)
+     values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, 7, $5, 'INTERNAL', $7, 'EXTERNAL', 'somebody', 'CONFIRMING', 'pending', 'ours')`,
+    [
+      id,
+      alice.workspace,
+      alice.subAccount,
+      alice.wallets[world.assets[0]],
+      FAMILIES[family].assets[0],
+      FAMILIES[family].code,
+      alice.omnibus,
+    ]
+  )
+  await database
+    .get()
+    .query(
+      `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed, hash, fee_max, valid_until)
+       values ($1, $2, $3, 'SIGNED', $4, '{"bytes":"00ff","inputs":[]}', 'aa', 'ours', 1, 1000)`,
+      [randomUUID(), id, FAMILIES[family].code, alice.omnibus]
+    )
+  const step = async () => {
+    const row = await database
+      .get()
+      .one<TransactionRow>('update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *', [
+        id,
+      ])
+    await runStep(world.services, row as TransactionRow)
+    const after = await database.get().one<TransactionRow>('select * from transactions where id = $1', [id])
+    const chain = await database.get().one<{
+      state: string
+      hash: string
+      signed: string
+    }>('select state, hash, signed from chain_transactions where transaction_id = $1', [id])
+    return [after?.state, after?.hash, chain?.state, chain?.hash, chain?.signed]
+  }
+  return { world, alice, step }
+}
+
+for (const family of ['solana', 'xrp'] as const) {
+  test(`${family}: what was published under another signature is adopted, and nothing is given back`, async () => {
+    const asked: unknown[][] = []
+    const { alice, step } = await expired(family, {
+      isDead: async () => true,
+      findSigned: async (...o: unknown[]) => {
+        asked.push(o)
+        return { hash: 'theirs', raw: 'bb' }
+      },
+    })
+    assert.deepEqual(await step(), ['CONFIRMING', 'theirs', 'SIGNED', 'theirs', 'bb'])
+    assert.deepEqual(asked, [[alice.omnibus, '00ff', 1000]])
+  })
+
+  test(`${family}: a history that cannot be read gives nothing back`, async () => {
+    const { step } = await expired(family, {
+      isDead: async () => true,
+      findSigned: async () => {
+        throw new Error('the history is not kept')
+      },
+    })
+    assert.deepEqual(await step(), ['CONFIRMING', 'ours', 'SIGNED', 'ours', 'aa'])
+  })
+
+  test(`${family}: what nobody published is given up`, async () => {
+    const { step } = await expired(family, { isDead: async () => true, findSigned: async () => null })
+    assert.deepEqual(await step(), [family === 'xrp' ? 'QUEUED' : 'VOIDING', 'ours', 'EXPIRED', 'ours', 'aa'])
+  })
+}
+
+for (const family of ['tron', 'stellar'] as const) {
+  test(`${family}: the id does not cover the signature, so that the hash alone tells`, async () => {
+    const { step } = await expired(family, { isDead: async () => true })
+    assert.equal((await step())[2], 'EXPIRED')
+  })
+}
