@@ -229,6 +229,33 @@ describe('forwards', () => {
     assert.equal((await balance(user, 'ETH')).balance, '2')
     assert.equal(BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [bad.address, 'latest'])), 3n * 10n ** 18n)
   })
+  test('a signed forward that waits is made impossible by the deletion of its rule, which names it until then', async () => {
+    const user = await newUser('outlived')
+    const { omnibus } = await wallet(user, 'ETH')
+    const to = { address: '0x00000000000000000000000000000000000000F9', address_tag: null }
+    const { body: rule } = await make(user, { asset: 'ETH', min_amount: 1, daily_cap: 30, ...rest(to) })
+    await platform.operator('devnet', { command: 'fault', network: 'ETH', mode: 'reject' })
+    await fund('ETH', omnibus, '2')
+    const signed = await waitFor('a signed forward', async () => (await history(user, rule.id)).data.find(({ hash, sub_status: state }) => hash !== null && state === 'BROADCASTING'))
+    const deleted = (await call<Rule & { outstanding: string[] }>(user, 'DELETE', `${PATH}/${rule.id}`, {})).body
+    assert.deepEqual([deleted.status, deleted.outstanding], ['deleted', [signed.hash]])
+    await waitFor('its replacement is signed', async () => (await history(user, rule.id)).data.find(({ hash }) => hash !== null && hash !== signed.hash))
+    await platform.operator('devnet', { command: 'fault', network: 'ETH', mode: 'heal' })
+    const ended = await terminal(user, signed.id)
+    assert.deepEqual([ended.status, ended.sub_status], ['failed', 'CANCELLED'])
+    assert.equal(BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [to.address, 'latest'])), 0n)
+    assert.equal((await balance(user, 'ETH')).balance, '2')
+    await waitFor('nothing is outstanding', async () => ((await call<{ outstanding: string[] }>(user, 'GET', `${PATH}/${rule.id}`)).body.outstanding.length === 0 ? true : null))
+    audited()
+  })
+  test('a deletion without a body is refused: its signature would be a GET’s', async () => {
+    const user = await newUser('bodiless')
+    await wallet(user, 'ETH')
+    const { body: rule } = await make(user, { asset: 'ETH', min_amount: 1, daily_cap: 30, ...rest({ address: '0x00000000000000000000000000000000000000F8', address_tag: null }) })
+    const { status, body } = await call<Rule>(user, 'DELETE', `${PATH}/${rule.id}`)
+    assert.deepEqual([status, body.field], [400, 'body'])
+    assert.equal((await read(user, rule.id)).status, 'active')
+  })
   test('a forward that fails gives its amount back, and is tried again: once it goes', async () => {
     const user = await platform.user('failing')
     const { omnibus } = await wallet(user, 'POL')
