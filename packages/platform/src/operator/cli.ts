@@ -212,7 +212,7 @@ async function atNode(action: string, values: Values): Promise<Outcome> {
     case 'revoke': {
       const apiKey = readApiKey(need(values, 'api-key'))
       const { answers: [answer] } = await orderNodes([node], 'revoke', { api_key: apiKey }, { expect: { api_key: apiKey, revoked: true } })
-      return { result: { ...answer }, text: answer?.['known'] === true ? `revoked: ${enrolmentLine(answer)}` : `signer ${node.node}: ${apiKey} was not enrolled here, and never will be` }
+      return { result: { ...answer }, text: answer?.['known'] === true ? enrolmentLine(answer) : `signer ${node.node}: ${apiKey} was not enrolled here, and never will be` }
     }
     case 'drain': return ordered(await orderDrain([node], { ...tank(), to: need(values, 'to') }))
     default: return ordered(await orderStake([node], { ...tank(), action: action as StakeAction, amount: values['amount'], resource: values['resource'] ?? 'ENERGY' }))

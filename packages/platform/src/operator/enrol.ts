@@ -65,7 +65,7 @@ export async function enrolAtNodes(signers: readonly NodePeer[], wish: Wish): Pr
 
 /** A line for what a node holds. */
 export const enrolmentLine = (answer: NodeAnswer): string => (
-  `signer ${answer.node}: ${String(answer['role'])} key for ${String(answer['workspace'])} / ${String(answer['sub_account'])} (index ${String(answer['sub_account_index'])}), RSA key SHA-256 ${String(answer['key_fingerprint'])}`)
+  `signer ${answer.node}: ${String(answer['role'])} key for ${String(answer['workspace'])} / ${String(answer['sub_account'])} (index ${String(answer['sub_account_index'])}), RSA key SHA-256 ${String(answer['key_fingerprint'])}${answer['revoked'] === true ? ', revoked' : ''}`)
 
 /**
  * Makes an API user: at the nodes first, then at the platform, which is told the nodes' index and never asked for one.

@@ -1,3 +1,4 @@
+import { fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
 import { generateKeyPair } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -15,5 +16,9 @@ export async function keygen(values: Record<string, string | boolean | undefined
   })
   writeFileSync(file, privateKey, { mode: 0o600, flag: 'wx' })
   writeFileSync(`${file}.pub`, publicKey, { mode: 0o644, flag: 'wx' })
-  return { result: { private_key: file, public_key: `${file}.pub` }, text: `private key: ${file} (keep it secret)\npublic key:  ${file}.pub` }
+  const fingerprint = fingerprintOfKey(parsePublicKey(publicKey))
+  return {
+    result: { private_key: file, public_key: `${file}.pub`, key_fingerprint: fingerprint },
+    text: `private key: ${file} (keep it secret)\npublic key:  ${file}.pub\nSHA-256:     ${fingerprint}`,
+  }
 }
