@@ -138,6 +138,24 @@ test('a lookup of senders that fails is tried again, and never reads as nobody',
   }
 })
 
+test('a node that never says who paid does not keep the scan from going on, and nothing is credited', { timeout: 60_000 }, async () => {
+  const { world, alice } = await openWorld('utxo')
+  const hanging = new Set<(value: Senders) => void>()
+  Object.assign(world.chain, { senders: () => new Promise<Senders>((resolve) => hanging.add(resolve)) })
+  const outcome = [{ position: 0, asset: 'BTC', address: alice.deposit, amount: 7n }]
+  world.chain.mine(...['one', 'two', 'three'].map((txid) => ({ txid, outcome })))
+  world.chain.bury()
+  const started = performance.now()
+  await world.scan()
+  assert.ok(performance.now() - started < 20_000)
+  assert.deepEqual([await states(world), hanging.size], [['SCREENING', 'SCREENING', 'SCREENING'], 1])
+  assert.equal(await spendable(world, alice), '0')
+  for (const resolve of hanging) resolve({ addresses: ['late'], complete: true })
+  Object.assign(world.chain, { senders: async () => ({ addresses: ['clean'], complete: true }) })
+  await world.step()
+  assert.deepEqual([await states(world), await spendable(world, alice)], [['CREDITED', 'CREDITED', 'CREDITED'], '21'])
+})
+
 test('a deposit that was recorded before its senders were is screened by what its block says', async () => {
   const { world, alice } = await openWorld('tron')
   world.sanctioned.add('listed')

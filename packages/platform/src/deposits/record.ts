@@ -7,6 +7,9 @@ import type { Services } from '../services.ts'
 import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
 import { occurrences, tagOf } from './identity.ts'
 
+/** How long a scan waits for the senders of one block's deposits. */
+const SENDERS_PATIENCE_MS = 3000
+
 interface OwnAddress { address: string; workspace_id: string; sub_account_id: string | null; path_index: number; kind: string }
 /** `occurrence`: see {@link occurrences}. */
 interface Found { transfer: ChainTransfer; owner: OwnAddress; occurrence: number }
@@ -52,24 +55,35 @@ export async function findDeposits(services: Services, network: Network, block: 
 }
 
 /**
- * Whose coins a transaction spends is asked for beside its block. A node that cannot say now is asked again before
- * anything is credited.
+ * Whose coins a transaction spends is asked for beside its block, which may take a question for each of a thousand
+ * parents: the scan waits for a moment. What is not known then is asked for again before anything is credited.
  */
 async function nameSenders(services: Services, network: Network, found: readonly Found[]): Promise<void> {
+  const unnamed = found.filter(({ transfer }) => transfer.senders === null && !transfer.coinbase)
+  if (unnamed.length === 0) return
+  const answered = new AbortController()
+  let isLate = false
+  const late = services.environment.sleep(SENDERS_PATIENCE_MS, answered.signal).then(() => {
+    isLate = true
+    return null
+  })
   const asked = new Map<string, Senders | null>()
-  for (const { transfer } of found) {
-    if (transfer.senders !== null || transfer.coinbase) continue
-    let senders = asked.get(transfer.txid)
-    if (senders === undefined) {
-      senders = await services.networks.coins(network.code).senders(transfer.txid).catch((error: unknown) => {
-        const err = error instanceof Error ? error.message : error
-        services.log.warn({ network: network.code, txid: transfer.txid, err }, 'the senders of a deposit cannot be asked for yet')
-        return null
-      })
-      asked.set(transfer.txid, senders)
-    }
-    transfer.senders = senders
-    transfer.sender ??= senders?.addresses[0] ?? null
+  for (const { transfer } of unnamed) {
+    const { txid } = transfer
+    if (!asked.has(txid)) asked.set(txid, isLate ? null : await Promise.race([sendersSoon(services, network, txid), late]))
+    transfer.senders = asked.get(txid) ?? null
+    transfer.sender ??= transfer.senders?.addresses[0] ?? null
+  }
+  answered.abort()
+}
+
+async function sendersSoon(services: Services, network: Network, txid: string): Promise<Senders | null> {
+  try {
+    return await services.networks.coins(network.code).senders(txid)
+  } catch (error) {
+    const err = error instanceof Error ? error.message : error
+    services.log.warn({ network: network.code, txid, err }, 'the senders of a deposit cannot be asked for yet')
+    return null
   }
 }
 
