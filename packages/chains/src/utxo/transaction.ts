@@ -72,6 +72,15 @@ function inputsOf(network: Network, transaction: Transaction, unsigned: Unsigned
   })
 }
 
+/** The coins that a transaction spends, in the order of its inputs; `value` null where an input lacks its previous transaction. */
+export function coinsOf(network: Network, unsigned: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[] {
+  return parse(unsigned).ins.map(({ hash, index }, at) => {
+    const previous = unsigned.inputs[at]?.previous
+    const before = previous === undefined ? null : parseHex(withoutExtension(network, previous), `previous transaction of input ${at}`)
+    return { txid: Buffer.from(hash).reverse().toString('hex'), vout: index, value: before?.outs[index]?.value ?? null }
+  })
+}
+
 /** See Family.decode. Exactly one payment, and at most one change output on the change path. */
 export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
   const params = paramsOf(network)

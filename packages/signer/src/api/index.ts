@@ -3,6 +3,7 @@ import { Refusal } from '../errors.ts'
 import { orderSchema } from '../policy/order.ts'
 import { parseBody } from '../transport/body.ts'
 import type { Parts } from '../node.ts'
+import { history, historyBodySchema } from './history.ts'
 import { receipt, receiptBodySchema } from './receipt.ts'
 import { voidBodySchema, voidIntent } from './void.ts'
 
@@ -34,6 +35,7 @@ export async function platformCall(parts: Parts, method: string, path: string, t
       const { partner, ...order } = shaped(signBodySchema, text)
       return { status: 200, body: await parts.coordinator.sign(order, partner) }
     }
+    case 'POST /history': return { status: 200, body: history(parts, shaped(historyBodySchema, text)) }
     case 'POST /void': return { status: 200, body: await voidIntent(parts, shaped(voidBodySchema, text)) }
     default: throw new Refusal('NOT_FOUND', 'No such endpoint')
   }
