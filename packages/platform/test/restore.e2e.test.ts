@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { cpSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { balance, call, fundedWallet, sleep, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
@@ -11,8 +11,8 @@ const backup = join(platform.home, 'backup')
 
 const ASSETS: Record<string, { fund: string; amount: string; to: string }> = {
   BTC: { fund: '2', amount: '0.01', to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080' },
-  ETH: { fund: '5', amount: '0.02', to: '0x00000000000000000000000000000000000000aA' },
-  USDT_ETH: { fund: '500', amount: '3', to: '0x00000000000000000000000000000000000000aA' },
+  ETH: { fund: '5', amount: '0.02', to: '0x00000000000000000000000000000000000000AA' },
+  USDT_ETH: { fund: '500', amount: '3', to: '0x00000000000000000000000000000000000000AA' },
   XRP: { fund: '500', amount: '2', to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh' },
   SOL: { fund: '20', amount: '0.3', to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin' },
   TRX: { fund: '800', amount: '4', to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY' },
@@ -49,12 +49,17 @@ async function settled(): Promise<void> {
 }
 
 async function list(who: User): Promise<Transfer[]> {
-  const answer = await call<{ data: Transfer[] }>(who, 'GET', '/dac/v1/transactions?limit=500')
-  assert.equal(answer.status, 200, answer.text)
-  return answer.body.data
+  const answers = await Promise.all(['', '&type=Sweep'].map((more) => call<{ data: Transfer[] }>(who, 'GET', `/dac/v1/transactions?limit=500${more}`)))
+  return answers.flatMap(({ status, text, body }) => {
+    assert.equal(status, 200, text)
+    return body.data
+  })
 }
 
-const balances = async (who: User, names: readonly string[]) => Object.fromEntries(await Promise.all(names.map(async (asset) => [asset, await balance(who, asset)] as const)))
+const balances = async (who: User, names: readonly string[]) => Object.fromEntries(await Promise.all(names.map(async (asset) => {
+  const { balance: available, omnibus_balance: all } = await balance(who, asset)
+  return [asset, { available, all }] as const
+})))
 const depositAddress = async (who: User, asset: string) => (await call<{ address: string; address_tag: string | null }>(who, 'POST', '/dac/v1/address', { asset })).body
 const deposits = (rows: readonly Transfer[]) => rows.filter(({ type }) => type === 'Deposit').map(({ hash, asset, amount, destination_id: to }) => `${String(asset)} ${amount} ${String(to)} ${hash}`).sort()
 const paid = (rows: readonly Transfer[]) => rows.filter(({ type }) => type === 'Withdraw').map(({ id, hash, asset, amount, fee, status, sequence_id: sequence }) => `${id} ${String(asset)} ${amount} ${fee} ${status} ${String(sequence)} ${hash}`).sort()
@@ -74,6 +79,7 @@ test('an older database adopts what the nodes have recorded and the chains show'
   for (const asset of ['BTC', 'ETH', 'XRP']) await send('user', asset, `open-${asset}`)
   assert.equal(await platform.stop(), 0)
   cpSync(data, backup, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
+  chmodSync(backup, 0o700)
   await restart()
 
   later = await platform.user('acme', { subAccount: 'later' })

@@ -44,7 +44,9 @@ async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Pr
 async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | undefined> {
   const byId = await tx.one<TransactionRow>('select * from transactions where id = $1 for update', [group.id])
   if (byId) return byId
-  const [{ network, decoded, workspaceId }] = group.attempts
+  const [{ network, decoded, workspaceId, unsigned: { bytes } }] = group.attempts
+  const built = await tx.one<TransactionRow>(`select t.* from transactions t join chain_transactions c on c.transaction_id = t.id where c.network = $1 and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`, [network.code, bytes])
+  if (built) return built
   // The same place in the account's order, signed for the same: a dearer attempt of what is known.
   const sibling = decoded.nonce === null ? undefined : await tx.one<TransactionRow>(
     `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id

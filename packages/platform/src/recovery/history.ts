@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { UnsignedTransaction } from '@custody/chains'
 import { z } from 'zod'
+import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 
@@ -52,6 +53,8 @@ export interface Mark { node: number; generation: number; height: number; hash: 
 
 export interface History {
   unknown: Recorded[]
+  /** Known, but not that they are signed; of networks where change comes back, which would look like a deposit. */
+  unsigned: Recorded[]
   enrolled: Enrolled[]
   rules: Body<'rule'>[]
   voided: Set<string>
@@ -62,7 +65,7 @@ export interface History {
 
 export const idOf = (unsigned: { network: string; bytes: string }): string => createHash('sha256').update(`${unsigned.network} ${unsigned.bytes}`).digest('hex')
 
-interface NodeHistory { node: number; mark: Mark; steps: Map<number, Recorded>; enrolled: Map<string, Body<'enrol'>>; revoked: Set<string>; rules: Body<'rule'>[]; voided: string[] }
+interface NodeHistory { node: number; mark: Mark; steps: Map<number, Recorded>; built: Set<string>; enrolled: Map<string, Body<'enrol'>>; revoked: Set<string>; rules: Body<'rule'>[]; voided: string[] }
 
 /**
  * Asks every node for what it has recorded since the marks, and keeps what this database does not know.
@@ -72,8 +75,9 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
   const marks = new Map((await services.database.query<Mark & { height: string }>('select node, generation, height::text, hash from signer_marks')).map((row) => [row.node, { ...row, height: Number(row.height) }]))
   const nodes = services.signers.peers.map(({ node }) => node)
   const answers = await Promise.allSettled(nodes.map((node) => readNode(services, node, whole ? undefined : marks.get(node))))
-  const merged: History = { unknown: [], enrolled: [], rules: [], voided: new Set(), marks: [], missing: [] }
+  const merged: History = { unknown: [], unsigned: [], enrolled: [], rules: [], voided: new Set(), marks: [], missing: [] }
   const steps = new Map<string, Recorded>()
+  const built = new Set<string>()
   const enrolled = new Map<string, Enrolled>()
   answers.forEach((answer, at) => {
     const node = nodes[at] as number
@@ -84,6 +88,7 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
     }
     const { mark, ...told } = answer.value
     merged.marks.push(mark)
+    for (const id of told.built) built.add(id)
     for (const step of told.steps.values()) {
       const known = steps.get(step.id)
       if (known) join(known, step)
@@ -99,9 +104,16 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
     for (const rule of told.rules) if (!merged.rules.some((known) => known.rule === rule.rule)) merged.rules.push(rule)
     for (const key of told.voided) merged.voided.add(key)
   })
-  merged.unknown = [...steps.values()].sort((a, b) => a.at - b.at)
+  const all = [...steps.values()].sort((a, b) => a.at - b.at)
+  merged.unknown = all.filter(({ id }) => !built.has(id))
+  merged.unsigned = all.filter(({ id, signatures, unsigned }) => built.has(id) && signatures.length > 0 && hasChange(services, unsigned.network))
   merged.enrolled = [...enrolled.values()]
   return merged
+}
+
+function hasChange(services: Services, code: string): boolean {
+  const network = services.registry.network(code)
+  return network !== undefined && traitsOf(network).deposits === 'spendable'
 }
 
 function join(known: Recorded, step: Recorded): void {
@@ -113,14 +125,15 @@ function join(known: Recorded, step: Recorded): void {
 }
 
 async function readNode(services: Services, node: number, mark: Mark | undefined): Promise<NodeHistory> {
-  const told: NodeHistory = { node, mark: mark ?? { node, generation: 0, height: 0, hash: '' }, steps: new Map(), enrolled: new Map(), revoked: new Set(), rules: [], voided: [] }
+  const told: NodeHistory = { node, mark: mark ?? { node, generation: 0, height: 0, hash: '' }, steps: new Map(), built: new Set(), enrolled: new Map(), revoked: new Set(), rules: [], voided: [] }
   for (let from = (mark?.height ?? 0) + 1; ;) {
     const page = pageSchema.parse(await services.signers.call(node, 'POST', '/history', { from }, TIMEOUT_MS))
     // Another record than the one that was compared: the node was restored, or set up anew.
     if (mark && from === mark.height + 1 && (page.before !== mark.hash || page.generation !== mark.generation)) return readNode(services, node, undefined)
     await take(services, told, page.entries)
     if (page.hash === null) throw new NodeUnavailable(node, 'its record ends before what it told')
-    told.mark = { node, generation: page.generation, height: page.next - 1, hash: page.hash }
+    // What is being signed while this is read is looked at again the next time.
+    if (told.built.size === 0) told.mark = { node, generation: page.generation, height: page.next - 1, hash: page.hash }
     if (page.next <= from || page.next > page.height) return told
     from = page.next
   }
@@ -141,7 +154,11 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
     else if (kind === 'void') told.voided.push(...BODIES.void.parse(body).keys)
   }
   const known = await knownOf(services, steps.map(({ step }) => step))
-  for (const { height, step } of steps) if (!known.has(step.id)) told.steps.set(height, step)
+  for (const { height, step } of steps) {
+    const state = known.get(step.id)
+    if (state === 'BUILT') told.built.add(step.id)
+    if (state === undefined || state === 'BUILT') told.steps.set(height, step)
+  }
   for (const { kind, body } of entries) {
     if (kind !== 'signed') continue
     const { step_height: height, signatures } = BODIES.signed.parse(body)
@@ -149,12 +166,12 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
   }
 }
 
-/** Which of the recorded transactions this database has. */
-async function knownOf(services: Services, steps: readonly Recorded[]): Promise<Set<string>> {
-  if (steps.length === 0) return new Set()
-  const rows = await services.database.query<{ network: string; bytes: string }>(
-    `select network, unsigned->>'bytes' bytes from chain_transactions where unsigned->>'bytes' = any($1)`, [steps.map(({ unsigned }) => unsigned.bytes)])
-  return new Set(rows.map(idOf))
+/** Which of the recorded transactions this database has, with their states. */
+async function knownOf(services: Services, steps: readonly Recorded[]): Promise<Map<string, string>> {
+  if (steps.length === 0) return new Map()
+  const rows = await services.database.query<{ network: string; bytes: string; state: string }>(
+    `select network, unsigned->>'bytes' bytes, state from chain_transactions where unsigned->>'bytes' = any($1) order by state = 'BUILT', attempt desc`, [steps.map(({ unsigned }) => unsigned.bytes)])
+  return new Map(rows.map((row) => [idOf(row), row.state]))
 }
 
 /** Writes down how far the records were compared, once nothing in them is unknown any more. */

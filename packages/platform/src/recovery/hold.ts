@@ -1,7 +1,8 @@
 import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
 import type { Loop } from '../work/loop.ts'
-import { NODES_NEEDED, readHistory, saveMarks } from './history.ts'
+import { adoptAll } from './adopt-all.ts'
+import { NODES_NEEDED, readHistory, saveMarks, type Recorded } from './history.ts'
 
 /**
  * A database that is older than the nodes' records must not go on working: it would hand out addresses a second time,
@@ -37,7 +38,7 @@ export async function heldFor<T>(services: Services, reason: string, work: () =>
 /** Compares the nodes' records with this database, and holds or releases by what is found. Answers why it is held. */
 export async function compareRecords(services: Services): Promise<string | null> {
   if (running.has(services)) return heldBecause(services)
-  const { unknown, marks, missing } = await readHistory(services, false)
+  const { unknown, unsigned, marks, missing } = await readHistory(services, false)
   const noted = new Set((await services.database.query<{ id: string }>('select id from unadopted_steps where id = any($1)', [unknown.map(({ id }) => id)])).map(({ id }) => id))
   const lost = unknown.filter(({ id }) => !noted.has(id)).length
   // While this was read another comparison may have begun to adopt.
@@ -50,11 +51,18 @@ export async function compareRecords(services: Services): Promise<string | null>
     // Once compared, what two nodes cannot tell now was complete when they could.
     if (heldBecause(services) !== null) holds.set(services, `fewer than two signer nodes tell what they have recorded (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')}), so nobody knows whether this database is complete`)
   } else {
+    // Nothing works yet: what was signed and was not committed here is taken over before blocks are read, for its change would look like a deposit.
+    if (heldBecause(services) !== null && unsigned.length > 0 && services.settings.role === 'all') await finishUnsigned(services, unsigned)
     if (heldBecause(services) !== null) services.log.info('the database knows everything that the signer nodes have recorded')
     await saveMarks(services, marks)
     holds.delete(services)
   }
   return heldBecause(services)
+}
+
+async function finishUnsigned(services: Services, unsigned: readonly Recorded[]): Promise<void> {
+  const { unadopted } = await adoptAll(services, unsigned, {})
+  for (const { recorded, error } of unadopted) services.log.warn({ network: recorded.unsigned.network, purpose: recorded.purpose, reason: error.message }, 'what the signer nodes have signed is not known here as signed; it is signed again')
 }
 
 /** Before any work: held until the first comparison has said that nothing is missing. */

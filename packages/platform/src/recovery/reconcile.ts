@@ -1,18 +1,16 @@
-import { formatAmount } from '@custody/chains'
 import { audit, type AuditReport } from '../audit/audit.ts'
 import type { Services } from '../services.ts'
-import { adopt, type Adopted } from './adopt.ts'
-import { groupOf, keyOf } from './group.ts'
+import type { Adopted } from './adopt.ts'
+import { adoptAll, noteUnadopted, openAll, show, shown, type Unadopted } from './adopt-all.ts'
 import { NODES_NEEDED, readHistory, saveMarks, type History, type Recorded } from './history.ts'
 import { compareRecords, heldFor } from './hold.ts'
-import { NotAdopted, open, type Opened } from './open.ts'
+import { NotAdopted } from './open.ts'
 import { adoptUsers, type ScanFrom } from './places.ts'
 import { endSearch, listFound, rememberScans, scanAgain, watchAhead, type Watched } from './window.ts'
 
 export interface ReconcileOptions { dryRun: boolean; scanFrom: ScanFrom; /** Deposit addresses that are watched beyond the last known one. */ gap: number; /** How long scanning and confirming are waited for. */ waitMs: number }
 
 interface Deposit { id: string; workspace: string; asset: string; amount: string; address: string; tag: string | null; hash: string; state: string }
-interface Unadopted { network: string; workspace: string; purpose: string; transaction_id: string | null; at: string; nodes: number[]; reason: string; matters: boolean }
 
 export interface ReconcileReport {
   ok: boolean
@@ -54,7 +52,7 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
   }
   await heldFor(services, 'what the signer nodes have recorded is being adopted', async () => {
     report.users = await adoptUsers(services, history.enrolled)
-    await adoptAll(services, history, options, report)
+    await adoptRecorded(services, history, options, report)
     await rememberScans(services)
     report.watched = await watchAhead(services, options.gap)
     await saveMarks(services, history.marks)
@@ -68,67 +66,15 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
   return { ...report, ok: report.audit.ok && !report.unadopted.some(({ matters }) => matters) }
 }
 
-const show = (services: Services, asset: string, amount: bigint): string => formatAmount(amount, services.registry.asset(asset)?.decimals ?? 0)
-
-const shown = (recorded: Recorded, error: NotAdopted): Unadopted => ({
-  network: recorded.unsigned.network, workspace: recorded.workspace, purpose: recorded.purpose, transaction_id: recorded.transaction_id ?? null, at: new Date(recorded.at).toISOString(),
-  nodes: recorded.nodes, reason: error.message, matters: error.matters,
-})
-
-/** What went wrong with one record stays with it: everything else goes on. */
-function notAdopted(services: Services, error: unknown): NotAdopted {
-  if (error instanceof NotAdopted) return error
-  services.log.error({ err: error }, 'a recorded transaction could not be adopted')
-  return new NotAdopted(error instanceof Error ? error.message : String(error))
-}
-
-/** Oldest first: later ones may spend what earlier ones made. */
-async function openAll(services: Services, unknown: readonly Recorded[]): Promise<{ recorded: Recorded; opened: Opened | null; error: NotAdopted | null }[]> {
-  const raws = new Map<string, string>()
-  const all: Awaited<ReturnType<typeof openAll>> = []
-  for (const recorded of unknown) {
-    try {
-      const opened = await open(services, recorded, raws)
-      raws.set(opened.signed.hash, opened.signed.raw)
-      all.push({ recorded, opened, error: null })
-    } catch (error) {
-      all.push({ recorded, opened: null, error: notAdopted(services, error) })
-    }
-  }
-  return all
-}
-
-async function adoptAll(services: Services, history: History, { scanFrom }: ReconcileOptions, report: ReconcileReport): Promise<void> {
-  const noted = await services.database.query<{ recorded: Recorded }>('select recorded from unadopted_steps order by noted_at, id')
-  const steps = new Map([...noted.map(({ recorded }) => recorded), ...history.unknown].map((each) => [each.id, each]))
-  const groups = new Map<string, [Opened, ...Opened[]]>()
-  const failed: { recorded: Recorded; error: NotAdopted }[] = []
-  for (const { recorded, opened, error } of await openAll(services, [...steps.values()].sort((a, b) => a.at - b.at))) {
-    if (!opened) {
-      if (error) failed.push({ recorded, error })
-      continue
-    }
-    const key = `${opened.workspaceId} ${keyOf(opened)}`
-    const group = groups.get(key)
-    if (group) group.push(opened)
-    else groups.set(key, [opened])
-  }
-  for (const attempts of groups.values()) {
-    try {
-      const { adopted, walletsMade } = await adopt(services, await groupOf(services, attempts), scanFrom)
-      report.transactions.push({ ...adopted, amount: show(services, adopted.asset, BigInt(adopted.amount)) })
-      report.wallets.push(...walletsMade.map((asset) => ({ workspace: adopted.workspace, asset })))
-      await services.database.query('delete from unadopted_steps where id = any($1)', [attempts.map(({ recorded }) => recorded.id)])
-    } catch (error) {
-      failed.push(...attempts.map(({ recorded }) => ({ recorded, error: notAdopted(services, error) })))
-    }
-  }
-  for (const { recorded, error } of failed) {
-    report.unadopted.push(shown(recorded, error))
-    await services.database.query(
-      `insert into unadopted_steps (id, recorded, reason, matters, noted_at) values ($1, $2, $3, $4, $5) on conflict (id) do update set reason = excluded.reason, matters = excluded.matters, recorded = excluded.recorded`,
-      [recorded.id, JSON.stringify(recorded), error.message, error.matters, new Date(services.environment.now())])
-  }
+/** Everything that is recorded and not known, and what could not be adopted before. */
+async function adoptRecorded(services: Services, history: History, { scanFrom }: ReconcileOptions, report: ReconcileReport): Promise<void> {
+  const noted = await services.database.query<{ recorded: Recorded }>('select recorded from unadopted_steps')
+  const steps = [...new Map([...noted.map(({ recorded }) => recorded), ...history.unknown, ...history.unsigned].map((each) => [each.id, each])).values()]
+  const all = await adoptAll(services, steps, scanFrom)
+  await noteUnadopted(services, all, steps)
+  report.transactions.push(...all.transactions)
+  report.wallets.push(...all.wallets)
+  report.unadopted.push(...all.unadopted.map(({ recorded, error }) => shown(recorded, error)))
 }
 
 /** Waits for the scanners and for what was adopted; where deposits lie on the last addresses that are watched, more are. */

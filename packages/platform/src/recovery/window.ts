@@ -7,6 +7,8 @@ import type { Services } from '../services.ts'
 /** Addresses are handed out one after the other, so that those which follow the last known one may have been handed out too. */
 export interface Watched { network: string; workspace: string; sub_account: string; from: number; to: number }
 
+const SPARE = 2
+
 interface Held { sub_account_id: string; workspace_id: string; workspace: string; sub_account: string; path_index: number; last: number | null; watched: number | null; addresses: number }
 
 /**
@@ -29,8 +31,11 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
        where exists (select 1 from workspace_keys k where k.workspace_id = s.workspace_id and k.curve = $2) group by s.id, w.name`, [network.code, network.curve])
     for (const each of held) {
       const owner: Owner = { workspaceId: each.workspace_id, subAccountId: each.sub_account_id, subAccountIndex: each.path_index }
-      const to = deposits === 'tagged' ? OMNIBUS_INDEX : (each.last ?? OMNIBUS_INDEX) + gap
-      const from = each.addresses === 0 ? OMNIBUS_INDEX : (each.watched ?? OMNIBUS_INDEX) + 1
+      const last = each.last ?? OMNIBUS_INDEX
+      const watched = each.watched ?? OMNIBUS_INDEX
+      const from = each.addresses === 0 ? OMNIBUS_INDEX : watched + 1
+      // Some more at once: each time that more are needed the network is scanned again.
+      const to = deposits === 'tagged' ? OMNIBUS_INDEX : watched - last >= gap ? watched : last + gap + Math.ceil(gap / SPARE)
       if (from > to) continue
       await services.database.transaction(async (tx) => {
         await tx.query('select 1 from sub_accounts where id = $1 for update', [each.sub_account_id])
