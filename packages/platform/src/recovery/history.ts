@@ -167,7 +167,7 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
 }
 
 /** Which of the recorded transactions this database has, with their states. */
-async function knownOf(services: Services, steps: readonly Recorded[]): Promise<Map<string, string>> {
+export async function knownOf(services: Services, steps: readonly Recorded[]): Promise<Map<string, string>> {
   if (steps.length === 0) return new Map()
   const rows = await services.database.query<{ network: string; bytes: string; state: string }>(
     `select network, unsigned->>'bytes' bytes, state from chain_transactions where unsigned->>'bytes' = any($1) order by state = 'BUILT', attempt desc`, [steps.map(({ unsigned }) => unsigned.bytes)])

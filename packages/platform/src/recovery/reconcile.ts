@@ -2,7 +2,7 @@ import { audit, type AuditReport } from '../audit/audit.ts'
 import type { Services } from '../services.ts'
 import type { Adopted } from './adopt.ts'
 import { adoptAll, noteUnadopted, openAll, show, shown, type Unadopted } from './adopt-all.ts'
-import { NODES_NEEDED, readHistory, saveMarks, type History, type Recorded } from './history.ts'
+import { knownOf, NODES_NEEDED, readHistory, saveMarks, type History, type Recorded } from './history.ts'
 import { compareRecords, heldFor } from './hold.ts'
 import { NotAdopted } from './open.ts'
 import { adoptUsers, type ScanFrom } from './places.ts'
@@ -69,7 +69,11 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
 /** Everything that is recorded and not known, and what could not be adopted before. */
 async function adoptRecorded(services: Services, history: History, { scanFrom }: ReconcileOptions, report: ReconcileReport): Promise<void> {
   const noted = await services.database.query<{ recorded: Recorded }>('select recorded from unadopted_steps')
-  const steps = [...new Map([...noted.map(({ recorded }) => recorded), ...history.unknown, ...history.unsigned].map((each) => [each.id, each])).values()]
+  // What was adopted and not answered, as the connection broke, is adopted all the same.
+  const known = await knownOf(services, noted.map(({ recorded }) => recorded))
+  await services.database.query('delete from unadopted_steps where id = any($1)', [[...known].flatMap(([id, state]) => (state === 'BUILT' ? [] : [id]))])
+  const open = noted.flatMap(({ recorded }) => (known.has(recorded.id) && known.get(recorded.id) !== 'BUILT' ? [] : [recorded]))
+  const steps = [...new Map([...open, ...history.unknown, ...history.unsigned].map((each) => [each.id, each])).values()]
   const all = await adoptAll(services, steps, scanFrom)
   await noteUnadopted(services, all, steps)
   report.transactions.push(...all.transactions)
