@@ -113,11 +113,12 @@ export class World {
   }
 
   /** Signed by two of the three, as the chain would take it. */
-  sign(purpose: string, o: { from: [sub: number, index: number]; to: string; amount: bigint; step: unknown[]; intent?: unknown[]; id?: string }): { unsigned: UnsignedTransaction; hash: string; raw: string; signatures: SignatureBytes[] } {
+  sign(purpose: string, o: { from: [sub: number, index: number]; to: string; amount: bigint; step: unknown[]; intent?: unknown[]; id?: string; nonce?: number; price?: bigint }): { unsigned: UnsignedTransaction; hash: string; raw: string; signatures: SignatureBytes[] } {
     const path = pathOf(ETH, o.from[0], o.from[1])
-    const nonce = this.nonces.get(path.join()) ?? 0
+    const nonce = o.nonce ?? this.nonces.get(path.join()) ?? 0
     this.nonces.set(path.join(), nonce + 1)
-    const unsigned = evm.buildTransfer(ETH, { asset: NATIVE, to: o.to, amount: o.amount, nonce: BigInt(nonce), gas: 21_000n, fee: { maxFeePerGas: PRICE, maxPriorityFeePerGas: PRICE / 10n, legacy: false }, path: [...path] })
+    const price = o.price ?? PRICE
+    const unsigned = evm.buildTransfer(ETH, { asset: NATIVE, to: o.to, amount: o.amount, nonce: BigInt(nonce), gas: 21_000n, fee: { maxFeePerGas: price, maxPriorityFeePerGas: price / 10n, legacy: false }, path: [...path] })
     decode(registry, unsigned, publicKeyAt)
     const signatures = signing(registry, unsigned, publicKeyAt).map(({ message }): SignatureBytes => {
       const signature = secp256k1.sign(message, secretAt(path), { prehash: false, format: 'recovered' })

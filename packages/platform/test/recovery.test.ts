@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
+import { noteIncoming } from '../src/auto-forwarding/incoming.ts'
 import { compareRecords, heldBecause } from '../src/recovery/hold.ts'
 import { addressAt, FEE, START, STRANGER, World } from './recovery-world.ts'
 
@@ -203,4 +204,87 @@ test('one node alone releases nothing and lets nothing be adopted', async () => 
   // Compared as far as it goes: little is read the next time.
   const marks = await database.query<{ node: number; height: string }>('select node, height::text from signer_marks order by node')
   assert.deepEqual(marks.map(({ height }) => height), ['2', '2', '0'])
+})
+
+test('a cancellation takes the place of its transfer: the amount is back, whichever of both was known', async () => {
+  for (const isKnown of [false, true]) {
+    const at = await world()
+    const pay = payOf(at, 'cancelled', 9n)
+    const first = at.sign('pay', pay)
+    at.record([1, 2], 'pay', first, pay)
+    if (isKnown) await at.reconcile()
+    const cancel = { ...pay, to: OMNIBUS, amount: 0n, nonce: 0, price: 2_000_000_000n }
+    const second = at.sign('cancel', cancel)
+    at.record([1, 2], 'cancel', second, cancel)
+    const report = await at.reconcile()
+    assert.deepEqual(report.transactions.map(({ id, hash, done }) => [id, hash, done]), [[pay.id, second.hash, isKnown ? 'replacement' : 'created']])
+    at.mine(second, OMNIBUS, OMNIBUS, 0n)
+    await at.work()
+    const [row, ...more] = await at.transactions()
+    assert.deepEqual([row?.state, row?.status, row?.hash, more.length], ['CANCELLED', 'failed', second.hash, 0])
+    const held = await database.query<{ kind: string; balance: string }>('select kind, balance::text from ledger_accounts where wallet_id = $1 order by kind', [at.walletId])
+    assert.deepEqual(held.filter(({ kind }) => kind !== 'unswept').map(({ kind, balance }) => [kind, balance]), [['available', START.toString()], ['reserved', '0']])
+    assert.equal((await at.reconcile()).transactions.length, 0)
+  }
+})
+
+test('a drain leaves the tank, and two sweeps of one address are booked side by side', async () => {
+  const at = await world()
+  const drain = { from: [0, 0] as [number, number], to: STRANGER, amount: 1000n, step: ['drain', 'order-1'] }
+  const drained = at.sign('drain', drain)
+  at.record([2, 3], 'drain', drained, drain)
+  at.mine(drained, TANK, STRANGER, 1000n)
+  for (const amount of [20n, 30n]) {
+    const sweep = { from: [1, 1] as [number, number], to: OMNIBUS, amount, step: ['sweep', at.workspace, 1, 'ETH', 1] }
+    const made = at.sign('sweep', sweep)
+    at.record([1, 3], 'sweep', made, sweep)
+    at.mine(made, DEPOSIT, OMNIBUS, amount)
+  }
+  await at.reconcile()
+  await at.work()
+  assert.deepEqual((await at.transactions()).map(({ kind, state, plan }) => [kind, state, plan['order'] ?? null]).sort(), [['DRAIN', 'CONFIRMED', 'order-1'], ['SWEEP', 'CONFIRMED', null], ['SWEEP', 'CONFIRMED', null]])
+  assert.deepEqual((await at.reconcile()).audit?.differences, [])
+})
+
+test('a forward is its rule’s, and the deposits that it came from are not forwarded again', async () => {
+  const at = await world()
+  const rule = randomUUID()
+  await database.query(
+    `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination, expires_at, state, request, waiting, created_at)
+     select $1, workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 100, $2, now() + interval '1 day', 'ACTIVE', '{}', 3, now() - interval '1 day' from wallets where id = $3`, [rule, STRANGER, at.walletId])
+  const id = randomUUID()
+  const forward = { from: [1, 0] as [number, number], to: STRANGER, amount: 10n, step: ['forward', rule, id], intent: ['forward', rule, id], id }
+  const made = at.sign('forward', forward)
+  at.record([1, 2], 'forward', made, forward)
+  at.mine(made, OMNIBUS, STRANGER, 10n)
+  await at.reconcile()
+  const state = async () => database.one('select waiting::text, ahead::text from forward_rules where id = $1', [rule])
+  assert.deepEqual(await state(), { waiting: '0', ahead: '7' })
+  const [row] = await at.transactions()
+  assert.deepEqual([row?.id, row?.plan['rule_id'], (await database.query('select 1 from forwards where rule_id = $1', [rule])).length], [id, rule, 1])
+  for (const [amount, expected] of [['4', { waiting: '0', ahead: '3' }], ['9', { waiting: '6', ahead: '0' }]] as const) {
+    const deposit = randomUUID()
+    await database.query(
+      `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type, state, status) values ($1, 'DEPOSIT', $2, $3, 'ETH', 'ETH', $4, 'ETH', 'EXTERNAL', 'INTERNAL', 'CREDITED', 'confirmed')`,
+      [deposit, at.workspaceId, at.walletId, amount])
+    await noteIncoming(database, { id: deposit, kind: 'DEPOSIT', wallet_id: at.walletId, amount, created_at: new Date(), plan: {} } as never, new Date())
+    assert.deepEqual(await state(), expected)
+  }
+})
+
+test('what was built here on a place that is taken gives way', async () => {
+  const at = await world()
+  const pay = payOf(at, 'first')
+  const made = at.sign('pay', pay)
+  at.record([1, 2], 'pay', made, pay)
+  at.mine(made, OMNIBUS, STRANGER, pay.amount)
+  const other = randomUUID()
+  await database.query(
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, plan)
+     select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', $2, 'EXTERNAL', $3, 'SIGNING', 'pending', '{"float_taken":"0"}' from wallets where id = $4`, [other, OMNIBUS, STRANGER, at.walletId])
+  await database.query(`insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max) values ($1, $2, 'ETH', 'BUILT', $3, 0, '{"bytes":"00"}', 1)`, [randomUUID(), other, OMNIBUS])
+  const report = await at.reconcile()
+  assert.deepEqual(report.transactions.map(({ id }) => id), [pay.id])
+  const rows = await database.query<{ state: string; built: string }>(`select t.state, c.state built from transactions t join chain_transactions c on c.transaction_id = t.id where t.id = $1`, [other])
+  assert.deepEqual(rows, [{ state: 'FUELING', built: 'VOID' }])
 })

@@ -47,10 +47,11 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   const [{ network, decoded, workspaceId, unsigned: { bytes } }] = group.attempts
   const built = await tx.one<TransactionRow>(`select t.* from transactions t join chain_transactions c on c.transaction_id = t.id where c.network = $1 and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`, [network.code, bytes])
   if (built) return built
+  if (group.kind === 'WITHDRAWAL') return undefined
   // The same place in the account's order, signed for the same: a dearer attempt of what is known.
   const sibling = decoded.nonce === null ? undefined : await tx.one<TransactionRow>(
     `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id
-     where c.network = $1 and c.account = $2 and c.nonce = $3 and c.state <> 'VOID' and t.kind = $4 and t.destination_id = $5 limit 1 for update of t`, [network.code, group.from, decoded.nonce.toString(), group.kind, group.to])
+     where c.network = $1 and c.account = $2 and c.nonce = $3 and c.hash is not null and c.state <> 'VOID' and t.kind = $4 and t.destination_id = $5 limit 1 for update of t`, [network.code, group.from, decoded.nonce.toString(), group.kind, group.to])
   if (sibling) return sibling
   const unsigned = `and status = 'pending' and not exists (select 1 from chain_transactions c where c.transaction_id = t.id and c.hash is not null)`
   if (group.kind === 'SWEEP') {

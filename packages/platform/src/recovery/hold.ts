@@ -10,7 +10,6 @@ import { NODES_NEEDED, readHistory, saveMarks, type Recorded } from './history.t
  */
 const holds = new WeakMap<Services, string>()
 const running = new WeakSet<Services>()
-const FIRST_TRIES = 3
 const RETRY_MS = 1000
 const HELD_CHECK_MS = 5000
 const CHECK_MS = 60_000
@@ -68,14 +67,11 @@ async function finishUnsigned(services: Services, unsigned: readonly Recorded[])
 /** Before any work: held until the first comparison has said that nothing is missing. */
 export async function holdUntilCompared(services: Services): Promise<void> {
   holds.set(services, 'the records of the signer nodes are being compared with this database')
-  for (let count = 0; count < FIRST_TRIES; count++) {
-    const reason = await compareRecords(services).catch((error: unknown) => {
-      services.log.warn({ err: error instanceof Error ? error.message : error }, 'the records of the signer nodes could not be compared')
-      return heldBecause(services)
-    })
-    if (reason === null || reason.endsWith('reconcile')) return
-    await services.environment.sleep(RETRY_MS)
-  }
+  const reason = await compareRecords(services).catch((error: unknown) => {
+    services.log.warn({ err: error instanceof Error ? error.message : error }, 'the records of the signer nodes could not be compared')
+    return heldBecause(services)
+  })
+  if (reason === null || reason.endsWith('reconcile')) return
   services.log.warn({ reason: heldBecause(services) }, 'nothing is changed until the signer nodes have been heard')
 }
 
