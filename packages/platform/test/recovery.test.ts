@@ -42,7 +42,11 @@ async function world(): Promise<World> {
 interface Step { kind: 'pay' | 'fuel' | 'sweep'; pair: number; amount: number; chain: 'deep' | 'shallow' | 'absent'; isKnown: boolean }
 
 /** Signed after the backup; a known one was created before it, and not signed. */
-async function happen(at: World, { kind, pair, amount, chain, isKnown }: Step, order: number): Promise<{ id: string | null; sequence: string }> {
+async function happen(
+  at: World,
+  { kind, pair, amount, chain, isKnown }: Step,
+  order: number,
+): Promise<{ id: string | null; sequence: string }> {
   const sequence = `s-${order}`
   const id = randomUUID()
   const value = BigInt(amount) * 10n ** 12n
@@ -55,10 +59,18 @@ async function happen(at: World, { kind, pair, amount, chain, isKnown }: Step, o
   if (kind === 'pay' && isKnown) {
     await database.query(
       `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, sequence_id, plan)
-       select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', $2, 'ETH', 'INTERNAL', $3, 'EXTERNAL', $4, 'QUEUED', 'pending', $5, '{"fee_reserve":"0"}' from wallets where id = $6`,
-      [id, value.toString(), OMNIBUS, STRANGER, sequence, at.walletId])
-    await database.query('select ledger_post($1, $2, $3)', ['reserve', id, JSON.stringify([
-      { workspace: at.workspaceId, wallet: at.walletId, asset: 'ETH', kind: 'available', amount: (-value).toString() }, { workspace: at.workspaceId, wallet: at.walletId, asset: 'ETH', kind: 'reserved', amount: value.toString() }])])
+       select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', $2, 'ETH', 'INTERNAL', $3, 'EXTERNAL', $4, 'QUEUED',
+         'pending', $5, '{"fee_reserve":"0"}' from wallets where id = $6`,
+      [id, value.toString(), OMNIBUS, STRANGER, sequence, at.walletId],
+    )
+    await database.query('select ledger_post($1, $2, $3)', [
+      'reserve',
+      id,
+      JSON.stringify([
+        { workspace: at.workspaceId, wallet: at.walletId, asset: 'ETH', kind: 'available', amount: (-value).toString() },
+        { workspace: at.workspaceId, wallet: at.walletId, asset: 'ETH', kind: 'reserved', amount: value.toString() },
+      ]),
+    ])
   }
   const made = at.sign(kind, o)
   at.record(PAIRS[pair] as readonly number[], kind, made, o)
@@ -67,8 +79,11 @@ async function happen(at: World, { kind, pair, amount, chain, isKnown }: Step, o
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
-  kind: fc.constantFrom('pay' as const, 'pay' as const, 'fuel' as const, 'sweep' as const), pair: fc.nat(2), amount: fc.integer({ min: 1, max: 900 }),
-  chain: fc.constantFrom('deep' as const, 'deep' as const, 'shallow' as const, 'absent' as const), isKnown: fc.boolean(),
+  kind: fc.constantFrom('pay' as const, 'pay' as const, 'fuel' as const, 'sweep' as const),
+  pair: fc.nat(2),
+  amount: fc.integer({ min: 1, max: 900 }),
+  chain: fc.constantFrom('deep' as const, 'deep' as const, 'shallow' as const, 'absent' as const),
+  isKnown: fc.boolean(),
 })
 
 test('whatever was recorded, and wherever adopting it stops, the books become those of the chain, once', { timeout: 300_000 }, async () => {
@@ -93,7 +108,14 @@ test('whatever was recorded, and wherever adopting it stops, the books become th
       if (id === null) continue
       const row = rows.find((each) => each.id === id)
       assert.deepEqual([row?.state, row?.sequence_id], [chain === 'deep' ? 'CONFIRMED' : 'CONFIRMING', sequence])
-      if (!isKnown) assert.ok(await database.one('select 1 from idempotency where wallet_id = $1 and sequence_id = $2 and transaction_id = $3', [at.walletId, sequence, id]))
+      if (!isKnown)
+        assert.ok(
+          await database.one('select 1 from idempotency where wallet_id = $1 and sequence_id = $2 and transaction_id = $3', [
+            at.walletId,
+            sequence,
+            id,
+          ]),
+        )
     }
     assert.equal(new Set(at.sent).size, steps.filter(({ chain }) => chain === 'absent').length, 'only what is not on the chain is sent')
     const books = await at.books()
@@ -146,8 +168,13 @@ test('a node that lies makes nothing of it true, and the others are adopted all 
   await at.work()
   assert.deepEqual(report.transactions.map(({ id, amount, hash }) => [id, amount, hash]), [[good.id, '0.000000000000000005', made.hash]])
   assert.deepEqual(report.unadopted.map(({ reason }) => reason.replace(/:.*/, '')).sort(), [
-    'it does not do what the signer nodes call it, fuel', 'it does not do what the signer nodes call it, sweep', 'its signatures do not verify', 'the network MARS is not in the registry',
-    'the signer nodes tell different things of it', 'the workspace nobody is not known, and no two signer nodes have an API user of it'])
+    'it does not do what the signer nodes call it, fuel',
+    'it does not do what the signer nodes call it, sweep',
+    'its signatures do not verify',
+    'the network MARS is not in the registry',
+    'the signer nodes tell different things of it',
+    'the workspace nobody is not known, and no two signer nodes have an API user of it',
+  ])
   assert.equal(report.ok, false)
   assert.deepEqual((await at.transactions()).map(({ id, state }) => [id, state]), [[good.id, 'CONFIRMED']])
   // It holds nobody up, and is told of again.
@@ -163,18 +190,33 @@ test('signed and never mined: the same bytes are sent, nothing is booked', async
   await at.reconcile()
   await at.work()
   assert.deepEqual([...new Set(at.sent)], [made.raw])
-  const balance = async (kind: string) => (await database.one<{ sum: string }>('select coalesce(sum(balance), 0)::text sum from ledger_accounts where wallet_id = $1 and kind = $2', [at.walletId, kind]))?.sum
+  const balance = async (kind: string) =>
+    (
+      await database.one<{ sum: string }>(
+        'select coalesce(sum(balance), 0)::text sum from ledger_accounts where wallet_id = $1 and kind = $2',
+        [at.walletId, kind],
+      )
+    )?.sum
   assert.deepEqual([await balance('available'), await balance('reserved')], [(START - 7n).toString(), '7'])
   at.mine(made, OMNIBUS, STRANGER, 7n)
   await at.work()
   assert.deepEqual([await balance('available'), await balance('reserved')], [(START - 7n).toString(), '0'])
-  const float = await database.one<{ balance: string }>(`select balance::text from ledger_accounts where workspace_id = $1 and kind = 'float' and address = $2`, [at.workspaceId, OMNIBUS])
+  const float = await database.one<{ balance: string }>(
+    `select balance::text from ledger_accounts where workspace_id = $1 and kind = 'float' and address = $2`,
+    [at.workspaceId, OMNIBUS],
+  )
   assert.equal(float?.balance, (-FEE).toString(), 'the fee was the tank’s, whose fuel is not recorded here')
 })
 
 test('users come from two nodes, never from one; a revocation too', async () => {
   const at = await world()
-  const enrol = (subAccount: number) => ({ api_key: randomUUID(), public_key_pem: 'pem', role: 'full', workspace: at.workspace, sub_account: subAccount })
+  const enrol = (subAccount: number) => ({
+    api_key: randomUUID(),
+    public_key_pem: 'pem',
+    role: 'full',
+    workspace: at.workspace,
+    sub_account: subAccount,
+  })
   const [both, single, gone] = [enrol(2), enrol(3), enrol(2)]
   const tell = (node: number, kind: string, body: Record<string, unknown>) => at.records[node - 1]?.push({ kind, at: 1, body })
   for (const node of [1, 2]) tell(node, 'enrol', both)
@@ -184,8 +226,17 @@ test('users come from two nodes, never from one; a revocation too', async () => 
   tell(1, 'revoke', { api_key: both.api_key })
   const { users } = await at.reconcile()
   assert.deepEqual(users.map(({ api_key: key, done }) => [key, done]), [[both.api_key, 'created'], [gone.api_key, 'created']])
-  const rows = await database.query<{ api_key: string; revoked: boolean; path_index: number }>('select api_key, revoked_at is not null revoked, s.path_index from api_users u join sub_accounts s on s.id = u.sub_account_id where s.workspace_id = $1', [at.workspaceId])
-  assert.deepEqual(new Map(rows.map((row) => [row.api_key, [row.revoked, row.path_index]])), new Map([[both.api_key, [false, 2]], [gone.api_key, [true, 2]]]))
+  const rows = await database.query<{ api_key: string; revoked: boolean; path_index: number }>(
+    'select api_key, revoked_at is not null revoked, s.path_index from api_users u join sub_accounts s on s.id = u.sub_account_id where s.workspace_id = $1',
+    [at.workspaceId],
+  )
+  assert.deepEqual(
+    new Map(rows.map((row) => [row.api_key, [row.revoked, row.path_index]])),
+    new Map([
+      [both.api_key, [false, 2]],
+      [gone.api_key, [true, 2]],
+    ]),
+  )
 })
 
 test('one node alone releases nothing and lets nothing be adopted', async () => {
@@ -217,13 +268,25 @@ test('a cancellation takes the place of its transfer: the amount is back, whiche
     const second = at.sign('cancel', cancel)
     at.record([1, 2], 'cancel', second, cancel)
     const report = await at.reconcile()
-    assert.deepEqual(report.transactions.map(({ id, hash, done }) => [id, hash, done]), [[pay.id, second.hash, isKnown ? 'replacement' : 'created']])
+    assert.deepEqual(
+      report.transactions.map(({ id, hash, done }) => [id, hash, done]),
+      [[pay.id, second.hash, isKnown ? 'replacement' : 'created']],
+    )
     at.mine(second, OMNIBUS, OMNIBUS, 0n)
     await at.work()
     const [row, ...more] = await at.transactions()
     assert.deepEqual([row?.state, row?.status, row?.hash, more.length], ['CANCELLED', 'failed', second.hash, 0])
-    const held = await database.query<{ kind: string; balance: string }>('select kind, balance::text from ledger_accounts where wallet_id = $1 order by kind', [at.walletId])
-    assert.deepEqual(held.filter(({ kind }) => kind !== 'unswept').map(({ kind, balance }) => [kind, balance]), [['available', START.toString()], ['reserved', '0']])
+    const held = await database.query<{ kind: string; balance: string }>(
+      'select kind, balance::text from ledger_accounts where wallet_id = $1 order by kind',
+      [at.walletId],
+    )
+    assert.deepEqual(
+      held.filter(({ kind }) => kind !== 'unswept').map(({ kind, balance }) => [kind, balance]),
+      [
+        ['available', START.toString()],
+        ['reserved', '0'],
+      ],
+    )
     assert.equal((await at.reconcile()).transactions.length, 0)
   }
 })
@@ -242,7 +305,11 @@ test('a drain leaves the tank, and two sweeps of one address are booked side by 
   }
   await at.reconcile()
   await at.work()
-  assert.deepEqual((await at.transactions()).map(({ kind, state, plan }) => [kind, state, plan['order'] ?? null]).sort(), [['DRAIN', 'CONFIRMED', 'order-1'], ['SWEEP', 'CONFIRMED', null], ['SWEEP', 'CONFIRMED', null]])
+  assert.deepEqual((await at.transactions()).map(({ kind, state, plan }) => [kind, state, plan['order'] ?? null]).sort(), [
+    ['DRAIN', 'CONFIRMED', 'order-1'],
+    ['SWEEP', 'CONFIRMED', null],
+    ['SWEEP', 'CONFIRMED', null],
+  ])
   assert.deepEqual((await at.reconcile()).audit?.differences, [])
 })
 
@@ -250,10 +317,19 @@ test('a forward is its rule’s, and the deposits that it came from are not forw
   const at = await world()
   const rule = randomUUID()
   await database.query(
-    `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination, expires_at, state, request, waiting, created_at)
-     select $1, workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 100, $2, now() + interval '1 day', 'ACTIVE', '{}', 3, now() - interval '1 day' from wallets where id = $3`, [rule, STRANGER, at.walletId])
+    `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination,
+       expires_at, state, request, waiting, created_at)
+     select $1, workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 100, $2, now() + interval '1 day', 'ACTIVE', '{}', 3, now() - interval
+       '1 day' from wallets where id = $3`, [rule, STRANGER, at.walletId])
   const id = randomUUID()
-  const forward = { from: [1, 0] as [number, number], to: STRANGER, amount: 10n, step: ['forward', rule, id], intent: ['forward', rule, id], id }
+  const forward = {
+    from: [1, 0] as [number, number],
+    to: STRANGER,
+    amount: 10n,
+    step: ['forward', rule, id],
+    intent: ['forward', rule, id],
+    id,
+  }
   const made = at.sign('forward', forward)
   at.record([1, 2], 'forward', made, forward)
   at.mine(made, OMNIBUS, STRANGER, 10n)
@@ -261,13 +337,21 @@ test('a forward is its rule’s, and the deposits that it came from are not forw
   const state = async () => database.one('select waiting::text, ahead::text from forward_rules where id = $1', [rule])
   assert.deepEqual(await state(), { waiting: '0', ahead: '7' })
   const [row] = await at.transactions()
-  assert.deepEqual([row?.id, row?.plan['rule_id'], (await database.query('select 1 from forwards where rule_id = $1', [rule])).length], [id, rule, 1])
+  assert.deepEqual(
+    [row?.id, row?.plan['rule_id'], (await database.query('select 1 from forwards where rule_id = $1', [rule])).length],
+    [id, rule, 1],
+  )
   for (const [amount, expected] of [['4', { waiting: '0', ahead: '3' }], ['9', { waiting: '6', ahead: '0' }]] as const) {
     const deposit = randomUUID()
     await database.query(
-      `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type, state, status) values ($1, 'DEPOSIT', $2, $3, 'ETH', 'ETH', $4, 'ETH', 'EXTERNAL', 'INTERNAL', 'CREDITED', 'confirmed')`,
+      `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type,
+         state, status) values ($1, 'DEPOSIT', $2, $3, 'ETH', 'ETH', $4, 'ETH', 'EXTERNAL', 'INTERNAL', 'CREDITED', 'confirmed')`,
       [deposit, at.workspaceId, at.walletId, amount])
-    await noteIncoming(database, { id: deposit, kind: 'DEPOSIT', wallet_id: at.walletId, amount, created_at: new Date(), plan: {} } as never, new Date())
+    await noteIncoming(
+      database,
+      { id: deposit, kind: 'DEPOSIT', wallet_id: at.walletId, amount, created_at: new Date(), plan: {} } as never,
+      new Date(),
+    )
     assert.deepEqual(await state(), expected)
   }
 })
@@ -280,11 +364,20 @@ test('what was built here on a place that is taken gives way', async () => {
   at.mine(made, OMNIBUS, STRANGER, pay.amount)
   const other = randomUUID()
   await database.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, plan)
-     select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', $2, 'EXTERNAL', $3, 'SIGNING', 'pending', '{"float_taken":"0"}' from wallets where id = $4`, [other, OMNIBUS, STRANGER, at.walletId])
-  await database.query(`insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max) values ($1, $2, 'ETH', 'BUILT', $3, 0, '{"bytes":"00"}', 1)`, [randomUUID(), other, OMNIBUS])
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type,
+       source_id, destination_type, destination_id, state, status, plan)
+     select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', $2, 'EXTERNAL', $3, 'SIGNING',
+       'pending', '{"float_taken":"0"}' from wallets where id = $4`, [other, OMNIBUS, STRANGER, at.walletId])
+  await database.query(
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max)
+       values ($1, $2, 'ETH', 'BUILT', $3, 0, '{"bytes":"00"}', 1)`,
+    [randomUUID(), other, OMNIBUS],
+  )
   const report = await at.reconcile()
   assert.deepEqual(report.transactions.map(({ id }) => id), [pay.id])
-  const rows = await database.query<{ state: string; built: string }>(`select t.state, c.state built from transactions t join chain_transactions c on c.transaction_id = t.id where t.id = $1`, [other])
+  const rows = await database.query<{ state: string; built: string }>(
+    `select t.state, c.state built from transactions t join chain_transactions c on c.transaction_id = t.id where t.id = $1`,
+    [other],
+  )
   assert.deepEqual(rows, [{ state: 'FUELING', built: 'VOID' }])
 })

@@ -49,7 +49,9 @@ async function settled(): Promise<void> {
 }
 
 async function list(who: User): Promise<Transfer[]> {
-  const answers = await Promise.all(['', '&type=Sweep'].map((more) => call<{ data: Transfer[] }>(who, 'GET', `/dac/v1/transactions?limit=500${more}`)))
+  const answers = await Promise.all(
+    ['', '&type=Sweep'].map((more) => call<{ data: Transfer[] }>(who, 'GET', `/dac/v1/transactions?limit=500${more}`)),
+  )
   return answers.flatMap(({ status, text, body }) => {
     assert.equal(status, 200, text)
     return body.data
@@ -60,9 +62,21 @@ const balances = async (who: User, names: readonly string[]) => Object.fromEntri
   const { balance: available, omnibus_balance: all } = await balance(who, asset)
   return [asset, { available, all }] as const
 })))
-const depositAddress = async (who: User, asset: string) => (await call<{ address: string; address_tag: string | null }>(who, 'POST', '/dac/v1/address', { asset })).body
-const deposits = (rows: readonly Transfer[]) => rows.filter(({ type }) => type === 'Deposit').map(({ hash, asset, amount, destination_id: to }) => `${String(asset)} ${amount} ${String(to)} ${hash}`).sort()
-const paid = (rows: readonly Transfer[]) => rows.filter(({ type }) => type === 'Withdraw').map(({ id, hash, asset, amount, fee, status, sequence_id: sequence }) => `${id} ${String(asset)} ${amount} ${fee} ${status} ${String(sequence)} ${hash}`).sort()
+const depositAddress = async (who: User, asset: string) =>
+  (await call<{ address: string; address_tag: string | null }>(who, 'POST', '/dac/v1/address', { asset })).body
+const deposits = (rows: readonly Transfer[]) =>
+  rows
+    .filter(({ type }) => type === 'Deposit')
+    .map(({ hash, asset, amount, destination_id: to }) => `${String(asset)} ${amount} ${String(to)} ${hash}`)
+    .sort()
+const paid = (rows: readonly Transfer[]) =>
+  rows
+    .filter(({ type }) => type === 'Withdraw')
+    .map(
+      ({ id, hash, asset, amount, fee, status, sequence_id: sequence }) =>
+        `${id} ${String(asset)} ${amount} ${fee} ${status} ${String(sequence)} ${hash}`,
+    )
+    .sort()
 
 async function restart(): Promise<void> {
   await platform.start()
@@ -72,7 +86,11 @@ async function restart(): Promise<void> {
 
 test('an older database adopts what the nodes have recorded and the chains show', { timeout: 800_000 }, async (t) => {
   const addresses: Record<string, string> = {}
-  await Promise.all(NAMES.map(async (asset) => { addresses[asset] = await fundedWallet(platform, user, asset, (ASSETS[asset] as { fund: string }).fund) }))
+  await Promise.all(
+    NAMES.map(async (asset) => {
+      addresses[asset] = await fundedWallet(platform, user, asset, (ASSETS[asset] as { fund: string }).fund)
+    }),
+  )
   for (const asset of NAMES) await send('user', asset, `early-${asset}`)
   await settled()
   // Created, and not signed or not final when the backup is taken.
@@ -85,7 +103,12 @@ test('an older database adopts what the nodes have recorded and the chains show'
   later = await platform.user('acme', { subAccount: 'later' })
   await fundedWallet(platform, later, 'ETH', '3')
   await fundedWallet(platform, later, 'BTC', '1')
-  const found = { ETH: await depositAddress(user, 'ETH'), BTC: await depositAddress(user, 'BTC'), TRX: await depositAddress(user, 'TRX'), XRP: await depositAddress(user, 'XRP') }
+  const found = {
+    ETH: await depositAddress(user, 'ETH'),
+    BTC: await depositAddress(user, 'BTC'),
+    TRX: await depositAddress(user, 'TRX'),
+    XRP: await depositAddress(user, 'XRP'),
+  }
   await depositAddress(user, 'ETH')
   for (const [asset, amount] of [['ETH', '0.7'], ['BTC', '0.25'], ['TRX', '60'], ['SOL', '0'], ['ADA', '21']] as const) {
     if (amount !== '0') await platform.fund(asset, asset in found ? found[asset as 'ETH'].address : addresses[asset] as string, amount)
@@ -95,11 +118,25 @@ test('an older database adopts what the nodes have recorded and the chains show'
   await send('later', 'ETH', 'mine')
   await send('later', 'BTC', 'mine-too')
   await settled()
-  await waitFor('deposits', async () => (await balance(user, 'XRP')).balance !== '0' && (await list(user)).filter(({ type, status }) => type === 'Deposit' && status === 'confirmed').length >= NAMES.length + 5)
-  await waitFor('the sweep of the deposit address', async () => (await list(user)).some(({ asset, type, status }) => asset === 'ETH' && type === 'Sweep' && status === 'confirmed'))
-  await waitFor('the sweep on Tron', async () => (await list(user)).some(({ asset, type, status }) => asset === 'TRX' && type === 'Sweep' && status === 'confirmed'))
+  await waitFor(
+    'deposits',
+    async () =>
+      (await balance(user, 'XRP')).balance !== '0' &&
+      (await list(user)).filter(({ type, status }) => type === 'Deposit' && status === 'confirmed').length >= NAMES.length + 5,
+  )
+  await waitFor('the sweep of the deposit address', async () =>
+    (await list(user)).some(({ asset, type, status }) => asset === 'ETH' && type === 'Sweep' && status === 'confirmed'),
+  )
+  await waitFor('the sweep on Tron', async () =>
+    (await list(user)).some(({ asset, type, status }) => asset === 'TRX' && type === 'Sweep' && status === 'confirmed'),
+  )
   assert.equal(platform.cli('audit').status, 0)
-  const before = { balances: await balances(user, NAMES), later: await balances(later, ['ETH', 'BTC']), list: await list(user), laterList: await list(later) }
+  const before = {
+    balances: await balances(user, NAMES),
+    later: await balances(later, ['ETH', 'BTC']),
+    list: await list(user),
+    laterList: await list(later),
+  }
   assert.equal(await platform.stop(), 0)
 
   rmSync(data, { recursive: true })
@@ -120,8 +157,19 @@ test('an older database adopts what the nodes have recorded and the chains show'
   const started = Date.now()
   const done = platform.cli('reconcile', '--json')
   t.diagnostic(`reconciled in ${Date.now() - started} ms`)
-  const report = JSON.parse(done.stdout || '{}') as { transactions: { id: string; hash: string; state: string; kind: string }[]; users: { api_key: string }[]; deposits: unknown[]; unadopted: { matters: boolean }[]; addresses: { address: string }[]; waiting: string[] }
-  assert.equal(done.status, 0, `${done.stderr}\n${JSON.stringify({ ...report, transactions: report.transactions?.filter(({ state }) => state !== 'CONFIRMED') }, null, 1)}\n${platform.output.slice(-3000)}`)
+  const report = JSON.parse(done.stdout || '{}') as {
+    transactions: { id: string; hash: string; state: string; kind: string }[]
+    users: { api_key: string }[]
+    deposits: unknown[]
+    unadopted: { matters: boolean }[]
+    addresses: { address: string }[]
+    waiting: string[]
+  }
+  assert.equal(
+    done.status,
+    0,
+    `${done.stderr}\n${JSON.stringify({ ...report, transactions: report.transactions?.filter(({ state }) => state !== 'CONFIRMED') }, null, 1)}\n${platform.output.slice(-3000)}`,
+  )
   assert.equal((await fetch(`${platform.base}/readyz`)).status, 200)
   assert.deepEqual([report.users.map(({ api_key: key }) => key), report.waiting], [[later.apiKey], []])
   assert.ok(report.transactions.every(({ state, hash }) => state === 'CONFIRMED' && hash !== ''))
@@ -133,7 +181,11 @@ test('an older database adopts what the nodes have recorded and the chains show'
   assert.deepEqual(deposits(mine), deposits(before.list), 'every deposit once')
   assert.deepEqual(deposits(theirs), deposits(before.laterList))
   // The tag was handed out after the backup: nobody knows whose it was.
-  const [waiting, ...others] = (await platform.operator('suspense list'))['suspense'] as { id: string; amount: string; address_tag: string }[]
+  const [waiting, ...others] = (await platform.operator('suspense list'))['suspense'] as {
+    id: string
+    amount: string
+    address_tag: string
+  }[]
   assert.deepEqual([waiting?.amount, waiting?.address_tag, others.length], ['11', found.XRP.address_tag, 0])
   await platform.operator('suspense assign', { id: waiting?.id })
   assert.deepEqual(await balances(user, NAMES), before.balances)

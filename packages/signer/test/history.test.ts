@@ -11,19 +11,56 @@ import type { Parts } from '../src/node.ts'
 const folder = mkdtempSync(join(tmpdir(), 'signer-history-'))
 after(() => { rmSync(folder, { recursive: true, force: true }) })
 
-interface Page { before: string | null; hash: string | null; next: number; height: number; entries: { height: number; kind: string; body: Record<string, unknown> }[] }
+interface Page {
+  before: string | null
+  hash: string | null
+  next: number
+  height: number
+  entries: { height: number; kind: string; body: Record<string, unknown> }[]
+}
 
 function opened(name: string): { store: Store; page: (from: number, limit?: number) => Page } {
   const store = new Store(join(folder, `${name}.sqlite`), () => 1_800_000_000_000)
   const parts = { config: { node: 1 }, store } as unknown as Parts
-  return { store, page: (from, limit) => history(parts, historyBodySchema.parse({ from, ...(limit === undefined ? {} : { limit }) })) as Page }
+  return {
+    store,
+    page: (from, limit) => history(parts, historyBodySchema.parse({ from, ...(limit === undefined ? {} : { limit }) })) as Page,
+  }
 }
 
 const unsigned = { network: 'ETH', bytes: '02aa', inputs: [{ path: [1, 60, 0] }] }
 const step = (order: number, more: Record<string, unknown> = {}) => ({
-  step: `["pay",${order}]`, purpose: 'pay', workspace: 'acme', key_id: 'k', intent: `${order}`, content: 'c', transaction_id: `t${order}`, unsigned_hash: `u${order}`, unsigned,
-  decoded: { network: 'ETH', asset: 'ETH', payments: [], change: null, from: [], fee_max: '1', fee_rate: '1', consumes: [], nonce: null, gas_limit: null, max_fee_per_gas: null, vsize: null },
-  consumes: [], account: null, nonce: null, charge: null, sessions: ['secret-session'], partner: 2, peer_head: null, ...more,
+  step: `["pay",${order}]`,
+  purpose: 'pay',
+  workspace: 'acme',
+  key_id: 'k',
+  intent: `${order}`,
+  content: 'c',
+  transaction_id: `t${order}`,
+  unsigned_hash: `u${order}`,
+  unsigned,
+  decoded: {
+    network: 'ETH',
+    asset: 'ETH',
+    payments: [],
+    change: null,
+    from: [],
+    fee_max: '1',
+    fee_rate: '1',
+    consumes: [],
+    nonce: null,
+    gas_limit: null,
+    max_fee_per_gas: null,
+    vsize: null,
+  },
+  consumes: [],
+  account: null,
+  nonce: null,
+  charge: null,
+  sessions: ['secret-session'],
+  partner: 2,
+  peer_head: null,
+  ...more,
 })
 
 test('history tells what was signed and for whom, and nothing of how', () => {

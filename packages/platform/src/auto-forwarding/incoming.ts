@@ -16,7 +16,8 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
        select id, $2, $3, $4 from forward_rules where wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED') and created_at <= $5 and expires_at > $6
        on conflict do nothing returning rule_id, amount
      )
-     update forward_rules r set waiting = r.waiting + greatest(0, c.amount - r.ahead), ahead = greatest(0, r.ahead - c.amount), next_run_at = now(), updated_at = now() from counted c where r.id = c.rule_id`,
+     update forward_rules r set waiting = r.waiting + greatest(0, c.amount - r.ahead), ahead = greatest(0, r.ahead - c.amount),
+       next_run_at = now(), updated_at = now() from counted c where r.id = c.rule_id`,
     [row.wallet_id, row.id, generationOf(row), row.amount, row.created_at, now])
 }
 

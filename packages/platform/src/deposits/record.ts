@@ -53,10 +53,12 @@ export async function findDeposits(services: Services, network: Network, block: 
 /** The wallet that a deposit is for: without a tag the sub-account's, with one that was handed out its wallet, else nobody's. */
 async function walletOf(tx: Queryable, network: Network, owner: OwnAddress, asset: string, { address, tag }: ChainTransfer): Promise<{ id: string } | undefined> {
   if (tag === undefined || tag === null) {
-    const known = await tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset])
+    const place = [owner.sub_account_id, asset]
+    const known = await tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', place)
     if (known || asset !== network.native_asset || traitsOf(network).deposits !== 'spendable') return known
     // Its address was handed out, so there was a wallet, and an older database has forgotten it: its coins need one.
-    return tx.one<{ id: string }>('insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) returning id', [owner.workspace_id, owner.sub_account_id, asset, network.code])
+    return tx.one<{ id: string }>(
+      'insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4) returning id', [...place, owner.workspace_id, network.code])
   }
   return tx.one<{ id: string }>('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [network.code, address, tag])
 }

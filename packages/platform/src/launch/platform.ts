@@ -100,7 +100,8 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     // This home's workers were ours alone: leases of a killed run need not be waited for.
     if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
     if (postgres) await database.query('update network_scans set lease_until = null')
-    loops = Promise.all([loops, runLoops(services, workLoops(services).map((loop) => unlessHeld(services, loop)), controller.signal)]).then(() => undefined)
+    const work = runLoops(services, workLoops(services).map((loop) => unlessHeld(services, loop)), controller.signal)
+    loops = Promise.all([loops, work]).then(() => undefined)
     const operator = await startOperatorServer(services)
     undo.push(() => operator.close())
   }
@@ -145,7 +146,10 @@ function workLoops(services: Services): Loop[] {
   ]
 }
 
-/** Ready when POST /transaction would be accepted: the database answers, and is not older than the nodes. Nodes and chains may be away; transfers then wait. */
+/**
+ * Ready when POST /transaction would be accepted: the database answers, and is not older than the nodes' records. Nodes
+ * and chains may be away; transfers then wait.
+ */
 async function readiness(services: Services): Promise<{ ready: boolean; checks: Record<string, string> }> {
   const { database, signers } = services
   const checks: Record<string, string> = {}

@@ -24,7 +24,8 @@ function scanFrom(services: Services, value: unknown): Record<string, number> {
   const heights: Record<string, number> = {}
   for (const part of typeof value === 'string' && value !== '' ? value.split(',') : []) {
     const [network, height, ...more] = part.split('=')
-    if (!network || !services.registry.network(network) || !/^\d{1,12}$/.test(height ?? '') || more.length > 0) throw new OperatorError(`--scan-from: ${part} is not NETWORK=HEIGHT`)
+    if (!network || !services.registry.network(network) || !/^\d{1,12}$/.test(height ?? '') || more.length > 0)
+      throw new OperatorError(`--scan-from: ${part} is not NETWORK=HEIGHT`)
     heights[network] = Number(height)
   }
   return heights
@@ -35,7 +36,10 @@ export const startReconcile: Command = async (services, input) => {
   const running = jobs.get(services)
   if (running && running.report === null && running.error === null) throw new OperatorError('it is under way already')
   const options = {
-    dryRun: input['dry_run'] === true, scanFrom: scanFrom(services, input['scan_from']), gap: whole(input['gap'], 'gap', GAP_DEFAULT, GAP_MAX), waitMs: whole(input['wait'], 'wait', WAIT_DEFAULT_S, WAIT_MAX_S) * 1000,
+    dryRun: input['dry_run'] === true,
+    scanFrom: scanFrom(services, input['scan_from']),
+    gap: whole(input['gap'], 'gap', GAP_DEFAULT, GAP_MAX),
+    waitMs: whole(input['wait'], 'wait', WAIT_DEFAULT_S, WAIT_MAX_S) * 1000,
   }
   const job: Job = { report: null, error: null }
   jobs.set(services, job)

@@ -62,7 +62,10 @@ const COMMANDS: Record<string, Command> = {
 }
 
 /** What changes nothing, or brings a database up to date. */
-const WHILE_HELD = new Set(['api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show', 'transaction', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome'])
+const WHILE_HELD = new Set([
+  'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
+  'transaction', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
+])
 
 /** Opens the operator's entrance: HTTP on a Unix socket that only this user may open. */
 export async function startOperatorServer(services: Services): Promise<{ close(): Promise<void> }> {

@@ -6,16 +6,36 @@ import type { Recorded } from './history.ts'
 import { NotAdopted, open, type Opened } from './open.ts'
 import type { ScanFrom } from './places.ts'
 
-export interface Unadopted { network: string; workspace: string; purpose: string; transaction_id: string | null; at: string; nodes: number[]; reason: string; matters: boolean }
-export interface AdoptedAll { transactions: Adopted[]; wallets: { workspace: string; asset: string }[]; unadopted: { recorded: Recorded; error: NotAdopted }[] }
+export interface Unadopted {
+  network: string
+  workspace: string
+  purpose: string
+  transaction_id: string | null
+  at: string
+  nodes: number[]
+  reason: string
+  matters: boolean
+}
+export interface AdoptedAll {
+  transactions: Adopted[]
+  wallets: { workspace: string; asset: string }[]
+  unadopted: { recorded: Recorded; error: NotAdopted }[]
+}
 
 /** An amount as the operator reads it. */
-export const show = (services: Services, asset: string, amount: bigint): string => formatAmount(amount, services.registry.asset(asset)?.decimals ?? 0)
+export const show = (services: Services, asset: string, amount: bigint): string =>
+  formatAmount(amount, services.registry.asset(asset)?.decimals ?? 0)
 
 /** What was not adopted, in the operator's words. */
 export const shown = (recorded: Recorded, error: NotAdopted): Unadopted => ({
-  network: recorded.unsigned.network, workspace: recorded.workspace, purpose: recorded.purpose, transaction_id: recorded.transaction_id ?? null, at: new Date(recorded.at).toISOString(),
-  nodes: recorded.nodes, reason: error.message, matters: error.matters,
+  network: recorded.unsigned.network,
+  workspace: recorded.workspace,
+  purpose: recorded.purpose,
+  transaction_id: recorded.transaction_id ?? null,
+  at: new Date(recorded.at).toISOString(),
+  nodes: recorded.nodes,
+  reason: error.message,
+  matters: error.matters,
 })
 
 /** What went wrong with one record stays with it: everything else goes on. */
@@ -26,7 +46,10 @@ function notAdopted(services: Services, error: unknown): NotAdopted {
 }
 
 /** Decodes and verifies, oldest first: later ones may spend what earlier ones made. */
-export async function openAll(services: Services, recorded: readonly Recorded[]): Promise<{ recorded: Recorded; opened: Opened | null; error: NotAdopted | null }[]> {
+export async function openAll(
+  services: Services,
+  recorded: readonly Recorded[],
+): Promise<{ recorded: Recorded; opened: Opened | null; error: NotAdopted | null }[]> {
   const raws = new Map<string, string>()
   const all: Awaited<ReturnType<typeof openAll>> = []
   for (const each of [...recorded].sort((a, b) => a.at - b.at)) {
@@ -73,10 +96,13 @@ export async function adoptAll(services: Services, recorded: readonly Recorded[]
 /** What could not be adopted is kept, so that it is told of until it is, and holds nobody else up. */
 export async function noteUnadopted(services: Services, { unadopted }: AdoptedAll, tried: readonly Recorded[]): Promise<void> {
   const failed = new Set(unadopted.map(({ recorded }) => recorded.id))
-  await services.database.query('delete from unadopted_steps where id = any($1)', [tried.map(({ id }) => id).filter((id) => !failed.has(id))])
+  await services.database.query('delete from unadopted_steps where id = any($1)', [
+    tried.map(({ id }) => id).filter((id) => !failed.has(id)),
+  ])
   for (const { recorded, error } of unadopted) {
     await services.database.query(
-      `insert into unadopted_steps (id, recorded, reason, matters, noted_at) values ($1, $2, $3, $4, $5) on conflict (id) do update set reason = excluded.reason, matters = excluded.matters, recorded = excluded.recorded`,
+      `insert into unadopted_steps (id, recorded, reason, matters, noted_at) values ($1, $2, $3, $4, $5) on conflict (id) do update
+         set reason = excluded.reason, matters = excluded.matters, recorded = excluded.recorded`,
       [recorded.id, JSON.stringify(recorded), error.message, error.matters, new Date(services.environment.now())])
   }
 }

@@ -13,7 +13,15 @@ import { ensurePath, ensureScan, ensureWallet, subAccountAt, type ScanFrom } fro
 import { lendFeeWallet, reserve } from './reserve.ts'
 
 /** What was done with one recorded transaction. */
-export interface Adopted { id: string; kind: string; workspace: string; asset: string; amount: string; hash: string; done: 'created' | 'continued' | 'replacement' }
+export interface Adopted {
+  id: string
+  kind: string
+  workspace: string
+  asset: string
+  amount: string
+  hash: string
+  done: 'created' | 'continued' | 'replacement'
+}
 
 /** In place of the hash of a request that nobody has any more. */
 export const ADOPTED_PAYLOAD = 'adopted'
@@ -26,8 +34,16 @@ async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Pr
   if (subAccount === TANK_SUB_ACCOUNT) {
     await ensureScan(services, network, scanFrom)
     await ensureGasTank(services, workspaceId, network)
-    const target = await services.database.one<{ sub_account_id: string | null }>('select sub_account_id from chain_addresses where network = $1 and address = $2', [network.code, group.to])
-    return { subAccountId: group.kind === 'FUEL' ? target?.sub_account_id ?? null : null, walletId: null, feeWalletId: null, walletsMade: [] }
+    const target = await services.database.one<{ sub_account_id: string | null }>(
+      'select sub_account_id from chain_addresses where network = $1 and address = $2',
+      [network.code, group.to],
+    )
+    return {
+      subAccountId: group.kind === 'FUEL' ? (target?.sub_account_id ?? null) : null,
+      walletId: null,
+      feeWalletId: null,
+      walletsMade: [],
+    }
   }
   const owner = await subAccountAt(services, workspaceId, subAccount)
   const wallet = await ensureWallet(services, owner, group.asset, network, scanFrom)
@@ -45,22 +61,40 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   const byId = await tx.one<TransactionRow>('select * from transactions where id = $1 for update', [group.id])
   if (byId) return byId
   const [{ network, decoded, workspaceId, unsigned: { bytes } }] = group.attempts
-  const built = await tx.one<TransactionRow>(`select t.* from transactions t join chain_transactions c on c.transaction_id = t.id where c.network = $1 and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`, [network.code, bytes])
+  const built = await tx.one<TransactionRow>(
+    `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id where c.network = $1
+       and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`,
+    [network.code, bytes],
+  )
   if (built) return built
   if (group.kind === 'WITHDRAWAL') return undefined
   // The same place in the account's order, signed for the same: a dearer attempt of what is known.
   const sibling = decoded.nonce === null ? undefined : await tx.one<TransactionRow>(
     `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id
-     where c.network = $1 and c.account = $2 and c.nonce = $3 and c.hash is not null and c.state <> 'VOID' and t.kind = $4 and t.destination_id = $5 limit 1 for update of t`, [network.code, group.from, decoded.nonce.toString(), group.kind, group.to])
+     where c.network = $1 and c.account = $2 and c.nonce = $3 and c.hash is not null and c.state <> 'VOID' and t.kind = $4
+       and t.destination_id = $5 limit 1 for update of t`, [network.code, group.from, decoded.nonce.toString(), group.kind, group.to])
   if (sibling) return sibling
-  const unsigned = `and status = 'pending' and not exists (select 1 from chain_transactions c where c.transaction_id = t.id and c.hash is not null)`
+  const unsigned = `and status = 'pending'
+    and not exists (select 1 from chain_transactions c where c.transaction_id = t.id and c.hash is not null)`
   if (group.kind === 'SWEEP') {
-    return tx.one<TransactionRow>(`select t.* from transactions t where kind = 'SWEEP' and network = $1 and source_id = $2 and asset = $3 ${unsigned} limit 1 for update`, [network.code, group.from, group.asset.asset_name])
+    return tx.one<TransactionRow>(
+      `select t.* from transactions t where kind = 'SWEEP' and network = $1 and source_id = $2 and asset = $3 ${unsigned}
+         limit 1 for update`,
+      [network.code, group.from, group.asset.asset_name],
+    )
   }
   if (group.kind === 'FUEL') {
-    return tx.one<TransactionRow>(`select t.* from transactions t where kind = 'FUEL' and network = $1 and source_id = $2 and destination_id = $3 and amount = $4 ${unsigned} limit 1 for update`, [network.code, group.from, group.to, group.amount.toString()])
+    return tx.one<TransactionRow>(
+      `select t.* from transactions t where kind = 'FUEL' and network = $1 and source_id = $2 and destination_id = $3
+         and amount = $4 ${unsigned} limit 1 for update`,
+      [network.code, group.from, group.to, group.amount.toString()],
+    )
   }
-  if (group.kind === 'DRAIN') return tx.one<TransactionRow>(`select t.* from transactions t where kind = 'DRAIN' and workspace_id = $1 and plan->>'order' = $2 limit 1 for update`, [workspaceId, group.order])
+  if (group.kind === 'DRAIN')
+    return tx.one<TransactionRow>(
+      `select t.* from transactions t where kind = 'DRAIN' and workspace_id = $1 and plan->>'order' = $2 limit 1 for update`,
+      [workspaceId, group.order],
+    )
   return undefined
 }
 
@@ -78,13 +112,28 @@ export async function adopt(services: Services, group: Group, scanFrom: ScanFrom
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   const adopted = await services.database.transaction(async (tx) => {
     const known = await rowOf(tx, group)
-    if (known && (known.workspace_id !== workspaceId || known.kind !== group.kind || known.asset !== group.asset.asset_name || (known.kind !== 'SWEEP' && known.amount !== group.amount.toString()))) throw new NotAdopted(`another transaction has its id ${known.id} here`)
+    if (
+      known &&
+      (known.workspace_id !== workspaceId ||
+        known.kind !== group.kind ||
+        known.asset !== group.asset.asset_name ||
+        (known.kind !== 'SWEEP' && known.amount !== group.amount.toString()))
+    )
+      throw new NotAdopted(`another transaction has its id ${known.id} here`)
     if (known && known.status !== 'pending') throw new NotAdopted(`the transaction ${known.id} has ended here as ${known.state}`)
     const row = known ?? await create(services, tx, group, place)
     const signedBefore = await writeAttempts(services, tx, group, row, end)
     if (known) await goOn(services, tx, group, row, place)
     const done: Adopted['done'] = !known ? 'created' : signedBefore ? 'replacement' : 'continued'
-    return { id: row.id, kind: row.kind, workspace: recorded.workspace, asset: row.asset, amount: group.amount.toString(), hash: newest.signed.hash, done }
+    return {
+      id: row.id,
+      kind: row.kind,
+      workspace: recorded.workspace,
+      asset: row.asset,
+      amount: group.amount.toString(),
+      hash: newest.signed.hash,
+      done,
+    }
   })
   services.environment.checkpoint('recovery.adopted')
   return { adopted, walletsMade: place.walletsMade }
@@ -95,30 +144,65 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
   const { network, workspaceId, recorded } = group.attempts[0]
   const at = new Date(recorded.at)
   const fee = worstFee(group)
-  const rule = group.ruleId ? await tx.one<{ id: string }>('select id from forward_rules where id = $1 and wallet_id = $2 for no key update', [group.ruleId, place.walletId]) : undefined
+  const rule = group.ruleId
+    ? await tx.one<{ id: string }>('select id from forward_rules where id = $1 and wallet_id = $2 for no key update', [
+        group.ruleId,
+        place.walletId,
+      ])
+    : undefined
   const isTank = place.walletId === null
   const plan: Record<string, string> = {
     // Nothing can be signed for it any more: there is no request here.
-    adopted: '1', ...(rule ? { rule_id: rule.id } : {}),
-    ...(group.kind === 'SWEEP' ? { height: `adopted ${recorded.id}` } : {}), ...(group.order === null ? {} : { order: group.order }), ...reservedIn(network, group, place, fee),
+    adopted: '1',
+    ...(rule ? { rule_id: rule.id } : {}),
+    ...(group.kind === 'SWEEP' ? { height: `adopted ${recorded.id}` } : {}),
+    ...(group.order === null ? {} : { order: group.order }),
+    ...reservedIn(network, group, place, fee),
   }
-  const row = await tx.one<TransactionRow>(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset, source_type, source_id, destination_type, destination_id, address_tag,
+  const row = (await tx.one<TransactionRow>(
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset, source_type,
+       source_id, destination_type, destination_id, address_tag,
        sequence_id, state, status, hash, plan, memo, created_at, updated_at, next_run_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'CONFIRMING', 'pending', $17, $18, $19, $20, $21, $21) returning *`,
-    [group.id, group.kind, workspaceId, place.subAccountId, place.walletId, group.asset.asset_name, network.code, group.amount.toString(), fee.toString(), group.asset.fee_asset,
-      isTank ? 'GAS_TANK' : 'INTERNAL', group.from, group.kind === 'WITHDRAWAL' || group.kind === 'DRAIN' ? 'EXTERNAL' : 'OMNIBUS', group.to, group.tag,
-      group.sequenceId, group.attempts.at(-1)?.signed.hash, JSON.stringify(plan), rule ? `auto-forwarding ${rule.id}` : null, at, new Date(services.environment.now())]) as TransactionRow
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'CONFIRMING', 'pending', $17, $18, $19, $20, $21, $21)
+       returning *`,
+    [
+      group.id,
+      group.kind,
+      workspaceId,
+      place.subAccountId,
+      place.walletId,
+      group.asset.asset_name,
+      network.code,
+      group.amount.toString(),
+      fee.toString(),
+      group.asset.fee_asset,
+      isTank ? 'GAS_TANK' : 'INTERNAL',
+      group.from,
+      group.kind === 'WITHDRAWAL' || group.kind === 'DRAIN' ? 'EXTERNAL' : 'OMNIBUS',
+      group.to,
+      group.tag,
+      group.sequenceId,
+      group.attempts.at(-1)?.signed.hash,
+      JSON.stringify(plan),
+      rule ? `auto-forwarding ${rule.id}` : null,
+      at,
+      new Date(services.environment.now()),
+    ],
+  )) as TransactionRow
   await reserve(tx, row, fee)
   if (rule) await noteForward(tx, row, rule.id, network, fee, at)
   if (group.sequenceId !== null) {
-    await tx.query('insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4, $5) on conflict do nothing',
-      [place.walletId, group.sequenceId, row.id, ADOPTED_PAYLOAD, stringifyJson(presentTransaction(row, services.registry))])
+    await tx.query(
+      `insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4, $5)
+       on conflict do nothing`,
+      [place.walletId, group.sequenceId, row.id, ADOPTED_PAYLOAD, stringifyJson(presentTransaction(row, services.registry))],
+    )
   }
   return row
 }
 
-const worstFee = (group: Group): bigint => group.attempts.reduce((most, { decoded }) => (decoded.fee_max > most ? decoded.fee_max : most), 0n)
+const worstFee = (group: Group): bigint =>
+  group.attempts.reduce((most, { decoded }) => (decoded.fee_max > most ? decoded.fee_max : most), 0n)
 
 /** What the plan of an ordinary transaction says of its reservations, as the booking reads it. */
 function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Record<string, string> {
@@ -133,15 +217,24 @@ function reservedIn(network: Network, group: Group, place: Place, fee: bigint): 
 /** A forward takes of what waits for its rule; where its deposits are not found again yet, of what will. */
 async function noteForward(tx: Queryable, row: TransactionRow, ruleId: string, network: Network, fee: bigint, at: Date): Promise<void> {
   const gross = BigInt(row.amount) + (traitsOf(network).feesFrom === 'wallet' && row.asset === row.fee_asset ? fee : 0n)
-  await tx.query('insert into forwards (transaction_id, rule_id, amount, created_at) values ($1, $2, $3, $4)', [row.id, ruleId, gross.toString(), at])
-  await tx.query('update forward_rules set ahead = ahead + greatest(0, $2 - waiting), waiting = greatest(0, waiting - $2) where id = $1', [ruleId, gross.toString()])
+  await tx.query('insert into forwards (transaction_id, rule_id, amount, created_at) values ($1, $2, $3, $4)', [
+    row.id,
+    ruleId,
+    gross.toString(),
+    at,
+  ])
+  await tx.query('update forward_rules set ahead = ahead + greatest(0, $2 - waiting), waiting = greatest(0, waiting - $2) where id = $1', [
+    ruleId,
+    gross.toString(),
+  ])
 }
 
 /** A row that had not come so far: from here on it is confirmed like every other. */
 async function goOn(services: Services, tx: Queryable, group: Group, row: TransactionRow, place: Place): Promise<void> {
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   await tx.query(
-    `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, lease_until = null, lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits' where id = $1`,
+    `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, lease_until = null,
+       lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits' where id = $1`,
     [row.id, newest.signed.hash, group.amount.toString(), new Date(services.environment.now())])
   if (place.feeWalletId !== null && row.plan['fee_wallet'] === undefined) await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
   // Its bytes may have been public since before the backup was restored.

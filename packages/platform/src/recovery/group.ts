@@ -28,7 +28,14 @@ export interface Group {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const BY_REQUEST = new Set(['pay', 'cancel', 'forward'])
-const KINDS: Readonly<Record<string, TransactionKind>> = { pay: 'WITHDRAWAL', cancel: 'WITHDRAWAL', forward: 'WITHDRAWAL', sweep: 'SWEEP', fuel: 'FUEL', drain: 'DRAIN' }
+const KINDS: Readonly<Record<string, TransactionKind>> = {
+  pay: 'WITHDRAWAL',
+  cancel: 'WITHDRAWAL',
+  forward: 'WITHDRAWAL',
+  sweep: 'SWEEP',
+  fuel: 'FUEL',
+  drain: 'DRAIN',
+}
 
 /** A UUID that follows from a text, so that every run names the same transaction alike. */
 export function uuidOf(text: string): string {
@@ -63,48 +70,109 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   const main = attempts.find(({ recorded }) => recorded.purpose !== 'cancel') ?? attempts[0]
   const { recorded, decoded, network, subAccount, workspaceId } = main
   const kind = Object.hasOwn(KINDS, recorded.purpose) ? KINDS[recorded.purpose] : undefined
-  if (!kind) throw new NotAdopted(`transactions of the purpose ${recorded.purpose} are not adopted: the stake of ${decoded.from[0]} is to be compared by hand`)
+  if (!kind)
+    throw new NotAdopted(
+      `transactions of the purpose ${recorded.purpose} are not adopted: the stake of ${decoded.from[0]} is to be compared by hand`,
+    )
   if (recorded.purpose === 'cancel') return cancelOf(services, attempts)
-  if (attempts.some((each) => each.workspaceId !== workspaceId || each.subAccount !== subAccount || (each.recorded.purpose !== recorded.purpose && each.recorded.purpose !== 'cancel'))) throw new NotAdopted('its attempts are of different wallets')
+  if (
+    attempts.some(
+      (each) =>
+        each.workspaceId !== workspaceId ||
+        each.subAccount !== subAccount ||
+        (each.recorded.purpose !== recorded.purpose && each.recorded.purpose !== 'cancel'),
+    )
+  )
+    throw new NotAdopted('its attempts are of different wallets')
   const asset = services.registry.asset(decoded.asset)
   const [payment, more] = decoded.payments
   if (!asset || !payment || more) throw new NotAdopted(`it makes ${decoded.payments.length} payments of ${decoded.asset}`)
   const isCoin = network.family === 'utxo' || network.family === 'cardano'
   const pathIndex = isCoin ? OMNIBUS_INDEX : (recorded.unsigned.inputs.at(-1)?.path[2] as number)
   const base: Group = {
-    id: '', kind, attempts, asset, amount: payment.amount, from: isCoin ? await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX) : decoded.from.at(-1) as string,
-    to: payment.address, tag: payment.tag, sequenceId: null, ruleId: null, order: null, pathIndex,
+    id: '',
+    kind,
+    attempts,
+    asset,
+    amount: payment.amount,
+    from: isCoin ? await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX) : (decoded.from.at(-1) as string),
+    to: payment.address,
+    tag: payment.tag,
+    sequenceId: null,
+    ruleId: null,
+    order: null,
+    pathIndex,
   }
   const isTank = subAccount === TANK_SUB_ACCOUNT
   const impossible = () => new NotAdopted(`it does not do what the signer nodes call it, ${recorded.purpose}`)
   if (BY_REQUEST.has(recorded.purpose)) {
-    if (isTank || pathIndex !== OMNIBUS_INDEX || recorded.transaction_id === null || recorded.transaction_id === undefined || !UUID.test(recorded.transaction_id)) throw impossible()
+    if (
+      isTank ||
+      pathIndex !== OMNIBUS_INDEX ||
+      recorded.transaction_id === null ||
+      recorded.transaction_id === undefined ||
+      !UUID.test(recorded.transaction_id)
+    )
+      throw impossible()
     const [word, how, workspace, sub, ticker, sequence] = parts(recorded.intent)
-    const named = word === 'pay' && how === 'sequence' && workspace === recorded.workspace && sub === subAccount && ticker === asset.asset_name && typeof sequence === 'string'
+    const named =
+      word === 'pay' &&
+      how === 'sequence' &&
+      workspace === recorded.workspace &&
+      sub === subAccount &&
+      ticker === asset.asset_name &&
+      typeof sequence === 'string'
     const rule = recorded.purpose === 'forward' ? parts(recorded.step)[1] : null
-    return { ...base, id: recorded.transaction_id, sequenceId: named ? sequence : null, ruleId: typeof rule === 'string' && UUID.test(rule) ? rule : null }
+    return {
+      ...base,
+      id: recorded.transaction_id,
+      sequenceId: named ? sequence : null,
+      ruleId: typeof rule === 'string' && UUID.test(rule) ? rule : null,
+    }
   }
   const id = uuidOf(keyOf(main))
   if (kind === 'SWEEP') {
-    if (isTank || pathIndex === OMNIBUS_INDEX || payment.address !== await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX)) throw impossible()
+    if (
+      isTank ||
+      pathIndex === OMNIBUS_INDEX ||
+      payment.address !== (await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX))
+    )
+      throw impossible()
     return { ...base, id }
   }
   if (!isTank) throw impossible()
   const order = kind === 'DRAIN' ? parts(recorded.step)[1] : null
   // Fuel stays with us, a drain leaves.
-  const own = await services.database.one('select 1 from chain_addresses where network = $1 and address = $2 and workspace_id = $3 and sub_account_id is not null', [network.code, payment.address, workspaceId])
-  if ((own !== undefined) !== (kind === 'FUEL')) throw kind === 'FUEL' ? new NotAdopted('it is fuel for an address that is not known here', true) : impossible()
+  const own = await services.database.one(
+    'select 1 from chain_addresses where network = $1 and address = $2 and workspace_id = $3 and sub_account_id is not null',
+    [network.code, payment.address, workspaceId],
+  )
+  if ((own !== undefined) !== (kind === 'FUEL'))
+    throw kind === 'FUEL' ? new NotAdopted('it is fuel for an address that is not known here', true) : impossible()
   return { ...base, id, order: typeof order === 'string' ? order : null }
 }
 
 /** A cancellation of a transfer whose own transaction is known here. */
 async function cancelOf(services: Services, attempts: Group['attempts']): Promise<Group> {
   const [{ recorded, workspaceId, network }] = attempts
-  const row = await services.database.one<TransactionRow>(`select * from transactions where id::text = $1 and kind = 'WITHDRAWAL' and workspace_id = $2`, [recorded.transaction_id ?? '', workspaceId])
+  const row = await services.database.one<TransactionRow>(
+    `select * from transactions where id::text = $1 and kind = 'WITHDRAWAL' and workspace_id = $2`,
+    [recorded.transaction_id ?? '', workspaceId],
+  )
   const asset = row && services.registry.asset(row.asset)
   if (!row || !asset || row.network !== network.code) throw new NotAdopted('it cancels a transfer that is not known here')
   return {
-    id: row.id, kind: 'WITHDRAWAL', attempts, asset, amount: BigInt(row.amount), from: row.source_id as string, to: row.destination_id as string, tag: row.address_tag,
-    sequenceId: row.sequence_id, ruleId: null, order: null, pathIndex: OMNIBUS_INDEX,
+    id: row.id,
+    kind: 'WITHDRAWAL',
+    attempts,
+    asset,
+    amount: BigInt(row.amount),
+    from: row.source_id as string,
+    to: row.destination_id as string,
+    tag: row.address_tag,
+    sequenceId: row.sequence_id,
+    ruleId: null,
+    order: null,
+    pathIndex: OMNIBUS_INDEX,
   }
 }

@@ -16,13 +16,35 @@ export const NODES_NEEDED = 2
 const name = z.string().max(4096)
 const path = z.array(z.int().min(0).max(0x7fffffff)).max(8)
 const unsignedSchema = z.object({
-  network: name, bytes: z.string().regex(/^([0-9a-f]{2})+$/), inputs: z.array(z.object({ path })).min(1).max(400), change: z.object({ output: z.int().min(0), path }).optional(),
+  network: name,
+  bytes: z.string().regex(/^([0-9a-f]{2})+$/),
+  inputs: z.array(z.object({ path })).min(1).max(400),
+  change: z.object({ output: z.int().min(0), path }).optional(),
 })
 const BODIES = {
-  step: z.object({ step: name, purpose: name, workspace: name, intent: name.nullish(), transaction_id: name.nullish(), unsigned: unsignedSchema }),
-  signed: z.object({ step_height: z.int(), signatures: z.array(z.object({ signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable() })).max(400) }),
+  step: z.object({
+    step: name,
+    purpose: name,
+    workspace: name,
+    intent: name.nullish(),
+    transaction_id: name.nullish(),
+    unsigned: unsignedSchema,
+  }),
+  signed: z.object({
+    step_height: z.int(),
+    signatures: z
+      .array(z.object({ signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable() }))
+      .max(400),
+  }),
   void: z.object({ keys: z.array(name).max(16), transaction_id: name.nullish() }),
-  enrol: z.object({ api_key: z.uuid(), public_key_pem: z.string().max(16_384), role: z.enum(['full', 'read-only']), workspace: name, sub_account: z.int().min(1), sub_account_name: name.optional() }),
+  enrol: z.object({
+    api_key: z.uuid(),
+    public_key_pem: z.string().max(16_384),
+    role: z.enum(['full', 'read-only']),
+    workspace: name,
+    sub_account: z.int().min(1),
+    sub_account_name: name.optional(),
+  }),
   revoke: z.object({ api_key: name }),
   rule: z.object({ rule: name, workspace: name, sub_account: z.int(), asset: name, destination: name }),
 } as const
@@ -63,16 +85,30 @@ export interface History {
   missing: { node: number; reason: string }[]
 }
 
-export const idOf = (unsigned: { network: string; bytes: string }): string => createHash('sha256').update(`${unsigned.network} ${unsigned.bytes}`).digest('hex')
+export const idOf = (unsigned: { network: string; bytes: string }): string =>
+  createHash('sha256').update(`${unsigned.network} ${unsigned.bytes}`).digest('hex')
 
-interface NodeHistory { node: number; mark: Mark; steps: Map<number, Recorded>; built: Set<string>; enrolled: Map<string, Body<'enrol'>>; revoked: Set<string>; rules: Body<'rule'>[]; voided: string[] }
+interface NodeHistory {
+  node: number
+  mark: Mark
+  steps: Map<number, Recorded>
+  built: Set<string>
+  enrolled: Map<string, Body<'enrol'>>
+  revoked: Set<string>
+  rules: Body<'rule'>[]
+  voided: string[]
+}
 
 /**
  * Asks every node for what it has recorded since the marks, and keeps what this database does not know.
  * @param whole enrolments and rules from the beginning, not only since the marks
  */
 export async function readHistory(services: Services, whole: boolean): Promise<History> {
-  const marks = new Map((await services.database.query<Mark & { height: string }>('select node, generation, height::text, hash from signer_marks')).map((row) => [row.node, { ...row, height: Number(row.height) }]))
+  const marks = new Map(
+    (await services.database.query<Mark & { height: string }>('select node, generation, height::text, hash from signer_marks')).map(
+      (row) => [row.node, { ...row, height: Number(row.height) }],
+    ),
+  )
   const nodes = services.signers.peers.map(({ node }) => node)
   const answers = await Promise.allSettled(nodes.map((node) => readNode(services, node, whole ? undefined : marks.get(node))))
   const merged: History = { unknown: [], unsigned: [], enrolled: [], rules: [], voided: new Set(), marks: [], missing: [] }
@@ -82,7 +118,8 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
   answers.forEach((answer, at) => {
     const node = nodes[at] as number
     if (answer.status === 'rejected') {
-      if (!(answer.reason instanceof NodeRefused || answer.reason instanceof NodeUnavailable || answer.reason instanceof z.ZodError)) throw answer.reason
+      if (!(answer.reason instanceof NodeRefused || answer.reason instanceof NodeUnavailable || answer.reason instanceof z.ZodError))
+        throw answer.reason
       merged.missing.push({ node, reason: answer.reason instanceof z.ZodError ? 'its answer has another shape' : answer.reason.message })
       return
     }
@@ -106,7 +143,9 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
   })
   const all = [...steps.values()].sort((a, b) => a.at - b.at)
   merged.unknown = all.filter(({ id }) => !built.has(id))
-  merged.unsigned = all.filter(({ id, signatures, unsigned }) => built.has(id) && signatures.length > 0 && hasChange(services, unsigned.network))
+  merged.unsigned = all.filter(
+    ({ id, signatures, unsigned }) => built.has(id) && signatures.length > 0 && hasChange(services, unsigned.network),
+  )
   merged.enrolled = [...enrolled.values()]
   return merged
 }
@@ -117,7 +156,16 @@ function hasChange(services: Services, code: string): boolean {
 }
 
 function join(known: Recorded, step: Recorded): void {
-  const meaning = (each: Recorded) => JSON.stringify([each.step, each.purpose, each.workspace, each.intent ?? null, each.transaction_id ?? null, each.unsigned.inputs.map((input) => input.path), each.unsigned.change ?? null])
+  const meaning = (each: Recorded) =>
+    JSON.stringify([
+      each.step,
+      each.purpose,
+      each.workspace,
+      each.intent ?? null,
+      each.transaction_id ?? null,
+      each.unsigned.inputs.map((input) => input.path),
+      each.unsigned.change ?? null,
+    ])
   known.disputed ||= meaning(known) !== meaning(step)
   known.at = Math.min(known.at, step.at)
   known.signatures.push(...step.signatures)
@@ -125,11 +173,21 @@ function join(known: Recorded, step: Recorded): void {
 }
 
 async function readNode(services: Services, node: number, mark: Mark | undefined): Promise<NodeHistory> {
-  const told: NodeHistory = { node, mark: mark ?? { node, generation: 0, height: 0, hash: '' }, steps: new Map(), built: new Set(), enrolled: new Map(), revoked: new Set(), rules: [], voided: [] }
+  const told: NodeHistory = {
+    node,
+    mark: mark ?? { node, generation: 0, height: 0, hash: '' },
+    steps: new Map(),
+    built: new Set(),
+    enrolled: new Map(),
+    revoked: new Set(),
+    rules: [],
+    voided: [],
+  }
   for (let from = (mark?.height ?? 0) + 1; ;) {
     const page = pageSchema.parse(await services.signers.call(node, 'POST', '/history', { from }, TIMEOUT_MS))
     // Another record than the one that was compared: the node was restored, or set up anew.
-    if (mark && from === mark.height + 1 && (page.before !== mark.hash || page.generation !== mark.generation)) return readNode(services, node, undefined)
+    if (mark && from === mark.height + 1 && (page.before !== mark.hash || page.generation !== mark.generation))
+      return readNode(services, node, undefined)
     await take(services, told, page.entries)
     if (page.hash === null) throw new NodeUnavailable(node, 'its record ends before what it told')
     // What is being signed while this is read is looked at again the next time.
@@ -145,7 +203,18 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
     if (kind === 'step') {
       const { unsigned, ...step } = BODIES.step.parse(body)
       const { change, ...rest } = unsigned
-      steps.push({ height, step: { ...step, unsigned: change ? { ...rest, change } : rest, id: idOf(unsigned), at, signatures: [], nodes: [told.node], disputed: false } })
+      steps.push({
+        height,
+        step: {
+          ...step,
+          unsigned: change ? { ...rest, change } : rest,
+          id: idOf(unsigned),
+          at,
+          signatures: [],
+          nodes: [told.node],
+          disputed: false,
+        },
+      })
     } else if (kind === 'enrol') {
       const enrolment = BODIES.enrol.safeParse(body)
       if (enrolment.success) told.enrolled.set(enrolment.data.api_key, enrolment.data)
@@ -170,7 +239,8 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
 export async function knownOf(services: Services, steps: readonly Recorded[]): Promise<Map<string, string>> {
   if (steps.length === 0) return new Map()
   const rows = await services.database.query<{ network: string; bytes: string; state: string }>(
-    `select network, unsigned->>'bytes' bytes, state from chain_transactions where unsigned->>'bytes' = any($1) order by state = 'BUILT', attempt desc`, [steps.map(({ unsigned }) => unsigned.bytes)])
+    `select network, unsigned->>'bytes' bytes, state from chain_transactions where unsigned->>'bytes' = any($1)
+       order by state = 'BUILT', attempt desc`, [steps.map(({ unsigned }) => unsigned.bytes)])
   return new Map(rows.map((row) => [idOf(row), row.state]))
 }
 
@@ -179,7 +249,8 @@ export async function saveMarks(services: Services, marks: readonly Mark[]): Pro
   for (const mark of marks) {
     await services.database.query(
       `insert into signer_marks (node, generation, height, hash, compared_at) values ($1, $2, $3, $4, $5)
-       on conflict (node) do update set generation = excluded.generation, height = excluded.height, hash = excluded.hash, compared_at = excluded.compared_at`,
+       on conflict (node) do update set generation = excluded.generation, height = excluded.height, hash = excluded.hash, compared_at =
+         excluded.compared_at`,
       [mark.node, mark.generation, mark.height, mark.hash, new Date(services.environment.now())])
   }
 }

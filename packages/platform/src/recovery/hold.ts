@@ -38,19 +38,35 @@ export async function heldFor<T>(services: Services, reason: string, work: () =>
 export async function compareRecords(services: Services): Promise<string | null> {
   if (running.has(services)) return heldBecause(services)
   const { unknown, unsigned, marks, missing } = await readHistory(services, false)
-  const noted = new Set((await services.database.query<{ id: string }>('select id from unadopted_steps where id = any($1)', [unknown.map(({ id }) => id)])).map(({ id }) => id))
+  const noted = new Set(
+    (await services.database.query<{ id: string }>('select id from unadopted_steps where id = any($1)', [unknown.map(({ id }) => id)])).map(
+      ({ id }) => id,
+    ),
+  )
   const lost = unknown.filter(({ id }) => !noted.has(id)).length
   // While this was read another comparison may have begun to adopt.
   if (running.has(services)) return heldBecause(services)
   if (lost > 0) {
-    const reason = `the signer nodes have recorded ${lost} transactions that this database does not know, so it is older than they are; run: npx custody reconcile`
-    if (heldBecause(services) !== reason) services.log.error({ unknown: lost }, 'the signer nodes know transactions that this database does not: was an older backup restored? Nothing is changed until "npx custody reconcile" has adopted them')
+    const what = `the signer nodes have recorded ${lost} transactions that this database does not know`
+    const reason = `${what}, so it is older than they are; run: npx custody reconcile`
+    if (heldBecause(services) !== reason)
+      services.log.error(
+        { unknown: lost },
+        'the signer nodes know transactions that this database does not: was an older backup restored? ' +
+          'Nothing is changed until "npx custody reconcile" has adopted them',
+      )
     holds.set(services, reason)
   } else if (marks.length < NODES_NEEDED) {
     // Once compared, what two nodes cannot tell now was complete when they could.
-    if (heldBecause(services) !== null) holds.set(services, `fewer than two signer nodes tell what they have recorded (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')}), so nobody knows whether this database is complete`)
+    if (heldBecause(services) !== null)
+      holds.set(
+        services,
+        `fewer than two signer nodes tell what they have recorded (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')}), ` +
+          'so nobody knows whether this database is complete',
+      )
   } else {
-    // Nothing works yet: what was signed and was not committed here is taken over before blocks are read, for its change would look like a deposit.
+    // Nothing works yet: what was signed and was not committed here is taken over before blocks are read, for its change
+    // would look like a deposit.
     if (heldBecause(services) !== null && unsigned.length > 0 && services.settings.role === 'all') await finishUnsigned(services, unsigned)
     if (heldBecause(services) !== null) services.log.info('the database knows everything that the signer nodes have recorded')
     await saveMarks(services, marks)
@@ -61,7 +77,11 @@ export async function compareRecords(services: Services): Promise<string | null>
 
 async function finishUnsigned(services: Services, unsigned: readonly Recorded[]): Promise<void> {
   const { unadopted } = await adoptAll(services, unsigned, {})
-  for (const { recorded, error } of unadopted) services.log.warn({ network: recorded.unsigned.network, purpose: recorded.purpose, reason: error.message }, 'what the signer nodes have signed is not known here as signed; it is signed again')
+  for (const { recorded, error } of unadopted)
+    services.log.warn(
+      { network: recorded.unsigned.network, purpose: recorded.purpose, reason: error.message },
+      'what the signer nodes have signed is not known here as signed; it is signed again',
+    )
 }
 
 /** Before any work: held until the first comparison has said that nothing is missing. */
@@ -92,4 +112,7 @@ export function compareLoop(services: Services): Loop {
 }
 
 /** A loop that does nothing while the database is held. */
-export const unlessHeld = (services: Services, loop: Loop): Loop => ({ ...loop, run: async (signal) => (heldBecause(services) === null ? loop.run(signal) : false) })
+export const unlessHeld = (services: Services, loop: Loop): Loop => ({
+  ...loop,
+  run: async (signal) => (heldBecause(services) === null ? loop.run(signal) : false),
+})

@@ -1,4 +1,13 @@
-import { assemble, cardano, decode, utxo, type DecodedTransaction, type Network, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
+import {
+  assemble,
+  cardano,
+  decode,
+  utxo,
+  type DecodedTransaction,
+  type Network,
+  type SignedTransaction,
+  type UnsignedTransaction,
+} from '@custody/chains'
 import type { Services } from '../services.ts'
 import type { Recorded } from './history.ts'
 
@@ -51,15 +60,30 @@ export async function open(services: Services, recorded: Recorded, raws: Readonl
   }
   const signed = assembled(services, recorded, unsigned, key.at)
   const spent = network.family === 'utxo' ? utxo.coinsOf(network, unsigned) : network.family === 'cardano' ? cardano.coinsOf(unsigned) : []
-  const coins = spent.map(({ txid, vout, value }, at) => ({ txid, vout, value: value ?? 0n, pathIndex: unsigned.inputs[at]?.path[2] as number }))
+  const coins = spent.map(({ txid, vout, value }, at) => ({
+    txid,
+    vout,
+    value: value ?? 0n,
+    pathIndex: unsigned.inputs[at]?.path[2] as number,
+  }))
   return { recorded, workspaceId: workspace.id, network, unsigned, decoded, signed, subAccount, coins }
 }
 
-function assembled(services: Services, recorded: Recorded, unsigned: UnsignedTransaction, at: Parameters<typeof assemble>[3]): SignedTransaction {
+function assembled(
+  services: Services,
+  recorded: Recorded,
+  unsigned: UnsignedTransaction,
+  at: Parameters<typeof assemble>[3],
+): SignedTransaction {
   let problem = ''
   for (const signatures of recorded.signatures) {
     try {
-      return assemble(services.registry, unsigned, signatures.map((each) => ({ signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id })), at)
+      return assemble(
+        services.registry,
+        unsigned,
+        signatures.map((each) => ({ signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id })),
+        at,
+      )
     } catch (error) {
       problem = error instanceof Error ? error.message : String(error)
     }
@@ -69,7 +93,12 @@ function assembled(services: Services, recorded: Recorded, unsigned: UnsignedTra
 }
 
 /** The record leaves out what the inputs come from: those transactions are asked for again. */
-async function withPrevious(services: Services, network: Network, unsigned: UnsignedTransaction, raws: ReadonlyMap<string, string>): Promise<UnsignedTransaction> {
+async function withPrevious(
+  services: Services,
+  network: Network,
+  unsigned: UnsignedTransaction,
+  raws: ReadonlyMap<string, string>,
+): Promise<UnsignedTransaction> {
   if (network.family !== 'utxo' && network.family !== 'cardano') return unsigned
   let coins: { txid: string }[]
   try {
@@ -79,11 +108,21 @@ async function withPrevious(services: Services, network: Network, unsigned: Unsi
   }
   const found = new Map<string, string>()
   for (const { txid } of coins) if (!found.has(txid)) found.set(txid, await previousOf(services, network, txid, raws.get(txid)))
-  return { ...unsigned, inputs: unsigned.inputs.map((input, at) => ({ ...input, previous: found.get(coins[at]?.txid as string) as string })) }
+  return {
+    ...unsigned,
+    inputs: unsigned.inputs.map((input, at) => ({ ...input, previous: found.get(coins[at]?.txid as string) as string })),
+  }
 }
 
 async function previousOf(services: Services, network: Network, txid: string, opened: string | undefined): Promise<string> {
-  const own = opened ?? (await services.database.one<{ signed: string | null }>('select signed from chain_transactions where network = $1 and hash = $2', [network.code, txid]))?.signed
+  const own =
+    opened ??
+    (
+      await services.database.one<{ signed: string | null }>('select signed from chain_transactions where network = $1 and hash = $2', [
+        network.code,
+        txid,
+      ])
+    )?.signed
   if (network.family === 'cardano') return own ? cardano.bodyOf(own) : services.networks.cardano(network.code).transactionBody(txid)
   return own ?? services.networks.utxo(network.code).rawTransaction(txid)
 }

@@ -8,9 +8,23 @@ import { NotAdopted } from './open.ts'
 import { adoptUsers, type ScanFrom } from './places.ts'
 import { endSearch, listFound, rememberScans, scanAgain, watchAhead, type Watched } from './window.ts'
 
-export interface ReconcileOptions { dryRun: boolean; scanFrom: ScanFrom; /** Deposit addresses that are watched beyond the last known one. */ gap: number; /** How long scanning and confirming are waited for. */ waitMs: number }
+export interface ReconcileOptions {
+  dryRun: boolean
+  scanFrom: ScanFrom
+  /** Deposit addresses that are watched beyond the last known one. */ gap: number
+  /** How long scanning and confirming are waited for. */ waitMs: number
+}
 
-interface Deposit { id: string; workspace: string; asset: string; amount: string; address: string; tag: string | null; hash: string; state: string }
+interface Deposit {
+  id: string
+  workspace: string
+  asset: string
+  amount: string
+  address: string
+  tag: string | null
+  hash: string
+  state: string
+}
 
 export interface ReconcileReport {
   ok: boolean
@@ -38,14 +52,27 @@ const POLL_MS = 500
 export async function reconcile(services: Services, options: ReconcileOptions): Promise<ReconcileReport> {
   const startedAt = new Date(services.environment.now())
   const history = await readHistory(services, true)
-  if (history.marks.length < NODES_NEEDED) throw new NotAdopted(`two signer nodes must tell what they have recorded, and ${history.missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')}`)
+  if (history.marks.length < NODES_NEEDED)
+    throw new NotAdopted(
+      `two signer nodes must tell what they have recorded, and ` +
+        history.missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; '),
+    )
   const report: ReconcileReport = {
     ok: false, dry_run: options.dryRun, nodes: { heard: history.marks.map(({ node }) => node), missing: history.missing },
     users: [], transactions: [], wallets: [], watched: [], addresses: [], deposits: [], rules: [], unadopted: [], waiting: [], audit: null,
   }
   if (options.dryRun) {
     for (const { recorded, opened, error } of await openAll(services, history.unknown)) {
-      if (opened) report.transactions.push({ id: recorded.transaction_id ?? recorded.id, kind: recorded.purpose, workspace: recorded.workspace, asset: opened.decoded.asset, amount: show(services, opened.decoded.asset, opened.decoded.payments[0]?.amount ?? 0n), hash: opened.signed.hash, done: 'created' })
+      if (opened)
+        report.transactions.push({
+          id: recorded.transaction_id ?? recorded.id,
+          kind: recorded.purpose,
+          workspace: recorded.workspace,
+          asset: opened.decoded.asset,
+          amount: show(services, opened.decoded.asset, opened.decoded.payments[0]?.amount ?? 0n),
+          hash: opened.signed.hash,
+          done: 'created',
+        })
       else if (error) report.unadopted.push(shown(recorded, error))
     }
     return { ...report, ok: history.unknown.length === 0 }
@@ -62,7 +89,8 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
   report.rules = await lostRules(services, history)
   report.deposits = await depositsSince(services, startedAt)
   report.audit = await audit(services)
-  for (const each of report.transactions) each.state = (await services.database.one<{ state: string }>('select state from transactions where id = $1', [each.id]))?.state ?? ''
+  for (const each of report.transactions)
+    each.state = (await services.database.one<{ state: string }>('select state from transactions where id = $1', [each.id]))?.state ?? ''
   return { ...report, ok: report.audit.ok && !report.unadopted.some(({ matters }) => matters) }
 }
 
@@ -71,7 +99,9 @@ async function adoptRecorded(services: Services, history: History, { scanFrom }:
   const noted = await services.database.query<{ recorded: Recorded }>('select recorded from unadopted_steps')
   // What was adopted and not answered, as the connection broke, is adopted all the same.
   const known = await knownOf(services, noted.map(({ recorded }) => recorded))
-  await services.database.query('delete from unadopted_steps where id = any($1)', [[...known].flatMap(([id, state]) => (state === 'BUILT' ? [] : [id]))])
+  await services.database.query('delete from unadopted_steps where id = any($1)', [
+    [...known].flatMap(([id, state]) => (state === 'BUILT' ? [] : [id])),
+  ])
   const open = noted.flatMap(({ recorded }) => (known.has(recorded.id) && known.get(recorded.id) !== 'BUILT' ? [] : [recorded]))
   const steps = [...new Map([...open, ...history.unknown, ...history.unsigned].map((each) => [each.id, each])).values()]
   const all = await adoptAll(services, steps, scanFrom)
@@ -110,12 +140,14 @@ async function waitUntil(services: Services, left: () => number, read: () => Pro
 async function unscanned(services: Services): Promise<string[]> {
   const scans = await services.database.query<{ network: string; height: string; due: boolean }>(
     `select s.network, s.height::text, exists (select 1 from transactions t join deposits d on d.transaction_id = t.id
-       where t.network = s.network and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and d.block_height <= s.final_height and not d.coinbase) due from network_scans s where s.height is not null`)
+       where t.network = s.network and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
+         and d.block_height <= s.final_height and not d.coinbase) due from network_scans s where s.height is not null`)
   const waiting: string[] = []
   for (const { network, height, due } of scans) {
     if (!services.networks.has(network)) continue
     const tip = await services.networks.client(network).tip().catch(() => null)
-    if (tip === null || Number(height) < tip.height - TIP_SLACK || due) waiting.push(`${network}: scanned to block ${height} of ${tip?.height ?? 'an endpoint that cannot be reached'}`)
+    if (tip === null || Number(height) < tip.height - TIP_SLACK || due)
+      waiting.push(`${network}: scanned to block ${height} of ${tip?.height ?? 'an endpoint that cannot be reached'}`)
   }
   return waiting
 }
@@ -124,19 +156,31 @@ async function unscanned(services: Services): Promise<string[]> {
 const TIP_SLACK = 2
 
 async function unconfirmed(services: Services, ids: readonly string[]): Promise<string[]> {
-  const rows = await services.database.query<{ id: string; network: string; state: string; last_error: string | null }>(`select id, network, state, last_error from transactions where id = any($1) and status = 'pending'`, [ids])
+  const rows = await services.database.query<{ id: string; network: string; state: string; last_error: string | null }>(
+    `select id, network, state, last_error from transactions where id = any($1) and status = 'pending'`,
+    [ids],
+  )
   return rows.map(({ id, network, state, last_error: error }) => `${network}: ${id} is ${state}${error === null ? '' : ` (${error})`}`)
 }
 
 async function lostRules(services: Services, history: History): Promise<ReconcileReport['rules']> {
-  const known = new Set((await services.database.query<{ id: string }>('select id::text from forward_rules where id::text = any($1)', [history.rules.map(({ rule }) => rule)])).map(({ id }) => id))
+  const known = new Set(
+    (
+      await services.database.query<{ id: string }>('select id::text from forward_rules where id::text = any($1)', [
+        history.rules.map(({ rule }) => rule),
+      ])
+    ).map(({ id }) => id),
+  )
   const ended = (each: History['rules'][0]) => history.voided.has(JSON.stringify(['rule', each.workspace, each.sub_account, each.rule]))
-  return history.rules.filter((each) => !known.has(each.rule) && !ended(each)).map(({ rule, workspace, asset, destination }) => ({ rule, workspace, asset, destination }))
+  return history.rules
+    .filter((each) => !known.has(each.rule) && !ended(each))
+    .map(({ rule, workspace, asset, destination }) => ({ rule, workspace, asset, destination }))
 }
 
 async function depositsSince(services: Services, since: Date): Promise<Deposit[]> {
   const rows = await services.database.query<Deposit>(
-    `select t.id, w.name workspace, t.asset, t.amount::text, t.destination_id address, t.address_tag tag, t.hash, t.state from transactions t join workspaces w on w.id = t.workspace_id
+    `select t.id, w.name workspace, t.asset, t.amount::text, t.destination_id address, t.address_tag tag, t.hash, t.state
+       from transactions t join workspaces w on w.id = t.workspace_id
      where t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and t.created_at >= $1 order by t.created_at, t.id`, [since])
   return rows.map((row) => ({ ...row, amount: show(services, row.asset, BigInt(row.amount)) }))
 }

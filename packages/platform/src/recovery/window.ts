@@ -9,7 +9,16 @@ export interface Watched { network: string; workspace: string; sub_account: stri
 
 const SPARE = 2
 
-interface Held { sub_account_id: string; workspace_id: string; workspace: string; sub_account: string; path_index: number; last: number | null; watched: number | null; addresses: number }
+interface Held {
+  sub_account_id: string
+  workspace_id: string
+  workspace: string
+  sub_account: string
+  path_index: number
+  last: number | null
+  watched: number | null
+  addresses: number
+}
 
 /**
  * Watches the first address of every sub-account on every network that is scanned, and `gap` deposit addresses beyond
@@ -25,10 +34,13 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
     const held = await services.database.query<Held>(
       `with used as (select address from wallet_addresses where network = $1 union select address from deposits where network = $1)
        select s.id sub_account_id, s.workspace_id, w.name workspace, s.name sub_account, s.path_index, count(c.address)::int addresses,
-         max(c.path_index) filter (where c.kind = 'deposit' and u.address is not null) last, max(c.path_index) filter (where c.kind = 'deposit') watched
+         max(c.path_index) filter (where c.kind = 'deposit' and u.address is not null) last,
+         max(c.path_index) filter (where c.kind = 'deposit') watched
        from sub_accounts s join workspaces w on w.id = s.workspace_id
          left join chain_addresses c on c.network = $1 and c.sub_account_id = s.id left join used u on u.address = c.address
-       where exists (select 1 from workspace_keys k where k.workspace_id = s.workspace_id and k.curve = $2) group by s.id, w.name`, [network.code, network.curve])
+       where exists (select 1 from workspace_keys k where k.workspace_id = s.workspace_id and k.curve = $2) group by s.id, w.name`,
+      [network.code, network.curve],
+    )
     for (const each of held) {
       const owner: Owner = { workspaceId: each.workspace_id, subAccountId: each.sub_account_id, subAccountIndex: each.path_index }
       const last = each.last ?? OMNIBUS_INDEX
@@ -41,7 +53,8 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
         await tx.query('select 1 from sub_accounts where id = $1 for update', [each.sub_account_id])
         await ensureOmnibus(services, tx, network, owner)
         if (deposits === 'spendable') await ensureChange(services, tx, network, owner)
-        for (let index = Math.max(from, OMNIBUS_INDEX + 1); index <= to; index++) await ensureAddress(services, tx, network, owner, index, 'deposit')
+        for (let index = Math.max(from, OMNIBUS_INDEX + 1); index <= to; index++)
+          await ensureAddress(services, tx, network, owner, index, 'deposit')
       })
       added.push({ network: network.code, workspace: each.workspace, sub_account: each.sub_account, from, to })
     }
@@ -57,7 +70,11 @@ export async function rememberScans(services: Services): Promise<void> {
 /** Scans again from there: what was found before is known and not found twice. */
 export async function scanAgain(services: Services, networks: readonly string[]): Promise<void> {
   // A scan that is under way loses its lease, and with it what it was about to write.
-  await services.database.query('update network_scans set height = rescan_from, lease_token = gen_random_uuid(), lease_until = null where network = any($1) and rescan_from < height', [networks])
+  await services.database.query(
+    `update network_scans set height = rescan_from, lease_token = gen_random_uuid(), lease_until = null
+     where network = any($1) and rescan_from < height`,
+    [networks],
+  )
 }
 
 export async function endSearch(services: Services): Promise<void> {

@@ -99,7 +99,10 @@ const VOIDS_NEEDED = 2
  * all of them where one entered signing and does not know the outcome, for another may hold the finished signature.
  * `signed`: hashes that were signed already, where a node knows of any, without those that are `dead` on their chain.
  */
-export async function voidIntent(services: Services, intent: { request: SignedRequest } | { transaction_id: string } | { forward: { rule: string; id: string } }, dead: readonly string[] = []): Promise<{ held: number; needed: number; enough: boolean; signed: string[] }> {
+export async function voidIntent(
+  services: Services, intent: { request: SignedRequest } | { transaction_id: string } | { forward: { rule: string; id: string } },
+  dead: readonly string[] = [],
+): Promise<{ held: number; needed: number; enough: boolean; signed: string[] }> {
   const ask = (node: number, force: boolean) => services.signers.call<{ voided?: boolean; signed_hashes?: string[]; unfinished?: number }>(node, 'POST', '/void', { ...intent, force }, VOID_TIMEOUT_MS)
   const answers = await Promise.allSettled(services.signers.peers.map(({ node }) => ask(node, false).catch((error: unknown) => {
     const hashes = error instanceof NodeRefused && error.code === 'ALREADY_SIGNED' ? error.body['signed_hashes'] : null

@@ -15,7 +15,8 @@ export async function buryDead(services: Services, row: TransactionRow, chain: {
   const client = family === 'solana' ? services.networks.solana(row.network) : family === 'tron' ? services.networks.tron(row.network) : family === 'cardano' ? services.networks.cardano(row.network) : services.networks.tagged(row.network)
   if (!await client.isDead(chain.hash, Number(chain.valid_until))) return false
   // Nobody can ask again for what was adopted without its request.
-  const again = (!traitsOf(network).nothingExcludes || row.kind === 'LEND_BACK') && !(row.kind === 'WITHDRAWAL' && row.request === null && row.plan['rule_id'] === undefined)
+  const isAskedFor = row.kind !== 'WITHDRAWAL' || row.request !== null || row.plan['rule_id'] !== undefined
+  const again = isAskedFor && (!traitsOf(network).nothingExcludes || row.kind === 'LEND_BACK')
   services.log.warn({ transaction: row.id, hash: chain.hash }, `a transaction expired without being included; ${again ? 'it is built again' : 'the transfer fails'}`)
   await services.database.transaction(async (tx) => {
     await tx.query(`update chain_transactions set state = 'EXPIRED', block_height = null, block_hash = null where id = $1`, [chain.id])

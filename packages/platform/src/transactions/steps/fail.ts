@@ -36,7 +36,7 @@ export async function cancelUnsigned(services: Services, row: TransactionRow, st
   return true
 }
 
-/** By what the nodes know a transfer: its caller's request, its place among the forwards of a rule, or (adopted from their records) its id. */
+/** By what the nodes know a transfer: its caller's request, its place among the forwards of a rule, or (where it was adopted) its id. */
 function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
   if (row.plan['rule_id'] !== undefined) return { forward: { rule: row.plan['rule_id'], id: row.id } }
   if (row.request === null) return { transaction_id: row.id }
