@@ -58,6 +58,29 @@ async function list(who: User): Promise<Transfer[]> {
   })
 }
 
+/** The wallet stakes and unstakes, for itself and for another; the tank stakes, and lends its energy to a transfer. */
+async function stake(): Promise<void> {
+  const TRX = ASSETS['TRX'] as { to: string }
+  const own = (await call<{ address: string }[]>(user, 'GET', '/dac/v1/addresses?asset=TRX')).body[0]?.address as string
+  const calls = [['stake', own, 40], ['unstake', own, 15], ['stake', TRX.to, 20], ['unstake', TRX.to, 20]] as const
+  for (const [action, address, amount] of calls) {
+    const answer = await call<Transfer>(user, 'POST', `/dav/v1/${action}`, { asset: 'TRX', address, resource: 'ENERGY', amount })
+    assert.equal(answer.status, 200, answer.text)
+    assert.equal((await terminal(user, answer.body.id)).status, 'confirmed')
+  }
+  const tank = String((await platform.operator('gas-tank address', { workspace: 'acme', network: 'TRX' }))['address'])
+  await platform.fund('TRX', tank, '40000')
+  await waitFor('the tank', async () => Number((await call<{ network: string; balance: string }[]>(user, 'GET', '/dac/v1/gas-tanks')).body.find(({ network }) => network === 'TRX')?.balance) > 30_000)
+  const staked = platform.cli('gas-tank', 'stake', '--workspace', 'acme', '--network', 'TRX', '--amount', '20000', '--resource', 'ENERGY')
+  assert.equal(staked.status, 0, staked.stderr)
+  await fundedWallet(platform, user, 'USDT_TRX', '50')
+  const lent = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('USDT_TRX', '1', TRX.to))
+  assert.equal((await terminal(user, lent.body.id)).status, 'confirmed')
+  const of = async (type: string) => (await call<{ data: Transfer[] }>(user, 'GET', `/dac/v1/transactions?type=${type}`)).body.data
+  await waitFor('the energy is back', async () => (await of('EnergyReturn')).some(({ status }) => status === 'confirmed'))
+  assert.equal((await of('EnergyLoan')).length, 1)
+}
+
 const balances = async (who: User, names: readonly string[]) => Object.fromEntries(await Promise.all(names.map(async (asset) => {
   const { balance: available, omnibus_balance: all } = await balance(who, asset)
   return [asset, { available, all }] as const
@@ -115,6 +138,7 @@ test('an older database adopts what the nodes have recorded and the chains show'
   }
   await platform.operator('devnet', { command: 'fund', asset: 'XRP', address: found.XRP.address, amount: '11', tag: found.XRP.address_tag })
   for (let round = 0; round < ROUNDS; round++) for (const asset of NAMES) await send('user', asset, `late-${asset}-${round}`)
+  await stake()
   await send('later', 'ETH', 'mine')
   await send('later', 'BTC', 'mine-too')
   await settled()

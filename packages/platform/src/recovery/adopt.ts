@@ -9,8 +9,10 @@ import { presentTransaction, type TransactionRow } from '../transactions/present
 import { writeAttempts } from './attempts.ts'
 import type { Group } from './group.ts'
 import { NotAdopted } from './open.ts'
+import { ADOPTED_PAYLOAD } from './payload.ts'
 import { ensurePath, ensureScan, ensureWallet, subAccountAt, type ScanFrom } from './places.ts'
 import { lendFeeWallet, reserve } from './reserve.ts'
+import { returnedLoan, stepUnderWay } from './stake-steps.ts'
 
 /** What was done with one recorded transaction. */
 export interface Adopted {
@@ -23,14 +25,12 @@ export interface Adopted {
   done: 'created' | 'continued' | 'replacement'
 }
 
-/** In place of the hash of a request that nobody has any more. */
-export const ADOPTED_PAYLOAD = 'adopted'
-
-interface Place { subAccountId: string | null; walletId: string | null; feeWalletId: string | null; walletsMade: string[] }
+interface Place { subAccountId: string | null; walletId: string | null; feeWalletId: string | null; walletsMade: string[]; /** Tron: how long unstaked TRX cools down. */ delayDays: number }
 
 /** Wallets and addresses that the transaction itself proves. */
 async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Promise<Place> {
   const [{ network, workspaceId, subAccount, coins }] = group.attempts
+  const delayDays = group.attempts[0].decoded.action ? (await services.networks.tronParameters(network.code)).unfreezeDelayDays : 0
   if (subAccount === TANK_SUB_ACCOUNT) {
     await ensureScan(services, network, scanFrom)
     await ensureGasTank(services, workspaceId, network)
@@ -39,10 +39,11 @@ async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Pr
       [network.code, group.to],
     )
     return {
-      subAccountId: group.kind === 'FUEL' ? (target?.sub_account_id ?? null) : null,
+      subAccountId: group.kind === 'FUEL' || group.kind === 'LEND' || group.kind === 'LEND_BACK' ? (target?.sub_account_id ?? null) : null,
       walletId: null,
       feeWalletId: null,
       walletsMade: [],
+      delayDays,
     }
   }
   const owner = await subAccountAt(services, workspaceId, subAccount)
@@ -53,7 +54,7 @@ async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Pr
   await ensurePath(services, network, owner, group.pathIndex)
   for (const { pathIndex } of coins) await ensurePath(services, network, owner, pathIndex)
   const made = [...(wallet.made ? [group.asset.asset_name] : []), ...(feeWallet?.made ? [network.native_asset] : [])]
-  return { subAccountId: owner.subAccountId, walletId: wallet.id, feeWalletId: feeWallet?.id ?? null, walletsMade: made }
+  return { subAccountId: owner.subAccountId, walletId: wallet.id, feeWalletId: feeWallet?.id ?? null, walletsMade: made, delayDays }
 }
 
 /** The row that this database has of it already: by its name, or what was about to do the same. */
@@ -90,11 +91,19 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
       [network.code, group.from, group.to, group.amount.toString()],
     )
   }
-  if (group.kind === 'DRAIN')
+  if (group.kind === 'LEND' || group.kind === 'LEND_BACK') {
     return tx.one<TransactionRow>(
-      `select t.* from transactions t where kind = 'DRAIN' and workspace_id = $1 and plan->>'order' = $2 limit 1 for update`,
-      [workspaceId, group.order],
+      `select t.* from transactions t where kind = $5 and network = $1 and source_id = $2 and destination_id = $3
+         and amount = $4 ${unsigned} limit 1 for update`,
+      [network.code, group.from, group.to, group.amount.toString(), group.kind],
     )
+  }
+  if (group.order !== null) {
+    return tx.one<TransactionRow>(
+      `select t.* from transactions t where kind = $3 and workspace_id = $1 and plan->>'order' = $2 limit 1 for update`,
+      [workspaceId, group.order, group.kind],
+    )
+  }
   return undefined
 }
 
@@ -112,14 +121,7 @@ export async function adopt(services: Services, group: Group, scanFrom: ScanFrom
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   const adopted = await services.database.transaction(async (tx) => {
     const known = await rowOf(tx, group)
-    if (
-      known &&
-      (known.workspace_id !== workspaceId ||
-        known.kind !== group.kind ||
-        known.asset !== group.asset.asset_name ||
-        (known.kind !== 'SWEEP' && known.amount !== group.amount.toString()))
-    )
-      throw new NotAdopted(`another transaction has its id ${known.id} here`)
+    if (known && !isOf(known, group, workspaceId)) throw new NotAdopted(`another transaction has its id ${known.id} here`)
     if (known && known.status !== 'pending') throw new NotAdopted(`the transaction ${known.id} has ended here as ${known.state}`)
     const row = known ?? await create(services, tx, group, place)
     const signedBefore = await writeAttempts(services, tx, group, row, end)
@@ -139,6 +141,22 @@ export async function adopt(services: Services, group: Group, scanFrom: ScanFrom
   return { adopted, walletsMade: place.walletsMade }
 }
 
+/** Whether a row is the one that was recorded; what a sweep and a release move is known at their end only. */
+function isOf(known: TransactionRow, group: Group, workspaceId: string): boolean {
+  const isFixed = known.kind !== 'SWEEP' && known.kind !== 'RELEASE'
+  const isSame = known.workspace_id === workspaceId && known.kind === group.kind && known.asset === group.asset.asset_name
+  return isSame && (!isFixed || known.amount === group.amount.toString())
+}
+
+/** Names of what a kind leaves from and goes to, as transactions show it. */
+function endsOf(kind: TransactionRow['kind'], isTank: boolean): [source: string, destination: string] {
+  if (isTank) return ['GAS_TANK', kind === 'DRAIN' ? 'EXTERNAL' : kind === 'STAKE' || kind === 'UNSTAKE' || kind === 'RELEASE' ? 'STAKING' : 'OMNIBUS']
+  if (kind === 'STAKE') return ['INTERNAL', 'STAKING']
+  if (kind === 'UNSTAKE') return ['STAKING', 'STAKING']
+  if (kind === 'RELEASE') return ['STAKING', 'INTERNAL']
+  return ['INTERNAL', kind === 'WITHDRAWAL' ? 'EXTERNAL' : 'OMNIBUS']
+}
+
 /** A row of its own, with the reservations that an ordinary one has when it is signed. */
 async function create(services: Services, tx: Queryable, group: Group, place: Place): Promise<TransactionRow> {
   const { network, workspaceId, recorded } = group.attempts[0]
@@ -150,14 +168,17 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
         place.walletId,
       ])
     : undefined
-  const isTank = place.walletId === null
+  const [source, destination] = endsOf(group.kind, place.walletId === null)
+  const loan = group.kind === 'LEND_BACK' ? await returnedLoan(tx, network.code, group) : null
   const plan: Record<string, string> = {
     // Nothing can be signed for it any more: there is no request here.
     adopted: '1',
     ...(rule ? { rule_id: rule.id } : {}),
     ...(group.kind === 'SWEEP' ? { height: `adopted ${recorded.id}` } : {}),
     ...(group.order === null ? {} : { order: group.order }),
-    ...reservedIn(network, group, place, fee),
+    ...reservedIn(network, group, place, loan === null ? fee : BigInt(loan.fee)),
+    ...(group.attempts[0].decoded.action ? { fee_limit: '0', step: '0', fees_paid: '0', delay_days: String(place.delayDays), adopted_steps: '1' } : {}),
+    ...(group.resource === null ? {} : { resource: group.resource }),
   }
   const row = (await tx.one<TransactionRow>(
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset, source_type,
@@ -176,9 +197,9 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
       group.amount.toString(),
       fee.toString(),
       group.asset.fee_asset,
-      isTank ? 'GAS_TANK' : 'INTERNAL',
+      source,
       group.from,
-      group.kind === 'WITHDRAWAL' || group.kind === 'DRAIN' ? 'EXTERNAL' : 'OMNIBUS',
+      destination,
       group.to,
       group.tag,
       group.sequenceId,
@@ -189,17 +210,22 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
       new Date(services.environment.now()),
     ],
   )) as TransactionRow
-  await reserve(tx, row, fee)
+  if (loan === null) await reserve(tx, row, fee)
+  if (source === 'GAS_TANK') await tx.query('update transactions set parent_id = (select id from transactions where id::text = $2) where id = $1', [row.id, loan?.parentId ?? recorded.transaction_id])
   if (rule) await noteForward(tx, row, rule.id, network, fee, at)
   if (group.sequenceId !== null) {
     await tx.query(
       `insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4, $5)
        on conflict do nothing`,
-      [place.walletId, group.sequenceId, row.id, ADOPTED_PAYLOAD, stringifyJson(presentTransaction(row, services.registry))],
+      [place.walletId, group.sequenceId, row.id, ADOPTED_PAYLOAD, answerOf(services, row)],
     )
   }
   return row
 }
+
+/** What the request was answered with: of a stake no more than this. */
+const answerOf = (services: Services, row: TransactionRow): string =>
+  stringifyJson(row.kind === 'WITHDRAWAL' ? presentTransaction(row, services.registry) : { id: row.id, status: row.status, hash: row.hash })
 
 const worstFee = (group: Group): bigint =>
   group.attempts.reduce((most, { decoded }) => (decoded.fee_max > most ? decoded.fee_max : most), 0n)
@@ -207,7 +233,7 @@ const worstFee = (group: Group): bigint =>
 /** What the plan of an ordinary transaction says of its reservations, as the booking reads it. */
 function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Record<string, string> {
   if (group.kind === 'FUEL') return { need: fee.toString() }
-  if (group.kind === 'DRAIN') return { reserved_fee: fee.toString() }
+  if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null)) return { reserved_fee: fee.toString(), back_fee: '0' }
   // From the float at the address, whatever fuel has come there for it.
   if (traitsOf(network).feesFrom === 'tank') return { need: '0' }
   if (place.feeWalletId !== null) return { fee_wallet: place.feeWalletId, fee_held: fee.toString() }
@@ -232,6 +258,11 @@ async function noteForward(tx: Queryable, row: TransactionRow, ruleId: string, n
 /** A row that had not come so far: from here on it is confirmed like every other. */
 async function goOn(services: Services, tx: Queryable, group: Group, row: TransactionRow, place: Place): Promise<void> {
   const newest = group.attempts.at(-1) as Group['attempts'][0]
+  if (newest.decoded.action) {
+    await tx.query(`update transactions set plan = '{"step":"0","fees_paid":"0"}'::jsonb || plan || '{"adopted_steps":"1"}' where id = $1`, [row.id])
+    // Of several calls an earlier one is under way: this one follows it.
+    if (group.kind !== 'LEND' && group.kind !== 'LEND_BACK' && !group.attempts.some(({ decoded }) => decoded.action?.kind === stepUnderWay(row))) return
+  }
   await tx.query(
     `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, lease_until = null,
        lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits' where id = $1`,

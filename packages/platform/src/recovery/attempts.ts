@@ -3,6 +3,8 @@ import type { Services } from '../services.ts'
 import type { TransactionRow } from '../transactions/present.ts'
 import type { Group } from './group.ts'
 import { NotAdopted, type Opened } from './open.ts'
+import { stakingOf } from '../staking/steps.ts'
+import { stepUnderWay } from './stake-steps.ts'
 
 interface Stored { id: string; transaction_id: string; state: string; attempt: number; bytes: string }
 
@@ -33,11 +35,13 @@ export async function writeAttempts(
     const isAccount = network.family !== 'utxo' && network.family !== 'cardano'
     const account = isAccount ? group.from : null
     await freePlace(services, tx, each, row, account)
+    const step = decoded.action?.kind ?? null
+    const isLater = step !== null && stakingOf(row) !== null && stepUnderWay(row) !== step
     const replacement = recorded.purpose === 'cancel' ? await noteCancel(services, tx, row, recorded.at) : null
     await tx.query(
-      `insert into chain_transactions (id, transaction_id, network, attempt, state, account, nonce, unsigned, signed, hash,
-         fee_max, valid_until, broadcast_at, created_at, replaces, replacement_id)
-       values ($1, $2, $3, $4, 'SIGNED', $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14)`,
+      `insert into chain_transactions (id, transaction_id, network, attempt, account, nonce, unsigned, signed, hash,
+         fee_max, valid_until, broadcast_at, created_at, replaces, replacement_id, step, state)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16)`,
       [
         id,
         row.id,
@@ -51,8 +55,11 @@ export async function writeAttempts(
         decoded.fee_max.toString(),
         decoded.valid_until ?? end,
         new Date(recorded.at),
-        first,
+        step === null ? first : null,
         replacement,
+        step,
+        // Of the calls of a stake one is under way; those after it wait for it.
+        isLater ? 'VOID' : 'SIGNED',
       ],
     )
     first ??= id

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type Asset } from '@custody/chains'
+import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type Asset, type TronResource } from '@custody/chains'
 import type { Services } from '../services.ts'
 import type { TransactionKind, TransactionRow } from '../transactions/present.ts'
 import { NotAdopted, type Opened } from './open.ts'
 import { addressOf } from './places.ts'
+import { loanIn, stakesOf } from './stake-steps.ts'
 
 /** Recorded transactions of which at most one is mined: the attempts of one transaction of ours, the first of them first. */
 export interface Group {
@@ -24,10 +25,12 @@ export interface Group {
   order: string | null
   /** Of the address that it leaves from. */
   pathIndex: number
+  /** What is staked for. */
+  resource: TronResource | null
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-const BY_REQUEST = new Set(['pay', 'cancel', 'forward'])
+const BY_REQUEST = new Set(['pay', 'cancel', 'forward', 'stake'])
 const KINDS: Readonly<Record<string, TransactionKind>> = {
   pay: 'WITHDRAWAL',
   cancel: 'WITHDRAWAL',
@@ -35,6 +38,9 @@ const KINDS: Readonly<Record<string, TransactionKind>> = {
   sweep: 'SWEEP',
   fuel: 'FUEL',
   drain: 'DRAIN',
+  stake: 'STAKE',
+  'tank-stake': 'STAKE',
+  lend: 'LEND',
 }
 
 /** A UUID that follows from a text, so that every run names the same transaction alike. */
@@ -46,7 +52,7 @@ export function uuidOf(text: string): string {
 /** Transactions with one key are attempts of one: those of a request, of an order, or of one place in an account's order. */
 export function keyOf({ recorded, decoded, network }: Opened): string {
   if (BY_REQUEST.has(recorded.purpose)) return `request ${recorded.transaction_id ?? ''}`
-  if (recorded.purpose === 'drain') return recorded.step
+  if (recorded.purpose === 'drain' || recorded.purpose === 'tank-stake') return recorded.step
   if (decoded.nonce !== null) return `${network.code} ${decoded.from[0]} ${decoded.nonce}`
   return recorded.id
 }
@@ -70,10 +76,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   const main = attempts.find(({ recorded }) => recorded.purpose !== 'cancel') ?? attempts[0]
   const { recorded, decoded, network, subAccount, workspaceId } = main
   const kind = Object.hasOwn(KINDS, recorded.purpose) ? KINDS[recorded.purpose] : undefined
-  if (!kind)
-    throw new NotAdopted(
-      `transactions of the purpose ${recorded.purpose} are not adopted: the stake of ${decoded.from[0]} is to be compared by hand`,
-    )
+  if (!kind) throw new NotAdopted(`transactions of the purpose ${recorded.purpose} are not known here`)
   if (recorded.purpose === 'cancel') return cancelOf(services, attempts)
   if (
     attempts.some(
@@ -85,23 +88,13 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   )
     throw new NotAdopted('its attempts are of different wallets')
   const asset = services.registry.asset(decoded.asset)
-  const [payment, more] = decoded.payments
-  if (!asset || !payment || more) throw new NotAdopted(`it makes ${decoded.payments.length} payments of ${decoded.asset}`)
+  if (!asset) throw new NotAdopted(`the asset ${decoded.asset} is not in the registry`)
   const isCoin = network.family === 'utxo' || network.family === 'cardano'
   const pathIndex = isCoin ? OMNIBUS_INDEX : (recorded.unsigned.inputs.at(-1)?.path[2] as number)
   const base: Group = {
-    id: '',
-    kind,
-    attempts,
-    asset,
-    amount: payment.amount,
+    id: '', asset, sequenceId: null, ruleId: null, order: null, pathIndex,
     from: isCoin ? await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX) : (decoded.from.at(-1) as string),
-    to: payment.address,
-    tag: payment.tag,
-    sequenceId: null,
-    ruleId: null,
-    order: null,
-    pathIndex,
+    ...didOf(recorded.purpose, kind, attempts, main),
   }
   const isTank = subAccount === TANK_SUB_ACCOUNT
   const impossible = () => new NotAdopted(`it does not do what the signer nodes call it, ${recorded.purpose}`)
@@ -109,6 +102,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
     if (
       isTank ||
       pathIndex !== OMNIBUS_INDEX ||
+      (recorded.purpose === 'stake') !== (decoded.action !== undefined) ||
       recorded.transaction_id === null ||
       recorded.transaction_id === undefined ||
       !UUID.test(recorded.transaction_id)
@@ -131,11 +125,16 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
     }
   }
   const id = uuidOf(keyOf(main))
+  if (recorded.purpose === 'lend' || recorded.purpose === 'tank-stake') {
+    const order = recorded.purpose === 'tank-stake' ? parts(recorded.step)[1] : null
+    if (!isTank || (order === null) !== (base.kind === 'LEND' || base.kind === 'LEND_BACK')) throw impossible()
+    return { ...base, id, order: typeof order === 'string' ? order : null }
+  }
   if (kind === 'SWEEP') {
     if (
       isTank ||
       pathIndex === OMNIBUS_INDEX ||
-      payment.address !== (await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX))
+      base.to !== (await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX))
     )
       throw impossible()
     return { ...base, id }
@@ -145,11 +144,25 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   // Fuel stays with us, a drain leaves.
   const own = await services.database.one(
     'select 1 from chain_addresses where network = $1 and address = $2 and workspace_id = $3 and sub_account_id is not null',
-    [network.code, payment.address, workspaceId],
+    [network.code, base.to, workspaceId],
   )
   if ((own !== undefined) !== (kind === 'FUEL'))
     throw kind === 'FUEL' ? new NotAdopted('it is fuel for an address that is not known here', true) : impossible()
   return { ...base, id, order: typeof order === 'string' ? order : null }
+}
+
+/** What it moves, as it was decoded here. */
+function didOf(
+  purpose: string,
+  kind: TransactionKind,
+  attempts: Group['attempts'],
+  { decoded }: Opened,
+): Pick<Group, 'kind' | 'attempts' | 'amount' | 'to' | 'tag' | 'resource'> {
+  if (purpose === 'stake' || purpose === 'tank-stake') return { tag: null, ...stakesOf(attempts) }
+  if (purpose === 'lend') return { attempts, tag: null, ...loanIn(attempts[0]) }
+  const [payment, more] = decoded.payments
+  if (!payment || more) throw new NotAdopted(`it makes ${decoded.payments.length} payments`)
+  return { kind, attempts, amount: payment.amount, to: payment.address, tag: payment.tag, resource: null }
 }
 
 /** A cancellation of a transfer whose own transaction is known here. */
@@ -174,5 +187,6 @@ async function cancelOf(services: Services, attempts: Group['attempts']): Promis
     ruleId: null,
     order: null,
     pathIndex: OMNIBUS_INDEX,
+    resource: null,
   }
 }

@@ -1,6 +1,7 @@
 import type { Queryable } from '../database/pool.ts'
 import { post } from '../ledger/post.ts'
 import type { TransactionRow } from '../transactions/present.ts'
+import { reserveStake } from './stake-steps.ts'
 
 /** Below zero for as long as the deposits that it was paid from are not found again. */
 const OVERDRAW = { overdraw: true }
@@ -23,6 +24,7 @@ export async function reserve(tx: Queryable, row: TransactionRow, fee: bigint): 
     )
   }
   if (row.plan['fee_wallet'] !== undefined) await holdFee(tx, row, row.plan['fee_wallet'], fee)
+  if (row.plan['adopted_steps'] !== undefined) await reserveStake(tx, row, fee)
   const tank = { workspace: row.workspace_id, asset: row.asset }
   if (row.kind === 'DRAIN')
     await post(
