@@ -381,3 +381,14 @@ test('what was built here on a place that is taken gives way', async () => {
   )
   assert.deepEqual(rows, [{ state: 'FUELING', built: 'VOID' }])
 })
+
+test('what one node tells and nothing proves holds nobody up; what its signatures prove does', async () => {
+  const at = await world()
+  const [forged, real] = [payOf(at, 'forged'), payOf(at, 'real')]
+  const other = at.sign('pay', payOf(at, 'other'))
+  at.record([3], 'pay', { ...at.sign('pay', forged), signatures: other.signatures }, forged)
+  at.record([3], 'pay', at.sign('pay', payOf(at, 'foreign')), payOf(at, 'foreign'), { workspace: 'nobody' })
+  assert.equal(await compareRecords(at.services), null)
+  at.record([3], 'pay', at.sign('pay', real), real)
+  assert.match((await compareRecords(at.services)) ?? '', /recorded 1 transactions/)
+})

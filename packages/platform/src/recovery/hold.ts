@@ -2,7 +2,8 @@ import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
 import type { Loop } from '../work/loop.ts'
 import { adoptAll } from './adopt-all.ts'
-import { NODES_NEEDED, readHistory, saveMarks, type Recorded } from './history.ts'
+import { NODES_NEEDED, readHistory, saveMarks, type Enrolled, type Recorded } from './history.ts'
+import { NotAdopted, open } from './open.ts'
 
 /**
  * A database that is older than the nodes' records must not go on working: it would hand out addresses a second time,
@@ -37,13 +38,14 @@ export async function heldFor<T>(services: Services, reason: string, work: () =>
 /** Compares the nodes' records with this database, and holds or releases by what is found. Answers why it is held. */
 export async function compareRecords(services: Services): Promise<string | null> {
   if (running.has(services)) return heldBecause(services)
-  const { unknown, unsigned, marks, missing } = await readHistory(services, false)
+  const { unknown, unsigned, enrolled, marks, missing } = await readHistory(services, false)
   const noted = new Set(
     (await services.database.query<{ id: string }>('select id from unadopted_steps where id = any($1)', [unknown.map(({ id }) => id)])).map(
       ({ id }) => id,
     ),
   )
-  const lost = unknown.filter(({ id }) => !noted.has(id)).length
+  let lost = 0
+  for (const step of unknown) if (!noted.has(step.id) && (await isLost(services, step, enrolled))) lost++
   // While this was read another comparison may have begun to adopt.
   if (running.has(services)) return heldBecause(services)
   if (lost > 0) {
@@ -73,6 +75,21 @@ export async function compareRecords(services: Services): Promise<string | null>
     holds.delete(services)
   }
   return heldBecause(services)
+}
+
+/** Whether a recorded transaction shows that something was lost: what one node tells, and nothing proves, holds nobody up. */
+async function isLost(services: Services, step: Recorded, enrolled: readonly Enrolled[]): Promise<boolean> {
+  if (step.nodes.length >= NODES_NEEDED) return true
+  const isKnown = await services.database.one('select 1 from workspaces where name = $1', [step.workspace])
+  if (!isKnown) return enrolled.some(({ workspace, nodes }) => workspace === step.workspace && nodes.length >= NODES_NEEDED)
+  try {
+    await open(services, step, new Map())
+    return true
+  } catch (error) {
+    if (!(error instanceof NotAdopted)) return true
+    services.log.warn({ node: step.nodes[0], reason: error.message }, 'a signer node tells of a transaction that nothing proves')
+    return false
+  }
 }
 
 async function finishUnsigned(services: Services, unsigned: readonly Recorded[]): Promise<void> {

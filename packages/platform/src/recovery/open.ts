@@ -88,7 +88,7 @@ function assembled(
       problem = error instanceof Error ? error.message : String(error)
     }
   }
-  if (problem !== '') throw new NotAdopted(`its signatures do not verify: ${problem}`)
+  if (problem !== '') throw new NotAdopted(`its signatures do not verify: ${problem}`, false)
   throw new NotAdopted('it entered signing, and no signer node has its signatures', false)
 }
 

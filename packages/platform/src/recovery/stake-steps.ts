@@ -1,12 +1,11 @@
 import type { TronAction, TronResource } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
-import { post } from '../ledger/post.ts'
+import { post, type Posting } from '../ledger/post.ts'
 import type { Services } from '../services.ts'
 import { actionOf, poolsOf, stakeAccounts, stakingOf, type StakingStep } from '../staking/steps.ts'
 import type { TransactionKind, TransactionRow } from '../transactions/present.ts'
 import { NotAdopted, type Opened } from './open.ts'
 
-const OVERDRAW = { overdraw: true }
 const FIRST: Record<StakingStep, TransactionKind> = { freeze: 'STAKE', delegate: 'STAKE', undelegate: 'UNSTAKE', unfreeze: 'UNSTAKE', withdraw: 'RELEASE' }
 /** In which order the calls of a stake or an unstake follow each other. */
 const ORDER: readonly StakingStep[] = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']
@@ -43,11 +42,14 @@ export async function reserveStake(tx: Queryable, row: TransactionRow, fee: bigi
   const { scope, free, held } = poolsOf(row)
   const moved = row.kind === 'STAKE' ? amount : 0n
   const taken = moved + (isTank ? fee : 0n)
-  await post(tx, 'reserve', row.id, [{ ...scope, kind: free, amount: -taken }, { ...scope, kind: held, amount: taken }], OVERDRAW)
-  if (row.kind !== 'UNSTAKE' && row.kind !== 'LEND') return
-  const { staked, reserved } = stakeAccounts((row.plan['resource'] ?? null) as TronResource | null)
-  const address = row.kind === 'LEND' ? row.source_id : row.destination_id
-  await post(tx, 'unstake-reserve', row.id, [{ ...scope, kind: staked, address, amount: -amount }, { ...scope, kind: reserved, address, amount }], OVERDRAW)
+  const isLoan = row.kind === 'LEND' || row.kind === 'LEND_BACK'
+  const postings: Posting[] = [{ ...scope, kind: free, amount: -taken }, { ...scope, kind: held, amount: taken }]
+  if (row.kind === 'UNSTAKE' || row.kind === 'LEND') {
+    const { staked, reserved } = stakeAccounts((row.plan['resource'] ?? null) as TronResource | null)
+    const address = row.kind === 'LEND' ? row.source_id : row.destination_id
+    postings.push({ ...scope, kind: staked, address, amount: -amount }, { ...scope, kind: reserved, address, amount })
+  }
+  await post(tx, isLoan ? 'loan-reserve' : isTank ? 'tank-stake-reserve' : 'reserve', row.id, postings, { overdraw: true })
 }
 
 /** A return whose loan is known here takes the fee that was held for it, and no second return is made. */
