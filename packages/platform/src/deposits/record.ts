@@ -58,7 +58,8 @@ async function walletOf(tx: Queryable, network: Network, owner: OwnAddress, asse
     if (known || asset !== network.native_asset || traitsOf(network).deposits !== 'spendable') return known
     // Its address was handed out, so there was a wallet, and an older database has forgotten it: its coins need one.
     return tx.one<{ id: string }>(
-      'insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4) returning id', [...place, owner.workspace_id, network.code])
+      'insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4) returning id',
+      [...place, owner.workspace_id, network.code])
   }
   return tx.one<{ id: string }>('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [network.code, address, tag])
 }

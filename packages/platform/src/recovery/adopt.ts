@@ -25,7 +25,13 @@ export interface Adopted {
   done: 'created' | 'continued' | 'replacement'
 }
 
-interface Place { subAccountId: string | null; walletId: string | null; feeWalletId: string | null; walletsMade: string[]; /** Tron: how long unstaked TRX cools down. */ delayDays: number }
+interface Place {
+  subAccountId: string | null
+  walletId: string | null
+  feeWalletId: string | null
+  walletsMade: string[]
+  /** Tron: how long unstaked TRX cools down. */ delayDays: number
+}
 
 /** Wallets and addresses that the transaction itself proves. */
 async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Promise<Place> {
@@ -150,7 +156,7 @@ function isOf(known: TransactionRow, group: Group, workspaceId: string): boolean
 
 /** Names of what a kind leaves from and goes to, as transactions show it. */
 function endsOf(kind: TransactionRow['kind'], isTank: boolean): [source: string, destination: string] {
-  if (isTank) return ['GAS_TANK', kind === 'DRAIN' ? 'EXTERNAL' : kind === 'STAKE' || kind === 'UNSTAKE' || kind === 'RELEASE' ? 'STAKING' : 'OMNIBUS']
+  if (isTank) return ['GAS_TANK', kind === 'DRAIN' ? 'EXTERNAL' : /^(?:UN)?STAKE$|^RELEASE$/.test(kind) ? 'STAKING' : 'OMNIBUS']
   if (kind === 'STAKE') return ['INTERNAL', 'STAKING']
   if (kind === 'UNSTAKE') return ['STAKING', 'STAKING']
   if (kind === 'RELEASE') return ['STAKING', 'INTERNAL']
@@ -177,7 +183,9 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
     ...(group.kind === 'SWEEP' ? { height: `adopted ${recorded.id}` } : {}),
     ...(group.order === null ? {} : { order: group.order }),
     ...reservedIn(network, group, place, loan === null ? fee : BigInt(loan.fee)),
-    ...(group.attempts[0].decoded.action ? { fee_limit: '0', step: '0', fees_paid: '0', delay_days: String(place.delayDays), adopted_steps: '1' } : {}),
+    ...(group.attempts[0].decoded.action
+      ? { fee_limit: '0', step: '0', fees_paid: '0', delay_days: String(place.delayDays), adopted_steps: '1' }
+      : {}),
     ...(group.resource === null ? {} : { resource: group.resource }),
   }
   const row = (await tx.one<TransactionRow>(
@@ -211,7 +219,11 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
     ],
   )) as TransactionRow
   if (loan === null) await reserve(tx, row, fee)
-  if (source === 'GAS_TANK') await tx.query('update transactions set parent_id = (select id from transactions where id::text = $2) where id = $1', [row.id, loan?.parentId ?? recorded.transaction_id])
+  if (source === 'GAS_TANK')
+    await tx.query('update transactions set parent_id = (select id from transactions where id::text = $2) where id = $1', [
+      row.id,
+      loan?.parentId ?? recorded.transaction_id,
+    ])
   if (rule) await noteForward(tx, row, rule.id, network, fee, at)
   if (group.sequenceId !== null) {
     await tx.query(
@@ -233,7 +245,8 @@ const worstFee = (group: Group): bigint =>
 /** What the plan of an ordinary transaction says of its reservations, as the booking reads it. */
 function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Record<string, string> {
   if (group.kind === 'FUEL') return { need: fee.toString() }
-  if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null)) return { reserved_fee: fee.toString(), back_fee: '0' }
+  if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null))
+    return { reserved_fee: fee.toString(), back_fee: '0' }
   // From the float at the address, whatever fuel has come there for it.
   if (traitsOf(network).feesFrom === 'tank') return { need: '0' }
   if (place.feeWalletId !== null) return { fee_wallet: place.feeWalletId, fee_held: fee.toString() }
@@ -259,9 +272,17 @@ async function noteForward(tx: Queryable, row: TransactionRow, ruleId: string, n
 async function goOn(services: Services, tx: Queryable, group: Group, row: TransactionRow, place: Place): Promise<void> {
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   if (newest.decoded.action) {
-    await tx.query(`update transactions set plan = '{"step":"0","fees_paid":"0"}'::jsonb || plan || '{"adopted_steps":"1"}' where id = $1`, [row.id])
+    await tx.query(
+      `update transactions set plan = '{"step":"0","fees_paid":"0"}'::jsonb || plan || '{"adopted_steps":"1"}' where id = $1`,
+      [row.id],
+    )
     // Of several calls an earlier one is under way: this one follows it.
-    if (group.kind !== 'LEND' && group.kind !== 'LEND_BACK' && !group.attempts.some(({ decoded }) => decoded.action?.kind === stepUnderWay(row))) return
+    if (
+      group.kind !== 'LEND' &&
+      group.kind !== 'LEND_BACK' &&
+      !group.attempts.some(({ decoded }) => decoded.action?.kind === stepUnderWay(row))
+    )
+      return
   }
   await tx.query(
     `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, lease_until = null,

@@ -186,7 +186,7 @@ async function readNode(services: Services, node: number, mark: Mark | undefined
   for (let from = (mark?.height ?? 0) + 1; ;) {
     const page = pageSchema.parse(await services.signers.call(node, 'POST', '/history', { from }, TIMEOUT_MS))
     // Another record than the one that was compared: the node was restored, or set up anew.
-    if (mark && from === mark.height + 1 && (page.before !== mark.hash || page.generation !== mark.generation))
+    if (mark && mark.height > 0 && from === mark.height + 1 && (page.before !== mark.hash || page.generation !== mark.generation))
       return readNode(services, node, undefined)
     await take(services, told, page.entries)
     if (page.hash === null) throw new NodeUnavailable(node, 'its record ends before what it told')

@@ -12,6 +12,7 @@ import { NotAdopted, open } from './open.ts'
 const holds = new WeakMap<Services, string>()
 const running = new WeakSet<Services>()
 const RETRY_MS = 1000
+const UNHEARD = 'fewer than two signer nodes tell what they have recorded, so nobody knows whether this database is complete'
 const HELD_CHECK_MS = 5000
 const CHECK_MS = 60_000
 
@@ -61,11 +62,7 @@ export async function compareRecords(services: Services): Promise<string | null>
   } else if (marks.length < NODES_NEEDED) {
     // Once compared, what two nodes cannot tell now was complete when they could.
     if (heldBecause(services) !== null)
-      holds.set(
-        services,
-        `fewer than two signer nodes tell what they have recorded (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')}), ` +
-          'so nobody knows whether this database is complete',
-      )
+      holds.set(services, `${UNHEARD} (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')})`)
   } else {
     // Nothing works yet: what was signed and was not committed here is taken over before blocks are read, for its change
     // would look like a deposit.

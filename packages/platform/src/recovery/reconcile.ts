@@ -85,13 +85,13 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
     await saveMarks(services, history.marks)
   })
   await compareRecords(services)
-  await search(services, options, report)
+  const isSearched = await search(services, options, report)
   report.rules = await lostRules(services, history)
   report.deposits = await depositsSince(services, startedAt)
   report.audit = await audit(services)
   for (const each of report.transactions)
     each.state = (await services.database.one<{ state: string }>('select state from transactions where id = $1', [each.id]))?.state ?? ''
-  return { ...report, ok: report.audit.ok && !report.unadopted.some(({ matters }) => matters) }
+  return { ...report, ok: report.audit.ok && isSearched && !report.unadopted.some(({ matters }) => matters) }
 }
 
 /** Everything that is recorded and not known, and what could not be adopted before. */
@@ -111,14 +111,17 @@ async function adoptRecorded(services: Services, history: History, { scanFrom }:
   report.unadopted.push(...all.unadopted.map(({ recorded, error }) => shown(recorded, error)))
 }
 
-/** Waits for the scanners and for what was adopted; where deposits lie on the last addresses that are watched, more are. */
-async function search(services: Services, { gap, waitMs }: ReconcileOptions, report: ReconcileReport): Promise<void> {
+/**
+ * Waits for the scanners and for what was adopted; where deposits lie on the last addresses that are watched, more are.
+ * Answers whether every network was scanned to its tip: what only waits for its depth is the ordinary work's.
+ */
+async function search(services: Services, { gap, waitMs }: ReconcileOptions, report: ReconcileReport): Promise<boolean> {
   const deadline = services.environment.now() + waitMs
   const left = () => deadline - services.environment.now()
   for (;;) {
     report.waiting = await waitUntil(services, left, () => unscanned(services))
     report.addresses.push(...await listFound(services))
-    if (report.waiting.length > 0) return
+    if (report.waiting.length > 0) return false
     const more = await watchAhead(services, gap)
     report.watched.push(...more)
     if (more.length === 0) break
@@ -126,6 +129,7 @@ async function search(services: Services, { gap, waitMs }: ReconcileOptions, rep
   }
   await endSearch(services)
   report.waiting = await waitUntil(services, left, () => unconfirmed(services, report.transactions.map(({ id }) => id)))
+  return true
 }
 
 async function waitUntil(services: Services, left: () => number, read: () => Promise<string[]>): Promise<string[]> {

@@ -6,7 +6,13 @@ import { actionOf, poolsOf, stakeAccounts, stakingOf, type StakingStep } from '.
 import type { TransactionKind, TransactionRow } from '../transactions/present.ts'
 import { NotAdopted, type Opened } from './open.ts'
 
-const FIRST: Record<StakingStep, TransactionKind> = { freeze: 'STAKE', delegate: 'STAKE', undelegate: 'UNSTAKE', unfreeze: 'UNSTAKE', withdraw: 'RELEASE' }
+const FIRST: Record<StakingStep, TransactionKind> = {
+  freeze: 'STAKE',
+  delegate: 'STAKE',
+  undelegate: 'UNSTAKE',
+  unfreeze: 'UNSTAKE',
+  withdraw: 'RELEASE',
+}
 /** In which order the calls of a stake or an unstake follow each other. */
 const ORDER: readonly StakingStep[] = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']
 
@@ -23,7 +29,8 @@ export function stakesOf(
   const ordered = attempts.toSorted((a, b) => place(a) - place(b)) as [Opened, ...Opened[]]
   const actions = ordered.map(actionIn)
   const { kind, amount, resource } = actions[0] as TronAction
-  if (actions.some((each) => FIRST[each.kind] !== FIRST[kind] || each.amount !== amount || each.resource !== resource)) throw new NotAdopted('its calls do not belong together')
+  if (actions.some((each) => FIRST[each.kind] !== FIRST[kind] || each.amount !== amount || each.resource !== resource))
+    throw new NotAdopted('its calls do not belong together')
   const receiver = actions.find((each) => each.receiver !== null)?.receiver
   return { kind: FIRST[kind], attempts: ordered, amount, resource, to: receiver ?? (ordered[0].decoded.from[0] as string) }
 }
@@ -53,10 +60,17 @@ export async function reserveStake(tx: Queryable, row: TransactionRow, fee: bigi
 }
 
 /** A return whose loan is known here takes the fee that was held for it, and no second return is made. */
-export async function returnedLoan(tx: Queryable, network: string, of: { from: string; to: string; amount: bigint }): Promise<{ parentId: string | null; fee: string } | null> {
+export async function returnedLoan(
+  tx: Queryable,
+  network: string,
+  of: { from: string; to: string; amount: bigint },
+): Promise<{ parentId: string | null; fee: string } | null> {
   const loan = await tx.one<TransactionRow>(
-    `select * from transactions where kind = 'LEND' and network = $1 and source_id = $2 and destination_id = $3 and amount = $4 and status <> 'failed'
-       and not plan ? 'adopted' and not plan ? 'ended' order by created_at limit 1 for update`, [network, of.from, of.to, of.amount.toString()])
+    `select * from transactions where kind = 'LEND' and network = $1 and source_id = $2 and destination_id = $3 and amount = $4
+       and status <> 'failed'
+       and not plan ? 'adopted' and not plan ? 'ended' order by created_at limit 1 for update`,
+    [network, of.from, of.to, of.amount.toString()],
+  )
   if (!loan) return null
   await tx.query(`update transactions set plan = plan || '{"ended":"recorded"}' where id = $1`, [loan.id])
   return { parentId: loan.parent_id, fee: String(loan.plan['back_fee'] ?? '0') }
@@ -68,9 +82,10 @@ export const stepUnderWay = (row: TransactionRow): StakingStep | null => {
   return staking && staking.at < staking.steps.length ? actionOf(staking).kind : null
 }
 
-/** After one recorded call the next: signed long ago, it is confirmed like the first. Answers false where none is recorded. */
+/** After one recorded call the next: signed long ago, it is confirmed like the first. Answers its hash; null where none is recorded. */
 export async function nextRecorded(services: Services, row: TransactionRow): Promise<string | null> {
   const found = await services.database.one<{ hash: string }>(
-    `update chain_transactions set state = 'SIGNED' where transaction_id = $1 and state = 'VOID' and hash is not null and step = $2 returning hash`, [row.id, stepUnderWay(row)])
+    `update chain_transactions set state = 'SIGNED' where transaction_id = $1 and state = 'VOID' and hash is not null
+       and step = $2 returning hash`, [row.id, stepUnderWay(row)])
   return found?.hash ?? null
 }

@@ -15,7 +15,8 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
   if (row.plan['adopted_steps'] !== undefined) {
     const hash = await nextRecorded(services, row)
     if (hash !== null) return advance(services.database, row, { state: 'CONFIRMING', hash, last_error: null, run_in_ms: 0 })
-    if (row.plan['adopted'] !== undefined) return services.database.transaction((tx) => startFailing(services, tx, row, 'its next call was never signed, and its request is not known any more'))
+    const gone = 'its next call was never signed, and its request is not known any more'
+    if (row.plan['adopted'] !== undefined) return services.database.transaction((tx) => startFailing(services, tx, row, gone))
   }
   const fuelId = row.plan['fuel_id']
   if (fuelId) {
