@@ -23,6 +23,7 @@ const ROUNDS = 5
 
 let user: User
 let later: User
+let receiver: User
 /** By `sequence_id`: whose it is, its body, and what became of it. */
 const sent = new Map<string, { user: 'user' | 'later'; body: string; transfer: Transfer }>()
 
@@ -105,6 +106,7 @@ async function restart(): Promise<void> {
   await platform.start()
   user = { ...user, base: platform.base }
   if (later) later = { ...later, base: platform.base }
+  if (receiver) receiver = { ...receiver, base: platform.base }
 }
 
 test('an older database adopts what the nodes have recorded and the chains show', { timeout: 800_000 }, async (t) => {
@@ -124,6 +126,9 @@ test('an older database adopts what the nodes have recorded and the chains show'
   await restart()
 
   later = await platform.user('acme', { subAccount: 'later' })
+  // A workspace of its own, that never sends anything.
+  receiver = await platform.user('receiver')
+  await fundedWallet(platform, receiver, 'BTC', '0.5')
   await fundedWallet(platform, later, 'ETH', '3')
   await fundedWallet(platform, later, 'BTC', '1')
   const found = {
@@ -195,7 +200,7 @@ test('an older database adopts what the nodes have recorded and the chains show'
     `${done.stderr}\n${JSON.stringify({ ...report, transactions: report.transactions?.filter(({ state }) => state !== 'CONFIRMED') }, null, 1)}\n${platform.output.slice(-3000)}`,
   )
   assert.equal((await fetch(`${platform.base}/readyz`)).status, 200)
-  assert.deepEqual([report.users.map(({ api_key: key }) => key), report.waiting], [[later.apiKey], []])
+  assert.deepEqual([report.users.map(({ api_key: key }) => key).sort(), report.waiting], [[later.apiKey, receiver.apiKey].sort(), []])
   assert.ok(report.transactions.every(({ state, hash }) => state === 'CONFIRMED' && hash !== ''))
   assert.equal(platform.cli('audit').status, 0)
 
@@ -214,6 +219,7 @@ test('an older database adopts what the nodes have recorded and the chains show'
   await platform.operator('suspense assign', { id: waiting?.id })
   assert.deepEqual(await balances(user, NAMES), before.balances)
   assert.deepEqual(await balances(later, ['ETH', 'BTC']), before.later)
+  assert.equal((await balance(receiver, 'BTC')).balance, '0.5')
 
   for (const [sequence, { user: who, body, transfer }] of sent) {
     const again = await call<Transfer>(who === 'user' ? user : later, 'POST', '/dac/v1/transaction', body)

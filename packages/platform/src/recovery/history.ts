@@ -45,6 +45,7 @@ const BODIES = {
     sub_account: z.int().min(1),
     sub_account_name: name.optional(),
   }),
+  allocate: z.object({ workspace: name, curve: z.enum(['secp256k1', 'ed25519']) }),
   revoke: z.object({ api_key: name }),
   rule: z.object({ rule: name, workspace: name, sub_account: z.int(), asset: name, destination: name }),
 } as const
@@ -79,6 +80,8 @@ export interface History {
   unsigned: Recorded[]
   enrolled: Enrolled[]
   rules: Body<'rule'>[]
+  /** Keys that workspaces have, with the nodes that tell of them. */
+  keys: (Body<'allocate'> & { nodes: number[] })[]
   voided: Set<string>
   marks: Mark[]
   /** Why a node's history is missing. */
@@ -96,6 +99,7 @@ interface NodeHistory {
   enrolled: Map<string, Body<'enrol'>>
   revoked: Set<string>
   rules: Body<'rule'>[]
+  keys: Body<'allocate'>[]
   voided: string[]
 }
 
@@ -111,9 +115,10 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
   )
   const nodes = services.signers.peers.map(({ node }) => node)
   const answers = await Promise.allSettled(nodes.map((node) => readNode(services, node, whole ? undefined : marks.get(node))))
-  const merged: History = { unknown: [], unsigned: [], enrolled: [], rules: [], voided: new Set(), marks: [], missing: [] }
+  const merged: History = { unknown: [], unsigned: [], enrolled: [], rules: [], keys: [], voided: new Set(), marks: [], missing: [] }
   const steps = new Map<string, Recorded>()
   const built = new Set<string>()
+  const keys = new Map<string, History['keys'][0]>()
   const enrolled = new Map<string, Enrolled>()
   answers.forEach((answer, at) => {
     const node = nodes[at] as number
@@ -140,6 +145,11 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
     }
     for (const rule of told.rules) if (!merged.rules.some((known) => known.rule === rule.rule)) merged.rules.push(rule)
     for (const key of told.voided) merged.voided.add(key)
+    for (const key of told.keys) {
+      const known = keys.get(`${key.curve} ${key.workspace}`)
+      if (known) known.nodes.push(node)
+      else keys.set(`${key.curve} ${key.workspace}`, { ...key, nodes: [node] })
+    }
   })
   const all = [...steps.values()].sort((a, b) => a.at - b.at)
   merged.unknown = all.filter(({ id }) => !built.has(id))
@@ -147,6 +157,7 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
     ({ id, signatures, unsigned }) => built.has(id) && signatures.length > 0 && hasChange(services, unsigned.network),
   )
   merged.enrolled = [...enrolled.values()]
+  merged.keys = [...keys.values()]
   return merged
 }
 
@@ -180,7 +191,7 @@ async function readNode(services: Services, node: number, mark: Mark | undefined
     built: new Set(),
     enrolled: new Map(),
     revoked: new Set(),
-    rules: [],
+    rules: [], keys: [],
     voided: [],
   }
   for (let from = (mark?.height ?? 0) + 1; ;) {
@@ -219,6 +230,7 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
       const enrolment = BODIES.enrol.safeParse(body)
       if (enrolment.success) told.enrolled.set(enrolment.data.api_key, enrolment.data)
     } else if (kind === 'revoke') told.revoked.add(BODIES.revoke.parse(body).api_key)
+    else if (kind === 'allocate') told.keys.push(BODIES.allocate.parse(body))
     else if (kind === 'rule') told.rules.push(BODIES.rule.parse(body))
     else if (kind === 'void') told.voided.push(...BODIES.void.parse(body).keys)
   }

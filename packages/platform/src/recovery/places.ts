@@ -5,8 +5,7 @@ import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
 import { traitsOf } from '../networks/traits.ts'
 import { ensureWorkspace } from '../operator/workspaces.ts'
 import type { Services } from '../services.ts'
-import type { Enrolled } from './history.ts'
-import { NODES_NEEDED } from './history.ts'
+import { NODES_NEEDED, type Enrolled, type History } from './history.ts'
 import { NotAdopted } from './open.ts'
 
 /** Heights from which networks are scanned that this database has never scanned. */
@@ -65,6 +64,18 @@ export async function adoptUsers(
   }
   if (done.length > 0) services.callers.forget()
   return done
+}
+
+/** Keys of workspaces that this database has lost: without them their addresses cannot be watched. Certified by all three nodes. */
+export async function adoptKeys(services: Services, keys: History['keys']): Promise<void> {
+  for (const { workspace, curve, nodes } of keys) {
+    if (nodes.length < NODES_NEEDED) continue
+    const lost = await services.database.one<{ id: string }>(
+      'select id from workspaces w where name = $1 and not exists (select 1 from workspace_keys k where k.workspace_id = w.id and k.curve = $2)',
+      [workspace, curve],
+    )
+    if (lost) await services.keys.get(lost.id, curve)
+  }
 }
 
 /** Commits from where a network is scanned that was never scanned: at the local chains from their first block. */

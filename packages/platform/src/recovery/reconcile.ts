@@ -5,7 +5,7 @@ import { adoptAll, noteUnadopted, openAll, show, shown, type Unadopted } from '.
 import { knownOf, NODES_NEEDED, readHistory, saveMarks, type History, type Recorded } from './history.ts'
 import { compareRecords, heldFor } from './hold.ts'
 import { NotAdopted } from './open.ts'
-import { adoptUsers, type ScanFrom } from './places.ts'
+import { adoptKeys, adoptUsers, type ScanFrom } from './places.ts'
 import { endSearch, listFound, rememberScans, scanAgain, watchAhead, type Watched } from './window.ts'
 
 export interface ReconcileOptions {
@@ -79,6 +79,7 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
   }
   await heldFor(services, 'what the signer nodes have recorded is being adopted', async () => {
     report.users = await adoptUsers(services, history.enrolled)
+    await adoptKeys(services, history.keys)
     await adoptRecorded(services, history, options, report)
     await rememberScans(services)
     report.watched = await watchAhead(services, options.gap)

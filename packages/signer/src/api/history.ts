@@ -16,6 +16,7 @@ const TOLD: Readonly<Record<string, readonly string[]>> = {
   rule: ['rule', 'workspace', 'sub_account', 'asset', 'destination'],
   enrol: ['api_key', 'public_key_pem', 'role', 'workspace', 'sub_account', 'sub_account_name'],
   revoke: ['api_key'],
+  allocate: ['workspace', 'curve'],
 }
 
 interface Told { height: number; at: number; kind: string; body: Record<string, unknown> }
