@@ -1,6 +1,6 @@
 import { ChainError, type Network, type Riders, type UnsignedTransaction } from '../types.ts'
 import { addressBytes } from './address.ts'
-import { compareInputs, encodeBody, encodeOutput, encodeValue, NO_ASSETS, openTransaction, signedBytes, type Assets, type Body, type Output } from './body.ts'
+import { compareInputs, encodeBody, encodeOutput, encodeValue, NO_ASSETS, openTransaction, outputOf, parseBody, signedBytes, type Assets, type Body, type Output } from './body.ts'
 
 /** An unspent output that the wallet may spend, with what rides on it beside its lovelace. */
 export interface Coin { txid: string; vout: number; value: bigint; path: number[]; address: string; riders: Riders | null }
@@ -194,4 +194,12 @@ export function buildTransfer(network: Network, o: { selection: Selection; to: s
   }
   if (change > 0n) unsigned.change = { output: 1, path: o.changePath }
   return unsigned
+}
+
+/** The coins that a transaction spends, in the order of its inputs; `value` null where an input lacks the body that made it. */
+export function coinsOf({ bytes, inputs }: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[] {
+  return parseBody(Buffer.from(bytes, 'hex')).inputs.map(({ txid, index }, at) => {
+    const previous = inputs[at]?.previous
+    return { txid, vout: index, value: previous === undefined ? null : outputOf(Buffer.from(previous, 'hex'), index)?.coin ?? null }
+  })
 }

@@ -7,6 +7,7 @@ import type { Selection } from './select.ts'
 export { scriptOf, addressOf } from './address.ts'
 export { outpointOf, selectCoins, selectReturn, wasteOf, type Selection, type Utxo } from './select.ts'
 export { dustLimit, virtualSize } from './size.ts'
+export { coinsOf } from './transaction.ts'
 
 /** BIP125: below 0xfffffffe, so that the fee can be raised. */
 const SEQUENCE_RBF = 0xfffffffd

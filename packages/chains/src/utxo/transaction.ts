@@ -78,6 +78,18 @@ function inputsOf(network: Network, transaction: Transaction, unsigned: Unsigned
   })
 }
 
+/** The coins that a transaction spends, in the order of its inputs; `value` null where an input lacks its previous transaction. */
+export function coinsOf(network: Network, unsigned: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[] {
+  const shown = new Map<string, Parent>()
+  return parse(unsigned).ins.map(({ hash, index }, at) => {
+    const id = Buffer.from(hash).toString('hex')
+    const [input, previous] = [unsigned.inputs[at], unsigned.inputs[at]?.previous]
+    const before = input === undefined || previous === undefined ? shown.get(id) : open(network, input, previous, at)
+    if (before) shown.set(id, before)
+    return { txid: Buffer.from(hash).reverse().toString('hex'), vout: index, value: before?.output(index)?.value ?? null }
+  })
+}
+
 /** See Family.decode. Exactly one payment, and at most one change output on the change path. */
 export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
   const params = paramsOf(network)

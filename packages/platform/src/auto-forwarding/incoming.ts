@@ -5,7 +5,8 @@ const generationOf = (row: TransactionRow): number => Number(row.plan['generatio
 
 /**
  * A deposit that is credited waits for its wallet's rule, if it came in after the rule was made. Called before the
- * crediting locks accounts: rules are always locked first.
+ * crediting locks accounts: rules are always locked first. What was forwarded ahead of it, before an older database was
+ * restored, waits no more.
  */
 export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date): Promise<void> {
   if (row.kind !== 'DEPOSIT' || row.wallet_id === null) return
@@ -15,7 +16,8 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
        select id, $2, $3, $4 from forward_rules where wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED') and created_at <= $5 and expires_at > $6
        on conflict do nothing returning rule_id, amount
      )
-     update forward_rules r set waiting = r.waiting + c.amount, next_run_at = now(), updated_at = now() from counted c where r.id = c.rule_id`,
+     update forward_rules r set waiting = r.waiting + greatest(0, c.amount - r.ahead), ahead = greatest(0, r.ahead - c.amount),
+       next_run_at = now(), updated_at = now() from counted c where r.id = c.rule_id`,
     [row.wallet_id, row.id, generationOf(row), row.amount, row.created_at, now])
 }
 

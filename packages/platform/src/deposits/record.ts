@@ -88,8 +88,15 @@ async function sendersSoon(services: Services, network: Network, txid: string): 
 }
 
 /** The wallet that a deposit is for: without a tag the sub-account's, with one that was handed out its wallet, else nobody's. */
-async function walletOf(tx: Queryable, owner: OwnAddress, asset: Asset, address: string, tag: string | null): Promise<{ id: string } | undefined> {
-  if (tag === null) return ownWallet(tx, owner, asset.asset_name)
+async function walletOf(tx: Queryable, network: Network, owner: OwnAddress, asset: Asset, address: string, tag: string | null): Promise<{ id: string } | undefined> {
+  if (tag === null) {
+    const known = await ownWallet(tx, owner, asset.asset_name)
+    if (known || asset.type !== 'native' || traitsOf(network).deposits !== 'spendable') return known
+    // Its address was handed out, so there was a wallet, and an older database has forgotten it: its coins need one.
+    return tx.one(
+      'insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4) returning id',
+      [owner.sub_account_id, asset.asset_name, owner.workspace_id, asset.network])
+  }
   return tx.one('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [asset.network, address, tag])
 }
 
@@ -128,7 +135,7 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
       [existing.transaction_id, transfer.sender])
   } else {
     const tank = owner.kind === 'tank'
-    const wallet = tank ? undefined : await walletOf(tx, owner, asset, transfer.address, tag)
+    const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
     const id = services.environment.uuid()
     const [row] = await tx.query<TransactionRow>(
       `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, hash, confirmations, address_tag)

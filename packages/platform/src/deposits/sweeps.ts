@@ -17,7 +17,10 @@ export async function queueSweep(tx: Queryable, of: Pick<TransactionRow, 'worksp
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
        destination_type, destination_id, state, status, next_run_at, plan)
      select $1, 'SWEEP', $2, $3, $4, $5, $6, 0, $7, 'INTERNAL', $8, 'OMNIBUS', $9, 'QUEUED', 'pending', now(), jsonb_build_object('height', s.height::text)
-     from network_scans s where s.network = $6 on conflict do nothing returning id`,
+     from network_scans s where s.network = $6
+       and not exists (select 1 from transactions p
+         where p.kind = 'SWEEP' and p.status = 'pending' and p.network = $6 and p.source_id = $8 and p.asset = $5)
+     on conflict do nothing returning id`,
     [randomUUID(), of.workspace_id, of.sub_account_id, of.wallet_id, of.asset, of.network, of.fee_asset, of.source_id, omnibus.address])
   if (queued.length > 0) return
   await tx.query(

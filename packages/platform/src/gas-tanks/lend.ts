@@ -81,7 +81,7 @@ export async function settleLoan(services: Services, tx: Queryable, row: Transac
   const outcome = o.succeeded ? { state: 'CONFIRMED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()), plan: { settled: '1' } } : { state: 'REVERTED', status: 'failed' as const, failure_reason: 'the chain refused it' }
   await advance(tx, row, { ...outcome, hash: row.hash as string, fee: o.fee, confirmations: o.confirmations, last_error: null })
   if (!o.succeeded && !lends) services.log.error({ transaction: row.id, tank, borrower }, 'lent energy did not come back; the stake is still lent on the chain')
-  if (lends && o.succeeded && fresh?.ended) await queueReturn(services, tx, row)
+  if (lends && o.succeeded && fresh?.ended === '1') await queueReturn(services, tx, row)
   if (lends) await tx.query('update transactions set next_run_at = now() where id = $1 and lease_token is null', [row.parent_id])
 }
 

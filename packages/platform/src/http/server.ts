@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { STATUS_CODES } from 'node:http'
 import type { z } from 'zod'
 import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
+import { assertNotHeld } from '../recovery/hold.ts'
 import type { Services } from '../services.ts'
 import { isConnectionError } from '../database/pool.ts'
 import { shared } from '../work/shared.ts'
@@ -170,6 +171,7 @@ function register(server: FastifyInstance, services: Services, definition: Endpo
         // Text that is not UTF-8 cannot be hashed again from the stored string.
         if (!Buffer.from(rawBody, 'utf8').equals(bytes)) throw new ApiError('INVALID_JSON', 'body: is not valid UTF-8')
         if (definition.access === 'write' && caller.role !== 'full') throw new ApiError('READ_ONLY', 'this API key is read-only; the operation needs a key with the role full')
+        if (definition.access === 'write') assertNotHeld(services)
       }
       const body = definition.body ? validate(definition.body, parseBody(rawBody), 'body') : undefined
       if (!definition.body && definition.method !== 'GET' && rawBody.trim() !== '') validateEmpty(rawBody)

@@ -7,7 +7,7 @@ import { readAmlInstallation } from '../aml/settings.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
 import { migrate } from '../database/migrate.ts'
-import { openDatabase, type Database } from '../database/pool.ts'
+import { openDatabase } from '../database/pool.ts'
 import { scanLoop } from '../deposits/scanner.ts'
 import { startedNetworksShared } from '../deposits/start.ts'
 import { requeueSweeps } from '../deposits/sweeps.ts'
@@ -23,6 +23,7 @@ import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
 import { priceSources, readPricesInstallation } from '../prices/settings.ts'
 import { startOperatorServer } from '../operator/server.ts'
+import { compareLoop, heldBecause, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
 import type { Services } from '../services.ts'
 import type { Settings } from '../settings.ts'
 import { WorkspaceKeys } from '../signing/keys.ts'
@@ -87,18 +88,20 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     prices: new Prices({ sources: priceSources(readPricesInstallation(devnetUrl), environment, fetch), coins: coinsOf(registry), environment, log, everyMs: readPricesInstallation(devnetUrl).everyMs }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
-    readiness: () => readiness(database, signers),
+    readiness: () => readiness(services),
   }
   if (!local) await probeEndpoints(services)
   const controller = new AbortController()
   undo.push(() => controller.abort())
   await services.prices.start(controller.signal)
-  let loops: Promise<void> = Promise.resolve()
+  await holdUntilCompared(services)
+  let loops: Promise<void> = runLoops(services, [compareLoop(services)], controller.signal)
   if (all) {
     // This home's workers were ours alone: leases of a killed run need not be waited for.
     if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
     if (postgres) await database.query('update network_scans set lease_until = null')
-    loops = runLoops(services, workLoops(services), controller.signal)
+    const work = runLoops(services, workLoops(services).map((loop) => unlessHeld(services, loop)), controller.signal)
+    loops = Promise.all([loops, work]).then(() => undefined)
     const operator = await startOperatorServer(services)
     undo.push(() => operator.close())
   }
@@ -143,11 +146,18 @@ function workLoops(services: Services): Loop[] {
   ]
 }
 
-/** Ready when POST /transaction would be accepted: the database answers. Nodes and chains may be away; transfers then wait. */
-async function readiness(database: Database, signers: SignerNodes): Promise<{ ready: boolean; checks: Record<string, string> }> {
+/**
+ * Ready when POST /transaction would be accepted: the database answers, and is not older than the nodes' records. Nodes
+ * and chains may be away; transfers then wait.
+ */
+async function readiness(services: Services): Promise<{ ready: boolean; checks: Record<string, string> }> {
+  const { database, signers } = services
   const checks: Record<string, string> = {}
-  const ready = await database.query('select 1').then(() => true, () => false)
-  checks['database'] = ready ? 'ok' : 'cannot be reached'
+  const answers = await database.query('select 1').then(() => true, () => false)
+  checks['database'] = answers ? 'ok' : 'cannot be reached'
+  const held = heldBecause(services)
+  checks['records'] = held ?? 'ok'
+  const ready = answers && held === null
   const nodes = await Promise.all(signers.peers.map(({ node }) => signers.call(node, 'GET', '/status', undefined, NODE_STATUS_TIMEOUT_MS).then(() => true, () => false)))
   nodes.forEach((up, at) => (checks[`signer_${signers.peers[at]?.node}`] = up ? 'ok' : 'cannot be reached'))
   return { ready, checks }

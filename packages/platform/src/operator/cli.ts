@@ -8,6 +8,7 @@ import { createApiUserEverywhere, enrolAtNodes, enrolmentLine, enrolmentOfNodes,
 import { keygen } from './keygen.ts'
 import { newOrder, nodeAt, orderNodes, type NodeAnswer } from './nodes.ts'
 import { refreshOfac } from './ofac.ts'
+import { reconcileBooks } from './reconcile-cli.ts'
 import { sendRequest } from './request.ts'
 import { orderDrain, orderLine, orderStake, type StakeAction, type TankOrder } from './tank-orders.ts'
 import { verifyAddressCommand } from './verify-address.ts'
@@ -53,6 +54,8 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   suspense list                           deposits that belong to no wallet, with their tags
   suspense assign --id ID                 credits one to the wallet of the account that holds it
   audit                                   ledger against chains; exit 1 on any difference
+  reconcile [--dry-run] [--gap N] [--wait SECONDS] [--scan-from NETWORK=HEIGHT,…]
+                                          after an older backup: adopts what the signer nodes have recorded, then audits
   doctor                                  tests each configured endpoint and says what is wrong
   signer status
   signer refresh [--workspace W]          new shares of every key, or of one workspace's
@@ -310,6 +313,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
     }
     case 'aml refresh-ofac': return refreshOfac(home, rest[0], { asset: (values['asset'] as string | undefined) ?? null, published: (values['published'] as string | undefined) ?? null, force: values['force'] === true })
     case 'audit': return audit()
+    case 'reconcile': return reconcileBooks(home, values)
     case 'keygen': return keygen(values)
     case 'doctor': return doctor()
     default:
@@ -323,13 +327,14 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
 
 const STRINGS = [
   'id', 'transaction', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source',
-  'home', 'order', 'index', 'trust-file', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount', 'keys', 'trust', 'path', 'max-index',
+  'home', 'order', 'index', 'trust-file', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount', 'keys', 'trust', 'path', 'max-index', 'gap', 'wait', 'scan-from',
 ] as const
 
 try {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, force: { type: 'boolean' }, ...Object.fromEntries(STRINGS.map((name) => [name, { type: 'string' as const }])) },
+    options: { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, force: { type: 'boolean' },
+      'dry-run': { type: 'boolean' }, ...Object.fromEntries(STRINGS.map((name) => [name, { type: 'string' as const }])) },
   })
   if (values.help || positionals.length === 0 || positionals[0] === 'help') process.stdout.write(`${HELP}\n`)
   else {

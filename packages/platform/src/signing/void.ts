@@ -26,7 +26,7 @@ function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {
 
 export interface VoidOutcome { held: number; needed: number; enough: boolean; signed: string[]; voids: SignedVoid[] }
 
-type Intent = { request: SignedRequest } | { forward: { rule: string; id: string } }
+type Intent = { request: SignedRequest } | { transaction_id: string } | { forward: { rule: string; id: string } }
 interface VoidAnswer { voided?: boolean; record?: unknown; signature?: unknown; signed_hashes?: string[]; unfinished?: number }
 
 const VOID_TIMEOUT_MS = 5000

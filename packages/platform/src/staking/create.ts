@@ -8,6 +8,7 @@ import type { Caller, Reply } from '../http/endpoint.ts'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../services.ts'
 import { collectReceipts } from '../signing/receipts.ts'
+import { isSamePayload } from '../recovery/payload.ts'
 import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { lockCounting } from './counted.ts'
@@ -24,7 +25,7 @@ export async function open(services: Services, caller: Caller, kind: StakingKind
   const payloadHash = createHash('sha256').update(JSON.stringify([kind, body], Object.keys(body).sort())).digest('hex')
   if (body.sequence_id !== undefined) {
     const known = await services.database.one<{ response: string; payload_hash: string }>('select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [wallet.id, body.sequence_id])
-    if (known) return replayed(known.response, known.payload_hash === payloadHash)
+    if (known) return replayed(known.response, isSamePayload(known.payload_hash, payloadHash))
   }
   const account = await omnibusOf(services, network, { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
   return { asset, network, wallet, account, payloadHash }
@@ -79,7 +80,7 @@ export async function create(services: Services, o: New): Promise<Reply> {
         'insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4, $5) on conflict do nothing returning 1', [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response])
       if (mine.length === 0) {
         const known = await tx.one<{ response: string; payload_hash: string }>('select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [o.wallet.id, o.sequenceId])
-        if (known) return replayed(known.response, known.payload_hash === o.payloadHash)
+        if (known) return replayed(known.response, isSamePayload(known.payload_hash, o.payloadHash))
       }
     }
     await tx.query(

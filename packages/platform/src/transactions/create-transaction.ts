@@ -7,6 +7,7 @@ import { checkedFeeRate } from '../fees/check-fee-rate.ts'
 import { endpoint, type Reply } from '../http/endpoint.ts'
 import { refusalSoon } from '../networks/destination.ts'
 import { chainReserve } from '../networks/reserve.ts'
+import { isSamePayload } from '../recovery/payload.ts'
 import { traitsOf } from '../networks/traits.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../services.ts'
@@ -29,7 +30,7 @@ export const createTransaction = endpoint({
     if (body.sequence_id !== undefined) {
       const known = await services.database.one<{ response: string; payload_hash: string }>(
         'select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [wallet.id, body.sequence_id])
-      if (known) return replay(known.response, known.payload_hash === payloadHash)
+      if (known) return replay(known.response, isSamePayload(known.payload_hash, payloadHash))
     }
     const { amount, destination, addressTag } = checkTransfer(services, body, asset, network)
     if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
@@ -68,7 +69,7 @@ export const createTransaction = endpoint({
       throw exhausted(error, platform.fee) ?? error
     }
     services.environment.checkpoint('transaction.created')
-    if (answer.replayed) return replay(answer.response, answer.payload_hash === payloadHash)
+    if (answer.replayed) return replay(answer.response, isSamePayload(answer.payload_hash, payloadHash))
     // Shown to the nodes so that the request stays usable beyond its short life; nobody waits for it.
     void collectReceipts(services, row.id, signed)
     return { text: answer.response }

@@ -4,6 +4,7 @@ import { orderSchema } from '../policy/order.ts'
 import { parseBody } from '../transport/body.ts'
 import type { Parts } from '../node.ts'
 import { shaped } from '../operator/shaped.ts'
+import { history, historyBodySchema } from './history.ts'
 import { receipt, receiptBodySchema } from './receipt.ts'
 import { voidBodySchema, voidIntent } from './void.ts'
 
@@ -33,6 +34,7 @@ export async function platformCall(parts: Parts, method: string, path: string, t
       const { partner, ...order } = shapedText(signBodySchema, text)
       return { status: 200, body: await parts.coordinator.sign(order, partner) }
     }
+    case 'POST /history': return { status: 200, body: history(parts, shapedText(historyBodySchema, text)) }
     case 'POST /void': return { status: 200, body: await voidIntent(parts, shapedText(voidBodySchema, text)) }
     default: throw new Refusal('NOT_FOUND', 'No such endpoint')
   }

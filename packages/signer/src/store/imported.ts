@@ -3,6 +3,12 @@ import { z } from 'zod'
 /** What a restored node takes from a peer's record, and the shapes it accepts: another node's writing is not trusted to be readable. */
 const text = z.string().max(4096)
 const digits = z.string().regex(/^[0-9]{1,78}$/)
+const paths = z.array(z.int().min(0).max(0x7fffffff)).max(8)
+/** For the platform's own recovery only: a node that was restored tells what its peers told it. */
+const unsigned = z.object({
+  network: text, bytes: z.string().regex(/^[0-9a-f]{2,200000}$/), inputs: z.array(z.object({ path: paths })).min(1).max(400),
+  change: z.object({ output: z.int().min(0), path: paths }).optional(),
+})
 const amounts = z.object({ address: text, amount: digits, tag: text.nullable() })
 
 export const IMPORTED: Readonly<Record<string, z.ZodType>> = {
@@ -10,6 +16,10 @@ export const IMPORTED: Readonly<Record<string, z.ZodType>> = {
   step: z.object({
     step: text,
     unsigned_hash: text,
+    // Nothing here depends on these: without them the step counts all the same.
+    purpose: text.optional().catch(undefined),
+    workspace: text.optional().catch(undefined),
+    unsigned: unsigned.optional().catch(undefined),
     consumes: z.array(text).max(1000),
     intent: text.nullable(),
     content: text.nullable(),

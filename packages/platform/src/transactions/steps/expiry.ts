@@ -37,7 +37,9 @@ export async function buryDead(services: Services, row: TransactionRow, chain: E
     })
     return true
   }
-  const again = !traitsOf(network).nothingExcludes || row.kind === 'LEND_BACK'
+  // Nobody can ask again for what was adopted without its request.
+  const isAskedFor = row.kind !== 'WITHDRAWAL' || row.request !== null || row.plan['rule_id'] !== undefined
+  const again = isAskedFor && (!traitsOf(network).nothingExcludes || row.kind === 'LEND_BACK')
   services.log.warn({ transaction: row.id, hash: chain.hash }, `a transaction expired without being included; ${again ? 'it is built again' : 'the transfer fails'}`)
   await services.database.transaction(async (tx) => {
     await tx.query(`update chain_transactions set state = 'EXPIRED', block_height = null, block_hash = null where id = $1`, [chain.id])

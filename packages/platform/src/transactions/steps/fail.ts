@@ -36,10 +36,11 @@ export async function cancelUnsigned(services: Services, row: TransactionRow, st
   return true
 }
 
-/** By what the nodes know a transfer: its caller's request, or its place among the forwards of a rule. */
+/** By what the nodes know a transfer: its caller's request, its place among the forwards of a rule, or (where it was adopted) its id. */
 function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
   if (row.plan['rule_id'] !== undefined) return { forward: { rule: row.plan['rule_id'], id: row.id } }
-  const { api_key: _, ...request } = row.request as NonNullable<TransactionRow['request']>
+  if (row.request === null) return { transaction_id: row.id }
+  const { api_key: _, ...request } = row.request
   return { request }
 }
 

@@ -1,4 +1,5 @@
 import { loanOf } from '../../gas-tanks/lend.ts'
+import { nextRecorded } from '../../recovery/stake-steps.ts'
 import type { Services } from '../../services.ts'
 import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
@@ -11,6 +12,12 @@ const FUELLED = new Set(['FUELING'])
 
 /** FUELING: once the fuel is booked, the transfer itself is built. */
 export async function awaitFuel(services: Services, row: TransactionRow): Promise<void> {
+  if (row.plan['adopted_steps'] !== undefined) {
+    const hash = await nextRecorded(services, row)
+    if (hash !== null) return advance(services.database, row, { state: 'CONFIRMING', hash, last_error: null, run_in_ms: 0 })
+    const gone = 'its next call was never signed, and its request is not known any more'
+    if (row.plan['adopted'] !== undefined) return services.database.transaction((tx) => startFailing(services, tx, row, gone))
+  }
   const fuelId = row.plan['fuel_id']
   if (fuelId) {
     const fuel = await services.database.one<{ status: string; failure_reason: string | null; settled: string | null }>(

@@ -1,0 +1,108 @@
+import { formatAmount } from '@custody/chains'
+import type { Services } from '../services.ts'
+import { adopt, type Adopted } from './adopt.ts'
+import { groupOf, keyOf } from './group.ts'
+import type { Recorded } from './history.ts'
+import { NotAdopted, open, type Opened } from './open.ts'
+import type { ScanFrom } from './places.ts'
+
+export interface Unadopted {
+  network: string
+  workspace: string
+  purpose: string
+  transaction_id: string | null
+  at: string
+  nodes: number[]
+  reason: string
+  matters: boolean
+}
+export interface AdoptedAll {
+  transactions: Adopted[]
+  wallets: { workspace: string; asset: string }[]
+  unadopted: { recorded: Recorded; error: NotAdopted }[]
+}
+
+/** An amount as the operator reads it. */
+export const show = (services: Services, asset: string, amount: bigint): string =>
+  formatAmount(amount, services.registry.asset(asset)?.decimals ?? 0)
+
+/** What was not adopted, in the operator's words. */
+export const shown = (recorded: Recorded, error: NotAdopted): Unadopted => ({
+  network: recorded.unsigned.network,
+  workspace: recorded.workspace,
+  purpose: recorded.purpose,
+  transaction_id: recorded.transaction_id ?? null,
+  at: new Date(recorded.at).toISOString(),
+  nodes: recorded.nodes,
+  reason: error.message,
+  matters: error.matters,
+})
+
+/** What went wrong with one record stays with it: everything else goes on. */
+function notAdopted(services: Services, error: unknown): NotAdopted {
+  if (error instanceof NotAdopted) return error
+  services.log.error({ err: error }, 'a recorded transaction could not be adopted')
+  return new NotAdopted(error instanceof Error ? error.message : String(error))
+}
+
+/** Decodes and verifies, oldest first: later ones may spend what earlier ones made. */
+export async function openAll(
+  services: Services,
+  recorded: readonly Recorded[],
+): Promise<{ recorded: Recorded; opened: Opened | null; error: NotAdopted | null }[]> {
+  const raws = new Map<string, string>()
+  const all: Awaited<ReturnType<typeof openAll>> = []
+  for (const each of [...recorded].sort((a, b) => a.at - b.at)) {
+    try {
+      const opened = await open(services, each, raws)
+      raws.set(opened.signed.hash, opened.signed.raw)
+      all.push({ recorded: each, opened, error: null })
+    } catch (error) {
+      all.push({ recorded: each, opened: null, error: notAdopted(services, error) })
+    }
+  }
+  return all
+}
+
+const isFuel = ([{ recorded }]: readonly [Opened, ...Opened[]]): boolean => recorded.purpose === 'fuel'
+
+/** Adopts what can be adopted, each transaction in a commit of its own, and says why the rest cannot. */
+export async function adoptAll(services: Services, recorded: readonly Recorded[], scanFrom: ScanFrom): Promise<AdoptedAll> {
+  const all: AdoptedAll = { transactions: [], wallets: [], unadopted: [] }
+  const groups = new Map<string, [Opened, ...Opened[]]>()
+  for (const { recorded: each, opened, error } of await openAll(services, recorded)) {
+    if (!opened) {
+      if (error) all.unadopted.push({ recorded: each, error })
+      continue
+    }
+    const key = `${opened.workspaceId} ${keyOf(opened)}`
+    const group = groups.get(key)
+    if (group) group.push(opened)
+    else groups.set(key, [opened])
+  }
+  // Fuel comes last: what it was for says which addresses are ours.
+  for (const attempts of [...groups.values()].sort((a, b) => Number(isFuel(a)) - Number(isFuel(b)))) {
+    try {
+      const { adopted, walletsMade } = await adopt(services, await groupOf(services, attempts), scanFrom)
+      all.transactions.push({ ...adopted, amount: show(services, adopted.asset, BigInt(adopted.amount)) })
+      all.wallets.push(...walletsMade.map((asset) => ({ workspace: adopted.workspace, asset })))
+    } catch (error) {
+      all.unadopted.push(...attempts.map((each) => ({ recorded: each.recorded, error: notAdopted(services, error) })))
+    }
+  }
+  return all
+}
+
+/** What could not be adopted is kept, so that it is told of until it is, and holds nobody else up. */
+export async function noteUnadopted(services: Services, { unadopted }: AdoptedAll, tried: readonly Recorded[]): Promise<void> {
+  const failed = new Set(unadopted.map(({ recorded }) => recorded.id))
+  await services.database.query('delete from unadopted_steps where id = any($1)', [
+    tried.map(({ id }) => id).filter((id) => !failed.has(id)),
+  ])
+  for (const { recorded, error } of unadopted) {
+    await services.database.query(
+      `insert into unadopted_steps (id, recorded, reason, matters, noted_at) values ($1, $2, $3, $4, $5) on conflict (id) do update
+         set reason = excluded.reason, matters = excluded.matters, recorded = excluded.recorded`,
+      [recorded.id, JSON.stringify(recorded), error.message, error.matters, new Date(services.environment.now())])
+  }
+}

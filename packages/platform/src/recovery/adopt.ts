@@ -1,0 +1,300 @@
+import { stringifyJson } from '@custody/request-auth'
+import { TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
+import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
+import { traitsOf } from '../networks/traits.ts'
+import { chargePlatformFee } from '../prepaid-fee/fees.ts'
+import type { Services } from '../services.ts'
+import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { writeAttempts } from './attempts.ts'
+import type { Group } from './group.ts'
+import { NotAdopted } from './open.ts'
+import { ADOPTED_PAYLOAD } from './payload.ts'
+import { ensurePath, ensureScan, ensureWallet, subAccountAt, type ScanFrom } from './places.ts'
+import { lendFeeWallet, reserve } from './reserve.ts'
+import { returnedLoan, stepUnderWay } from './stake-steps.ts'
+
+/** What was done with one recorded transaction. */
+export interface Adopted {
+  id: string
+  kind: string
+  workspace: string
+  asset: string
+  amount: string
+  hash: string
+  done: 'created' | 'continued' | 'replacement'
+}
+
+interface Place {
+  subAccountId: string | null
+  walletId: string | null
+  feeWalletId: string | null
+  walletsMade: string[]
+  /** Tron: how long unstaked TRX cools down. */ delayDays: number
+}
+
+/** Wallets and addresses that the transaction itself proves. */
+async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Promise<Place> {
+  const [{ network, workspaceId, subAccount, coins }] = group.attempts
+  const delayDays = group.attempts[0].decoded.action ? (await services.networks.tronParameters(network.code)).unfreezeDelayDays : 0
+  if (subAccount === TANK_SUB_ACCOUNT) {
+    await ensureScan(services, network, scanFrom)
+    await ensureGasTank(services, workspaceId, network)
+    const target = await services.database.one<{ sub_account_id: string | null }>(
+      'select sub_account_id from chain_addresses where network = $1 and address = $2',
+      [network.code, group.to],
+    )
+    return {
+      subAccountId: group.kind === 'FUEL' || group.kind === 'LEND' || group.kind === 'LEND_BACK' ? (target?.sub_account_id ?? null) : null,
+      walletId: null,
+      feeWalletId: null,
+      walletsMade: [],
+      delayDays,
+    }
+  }
+  const owner = await subAccountAt(services, workspaceId, subAccount)
+  const wallet = await ensureWallet(services, owner, group.asset, network, scanFrom)
+  const native = services.registry.asset(network.native_asset)
+  const paysElsewhere = traitsOf(network).feesFrom === 'wallet' && group.asset.type === 'token' && native
+  const feeWallet = paysElsewhere ? await ensureWallet(services, owner, native, network, scanFrom) : null
+  await ensurePath(services, network, owner, group.pathIndex)
+  for (const { pathIndex } of coins) await ensurePath(services, network, owner, pathIndex)
+  const made = [...(wallet.made ? [group.asset.asset_name] : []), ...(feeWallet?.made ? [network.native_asset] : [])]
+  return { subAccountId: owner.subAccountId, walletId: wallet.id, feeWalletId: feeWallet?.id ?? null, walletsMade: made, delayDays }
+}
+
+/** The row that this database has of it already: by its name, or what was about to do the same. */
+async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | undefined> {
+  const byId = await tx.one<TransactionRow>('select * from transactions where id = $1 for update', [group.id])
+  if (byId) return byId
+  const [{ network, decoded, workspaceId, unsigned: { bytes } }] = group.attempts
+  const built = await tx.one<TransactionRow>(
+    `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id where c.network = $1
+       and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`,
+    [network.code, bytes],
+  )
+  if (built) return built
+  if (group.kind === 'WITHDRAWAL') return undefined
+  // The same place in the account's order, signed for the same: a dearer attempt of what is known.
+  const sibling = decoded.nonce === null ? undefined : await tx.one<TransactionRow>(
+    `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id
+     where c.network = $1 and c.account = $2 and c.nonce = $3 and c.hash is not null and c.state <> 'VOID' and t.kind = $4
+       and t.destination_id = $5 limit 1 for update of t`, [network.code, group.from, decoded.nonce.toString(), group.kind, group.to])
+  if (sibling) return sibling
+  const unsigned = `and status = 'pending'
+    and not exists (select 1 from chain_transactions c where c.transaction_id = t.id and c.hash is not null)`
+  if (group.kind === 'SWEEP') {
+    return tx.one<TransactionRow>(
+      `select t.* from transactions t where kind = 'SWEEP' and network = $1 and source_id = $2 and asset = $3 ${unsigned}
+         limit 1 for update`,
+      [network.code, group.from, group.asset.asset_name],
+    )
+  }
+  if (group.kind === 'FUEL') {
+    return tx.one<TransactionRow>(
+      `select t.* from transactions t where kind = 'FUEL' and network = $1 and source_id = $2 and destination_id = $3
+         and amount = $4 ${unsigned} limit 1 for update`,
+      [network.code, group.from, group.to, group.amount.toString()],
+    )
+  }
+  if (group.kind === 'LEND' || group.kind === 'LEND_BACK') {
+    return tx.one<TransactionRow>(
+      `select t.* from transactions t where kind = $5 and network = $1 and source_id = $2 and destination_id = $3
+         and amount = $4 ${unsigned} limit 1 for update`,
+      [network.code, group.from, group.to, group.amount.toString(), group.kind],
+    )
+  }
+  if (group.order !== null) {
+    return tx.one<TransactionRow>(
+      `select t.* from transactions t where kind = $3 and workspace_id = $1 and plan->>'order' = $2 limit 1 for update`,
+      [workspaceId, group.order, group.kind],
+    )
+  }
+  return undefined
+}
+
+/**
+ * Makes a recorded transaction known, in one commit: its row or the one that was about to do the same, its attempts
+ * with their signed bytes, the coins that they spend and make. Confirming and booking it is the ordinary steps' work,
+ * so that nothing is booked but what the chain confirms at its depth.
+ * @throws NotAdopted
+ */
+export async function adopt(services: Services, group: Group, scanFrom: ScanFrom): Promise<{ adopted: Adopted; walletsMade: string[] }> {
+  const { network, workspaceId, recorded } = group.attempts[0]
+  const place = await placeOf(services, group, scanFrom)
+  // Where the bytes do not tell their end, the one of a transaction that was built now is later than theirs.
+  const end = network.family === 'solana' ? (await services.networks.solana(network.code).lifetime()).validUntil : null
+  const newest = group.attempts.at(-1) as Group['attempts'][0]
+  const adopted = await services.database.transaction(async (tx) => {
+    const known = await rowOf(tx, group)
+    if (known && !isOf(known, group, workspaceId)) throw new NotAdopted(`another transaction has its id ${known.id} here`)
+    if (known && known.status !== 'pending') throw new NotAdopted(`the transaction ${known.id} has ended here as ${known.state}`)
+    const row = known ?? await create(services, tx, group, place)
+    const signedBefore = await writeAttempts(services, tx, group, row, end)
+    if (known) await goOn(services, tx, group, row, place)
+    const done: Adopted['done'] = !known ? 'created' : signedBefore ? 'replacement' : 'continued'
+    return {
+      id: row.id,
+      kind: row.kind,
+      workspace: recorded.workspace,
+      asset: row.asset,
+      amount: group.amount.toString(),
+      hash: newest.signed.hash,
+      done,
+    }
+  })
+  services.environment.checkpoint('recovery.adopted')
+  return { adopted, walletsMade: place.walletsMade }
+}
+
+/** Whether a row is the one that was recorded; what a sweep and a release move is known at their end only. */
+function isOf(known: TransactionRow, group: Group, workspaceId: string): boolean {
+  const isFixed = known.kind !== 'SWEEP' && known.kind !== 'RELEASE'
+  const isSame = known.workspace_id === workspaceId && known.kind === group.kind && known.asset === group.asset.asset_name
+  return isSame && (!isFixed || known.amount === group.amount.toString())
+}
+
+/** Names of what a kind leaves from and goes to, as transactions show it. */
+function endsOf(kind: TransactionRow['kind'], isTank: boolean): [source: string, destination: string] {
+  if (isTank) return ['GAS_TANK', kind === 'DRAIN' ? 'EXTERNAL' : /^(?:UN)?STAKE$|^RELEASE$/.test(kind) ? 'STAKING' : 'OMNIBUS']
+  if (kind === 'STAKE') return ['INTERNAL', 'STAKING']
+  if (kind === 'UNSTAKE') return ['STAKING', 'STAKING']
+  if (kind === 'RELEASE') return ['STAKING', 'INTERNAL']
+  return ['INTERNAL', kind === 'WITHDRAWAL' ? 'EXTERNAL' : 'OMNIBUS']
+}
+
+/** A row of its own, with the reservations that an ordinary one has when it is signed. */
+async function create(services: Services, tx: Queryable, group: Group, place: Place): Promise<TransactionRow> {
+  const { network, workspaceId, recorded } = group.attempts[0]
+  const at = new Date(recorded.at)
+  const fee = worstFee(group)
+  const rule = group.ruleId
+    ? await tx.one<{ id: string }>('select id from forward_rules where id = $1 and wallet_id = $2 for no key update', [
+        group.ruleId,
+        place.walletId,
+      ])
+    : undefined
+  const [source, destination] = endsOf(group.kind, place.walletId === null)
+  const loan = group.kind === 'LEND_BACK' ? await returnedLoan(tx, network.code, group) : null
+  const plan: Record<string, string> = {
+    // Nothing can be signed for it any more: there is no request here.
+    adopted: '1',
+    ...(rule ? { rule_id: rule.id } : {}),
+    ...(group.kind === 'SWEEP' ? { height: `adopted ${recorded.id}` } : {}),
+    ...(group.order === null ? {} : { order: group.order }),
+    ...reservedIn(network, group, place, loan === null ? fee : BigInt(loan.fee)),
+    ...(group.attempts[0].decoded.action
+      ? { fee_limit: '0', step: '0', fees_paid: '0', delay_days: String(place.delayDays), adopted_steps: '1' }
+      : {}),
+    ...(group.resource === null ? {} : { resource: group.resource }),
+  }
+  const row = (await tx.one<TransactionRow>(
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset, source_type,
+       source_id, destination_type, destination_id, address_tag,
+       sequence_id, state, status, hash, plan, memo, created_at, updated_at, next_run_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'CONFIRMING', 'pending', $17, $18, $19, $20, $21, $21)
+       returning *`,
+    [
+      group.id,
+      group.kind,
+      workspaceId,
+      place.subAccountId,
+      place.walletId,
+      group.asset.asset_name,
+      network.code,
+      group.amount.toString(),
+      fee.toString(),
+      group.asset.fee_asset,
+      source,
+      group.from,
+      destination,
+      group.to,
+      group.tag,
+      group.sequenceId,
+      group.attempts.at(-1)?.signed.hash,
+      JSON.stringify(plan),
+      rule ? `auto-forwarding ${rule.id}` : null,
+      at,
+      new Date(services.environment.now()),
+    ],
+  )) as TransactionRow
+  if (loan === null) await reserve(tx, row, fee)
+  if (source === 'GAS_TANK')
+    await tx.query('update transactions set parent_id = (select id from transactions where id::text = $2) where id = $1', [
+      row.id,
+      loan?.parentId ?? recorded.transaction_id,
+    ])
+  if (rule) await noteForward(tx, row, rule.id, network, fee, at)
+  if (group.sequenceId !== null) {
+    await tx.query(
+      `insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4, $5)
+       on conflict do nothing`,
+      [place.walletId, group.sequenceId, row.id, ADOPTED_PAYLOAD, answerOf(services, row)],
+    )
+  }
+  return row
+}
+
+/** What the request was answered with: of a stake no more than this. */
+const answerOf = (services: Services, row: TransactionRow): string =>
+  stringifyJson(row.kind === 'WITHDRAWAL' ? presentTransaction(row, services.registry) : { id: row.id, status: row.status, hash: row.hash })
+
+const worstFee = (group: Group): bigint =>
+  group.attempts.reduce((most, { decoded }) => (decoded.fee_max > most ? decoded.fee_max : most), 0n)
+
+/** A sweep of a native coin, whose fee no tank has paid. */
+const paysForItself = (network: Network, group: Group): boolean =>
+  group.kind === 'SWEEP' && group.asset.type === 'native' && traitsOf(network).feesFrom === 'tank'
+
+/** What the plan of an ordinary transaction says of its reservations, as the booking reads it. */
+function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Record<string, string> {
+  if (group.kind === 'FUEL') return { need: fee.toString() }
+  if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null))
+    return { reserved_fee: fee.toString(), back_fee: '0' }
+  if (paysForItself(network, group)) return { need: '0', own: '1' }
+  // From the float at the address, whatever fuel has come there for it.
+  if (traitsOf(network).feesFrom === 'tank') return { need: '0' }
+  if (place.feeWalletId !== null) return { fee_wallet: place.feeWalletId, fee_held: fee.toString() }
+  return group.kind === 'WITHDRAWAL' ? { fee_reserve: fee.toString() } : {}
+}
+
+/** A forward takes of what waits for its rule; where its deposits are not found again yet, of what will. */
+async function noteForward(tx: Queryable, row: TransactionRow, ruleId: string, network: Network, fee: bigint, at: Date): Promise<void> {
+  const gross = BigInt(row.amount) + (traitsOf(network).feesFrom === 'wallet' && row.asset === row.fee_asset ? fee : 0n)
+  await tx.query('insert into forwards (transaction_id, rule_id, amount, created_at) values ($1, $2, $3, $4)', [
+    row.id,
+    ruleId,
+    gross.toString(),
+    at,
+  ])
+  await tx.query('update forward_rules set ahead = ahead + greatest(0, $2 - waiting), waiting = greatest(0, waiting - $2) where id = $1', [
+    ruleId,
+    gross.toString(),
+  ])
+}
+
+/** A row that had not come so far: from here on it is confirmed like every other. */
+async function goOn(services: Services, tx: Queryable, group: Group, row: TransactionRow, place: Place): Promise<void> {
+  const newest = group.attempts.at(-1) as Group['attempts'][0]
+  if (newest.decoded.action) {
+    await tx.query(
+      `update transactions set plan = '{"step":"0","fees_paid":"0"}'::jsonb || plan || '{"adopted_steps":"1"}' where id = $1`,
+      [row.id],
+    )
+    // Of several calls an earlier one is under way: this one follows it.
+    if (
+      group.kind !== 'LEND' &&
+      group.kind !== 'LEND_BACK' &&
+      !group.attempts.some(({ decoded }) => decoded.action?.kind === stepUnderWay(row))
+    )
+      return
+  }
+  await tx.query(
+    `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, lease_until = null,
+       lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits' where id = $1`,
+    [row.id, newest.signed.hash, group.amount.toString(), new Date(services.environment.now())])
+  if (paysForItself(group.attempts[0].network, group)) await tx.query(`update transactions set plan = plan || '{"need":"0","own":"1"}' where id = $1`, [row.id])
+  if (place.feeWalletId !== null && row.plan['fee_wallet'] === undefined) await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
+  // Its bytes may have been public since before the backup was restored.
+  if (row.platform_fee) await chargePlatformFee(tx, services, row.id)
+}

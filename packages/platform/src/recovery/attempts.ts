@@ -1,0 +1,149 @@
+import type { Queryable } from '../database/pool.ts'
+import type { Services } from '../services.ts'
+import type { TransactionRow } from '../transactions/present.ts'
+import type { Group } from './group.ts'
+import { NotAdopted, type Opened } from './open.ts'
+import { stakingOf } from '../staking/steps.ts'
+import { stepUnderWay } from './stake-steps.ts'
+
+interface Stored { id: string; transaction_id: string; state: string; attempt: number; bytes: string }
+
+/**
+ * Writes the signed bytes of each attempt, the coins that they spend and the change that they make. Whatever was built
+ * here for the same transaction, or on the same coins and nonces, and that no node has ever seen, gives way.
+ * Answers whether something of it was signed here before.
+ */
+export async function writeAttempts(
+  services: Services,
+  tx: Queryable,
+  group: Group,
+  row: TransactionRow,
+  end: number | null,
+): Promise<boolean> {
+  const stored = await tx.query<Stored>(
+    `select id, transaction_id, state, attempt, unsigned->>'bytes' bytes from chain_transactions where transaction_id = $1
+       order by attempt for update`,
+    [row.id],
+  )
+  const signed = stored.filter(({ state }) => state !== 'BUILT' && state !== 'VOID')
+  for (const built of stored.filter(({ state }) => state === 'BUILT')) await giveWay(tx, built)
+  let first = signed[0]?.id ?? null
+  let attempt = stored.at(-1)?.attempt ?? 0
+  for (const each of group.attempts) {
+    const id = services.environment.uuid()
+    const { network, decoded, unsigned, recorded } = each
+    const isAccount = network.family !== 'utxo' && network.family !== 'cardano'
+    const account = isAccount ? group.from : null
+    await freePlace(services, tx, each, row, account)
+    const step = decoded.action?.kind ?? null
+    const isLater = step !== null && stakingOf(row) !== null && stepUnderWay(row) !== step
+    const replacement = recorded.purpose === 'cancel' ? await noteCancel(services, tx, row, recorded.at) : null
+    await tx.query(
+      `insert into chain_transactions (id, transaction_id, network, attempt, account, nonce, unsigned, signed, hash,
+         fee_max, valid_until, broadcast_at, created_at, replaces, replacement_id, step, state)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16)`,
+      [
+        id,
+        row.id,
+        network.code,
+        ++attempt,
+        account,
+        decoded.nonce?.toString() ?? null,
+        JSON.stringify(unsigned),
+        each.signed.raw,
+        each.signed.hash,
+        decoded.fee_max.toString(),
+        decoded.valid_until ?? end,
+        new Date(recorded.at),
+        step === null ? first : null,
+        replacement,
+        step,
+        // Of the calls of a stake one is under way; those after it wait for it.
+        isLater ? 'VOID' : 'SIGNED',
+      ],
+    )
+    first ??= id
+    if (account !== null && decoded.nonce !== null) {
+      await tx.query(
+        `insert into signing_accounts as s (network, address, next_nonce) values ($1, $2, $3) on conflict (network, address) do update
+           set next_nonce = greatest(s.next_nonce, excluded.next_nonce)`,
+        [network.code, account, (decoded.nonce + 1n).toString()],
+      )
+    }
+    await writeCoins(tx, each, row, id, signed.length + group.attempts.length > 1)
+  }
+  return signed.length > 0
+}
+
+/** What was built here and given to no node: it is built again, on what is left. */
+async function giveWay(tx: Queryable, built: Stored): Promise<void> {
+  await tx.query(`update chain_transactions set state = 'VOID' where id = $1`, [built.id])
+  await tx.query('update utxos set spent_by = null where spent_by = $1', [built.id])
+}
+
+async function freePlace(services: Services, tx: Queryable, opened: Opened, row: TransactionRow, account: string | null): Promise<void> {
+  const { network, decoded, coins } = opened
+  const others = await tx.query<Stored>(
+    `select c.id, c.transaction_id, c.state, c.attempt, '' bytes from chain_transactions c where c.network = $1
+       and c.transaction_id <> $2 and c.state not in ('VOID', 'REPLACED', 'EXPIRED')
+       and (c.account = $3 and c.nonce = $4 or c.id in (select spent_by from utxos u where u.network = $1
+         and u.txid || ':' || u.vout = any($5))) for update`,
+    [network.code, row.id, account, decoded.nonce?.toString() ?? null, coins.map(({ txid, vout }) => `${txid}:${vout}`)])
+  for (const other of others) {
+    if (other.state !== 'BUILT')
+      throw new NotAdopted(
+        `the transaction ${other.transaction_id} here was signed for the same coins or the same place in its account's order`,
+      )
+    await giveWay(tx, other)
+    await tx.query(
+      `update transactions set state = case when plan ? 'float_taken' then 'FUELING' else 'QUEUED' end, lease_until = null,
+         lease_token = null, next_run_at = $2, last_error = 'what it was built on is spent' where id = $1 and state = 'SIGNING'`,
+      [other.transaction_id, new Date(services.environment.now())],
+    )
+  }
+}
+
+/** The caller's signed cancellation is not here any more; that there was one is. */
+async function noteCancel(services: Services, tx: Queryable, row: TransactionRow, at: number): Promise<string> {
+  const id = services.environment.uuid()
+  await tx.query(
+    `insert into replacements (id, transaction_id, kind, state, created_at, updated_at) values ($1, $2, 'CANCEL', 'DONE', $3, $3)`,
+    [id, row.id, new Date(at)],
+  )
+  return id
+}
+
+/** A coin that is not known yet is one of a deposit: the scanner credits it when it comes to its block. */
+async function writeCoins(
+  tx: Queryable,
+  { network, decoded, unsigned, coins, signed }: Opened,
+  row: TransactionRow,
+  id: string,
+  contested: boolean,
+): Promise<void> {
+  for (const [at, { txid, vout, value, pathIndex }] of coins.entries()) {
+    await tx.query(
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by)
+       values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8)
+       on conflict (network, txid, vout) do update set spent_by = excluded.spent_by`,
+      [network.code, txid, vout, decoded.from[at], row.wallet_id, value.toString(), pathIndex, id],
+    )
+  }
+  if (decoded.change && unsigned.change) {
+    await tx.query(
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, contested)
+       values ($1, $2, $3, $4, $5, $6, $7, 'change', true, $8)
+       on conflict (network, txid, vout) do update set origin = 'change', spendable = true`,
+      [
+        network.code,
+        signed.hash,
+        unsigned.change.output,
+        decoded.change.address,
+        row.wallet_id,
+        decoded.change.amount.toString(),
+        unsigned.change.path[2],
+        contested,
+      ],
+    )
+  }
+}

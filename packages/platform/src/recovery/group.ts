@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto'
+import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type Asset, type TronResource } from '@custody/chains'
+import type { Services } from '../services.ts'
+import type { TransactionKind, TransactionRow } from '../transactions/present.ts'
+import { NotAdopted, type Opened } from './open.ts'
+import { addressOf } from './places.ts'
+import { loanIn, stakesOf } from './stake-steps.ts'
+
+/** Recorded transactions of which at most one is mined: the attempts of one transaction of ours, the first of them first. */
+export interface Group {
+  /** Of the transaction's row: the caller's request names it, or the record itself. */
+  id: string
+  kind: TransactionKind
+  attempts: [Opened, ...Opened[]]
+  asset: Asset
+  amount: bigint
+  from: string
+  to: string
+  tag: string | null
+  /** A caller's own name for it. */
+  sequenceId: string | null
+  /** The standing rule that it forwards by. */
+  ruleId: string | null
+  /** The operator's order. */
+  order: string | null
+  /** Of the address that it leaves from. */
+  pathIndex: number
+  /** What is staked for. */
+  resource: TronResource | null
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const BY_REQUEST = new Set(['pay', 'cancel', 'forward', 'stake'])
+const KINDS: Readonly<Record<string, TransactionKind>> = {
+  pay: 'WITHDRAWAL',
+  cancel: 'WITHDRAWAL',
+  forward: 'WITHDRAWAL',
+  sweep: 'SWEEP',
+  fuel: 'FUEL',
+  drain: 'DRAIN',
+  stake: 'STAKE',
+  'tank-stake': 'STAKE',
+  lend: 'LEND',
+}
+
+/** A UUID that follows from a text, so that every run names the same transaction alike. */
+export function uuidOf(text: string): string {
+  const hex = createHash('sha256').update(text).digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/** Transactions with one key are attempts of one: those of a request, of an order, or of one place in an account's order. */
+export function keyOf({ recorded, decoded, network }: Opened): string {
+  if (BY_REQUEST.has(recorded.purpose)) return `request ${recorded.transaction_id ?? ''}`
+  if (recorded.purpose === 'drain' || recorded.purpose === 'tank-stake') return recorded.step
+  if (decoded.nonce !== null) return `${network.code} ${decoded.from[0]} ${decoded.nonce}`
+  return recorded.id
+}
+
+function parts(text: string | null | undefined): unknown[] {
+  try {
+    const value: unknown = JSON.parse(text ?? 'null')
+    return Array.isArray(value) ? value : []
+  } catch {
+    return []
+  }
+}
+
+/**
+ * What a group of attempts is in the books. The nodes name the purpose; that it is possible is checked against what
+ * was decoded, so that a node that lies books nothing that the transaction does not do.
+ * @throws NotAdopted
+ */
+export async function groupOf(services: Services, attempts: [Opened, ...Opened[]]): Promise<Group> {
+  // A cancellation pays nobody; what it cancels says what was wanted.
+  const main = attempts.find(({ recorded }) => recorded.purpose !== 'cancel') ?? attempts[0]
+  const { recorded, decoded, network, subAccount, workspaceId } = main
+  const kind = Object.hasOwn(KINDS, recorded.purpose) ? KINDS[recorded.purpose] : undefined
+  if (!kind) throw new NotAdopted(`transactions of the purpose ${recorded.purpose} are not known here`)
+  if (recorded.purpose === 'cancel') return cancelOf(services, attempts)
+  if (
+    attempts.some(
+      (each) =>
+        each.workspaceId !== workspaceId ||
+        each.subAccount !== subAccount ||
+        (each.recorded.purpose !== recorded.purpose && each.recorded.purpose !== 'cancel'),
+    )
+  )
+    throw new NotAdopted('its attempts are of different wallets')
+  const asset = services.registry.asset(decoded.asset)
+  if (!asset) throw new NotAdopted(`the asset ${decoded.asset} is not in the registry`)
+  const isCoin = network.family === 'utxo' || network.family === 'cardano'
+  const pathIndex = isCoin ? OMNIBUS_INDEX : (recorded.unsigned.inputs.at(-1)?.path[2] as number)
+  const base: Group = {
+    id: '', asset, sequenceId: null, ruleId: null, order: null, pathIndex,
+    from: isCoin ? await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX) : (decoded.from.at(-1) as string),
+    ...didOf(recorded.purpose, kind, attempts, main),
+  }
+  const isTank = subAccount === TANK_SUB_ACCOUNT
+  const impossible = () => new NotAdopted(`it does not do what the signer nodes call it, ${recorded.purpose}`)
+  if (BY_REQUEST.has(recorded.purpose)) {
+    if (
+      isTank ||
+      pathIndex !== OMNIBUS_INDEX ||
+      (recorded.purpose === 'stake') !== (decoded.action !== undefined) ||
+      recorded.transaction_id === null ||
+      recorded.transaction_id === undefined ||
+      !UUID.test(recorded.transaction_id)
+    )
+      throw impossible()
+    const [word, how, workspace, sub, ticker, sequence] = parts(recorded.intent)
+    const named =
+      word === 'pay' &&
+      how === 'sequence' &&
+      workspace === recorded.workspace &&
+      sub === subAccount &&
+      ticker === asset.asset_name &&
+      typeof sequence === 'string'
+    // A forward, or what has taken its place after its owner took it back.
+    const [step, ruleId] = parts(recorded.step)
+    const rule = step === 'forward' ? ruleId : null
+    return {
+      ...base,
+      id: recorded.transaction_id,
+      sequenceId: named ? sequence : null,
+      ruleId: typeof rule === 'string' && UUID.test(rule) ? rule : null,
+    }
+  }
+  const id = uuidOf(keyOf(main))
+  if (recorded.purpose === 'lend' || recorded.purpose === 'tank-stake') {
+    const order = recorded.purpose === 'tank-stake' ? parts(recorded.step)[1] : null
+    if (!isTank || (order === null) !== (base.kind === 'LEND' || base.kind === 'LEND_BACK')) throw impossible()
+    return { ...base, id, order: typeof order === 'string' ? order : null }
+  }
+  if (kind === 'SWEEP') {
+    if (
+      isTank ||
+      pathIndex === OMNIBUS_INDEX ||
+      base.to !== (await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX))
+    )
+      throw impossible()
+    return { ...base, id }
+  }
+  if (!isTank) throw impossible()
+  const order = kind === 'DRAIN' ? parts(recorded.step)[1] : null
+  // Fuel stays with us, a drain leaves.
+  const own = await services.database.one(
+    'select 1 from chain_addresses where network = $1 and address = $2 and workspace_id = $3 and sub_account_id is not null',
+    [network.code, base.to, workspaceId],
+  )
+  if ((own !== undefined) !== (kind === 'FUEL'))
+    throw kind === 'FUEL' ? new NotAdopted('it is fuel for an address that is not known here', true) : impossible()
+  return { ...base, id, order: typeof order === 'string' ? order : null }
+}
+
+/** What it moves, as it was decoded here. */
+function didOf(
+  purpose: string,
+  kind: TransactionKind,
+  attempts: Group['attempts'],
+  { decoded }: Opened,
+): Pick<Group, 'kind' | 'attempts' | 'amount' | 'to' | 'tag' | 'resource'> {
+  if (purpose === 'stake' || purpose === 'tank-stake') return { tag: null, ...stakesOf(attempts) }
+  if (purpose === 'lend') return { attempts, tag: null, ...loanIn(attempts[0]) }
+  const [payment, more] = decoded.payments
+  if (!payment || more) throw new NotAdopted(`it makes ${decoded.payments.length} payments`)
+  return { kind, attempts, amount: payment.amount, to: payment.address, tag: payment.tag, resource: null }
+}
+
+/** A cancellation of a transfer whose own transaction is known here. */
+async function cancelOf(services: Services, attempts: Group['attempts']): Promise<Group> {
+  const [{ recorded, workspaceId, network }] = attempts
+  const row = await services.database.one<TransactionRow>(
+    `select * from transactions where id::text = $1 and kind = 'WITHDRAWAL' and workspace_id = $2`,
+    [recorded.transaction_id ?? '', workspaceId],
+  )
+  const asset = row && services.registry.asset(row.asset)
+  if (!row || !asset || row.network !== network.code) throw new NotAdopted('it cancels a transfer that is not known here')
+  return {
+    id: row.id,
+    kind: 'WITHDRAWAL',
+    attempts,
+    asset,
+    amount: BigInt(row.amount),
+    from: row.source_id as string,
+    to: row.destination_id as string,
+    tag: row.address_tag,
+    sequenceId: row.sequence_id,
+    ruleId: null,
+    order: null,
+    pathIndex: OMNIBUS_INDEX,
+    resource: null,
+  }
+}

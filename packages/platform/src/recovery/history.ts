@@ -1,0 +1,268 @@
+import { createHash } from 'node:crypto'
+import type { UnsignedTransaction } from '@custody/chains'
+import { z } from 'zod'
+import { traitsOf } from '../networks/traits.ts'
+import type { Services } from '../services.ts'
+import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
+
+/**
+ * What the signer nodes have recorded since this database last compared itself with them. Whatever they sign was
+ * committed here first, so a recorded transaction that is not found is a commit that this database has lost.
+ */
+const TIMEOUT_MS = 15_000
+/** Two nodes sign, so any two of the three know of every transaction. */
+export const NODES_NEEDED = 2
+
+const name = z.string().max(4096)
+const path = z.array(z.int().min(0).max(0x7fffffff)).max(8)
+const unsignedSchema = z.object({
+  network: name,
+  bytes: z.string().regex(/^([0-9a-f]{2})+$/),
+  inputs: z.array(z.object({ path })).min(1).max(400),
+  change: z.object({ output: z.int().min(0), path }).optional(),
+})
+const BODIES = {
+  step: z.object({
+    step: name,
+    purpose: name,
+    workspace: name,
+    intent: name.nullish(),
+    transaction_id: name.nullish(),
+    unsigned: unsignedSchema,
+  }),
+  signed: z.object({
+    step_height: z.int(),
+    signatures: z
+      .array(z.object({ signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable() }))
+      .max(400),
+  }),
+  void: z.object({ keys: z.array(name).max(16), transaction_id: name.nullish() }),
+  enrol: z.object({
+    api_key: z.uuid(),
+    public_key_pem: z.string().max(16_384),
+    role: z.enum(['full', 'read-only']),
+    workspace: name,
+    sub_account: z.int().min(1),
+    sub_account_name: name.optional(),
+  }),
+  allocate: z.object({ workspace: name, curve: z.enum(['secp256k1', 'ed25519']) }),
+  revoke: z.object({ api_key: name }),
+  rule: z.object({ rule: name, workspace: name, sub_account: z.int(), asset: name, destination: name }),
+} as const
+type Body<K extends keyof typeof BODIES> = z.infer<(typeof BODIES)[K]>
+
+const pageSchema = z.object({
+  generation: z.int().min(0), height: z.int().min(0), before: z.string().nullable(), hash: z.string().nullable(), next: z.int().min(1),
+  entries: z.array(z.object({ height: z.int(), at: z.int(), kind: name, body: z.unknown() })),
+})
+
+/** One transaction that nodes took part in signing, as they tell of it. */
+export interface Recorded extends Omit<Body<'step'>, 'unsigned'> {
+  /** Of the transaction itself, whatever is told of it. */
+  id: string
+  at: number
+  unsigned: UnsignedTransaction
+  /** Each node's finished signatures: one that verifies is enough, none that does not is believed. */
+  signatures: Body<'signed'>['signatures'][]
+  nodes: number[]
+  /** Nodes tell different things of it. */
+  disputed: boolean
+}
+
+/** An API user as nodes have it enrolled. */
+export interface Enrolled extends Body<'enrol'> { nodes: number[]; revokedBy: number[] }
+
+export interface Mark { node: number; generation: number; height: number; hash: string }
+
+export interface History {
+  unknown: Recorded[]
+  /** Known, but not that they are signed; of networks where change comes back, which would look like a deposit. */
+  unsigned: Recorded[]
+  enrolled: Enrolled[]
+  rules: Body<'rule'>[]
+  /** Keys that workspaces have, with the nodes that tell of them. */
+  keys: (Body<'allocate'> & { nodes: number[] })[]
+  voided: Set<string>
+  marks: Mark[]
+  /** Why a node's history is missing. */
+  missing: { node: number; reason: string }[]
+}
+
+export const idOf = (unsigned: { network: string; bytes: string }): string =>
+  createHash('sha256').update(`${unsigned.network} ${unsigned.bytes}`).digest('hex')
+
+interface NodeHistory {
+  node: number
+  mark: Mark
+  steps: Map<number, Recorded>
+  built: Set<string>
+  enrolled: Map<string, Body<'enrol'>>
+  revoked: Set<string>
+  rules: Body<'rule'>[]
+  keys: Body<'allocate'>[]
+  voided: string[]
+}
+
+/**
+ * Asks every node for what it has recorded since the marks, and keeps what this database does not know.
+ * @param whole enrolments and rules from the beginning, not only since the marks
+ */
+export async function readHistory(services: Services, whole: boolean): Promise<History> {
+  const marks = new Map(
+    (await services.database.query<Mark & { height: string }>('select node, generation, height::text, hash from signer_marks')).map(
+      (row) => [row.node, { ...row, height: Number(row.height) }],
+    ),
+  )
+  const nodes = services.signers.peers.map(({ node }) => node)
+  const answers = await Promise.allSettled(nodes.map((node) => readNode(services, node, whole ? undefined : marks.get(node))))
+  const merged: History = { unknown: [], unsigned: [], enrolled: [], rules: [], keys: [], voided: new Set(), marks: [], missing: [] }
+  const steps = new Map<string, Recorded>()
+  const built = new Set<string>()
+  const keys = new Map<string, History['keys'][0]>()
+  const enrolled = new Map<string, Enrolled>()
+  answers.forEach((answer, at) => {
+    const node = nodes[at] as number
+    if (answer.status === 'rejected') {
+      if (!(answer.reason instanceof NodeRefused || answer.reason instanceof NodeUnavailable || answer.reason instanceof z.ZodError))
+        throw answer.reason
+      merged.missing.push({ node, reason: answer.reason instanceof z.ZodError ? 'its answer has another shape' : answer.reason.message })
+      return
+    }
+    const { mark, ...told } = answer.value
+    merged.marks.push(mark)
+    for (const id of told.built) built.add(id)
+    for (const step of told.steps.values()) {
+      const known = steps.get(step.id)
+      if (known) join(known, step)
+      else steps.set(step.id, step)
+    }
+    for (const each of told.enrolled.values()) {
+      const text = JSON.stringify([each.api_key, each.public_key_pem.trim(), each.role, each.workspace, each.sub_account, each.sub_account_name])
+      const known = enrolled.get(text) ?? { ...each, nodes: [], revokedBy: [] }
+      enrolled.set(text, known)
+      known.nodes.push(node)
+      if (told.revoked.has(each.api_key)) known.revokedBy.push(node)
+    }
+    for (const rule of told.rules) if (!merged.rules.some((known) => known.rule === rule.rule)) merged.rules.push(rule)
+    for (const key of told.voided) merged.voided.add(key)
+    for (const key of told.keys) {
+      const known = keys.get(`${key.curve} ${key.workspace}`)
+      if (known) known.nodes.push(node)
+      else keys.set(`${key.curve} ${key.workspace}`, { ...key, nodes: [node] })
+    }
+  })
+  const all = [...steps.values()].sort((a, b) => a.at - b.at)
+  merged.unknown = all.filter(({ id }) => !built.has(id))
+  merged.unsigned = all.filter(
+    ({ id, signatures, unsigned }) => built.has(id) && signatures.length > 0 && hasChange(services, unsigned.network),
+  )
+  merged.enrolled = [...enrolled.values()]
+  merged.keys = [...keys.values()]
+  return merged
+}
+
+function hasChange(services: Services, code: string): boolean {
+  const network = services.registry.network(code)
+  return network !== undefined && traitsOf(network).deposits === 'spendable'
+}
+
+function join(known: Recorded, step: Recorded): void {
+  const meaning = (each: Recorded) =>
+    JSON.stringify([
+      each.step,
+      each.purpose,
+      each.workspace,
+      each.intent ?? null,
+      each.transaction_id ?? null,
+      each.unsigned.inputs.map((input) => input.path),
+      each.unsigned.change ?? null,
+    ])
+  known.disputed ||= meaning(known) !== meaning(step)
+  known.at = Math.min(known.at, step.at)
+  known.signatures.push(...step.signatures)
+  known.nodes.push(...step.nodes)
+}
+
+async function readNode(services: Services, node: number, mark: Mark | undefined): Promise<NodeHistory> {
+  const told: NodeHistory = {
+    node,
+    mark: mark ?? { node, generation: 0, height: 0, hash: '' },
+    steps: new Map(),
+    built: new Set(),
+    enrolled: new Map(),
+    revoked: new Set(),
+    rules: [], keys: [],
+    voided: [],
+  }
+  for (let from = (mark?.height ?? 0) + 1; ;) {
+    const page = pageSchema.parse(await services.signers.call(node, 'POST', '/history', { from }, TIMEOUT_MS))
+    // Another record than the one that was compared: the node was restored, or set up anew.
+    if (mark && mark.height > 0 && from === mark.height + 1 && (page.before !== mark.hash || page.generation !== mark.generation))
+      return readNode(services, node, undefined)
+    await take(services, told, page.entries)
+    if (page.hash === null) throw new NodeUnavailable(node, 'its record ends before what it told')
+    // What is being signed while this is read is looked at again the next time.
+    if (told.built.size === 0) told.mark = { node, generation: page.generation, height: page.next - 1, hash: page.hash }
+    if (page.next <= from || page.next > page.height) return told
+    from = page.next
+  }
+}
+
+async function take(services: Services, told: NodeHistory, entries: z.infer<typeof pageSchema>['entries']): Promise<void> {
+  const steps: { height: number; step: Recorded }[] = []
+  for (const { kind, height, at, body } of entries) {
+    if (kind === 'step') {
+      const { unsigned, ...step } = BODIES.step.parse(body)
+      const { change, ...rest } = unsigned
+      steps.push({
+        height,
+        step: {
+          ...step,
+          unsigned: change ? { ...rest, change } : rest,
+          id: idOf(unsigned),
+          at,
+          signatures: [],
+          nodes: [told.node],
+          disputed: false,
+        },
+      })
+    } else if (kind === 'enrol') {
+      const enrolment = BODIES.enrol.safeParse(body)
+      if (enrolment.success) told.enrolled.set(enrolment.data.api_key, enrolment.data)
+    } else if (kind === 'revoke') told.revoked.add(BODIES.revoke.parse(body).api_key)
+    else if (kind === 'allocate') told.keys.push(BODIES.allocate.parse(body))
+    else if (kind === 'rule') told.rules.push(BODIES.rule.parse(body))
+    else if (kind === 'void') told.voided.push(...BODIES.void.parse(body).keys)
+  }
+  const known = await knownOf(services, steps.map(({ step }) => step))
+  for (const { height, step } of steps) {
+    const state = known.get(step.id)
+    if (state === 'BUILT') told.built.add(step.id)
+    if (state === undefined || state === 'BUILT') told.steps.set(height, step)
+  }
+  for (const { kind, body } of entries) {
+    if (kind !== 'signed') continue
+    const { step_height: height, signatures } = BODIES.signed.parse(body)
+    told.steps.get(height)?.signatures.push(signatures)
+  }
+}
+
+/** Which of the recorded transactions this database has, with their states. */
+export async function knownOf(services: Services, steps: readonly Recorded[]): Promise<Map<string, string>> {
+  if (steps.length === 0) return new Map()
+  const rows = await services.database.query<{ network: string; bytes: string; state: string }>(
+    `select network, unsigned->>'bytes' bytes, state from chain_transactions where unsigned->>'bytes' = any($1)
+       order by state = 'BUILT', attempt desc`, [steps.map(({ unsigned }) => unsigned.bytes)])
+  return new Map(rows.map((row) => [idOf(row), row.state]))
+}
+
+/** Writes down how far the records were compared, once nothing in them is unknown any more. */
+export async function saveMarks(services: Services, marks: readonly Mark[]): Promise<void> {
+  for (const mark of marks) {
+    await services.database.query(
+      `insert into signer_marks (node, generation, height, hash, compared_at) values ($1, $2, $3, $4, $5)
+       on conflict (node) do update set generation = excluded.generation, height = excluded.height, hash = excluded.hash, compared_at =
+         excluded.compared_at`,
+      [mark.node, mark.generation, mark.height, mark.hash, new Date(services.environment.now())])
+  }
+}

@@ -1,0 +1,128 @@
+import {
+  assemble,
+  cardano,
+  decode,
+  utxo,
+  type DecodedTransaction,
+  type Network,
+  type SignedTransaction,
+  type UnsignedTransaction,
+} from '@custody/chains'
+import type { Services } from '../services.ts'
+import type { Recorded } from './history.ts'
+
+/** Why something recorded is not adopted, in words for the operator. `matters`: it may have moved something. */
+export class NotAdopted extends Error {
+  readonly matters: boolean
+  constructor(message: string, matters = true) {
+    super(message)
+    this.name = 'NotAdopted'
+    this.matters = matters
+  }
+}
+
+/** A recorded transaction that was decoded here, and whose signatures were verified here. */
+export interface Opened {
+  recorded: Recorded
+  workspaceId: string
+  network: Network
+  unsigned: UnsignedTransaction
+  decoded: DecodedTransaction
+  signed: SignedTransaction
+  /** First element of the paths of its inputs; 0 is the gas tank. */
+  subAccount: number
+  coins: { txid: string; vout: number; value: bigint; pathIndex: number }[]
+}
+
+/**
+ * Believes nothing of a recorded transaction but its bytes and paths: what it does is decoded with the workspace's
+ * certified key, and the signatures must be the key's over these very bytes.
+ * @param raws signed transactions that were opened before, by hash: the chain may not have them
+ * @throws NotAdopted
+ */
+export async function open(services: Services, recorded: Recorded, raws: ReadonlyMap<string, string>): Promise<Opened> {
+  const network = services.registry.network(recorded.unsigned.network)
+  if (!network) throw new NotAdopted(`the network ${recorded.unsigned.network} is not in the registry`)
+  if (!services.networks.has(network.code)) throw new NotAdopted(`${network.code} has no endpoint configured`)
+  if (recorded.disputed) throw new NotAdopted('the signer nodes tell different things of it')
+  const workspace = await services.database.one<{ id: string }>('select id from workspaces where name = $1', [recorded.workspace])
+  if (!workspace) throw new NotAdopted(`the workspace ${recorded.workspace} is not known, and no two signer nodes have an API user of it`)
+  const [subAccount, ...others] = new Set(recorded.unsigned.inputs.map(({ path }) => path[0]))
+  const foreign = recorded.unsigned.inputs.some(({ path }) => path.length !== 3 || path[1] !== network.chain_index)
+  if (subAccount === undefined || others.length > 0 || foreign) throw new NotAdopted('its paths are not those of one wallet')
+  const key = await services.keys.get(workspace.id, network.curve)
+  const unsigned = await withPrevious(services, network, recorded.unsigned, raws)
+  let decoded: DecodedTransaction
+  try {
+    decoded = decode(services.registry, unsigned, key.at)
+  } catch (error) {
+    throw new NotAdopted(`it cannot be decoded: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  const signed = assembled(services, recorded, unsigned, key.at)
+  const spent = network.family === 'utxo' ? utxo.coinsOf(network, unsigned) : network.family === 'cardano' ? cardano.coinsOf(unsigned) : []
+  const coins = spent.map(({ txid, vout, value }, at) => ({
+    txid,
+    vout,
+    value: value ?? 0n,
+    pathIndex: unsigned.inputs[at]?.path[2] as number,
+  }))
+  return { recorded, workspaceId: workspace.id, network, unsigned, decoded, signed, subAccount, coins }
+}
+
+function assembled(
+  services: Services,
+  recorded: Recorded,
+  unsigned: UnsignedTransaction,
+  at: Parameters<typeof assemble>[3],
+): SignedTransaction {
+  let problem = ''
+  for (const signatures of recorded.signatures) {
+    try {
+      return assemble(
+        services.registry,
+        unsigned,
+        signatures.map((each) => ({ signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id })),
+        at,
+      )
+    } catch (error) {
+      problem = error instanceof Error ? error.message : String(error)
+    }
+  }
+  if (problem !== '') throw new NotAdopted(`its signatures do not verify: ${problem}`, false)
+  throw new NotAdopted('it entered signing, and no signer node has its signatures', false)
+}
+
+/** The record leaves out what the inputs come from: those transactions are asked for again. */
+async function withPrevious(
+  services: Services,
+  network: Network,
+  unsigned: UnsignedTransaction,
+  raws: ReadonlyMap<string, string>,
+): Promise<UnsignedTransaction> {
+  if (network.family !== 'utxo' && network.family !== 'cardano') return unsigned
+  let coins: { txid: string }[]
+  try {
+    coins = network.family === 'utxo' ? utxo.coinsOf(network, unsigned) : cardano.coinsOf(unsigned)
+  } catch (error) {
+    throw new NotAdopted(`it cannot be decoded: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  const found = new Map<string, string>()
+  for (const { txid } of coins) if (!found.has(txid)) found.set(txid, await previousOf(services, network, txid, raws.get(txid)))
+  return {
+    ...unsigned,
+    inputs: unsigned.inputs.map((input, at) => ({ ...input, previous: found.get(coins[at]?.txid as string) as string })),
+  }
+}
+
+async function previousOf(services: Services, network: Network, txid: string, opened: string | undefined): Promise<string> {
+  const own =
+    opened ??
+    (
+      await services.database.one<{ signed: string | null }>('select signed from chain_transactions where network = $1 and hash = $2', [
+        network.code,
+        txid,
+      ])
+    )?.signed
+  if (network.family === 'cardano') return own ? cardano.bodyOf(own) : services.networks.cardano(network.code).transactionBody(txid)
+  return own ?? services.networks.utxo(network.code).rawTransaction(txid)
+}

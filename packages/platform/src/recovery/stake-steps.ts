@@ -1,0 +1,91 @@
+import type { TronAction, TronResource } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
+import { post, type Posting } from '../ledger/post.ts'
+import type { Services } from '../services.ts'
+import { actionOf, poolsOf, stakeAccounts, stakingOf, type StakingStep } from '../staking/steps.ts'
+import type { TransactionKind, TransactionRow } from '../transactions/present.ts'
+import { NotAdopted, type Opened } from './open.ts'
+
+const FIRST: Record<StakingStep, TransactionKind> = {
+  freeze: 'STAKE',
+  delegate: 'STAKE',
+  undelegate: 'UNSTAKE',
+  unfreeze: 'UNSTAKE',
+  withdraw: 'RELEASE',
+}
+/** In which order the calls of a stake or an unstake follow each other. */
+const ORDER: readonly StakingStep[] = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']
+
+const actionIn = ({ decoded }: Opened): TronAction => {
+  if (!decoded.action) throw new NotAdopted('it stakes nothing')
+  return decoded.action
+}
+const place = (each: Opened): number => ORDER.indexOf(actionIn(each).kind)
+
+/** What calls of Stake 2.0 are together: the first says what, the receiver for whom. */
+export function stakesOf(
+  attempts: [Opened, ...Opened[]],
+): { kind: TransactionKind; attempts: [Opened, ...Opened[]]; amount: bigint; to: string; resource: TronResource | null } {
+  const ordered = attempts.toSorted((a, b) => place(a) - place(b)) as [Opened, ...Opened[]]
+  const actions = ordered.map(actionIn)
+  const { kind, amount, resource } = actions[0] as TronAction
+  if (actions.some((each) => FIRST[each.kind] !== FIRST[kind] || each.amount !== amount || each.resource !== resource))
+    throw new NotAdopted('its calls do not belong together')
+  const receiver = actions.find((each) => each.receiver !== null)?.receiver
+  return { kind: FIRST[kind], attempts: ordered, amount, resource, to: receiver ?? (ordered[0].decoded.from[0] as string) }
+}
+
+/** A loan of the tank's energy, or its return. */
+export function loanIn(opened: Opened): { kind: TransactionKind; amount: bigint; to: string; resource: TronResource | null } {
+  const { kind, amount, receiver, resource } = actionIn(opened)
+  if (receiver === null || (kind !== 'delegate' && kind !== 'undelegate')) throw new NotAdopted('it lends nothing')
+  return { kind: kind === 'delegate' ? 'LEND' : 'LEND_BACK', amount, to: receiver, resource }
+}
+
+/** What a stake, an unstake or a loan holds in the books once it is signed. */
+export async function reserveStake(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
+  const amount = BigInt(row.amount)
+  const isTank = row.wallet_id === null
+  const { scope, free, held } = poolsOf(row)
+  const moved = row.kind === 'STAKE' ? amount : 0n
+  const taken = moved + (isTank ? fee : 0n)
+  const isLoan = row.kind === 'LEND' || row.kind === 'LEND_BACK'
+  const postings: Posting[] = [{ ...scope, kind: free, amount: -taken }, { ...scope, kind: held, amount: taken }]
+  if (row.kind === 'UNSTAKE' || row.kind === 'LEND') {
+    const { staked, reserved } = stakeAccounts((row.plan['resource'] ?? null) as TronResource | null)
+    const address = row.kind === 'LEND' ? row.source_id : row.destination_id
+    postings.push({ ...scope, kind: staked, address, amount: -amount }, { ...scope, kind: reserved, address, amount })
+  }
+  await post(tx, isLoan ? 'loan-reserve' : isTank ? 'tank-stake-reserve' : 'reserve', row.id, postings, { overdraw: true })
+}
+
+/** A return whose loan is known here takes the fee that was held for it, and no second return is made. */
+export async function returnedLoan(
+  tx: Queryable,
+  network: string,
+  of: { from: string; to: string; amount: bigint },
+): Promise<{ parentId: string | null; fee: string } | null> {
+  const loan = await tx.one<TransactionRow>(
+    `select * from transactions where kind = 'LEND' and network = $1 and source_id = $2 and destination_id = $3 and amount = $4
+       and status <> 'failed'
+       and not plan ? 'adopted' and not plan ? 'ended' order by created_at limit 1 for update`,
+    [network, of.from, of.to, of.amount.toString()],
+  )
+  if (!loan) return null
+  await tx.query(`update transactions set plan = plan || '{"ended":"recorded"}' where id = $1`, [loan.id])
+  return { parentId: loan.parent_id, fee: String(loan.plan['back_fee'] ?? '0') }
+}
+
+/** The recorded call that is under way, of several; null where it is not recorded. */
+export const stepUnderWay = (row: TransactionRow): StakingStep | null => {
+  const staking = stakingOf(row)
+  return staking && staking.at < staking.steps.length ? actionOf(staking).kind : null
+}
+
+/** After one recorded call the next: signed long ago, it is confirmed like the first. Answers its hash; null where none is recorded. */
+export async function nextRecorded(services: Services, row: TransactionRow): Promise<string | null> {
+  const found = await services.database.one<{ hash: string }>(
+    `update chain_transactions set state = 'SIGNED' where transaction_id = $1 and state = 'VOID' and hash is not null
+       and step = $2 returning hash`, [row.id, stepUnderWay(row)])
+  return found?.hash ?? null
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { RecordStore, type Entry } from '../store/record.ts'
+import type { Parts } from '../node.ts'
+
+export const historyBodySchema = z.strictObject({ from: z.int().min(1), limit: z.int().min(1).max(2000).optional() })
+
+const ROWS = 500
+/** An answer is cut here: one transaction of 400 inputs has some 100 kB. */
+const BYTES_MAX = 4 * 1024 * 1024
+
+/** What of each kind is told. Sessions, heads, partners, budgets and shares' epochs are nobody's business here. */
+const TOLD: Readonly<Record<string, readonly string[]>> = {
+  step: ['step', 'purpose', 'workspace', 'intent', 'transaction_id', 'unsigned'],
+  signed: ['step_height', 'signatures', 'hash'],
+  void: ['keys', 'transaction_id'],
+  rule: ['rule', 'workspace', 'sub_account', 'asset', 'destination'],
+  enrol: ['api_key', 'public_key_pem', 'role', 'workspace', 'sub_account', 'sub_account_name'],
+  revoke: ['api_key'],
+  allocate: ['workspace', 'curve'],
+}
+
+interface Told { height: number; at: number; kind: string; body: Record<string, unknown> }
+
+function told(entry: Entry): Told | null {
+  const { height, at, kind, body } = entry.kind === 'imported' ? { height: entry.height, ...entry.body } : entry
+  const fields = Object.hasOwn(TOLD, kind) ? TOLD[kind] : undefined
+  // What a restored node took from a peer that left the transaction itself out is told by that peer.
+  if (!fields || (kind === 'step' && !body.unsigned)) return null
+  return { height, at, kind, body: Object.fromEntries(fields.filter((name) => body[name] !== undefined).map((name) => [name, body[name]])) }
+}
+
+/**
+ * What this node has signed and for whom, page by page: for a platform whose database was restored from an older
+ * backup. `before` is the hash of the entry before the page, by which the platform sees that it is still the same
+ * record. Nothing of it authorises anything: signatures are told, and what they are over, never what makes new ones.
+ */
+export function history({ config, store }: Parts, { from, limit = ROWS }: z.infer<typeof historyBodySchema>): unknown {
+  store.flush()
+  const { record, state } = store
+  const entries: Told[] = []
+  let [next, bytes] = [from, 0]
+  for (const row of record.page(from, limit)) {
+    const entry = told({ ...row, body: JSON.parse(row.body) })
+    const size = entry ? JSON.stringify(entry).length : 0
+    if (bytes + size > BYTES_MAX && entries.length > 0) break
+    if (entry) entries.push(entry)
+    bytes += size
+    next = row.height + 1
+  }
+  const last = next - 1
+  return {
+    node: config.node, generation: state.generation, height: record.height, before: record.hashAt(from - 1), entries, next,
+    hash: last === 0 ? RecordStore.genesis : record.hashAt(last),
+  }
+}
