@@ -88,7 +88,7 @@ describe('what a rule may be', () => {
     assert.equal((await call(customer, 'GET', `${PATH}/${id}`)).status, 403)
     const neighbour = await newUser('neighbour')
     for (const [method, path] of [['GET', ''], ['POST', '/pause'], ['POST', '/resume'], ['DELETE', ''], ['GET', '/history']] as const) {
-      assert.equal((await call(neighbour, method, `${PATH}/${id}${path}`, method === 'POST' ? {} : undefined)).status, 404, `${method} ${path}`)
+      assert.equal((await call(neighbour, method, `${PATH}/${id}${path}`, method === 'GET' ? undefined : {})).status, 404, `${method} ${path}`)
     }
     assert.equal((await call(shop, 'GET', `${PATH}/none`)).status, 404)
     assert.equal((await call<Rule>(shop, 'POST', `${PATH}/${id}/pause`, {})).body.status, 'paused')
@@ -122,7 +122,9 @@ describe('forwards', () => {
       const [done] = await forwarded(user, rule.id, 1)
       const sum = String(Number(part) * 2)
       assert.deepEqual([done?.amount, done?.status, done?.['destination_id'], done?.['memo'], done?.['type']], [sum, 'confirmed', theirs.address, `auto-forwarding ${rule.id}`, 'Withdraw'])
-      await waitFor('arrival', async () => Math.abs(Number((await balance(customer, asset)).balance) - Number(before) - Number(sum)) < 1e-9)
+      // Ether may have come to a further address of theirs, whose sweep pays for itself.
+      const off = asset === 'ETH' ? 0.001 : 1e-9
+      await waitFor('arrival', async () => Math.abs(Number((await balance(customer, asset)).balance) - Number(before) - Number(sum)) < off)
       // The forward does not wait for the sweep where the wallet holds enough: the sweep brings it back, less its own fee for ether.
       const least = asset === 'ETH' ? 6.999 : 7
       await waitFor('the sweep is through', async () => Number((await balance(user, asset)).balance) >= least)
@@ -231,21 +233,25 @@ describe('forwards', () => {
   })
   test('a signed forward that waits is made impossible by the deletion of its rule, which names it until then', async () => {
     const user = await newUser('outlived')
-    const { omnibus } = await wallet(user, 'ETH')
-    const to = { address: '0x00000000000000000000000000000000000000F9', address_tag: null }
-    const { body: rule } = await make(user, { asset: 'ETH', min_amount: 1, daily_cap: 30, ...rest(to) })
-    await platform.operator('devnet', { command: 'fault', network: 'ETH', mode: 'reject' })
-    await fund('ETH', omnibus, '2')
-    const signed = await waitFor('a signed forward', async () => (await history(user, rule.id)).data.find(({ hash, sub_status: state }) => hash !== null && state === 'BROADCASTING'))
-    const deleted = (await call<Rule & { outstanding: string[] }>(user, 'DELETE', `${PATH}/${rule.id}`, {})).body
-    assert.deepEqual([deleted.status, deleted.outstanding], ['deleted', [signed.hash]])
-    await waitFor('its replacement is signed', async () => (await history(user, rule.id)).data.find(({ hash }) => hash !== null && hash !== signed.hash))
-    await platform.operator('devnet', { command: 'fault', network: 'ETH', mode: 'heal' })
-    const ended = await terminal(user, signed.id)
-    assert.deepEqual([ended.status, ended.sub_status], ['failed', 'CANCELLED'])
-    assert.equal(BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [to.address, 'latest'])), 0n)
-    assert.equal((await balance(user, 'ETH')).balance, '2')
-    await waitFor('nothing is outstanding', async () => ((await call<{ outstanding: string[] }>(user, 'GET', `${PATH}/${rule.id}`)).body.outstanding.length === 0 ? true : null))
+    const { omnibus } = await wallet(user, 'BTC')
+    const to = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
+    const { body: rule } = await make(user, { asset: 'BTC', min_amount: 0.1, daily_cap: 30, ...rest({ address: to, address_tag: null }) })
+    await platform.operator('devnet', { command: 'fault', network: 'BTC', mode: 'reject' })
+    try {
+      await fund('BTC', omnibus, '2')
+      const signed = await waitFor('a signed forward', async () => (await history(user, rule.id)).data.find(({ hash, sub_status: state }) => hash !== null && state === 'BROADCASTING'))
+      const deleted = (await call<Rule & { outstanding: string[] }>(user, 'DELETE', `${PATH}/${rule.id}`, {})).body
+      assert.deepEqual([deleted.status, deleted.outstanding], ['deleted', [signed.hash]])
+      await waitFor('its replacement is signed', async () => (await history(user, rule.id)).data.find(({ hash }) => hash !== null && hash !== signed.hash))
+      await platform.operator('devnet', { command: 'fault', network: 'BTC', mode: 'heal' })
+      const ended = await terminal(user, signed.id)
+      assert.deepEqual([ended.status, ended.sub_status], ['failed', 'CANCELLED'])
+      await assert.rejects(rpc(platform, 'BTC', 'getrawtransaction', [signed.hash, true]))
+      assert.equal(Number((await balance(user, 'BTC')).balance), 2 - Number(ended.fee))
+      await waitFor('nothing is outstanding', async () => ((await call<{ outstanding: string[] }>(user, 'GET', `${PATH}/${rule.id}`)).body.outstanding.length === 0 ? true : null))
+    } finally {
+      await platform.operator('devnet', { command: 'fault', network: 'BTC', mode: 'heal' })
+    }
     audited()
   })
   test('a deletion without a body is refused: its signature would be a GET’s', async () => {

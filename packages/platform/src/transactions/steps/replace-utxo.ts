@@ -52,7 +52,8 @@ export async function replaceUtxo(services: Services, row: TransactionRow, netwo
     const cap = BigInt(network.fee_cap)
     if (selection.fee > cap) return `a network fee of ${show(selection.fee)} exceeds the cap of ${show(cap)}`
     const reserved = BigInt(row.plan['fee_reserve'] ?? '0')
-    const difference = selection.fee > reserved ? selection.fee - reserved : 0n
+    // A cancellation pays out of what it brings back: a wallet that was emptied can be cancelled for all the same.
+    const difference = replacement.kind !== 'CANCEL' && selection.fee > reserved ? selection.fee - reserved : 0n
     const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
     if (difference > 0n && (await lockedBalance(tx, { ...account, kind: 'available' })) < difference) {
       return `the higher fee of ${show(selection.fee)} is more than the wallet holds beside the amount`
