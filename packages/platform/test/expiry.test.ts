@@ -21,8 +21,8 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
   const id = randomUUID()
   await database.get().query(
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
-       destination_type, destination_id, state, status, hash)
-     values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, 7, $5, 'INTERNAL', $7, 'EXTERNAL', 'somebody', 'CONFIRMING', 'pending', 'ours')`,
+       destination_type, destination_id, state, status, hash, request)
+     values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, 7, $5, 'INTERNAL', $7, 'EXTERNAL', 'somebody', 'CONFIRMING', 'pending', 'ours', '{}')`,
     [
       id,
       alice.workspace,
