@@ -40,12 +40,14 @@ export function assertBudget(state: State, verdict: Verdict, clockMs: number): v
 
 function assertCharge(state: State, step: string, { budget, amount, limit, largest, rule }: Charge, clockMs: number): void {
   const since = clockMs - DAY_S * 1000
-  const spent = largest ? spentWithout(state, budget, since, step, amount) : { before: state.spentSince(budget, since), sum: state.spentSince(budget, since) + amount }
+  const spent = largest ? spentWithout(state, budget, since, step, amount) : spentWith(state.spentSince(budget, since), amount)
   if (spent.sum <= limit) return
   const detail = { spent: spent.before.toString(), limit: limit.toString() }
   if (rule) throw new Refusal('FORWARD_CAP', `The rule's daily cap allows ${limit}; with this forward it would be ${spent.sum}`, { moved: detail.spent, limit: detail.limit })
   throw new Refusal('BUDGET', `The budget of 24 hours is used up: ${spent.before} of ${limit}`, detail)
 }
+
+const spentWith = (before: bigint, amount: bigint): { before: bigint; sum: bigint } => ({ before, sum: before + amount })
 
 /** The largest of each step, and what the others of this one come to. */
 function spentWithout(state: State, budget: string, since: number, step: string, amount: bigint): { before: bigint; sum: bigint } {
@@ -53,5 +55,5 @@ function spentWithout(state: State, budget: string, since: number, step: string,
   const mine = steps.get(step) ?? 0n
   steps.delete(step)
   const before = [...steps.values()].reduce((all, each) => all + each, 0n)
-  return { before, sum: before + (amount > mine ? amount : mine) }
+  return spentWith(before, amount > mine ? amount : mine)
 }

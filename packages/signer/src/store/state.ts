@@ -168,7 +168,11 @@ export class State {
         if (imported && list.some((known) => known.unsigned_hash === step.unsigned_hash)) break
         list.push(step)
         this.stepAt.set(height, step)
-        if (body['rule']) this.forwards.set(body['rule'], [...this.forwards.get(body['rule']) ?? [], step])
+        if (body['rule']) {
+          const forwards = this.forwards.get(body['rule'])
+          if (forwards) forwards.push(step)
+          else this.forwards.set(body['rule'], [step])
+        }
         if (body['intent']) {
           const intent = this.intent(body['intent'], body['transaction_id'] ?? '')
           intent.content ??= body['content'] ?? null
