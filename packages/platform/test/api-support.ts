@@ -5,9 +5,11 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { loadRegistry, publicKeysBelow, type Curve } from '@custody/chains'
 import type { FastifyInstance } from 'fastify'
+import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
 import { buildServer } from '../src/http/server.ts'
+import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { Networks } from '../src/networks/networks.ts'
 import { DEFAULT_TIERS, readTiers } from '../src/prepaid-fee/tiers.ts'
@@ -28,6 +30,10 @@ export class Api {
   /** Hooks of a file do not wait for each other: those that need this API wait for this. */
   started: Promise<void> = Promise.resolve()
   readonly #database: ReturnType<typeof useDatabase>
+
+  get database(): Database {
+    return this.#database.get()
+  }
 
   constructor(database: ReturnType<typeof useDatabase>) {
     this.#database = database
@@ -64,12 +70,19 @@ export class Api {
     const apiKey = randomUUID()
     const one = async (sql: string, values: unknown[]) => (await database.one<{ id: string }>(sql, values))?.id as string
     const workspaceId = await one('insert into workspaces (name) values ($1) on conflict (name) do update set name = excluded.name returning id', [workspace])
-    await database.query('insert into prepaid_accounts (workspace_id) values ($1) on conflict do nothing', [workspaceId])
+    await database.query('select prepaid_adjust($1, $2, 1000000000, 0)', [workspaceId, randomUUID()])
     const subAccountId = await one(
       `insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, 1 + (select count(*) from sub_accounts where workspace_id = $1))
        on conflict (workspace_id, name) do update set name = excluded.name returning id`, [workspaceId, o.subAccount ?? 'main'])
     await database.query('insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)', [apiKey, subAccountId, o.role ?? 'full', PUBLIC_KEY, o.rateLimit ?? null])
     return { apiKey, base: this.base, workspace, workspaceId, subAccountId }
+  }
+
+  /** Coins in a wallet, from nowhere. */
+  async fund(user: { workspaceId: string; subAccountId: string }, asset: string, amount: bigint): Promise<void> {
+    const wallet = await this.database.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [user.subAccountId, asset])
+    const scope = { workspace: user.workspaceId, asset }
+    await post(this.database, 'deposit', randomUUID(), [{ ...scope, kind: 'chain', amount: -amount }, { ...scope, wallet: wallet?.id as string, kind: 'available', amount }])
   }
 
   /** What the server answers to bytes. */

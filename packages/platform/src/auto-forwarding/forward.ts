@@ -97,7 +97,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
   }
   await services.database.transaction(async (tx) => {
-    const fresh = await tx.one<RuleRow>('select * from forward_rules where id = $1 for no key update', [rule.id])
+    const fresh = await tx.one<RuleRow>(`select r.* from forward_rules r join wallets w on w.id = r.wallet_id where r.id = $1 and w.status = 'active' for no key update of r`, [rule.id])
     if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (await capOf(services, tx, fresh)).left < gross + feeRoom) return
     await tx.query('select create_withdrawal($1)', [JSON.stringify({
       ...row, plan: undefined, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response: stringifyJson(presentTransaction(row, services.registry)),

@@ -51,6 +51,9 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   sweep set [--network N | --asset A] [--cost-multiple M|none] [--min-amount COINS|none]
                                           deposit addresses are swept when they hold more than M times the network fee
   sweep show
+  wallet set --id ID --status active|inactive [--reason TEXT]     or --workspace W --sub-account S --asset A
+                                          inactive: no new addresses, transfers, stakes or forwards; deposits are credited
+  wallet list [--workspace W]             with each change of a status
   suspense list                           deposits that belong to no wallet, with their tags
   suspense assign --id ID                 credits one to the wallet of the account that holds it
   audit                                   ledger against chains; exit 1 on any difference
@@ -258,6 +261,8 @@ async function signer(words: string[], values: Values): Promise<Outcome> {
   }
 }
 
+const walletLine = (wallet: Record<string, unknown>) => `${String(wallet['id'])}  ${String(wallet['workspace'])} / ${String(wallet['sub_account'])}  ${String(wallet['asset'])}  ${String(wallet['status'])}`
+
 async function run(positionals: string[], values: Values): Promise<Outcome> {
   const [group, action, ...rest] = positionals
   switch (`${group ?? ''} ${action ?? ''}`.trim()) {
@@ -302,6 +307,14 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
       const { assets, waiting } = result as { assets: Record<string, string>[]; waiting: Record<string, string>[] }
       return { result, text: [...assets.map((each) => `${each['asset']}: more than ${each['cost_multiple']} times the network fee, at least ${each['min_amount']}`), ...waiting.map((each) => `${each['asset']} ${each['address']}: ${each['amount']} ${each['reason']}`)].join('\n') }
     }
+    case 'wallet set': {
+      const result = await callPlatform(home, 'wallet set', { id: values['id'], workspace: values['workspace'], sub_account: values['sub-account'], asset: values['asset'], status: need(values, 'status'), reason: values['reason'] })
+      return { result, text: `${walletLine(result)}${result['changed'] ? '' : ' already'}` }
+    }
+    case 'wallet list': {
+      const result = await callPlatform(home, 'wallet list', { workspace: values['workspace'] }) as { wallets: Record<string, unknown>[] }
+      return { result: { ...result }, text: result.wallets.map(walletLine).join('\n') || 'no wallets' }
+    }
     case 'suspense assign': {
       const result = await callPlatform(home, 'suspense assign', { id: need(values, 'id') })
       return { result, text: `${String(result['amount'])} ${String(result['asset'])} credited to wallet ${String(result['wallet_id'])}` }
@@ -326,7 +339,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
 }
 
 const STRINGS = [
-  'id', 'transaction', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source',
+  'id', 'status', 'reason', 'transaction', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source',
   'home', 'order', 'index', 'trust-file', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount', 'keys', 'trust', 'path', 'max-index', 'gap', 'wait', 'scan-from',
 ] as const
 

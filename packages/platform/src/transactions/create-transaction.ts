@@ -36,7 +36,7 @@ export const createTransaction = endpoint({
       if (known) return replay(known.response, isSamePayload(known.payload_hash, payloadHash))
     }
     const { amount, destination, addressTag } = checkTransfer(services, body, asset, network)
-    if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
+    if (wallet.status !== 'active') throw inactive(asset)
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     const source = await omnibusOf(services, network, owner)
     if (traitsOf(network).accountRules) {
@@ -63,10 +63,12 @@ export const createTransaction = endpoint({
     const response = stringifyJson(presentTransaction(row, services.registry))
     let answer: { replayed: boolean; response: string; payload_hash?: string }
     try {
-      const result = await services.database.one<{ result: typeof answer }>('select create_withdrawal($1) result', [JSON.stringify({
+      // The wallet's status once more: the operator may have changed it since.
+      const result = await services.database.one<{ result: typeof answer }>(`select create_withdrawal($1) result from wallets where id = $2 and status = 'active'`, [JSON.stringify({
         ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(), chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response,
-      })])
-      answer = (result as { result: typeof answer }).result
+      }), wallet.id])
+      if (!result) throw inactive(asset)
+      answer = result.result
     } catch (error) {
       if ((error as { code?: string }).code === 'P0002') throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
       throw exhausted(error, platform.fee) ?? error
@@ -78,6 +80,8 @@ export const createTransaction = endpoint({
     return { text: answer.response }
   },
 })
+
+const inactive = (asset: Asset) => new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
 
 function replay(response: string, same: boolean): Reply {
   return {
