@@ -74,6 +74,8 @@ test('a deposit is credited at full depth; the address is an enterprise address 
   assert.match(source, /^addr_test1v/)
   assert.deepEqual(await balance(user, 'ADA').then(({ balance: free, omnibus_balance: held }) => [free, held]), ['100', '100'])
   assert.equal(await lovelaceAt(source), 100_000_000n)
+  const { body: { data: [deposit] } } = await call<{ data: { source_id: string | null }[] }>(user, 'GET', '/dac/v1/transactions?asset=ADA&type=Deposit')
+  assert.match(deposit?.source_id ?? '', /^addr_test1v/, 'who paid is named, of the very first deposit too')
   const { body } = await call<{ valid: boolean; reason?: string }>(user, 'POST', '/dac/v1/validate-address', { asset: 'ADA', address: 'stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn' })
   assert.match(JSON.stringify(body), /stake address/)
 })

@@ -41,7 +41,7 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
   await tx.query(`update transactions set state = $2, status = 'confirmed', confirmed_at = $3, confirmations = $4,
      plan = plan - 'frozen_wallet' - 'screening_since' - 'screening_alerted' - 'unknown_sender',
      last_error = null, failure_reason = null,
-     next_run_at = null, lease_until = null, lease_token = null, updated_at = now() where id = $1`, [row.id, state, confirmedAt, confirmations])
+     next_run_at = null, lease_until = null, lease_token = null, updated_at = greatest(now(), $3) where id = $1`, [row.id, state, confirmedAt, confirmations])
   await tx.query(
     `update utxos u set spendable = true from deposits d
      where d.transaction_id = $1 and u.network = d.network and u.txid = d.txid and u.vout = d.position

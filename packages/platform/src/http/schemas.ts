@@ -58,7 +58,7 @@ export function bodySchema(schema: z.ZodType): Record<string, unknown> {
   return { ...rest, properties: Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, required.includes(name) ? property : nullable(property)])), required }
 }
 
-/** Exact decimal as a JSON number for a response. */
+/** Exact decimal as a JSON number for a response. A caller's own may begin with zeros, which no JSON number does. */
 export function exact(decimalText: string): JsonNumber {
-  return new JsonNumber(decimalText)
+  return new JsonNumber(decimalText.replace(/^0+(?=\d)/, ''))
 }
