@@ -80,7 +80,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   if (gross < min) throw new Later(`the wallet holds ${show(available)}${kept > 0n ? `, beside ${show(kept)} that must stay` : ''}`, REFUSED_WAIT_MS)
   const { net, fee, reserve } = await costs(services, caller, rule, asset, network, gross)
   if (net <= 0n) throw new Later(`the network fee of ${show(reserve)} is not less than what would be forwarded`, REFUSED_WAIT_MS)
-  checkTransfer(services, { asset: asset.asset_name, amount: formatAmount(net, asset.decimals), destination_address: rule.destination, address_tag: rule.address_tag, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network)
+  checkTransfer(services, { asset: asset.asset_name, amount: formatAmount(net, asset.decimals), destination_address: rule.destination, address_tag: rule.address_tag ?? undefined, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network)
   const refusal = await refusalSoon(services, network, { to: rule.destination, tag: rule.address_tag, amount: net, asset })
   if (refusal) throw new Later(`${refusal.field}: ${refusal.reason}`, REFUSED_WAIT_MS)
   await checkFeeWallet(services, rule.sub_account_id, asset, network, source, fee)

@@ -1,5 +1,5 @@
 import swagger from '@fastify/swagger'
-import { AuthError, JsonNumber, parseJson, stringifyJson, type SignedRequest } from '@custody/request-auth'
+import { AuthError, JsonNumber, parseJson, SIGNED_BODY_BYTES_MAX, stringifyJson, type SignedRequest } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { STATUS_CODES } from 'node:http'
 import type { z } from 'zod'
@@ -10,6 +10,7 @@ import { isConnectionError } from '../database/pool.ts'
 import { shared } from '../work/shared.ts'
 import { endpoints } from './endpoints.ts'
 import { authenticate } from './authenticate.ts'
+import { assertExactTarget } from './exact-target.ts'
 import type { Caller, Endpoint } from './endpoint.ts'
 import { AddressLimit, windowOf, type RateState } from './rate-limit.ts'
 import { jsonSchema } from './schemas.ts'
@@ -141,6 +142,8 @@ function register(server: FastifyInstance, services: Services, definition: Endpo
   server.route({
     method: definition.method,
     url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    // What a caller writes is shown to the signer nodes as it came.
+    ...(definition.access === 'write' ? { bodyLimit: SIGNED_BODY_BYTES_MAX } : {}),
     schema: {
       summary: definition.summary,
       ...(definition.body ? { body: jsonSchema(definition.body) } : {}),
@@ -171,6 +174,7 @@ function register(server: FastifyInstance, services: Services, definition: Endpo
         // Text that is not UTF-8 cannot be hashed again from the stored string.
         if (!Buffer.from(rawBody, 'utf8').equals(bytes)) throw new ApiError('INVALID_JSON', 'body: is not valid UTF-8')
         if (definition.access === 'write' && caller.role !== 'full') throw new ApiError('READ_ONLY', 'this API key is read-only; the operation needs a key with the role full')
+        if (definition.access === 'write') assertExactTarget(request.raw.url ?? '', definition.path)
         if (definition.access === 'write') assertNotHeld(services)
       }
       const body = definition.body ? validate(definition.body, parseBody(rawBody), 'body') : undefined

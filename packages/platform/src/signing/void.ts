@@ -1,4 +1,4 @@
-import type { SignedRequest } from '@custody/request-auth'
+import { claimedNonceAndSubject, type SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
 import type { Services } from '../services.ts'
 import { NodeRefused, type SignerNodes } from './nodes.ts'
@@ -27,10 +27,19 @@ function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {
 export interface VoidOutcome { held: number; needed: number; enough: boolean; signed: string[]; voids: SignedVoid[] }
 
 type Intent = { request: SignedRequest } | { transaction_id: string } | { forward: { rule: string; id: string } }
+interface Named { name: { api_key: string; nonce: string } }
 interface VoidAnswer { voided?: boolean; record?: unknown; signature?: unknown; signed_hashes?: string[]; unfinished?: number }
+
+/** A node cannot read the request, and nothing of it could ever be signed there: it takes a void by the request's name. */
+const UNREADABLE = new Set(['BAD_ORDER', 'TOO_LARGE', 'NOT_AUTHENTIC', 'NOT_ENROLLED'])
 
 const VOID_TIMEOUT_MS = 5000
 const VOIDS_NEEDED = 2
+
+function nameOf({ token }: SignedRequest): Named {
+  const { sub, nonce } = claimedNonceAndSubject(token)
+  return { name: { api_key: sub, nonce } }
+}
 
 /**
  * Voids a request, or one forward of a rule, at the nodes, so that nothing can be signed for it any more. Two must hold
@@ -41,7 +50,11 @@ const VOIDS_NEEDED = 2
 export async function voidIntent(services: Services, intent: Intent, dead: readonly string[] = []): Promise<VoidOutcome> {
   const { signers } = services
   const ask = async (node: number, force: boolean) => {
-    const answer = await signers.call<VoidAnswer>(node, 'POST', '/void', { ...intent, force }, VOID_TIMEOUT_MS)
+    const call = (by: Intent | Named) => signers.call<VoidAnswer>(node, 'POST', '/void', { ...by, force }, VOID_TIMEOUT_MS)
+    const answer = await call(intent).catch((error: unknown) => {
+      if (error instanceof NodeRefused && UNREADABLE.has(error.code) && 'request' in intent) return call(nameOf(intent.request))
+      throw error
+    })
     const told = voidShape.safeParse({ record: answer.record, signature: answer.signature })
     return { ...answer, proof: told.success && isVoid(signers, node, told.data) ? told.data : null }
   }
