@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadRegistry, publicKeysBelow, signing } from '@custody/chains'
+import { assemble, loadRegistry, publicKeysBelow, signing } from '@custody/chains'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { HDKey } from '@scure/bip32'
 import { platformCall } from '../../signer/src/api/index.ts'
@@ -77,13 +77,15 @@ export class NodeRoom {
       parts.judge.assertAllowed(verdict)
       verdicts.push(verdict)
     }
-    const signatures = signing(registry, order.unsigned, publicKeyAt).map(({ message, path }) => {
+    const made = signing(registry, order.unsigned, publicKeyAt).map(({ message, path }) => {
       const signature = secp256k1.sign(message, secretAt(path), { prehash: false, format: 'recovered' })
-      return { signature: Buffer.from(signature.subarray(1)).toString('hex'), recovery_id: signature[0] as number }
+      return { signature: signature.subarray(1), recoveryId: signature[0] as number }
     })
+    const { hash, raw } = assemble(registry, order.unsigned, made, publicKeyAt)
+    const signatures = made.map(({ signature, recoveryId }) => ({ signature: Buffer.from(signature).toString('hex'), recovery_id: recoveryId }))
     for (const [at, { judge, store }] of pair.entries()) {
       const step = judge.admit(verdicts[at] as Verdict, { sessions: [], partner: pair[1 - at]?.config.node, peer_head: null })
-      if (!step.signed) store.append('signed', { step_height: step.height, signatures, hash: '', raw: '' })
+      if (!step.signed) store.append('signed', { step_height: step.height, signatures, hash, raw })
     }
     if (fault === 'lost') throw new NodeUnavailable(first, 'no answer')
     return { signatures }

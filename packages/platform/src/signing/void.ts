@@ -28,13 +28,19 @@ export interface VoidOutcome { held: number; needed: number; enough: boolean; si
 
 type Intent = { request: SignedRequest } | { transaction_id: string } | { forward: { rule: string; id: string } }
 interface Named { name: { api_key: string; nonce: string } }
-interface VoidAnswer { voided?: boolean; record?: unknown; signature?: unknown; signed_hashes?: string[]; unfinished?: number }
+interface VoidAnswer { voided?: boolean; record?: unknown; signature?: unknown }
 
 /** A node cannot read the request, and nothing of it could ever be signed there: it takes a void by the request's name. */
 const UNREADABLE = new Set(['BAD_ORDER', 'TOO_LARGE', 'NOT_AUTHENTIC', 'NOT_ENROLLED'])
 
 const VOID_TIMEOUT_MS = 5000
 const VOIDS_NEEDED = 2
+
+/** What a node has signed already that pays somebody; null where it refused for another reason. Fuel goes to an address of ours, and what takes its nonce excludes it. */
+function payingHashes(error: unknown): string[] | null {
+  if (!(error instanceof NodeRefused) || error.code !== 'ALREADY_SIGNED') return null
+  return (error.body['paying_hashes'] ?? error.body['signed_hashes']) as string[]
+}
 
 function nameOf({ token }: SignedRequest): Named {
   const { sub, nonce } = claimedNonceAndSubject(token)
@@ -59,9 +65,9 @@ export async function voidIntent(services: Services, intent: Intent, dead: reado
     return { ...answer, proof: told.success && isVoid(signers, node, told.data) ? told.data : null }
   }
   const answers = await Promise.allSettled(signers.peers.map(({ node }) => ask(node, false).catch((error: unknown) => {
-    const hashes = error instanceof NodeRefused && error.code === 'ALREADY_SIGNED' ? error.body['signed_hashes'] : null
+    const hashes = payingHashes(error)
     // Signing was entered and never finished, or only for what can never be included: voided at two nodes, no pair can sign more.
-    if (Array.isArray(hashes) && hashes.every((hash) => dead.includes(hash))) return ask(node, true)
+    if (hashes?.every((hash) => dead.includes(hash))) return ask(node, true)
     throw error
   })))
   let needed = VOIDS_NEEDED
@@ -69,14 +75,13 @@ export async function voidIntent(services: Services, intent: Intent, dead: reado
   const voids: SignedVoid[] = []
   for (const answer of answers) {
     if (answer.status === 'fulfilled') {
-      const { proof, unfinished = 0, signed_hashes: hashes = [] } = answer.value
-      if (unfinished > 0) needed = signers.peers.length
+      const { proof, voided } = answer.value
       // What a node does not sign for, it does not hold: the caller would be shown nothing.
-      if (answer.value.voided && proof) voids.push(proof)
-      signed.push(...hashes)
-    } else if (answer.reason instanceof NodeRefused && answer.reason.code === 'ALREADY_SIGNED') {
-      signed.push(...(answer.reason.body['signed_hashes'] as string[]))
-    }
+      if (!voided || !proof) continue
+      if (proof.record.unfinished > 0) needed = signers.peers.length
+      voids.push(proof)
+      signed.push(...proof.record.signed)
+    } else signed.push(...payingHashes(answer.reason) ?? [])
   }
   return { held: voids.length, needed, enough: voids.length >= needed, signed: signed.filter((hash) => !dead.includes(hash)), voids }
 }

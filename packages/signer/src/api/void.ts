@@ -75,13 +75,14 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
   const signedHashes = hashesOf(entries)
   const unfinished = entries.filter((entry) => !entry.signed).length
   const done = names.every((name) => state.voids.has(name))
+  const paying = ended === null ? steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)) : forwards
   if (!done && entries.length > 0 && body.force !== true && ended === null) {
-    throw new Refusal('ALREADY_SIGNED', 'Something of this intent was signed already, or entered signing', { hash: signedHashes.at(-1) ?? null, signed_hashes: signedHashes, unfinished })
+    const told = { hash: signedHashes.at(-1) ?? null, signed_hashes: signedHashes, unfinished, paying_hashes: hashesOf(paying) }
+    throw new Refusal('ALREADY_SIGNED', 'Something of this intent was signed already, or entered signing', told)
   }
   if (!done) store.append('void', { keys: names, transaction_id: transactionId, signed_hashes: signedHashes.slice(-NAMED_MAX) })
   const first = state.voids.get(names[0]!)!
   // Signed with it: without what stands signed, a void that was forced after a signature would prove that nothing was paid.
-  const paying = ended === null ? steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)) : forwards
   const told = {
     node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, rule: body.forward?.rule ?? ended,
     height: first.height, voided_at: Math.floor(first.at / 1000),
