@@ -25,6 +25,7 @@ import { claim, wake } from '../src/work/lease.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom, publicKeyAt, type Fault } from './node-room.ts'
 import { BASE_FEE, ScriptedEvm } from './scripted-evm.ts'
+import { ScriptedXrp } from './scripted-xrp.ts'
 
 /**
  * Transfers of two sub-accounts out of one gas tank, through the real steps, a real database and the rules of real nodes,
@@ -33,10 +34,13 @@ import { BASE_FEE, ScriptedEvm } from './scripted-evm.ts'
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-nonce-gaps-'))
 const registry = loadRegistry('local')
-const ETH = registry.network('ETH') as Network
-const HELD = 10n ** 21n
 const PRICE = { maxFeePerGas: 2n * BASE_FEE + 10n ** 8n, maxPriorityFeePerGas: 10n ** 8n }
-const addressOf = (sub: number) => familyOf(ETH).address(ETH, publicKeyAt(pathOf(ETH, sub, OMNIBUS_INDEX)))
+/** Where the transfers are made, and whether a tank pays their fees. */
+const PLACES = {
+  ETH: { held: 10n ** 21n, to: `0x${'ab'.repeat(20)}`, chain: () => new ScriptedEvm(), tank: true },
+  XRP: { held: 10n ** 15n, to: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', chain: () => new ScriptedXrp(), tank: false },
+}
+type Code = keyof typeof PLACES
 let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
 let database: Database
 
@@ -66,7 +70,9 @@ function chance(seed: number): () => number {
 type Fate = 'good' | 'fuel' | 'pay' | 'cancelled'
 
 class Stage {
-  readonly chain = new ScriptedEvm()
+  readonly code: Code
+  readonly chain: ScriptedEvm | ScriptedXrp
+  readonly network: Network
   readonly nodes: NodeRoom
   readonly random: () => number
   readonly fates = new Map<string, Fate>()
@@ -79,7 +85,10 @@ class Stage {
   readonly #asked = new Set<string>()
   services!: Services
 
-  constructor(seed: number) {
+  constructor(seed: number, code: Code) {
+    this.code = code
+    this.chain = PLACES[code].chain()
+    this.network = registry.network(code) as Network
     this.random = chance(seed)
     this.nodes = new NodeRoom(3)
     this.nodes.fault = (order) => this.#fault(order)
@@ -98,13 +107,20 @@ class Stage {
     return drawn < this.faults / 2 ? 'lost' : 'away'
   }
 
+  addressOf(sub: number): string {
+    return familyOf(this.network).address(this.network, publicKeyAt(pathOf(this.network, sub, OMNIBUS_INDEX)))
+  }
+
   async open(): Promise<void> {
+    const { code, network, chain: { client } } = this
+    const { held, tank } = PLACES[code]
     await database.query('truncate workspaces, ledger_entries, signing_accounts, network_scans, blocks cascade')
     const environment = { ...systemEnvironment(), bytes: (length: number) => Uint8Array.from({ length }, () => Math.floor(this.random() * 256)) }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    const connected = { network: ETH, family: 'evm', client: this.chain.client }
+    const connected = { network, family: network.family, client }
     const networks = {
-      all: () => [connected], has: (code: string) => code === 'ETH', get: () => connected, client: () => this.chain.client, evm: () => this.chain.client,
+      all: () => [connected], has: (asked: string) => asked === code, get: () => connected, client: () => client, evm: () => client, tagged: () => client,
+      taggedFeeRates: async () => ({ low: 12n, medium: 12n, high: 12n }),
       evmFeeRates: async () => ({ low: PRICE, medium: PRICE, high: PRICE }),
     }
     this.services = {
@@ -113,17 +129,21 @@ class Stage {
     } as unknown as Services
     const one = async (sql: string, values: unknown[]) => (await database.one<{ id: string }>(sql, values))?.id as string
     const workspace = await one(`insert into workspaces (name) values ('acme') returning id`, [])
-    await database.query(`insert into network_scans (network, height) values ('ETH', 10)`)
-    for (const sub of [TANK_SUB_ACCOUNT, 1, 2]) this.chain.balances.set(addressOf(sub), HELD)
-    const tank = addressOf(TANK_SUB_ACCOUNT)
-    await database.query(`insert into chain_addresses (network, address, workspace_id, path_index, kind) values ('ETH', $1, $2, 0, 'tank')`, [tank, workspace])
-    await database.query(`insert into gas_tanks (workspace_id, network, address, threshold) values ($1, 'ETH', $2, 0)`, [workspace, tank])
-    await database.transaction((tx) => post(tx, 'deposit', randomUUID(), [{ workspace, asset: 'ETH', kind: 'chain', amount: -HELD }, { workspace, asset: 'ETH', kind: 'tank', amount: HELD }]))
+    await database.query('insert into network_scans (network, height) values ($1, 10)', [code])
+    const book = (kind: 'tank' | 'available', wallet?: string) => database.transaction((tx) =>
+      post(tx, 'deposit', randomUUID(), [{ workspace, asset: code, kind: 'chain', amount: -held }, { workspace, ...(wallet ? { wallet } : {}), asset: code, kind, amount: held }]))
+    for (const sub of tank ? [TANK_SUB_ACCOUNT, 1, 2] : [1, 2]) this.chain.balances.set(this.addressOf(sub), held)
+    if (tank) {
+      const address = this.addressOf(TANK_SUB_ACCOUNT)
+      await database.query(`insert into chain_addresses (network, address, workspace_id, path_index, kind) values ($1, $2, $3, 0, 'tank')`, [code, address, workspace])
+      await database.query('insert into gas_tanks (workspace_id, network, address, threshold) values ($1, $2, $3, 0)', [workspace, code, address])
+      await book('tank')
+    }
     for (const sub of [1, 2]) {
       const subAccount = await one('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) returning id', [workspace, `sub-${sub}`, sub])
-      const wallet = await one(`insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'ETH', 'ETH') returning id`, [workspace, subAccount])
-      await database.query(`insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, 0, 'omnibus')`, [addressOf(sub), workspace, subAccount])
-      await database.transaction((tx) => post(tx, 'deposit', randomUUID(), [{ workspace, asset: 'ETH', kind: 'chain', amount: -HELD }, { workspace, wallet, asset: 'ETH', kind: 'available', amount: HELD }]))
+      const wallet = await one(`insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $3) returning id`, [workspace, subAccount, code])
+      await database.query(`insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($4, $1, $2, $3, 0, 'omnibus')`, [this.addressOf(sub), workspace, subAccount, code])
+      await book('available', wallet)
       const apiKey = randomUUID()
       this.nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: 'acme', sub_account: sub })
       this.callers.push({ apiKey, role: 'full', workspaceId: workspace, workspace: 'acme', subAccountId: subAccount, subAccount: `sub-${sub}`, subAccountIndex: sub })
@@ -131,7 +151,7 @@ class Stage {
   }
 
   async create(caller: Caller, fate: Fate): Promise<string> {
-    const body = { asset: 'ETH', amount: '0.001', destination_address: `0x${'ab'.repeat(20)}`, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }
+    const body = { asset: this.code, amount: '0.001', destination_address: PLACES[this.code].to, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }
     const signed = await signRequest({ apiKey: caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri: '/dac/v1/transaction', body: JSON.stringify(body) })
     if (fate === 'fuel' || fate === 'pay') this.refused.set(signed.token, fate)
     const answer = await createTransaction.handler({ services: this.services, caller, body, signed, query: undefined, params: undefined })
@@ -163,7 +183,7 @@ class Stage {
     if (this.chain.pool.size > 0) this.#buriedAt = this.chain.height + 4
     if (this.chain.height < this.#buriedAt) {
       this.chain.mine()
-      await wake(database, 'ETH')
+      await wake(database, this.code)
       return true
     }
     const next = await database.one<{ wait: number }>(`select extract(epoch from min(next_run_at) - now()) * 1000 wait from transactions where status = 'pending' and next_run_at is not null`)
@@ -198,9 +218,9 @@ class Stage {
       counts[name] = (counts[name] ?? 0) + 1
     }
     for (const sub of [TANK_SUB_ACCOUNT, 1, 2]) {
-      const account = addressOf(sub)
+      const account = this.addressOf(sub)
       const used = [...this.chain.mined.values()].filter(({ from }) => from === account).map(({ nonce }) => nonce).sort((a, b) => a - b)
-      assert.deepEqual(used, used.map((_, at) => at), 'nonces are used one after the other')
+      assert.deepEqual(used, used.map((_, at) => (used[0] as number) + at), 'nonces are used one after the other')
       const settled = await database.query<{ nonce: string }>(`select distinct nonce from chain_transactions where account = $1 and state = 'CONFIRMED' order by nonce`, [account])
       assert.deepEqual(settled.map(({ nonce }) => Number(nonce)), used)
     }
@@ -217,8 +237,8 @@ class Stage {
   }
 }
 
-async function staged(seed: number, play: (stage: Stage) => Promise<void>): Promise<void> {
-  const stage = new Stage(seed)
+async function staged(seed: number, code: Code, play: (stage: Stage) => Promise<void>): Promise<void> {
+  const stage = new Stage(seed, code)
   await stage.open()
   try {
     await play(stage)
@@ -227,7 +247,7 @@ async function staged(seed: number, play: (stage: Stage) => Promise<void>): Prom
   }
 }
 
-test('three bad transfers of one sub-account stop none of another', () => staged(1, async (stage) => {
+test('three bad transfers of one sub-account stop none of another', () => staged(1, 'ETH', async (stage) => {
   const [bad, good] = stage.callers as [Caller, Caller]
   for (let count = 0; count < 3; count++) await stage.create(bad, 'fuel')
   for (let count = 0; count < 20; count++) await stage.create(good, 'good')
@@ -235,7 +255,7 @@ test('three bad transfers of one sub-account stop none of another', () => staged
   assert.deepEqual(await stage.check(), { 'fuel FAILED': 3, 'good CONFIRMED': 20 })
 }))
 
-test('a gap in the wallet’s own nonces is closed at once too', () => staged(2, async (stage) => {
+for (const code of ['ETH', 'XRP'] as const) test(`${code}: a gap in the wallet’s own numbers is closed at once too`, () => staged(2, code, async (stage) => {
   const [caller] = stage.callers as [Caller]
   // Everybody waits at his nonce before the first of them is refused.
   for (let count = 0; count < 12; count++) await stage.create(caller, count % 4 === 1 ? 'pay' : 'good')
@@ -243,7 +263,8 @@ test('a gap in the wallet’s own nonces is closed at once too', () => staged(2,
   assert.deepEqual(await stage.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
 }))
 
-test('200 transfers of two sub-accounts, with refusals, lost answers, cancellations and drops: the good ones are confirmed', () => staged(3, async (stage) => {
+test('200 transfers of two sub-accounts, with refusals, lost answers, cancellations and drops: the good ones are confirmed', () => staged(3, 'ETH', async (stage) => {
+  const chain = stage.chain as ScriptedEvm
   stage.faults = 0.06
   const fates: Fate[] = []
   while (fates.length < 200) {
@@ -256,10 +277,10 @@ test('200 transfers of two sub-accounts, with refusals, lost answers, cancellati
     if (fate === 'cancelled') unasked.push(id)
     // Between two arrivals the work goes on by a few turns, so that they meet each other at every step.
     for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--) await stage.turn(120_000)
-    stage.chain.drop(() => stage.random() < 0.1)
+    chain.drop(() => stage.random() < 0.1)
     while (unasked.length > 0 && stage.random() < 0.3) await stage.cancel(unasked.splice(Math.floor(stage.random() * unasked.length), 1)[0] as string)
   }
-  stage.chain.drop(() => stage.random() < 0.5)
+  chain.drop(() => stage.random() < 0.5)
   for (const id of unasked) await stage.cancel(id)
   await stage.run(120_000)
   const counts = await stage.check()
