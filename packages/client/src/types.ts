@@ -132,10 +132,13 @@ export interface GasTankEntry { id: string; type: string; balance_change: Decima
 
 export interface FeeRates { asset: string; fee_rate_unit: string; low: Decimal; medium: Decimal; high: Decimal; updated_at: Timestamp }
 export interface FeeEstimate {
-  asset: string; fee: Decimal; fee_rate: Decimal; fee_rate_unit: string; fee_asset: string; basis: 'wallet' | 'typical'
-  /** Beside `fee`: what a receiver without an account costs. */
+  asset: string
+  /** All that the transfer pays; `rent`, `activation` and `l1_fee` are parts of it. */
+  fee: Decimal
+  fee_rate: Decimal; fee_rate_unit: string; fee_asset: string; basis: 'wallet' | 'typical'
+  /** What a receiver without an account costs. */
   rent?: Decimal; activation?: Decimal
-  /** Part of `fee` that a roll-up pays to the chain below. */
+  /** What a roll-up pays to the chain below. */
   l1_fee?: Decimal
 }
 

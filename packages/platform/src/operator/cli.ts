@@ -10,6 +10,7 @@ import { newOrder, nodeAt, orderNodes, type NodeAnswer } from './nodes.ts'
 import { refreshOfac } from './ofac.ts'
 import { reconcileBooks } from './reconcile-cli.ts'
 import { sendRequest } from './request.ts'
+import { showSuspense } from './show-suspense.ts'
 import { orderDrain, orderLine, orderStake, type StakeAction, type TankOrder } from './tank-orders.ts'
 import { verifyAddressCommand } from './verify-address.ts'
 
@@ -299,7 +300,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
     }
     case 'suspense list': {
       const result = await callPlatform(home, 'suspense list', {}) as { suspense: Record<string, unknown>[] }
-      return { result: { ...result }, text: result.suspense.map((each) => `${String(each['created_at'])}  ${String(each['amount'])} ${String(each['asset'])}  to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}  from ${String(each['sender'] ?? '?')}  ${String(each['workspace'])}  ${String(each['hash'])}`).join('\n') || 'nothing in suspense' }
+      return { result: { ...result }, text: showSuspense(result.suspense) }
     }
     case 'sweep set':
     case 'sweep show': {
