@@ -1,7 +1,7 @@
 /** The one registry of errors: code, HTTP status, title. Codes are stable; never reuse or rename one. */
 export const ERRORS = {
   INVALID_REQUEST: [400, 'The request does not match the specification'],
-  UNKNOWN_FIELD: [400, 'The body has a field that is not known'],
+  UNKNOWN_FIELD: [400, 'A field or parameter is not known'],
   INVALID_JSON: [400, 'The body is not strict JSON'],
   UNSUPPORTED_ASSET: [400, 'The asset is not supported'],
   INVALID_ADDRESS: [400, 'The address is not valid for the asset'],

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { request } from 'node:http'
 import { before, test } from 'node:test'
+import type { Socket } from 'node:net'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { endpoints } from '../src/http/endpoints.ts'
+import { answerMalformed } from '../src/http/malformed.ts'
+import { AddressLimits } from '../src/http/rate-limit.ts'
 import { useApi } from './api-support.ts'
 import { call, PRIVATE_KEY, type User } from './harness.ts'
 
@@ -53,6 +56,25 @@ test('every response has the rate-limit headers, whatever answers it', async () 
   const [first, second] = [await remaining(), await remaining()]
   // A minute may turn between the two.
   assert.ok(second === first - 1 || second === RATE_LIMIT - 1, `${first}, then ${second}`)
+})
+
+test('a request that is too slow to arrive is answered like every other', () => {
+  let said = ''
+  const socket = { writable: true, remoteAddress: '10.0.0.1', end: (text: string) => { said = text } } as unknown as Socket
+  answerMalformed(api.services, new AddressLimits(10), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket)
+  const { status, headers, body } = read(said)
+  assert.deepEqual([status, headers.get('x-rate-limit-remaining'), (JSON.parse(body) as { code: string }).code], [408, '9', 'REQUEST_TIMEOUT'])
+  for (const [name, form] of Object.entries(HEADERS)) assert.match(headers.get(name) ?? '', form, name)
+})
+
+test('what is too large is told with its limit', async () => {
+  const message = async (bytes: string) => (JSON.parse(read(await api.raw(bytes)).body) as { message: string }).message
+  const host = 'host: x\r\nconnection: close\r\n'
+  const post = (path: string) => `POST ${path} HTTP/1.1\r\n${host}content-type: application/json\r\ncontent-length: 2000000\r\n\r\n`
+  assert.equal(await message(post('/dac/v1/transaction')), 'body: must have at most 65536 bytes')
+  assert.equal(await message(post('/dac/v1/estimate-fee')), 'body: must have at most 1048576 bytes')
+  assert.equal(await message(`GET /dac/v1/transaction/${'a'.repeat(201)} HTTP/1.1\r\n${host}\r\n`), 'path: a part of it has more than 200 characters')
+  assert.equal(await message(`GET / HTTP/1.1\r\n${host}x: ${'y'.repeat(20_000)}\r\n\r\n`), 'the path and headers have more than 16 KiB together')
 })
 
 test('a known path says which methods it takes, paths with parameters too', async () => {
@@ -124,6 +146,12 @@ test('open endpoints have an allowance of their own; probes use up none', async 
   } finally {
     api.now = Date.now
   }
+})
+
+test('the OpenAPI document leaves HEAD out: it is what GET is', async () => {
+  const { body } = await call<{ paths: Record<string, Record<string, unknown>> }>(null, 'GET', '/openapi.json', undefined, { base: api.base })
+  assert.ok(Object.keys(body.paths).length > 30)
+  for (const [path, methods] of Object.entries(body.paths)) assert.ok(!('head' in methods), path)
 })
 
 test('/ says where things are, and nothing about versions', async () => {

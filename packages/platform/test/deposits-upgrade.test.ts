@@ -4,7 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { migrate } from '../src/database/migrate.ts'
 import type { Database } from '../src/database/pool.ts'
-import { DEPTH, useDatabase, World } from './deposits-support.ts'
+import { presentTransaction, type TransactionRow } from '../src/transactions/present.ts'
+import { DEPTH, registry, useDatabase, World } from './deposits-support.ts'
 
 /** An installation that recorded deposits by their place in a block is not to credit them again by what they are. */
 const database = useDatabase({ migrated: false })
@@ -55,9 +56,30 @@ test('a reorganisation after an upgrade revives deposits of before, whatever log
       [id, position, alice.deposit, hash]
     )
   }
+  const ended = async (state: string, refunded: boolean) => {
+    const id = randomUUID()
+    await old.query(
+      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset, source_type,
+         destination_type, state, status, platform_fee)
+       values ($1, 'WITHDRAWAL', $2, $3, $4, 'ETH', 'ETH', 7, 3, 'ETH', 'INTERNAL', 'EXTERNAL', $5, 'failed', 500000)`,
+      [id, alice.workspace, alice.subAccount, alice.wallets['ETH'], state]
+    )
+    if (refunded) await old.query(`insert into ledger_entries (kind, reference) values ('prepaid-refund', $1)`, [id])
+    return id
+  }
+  const failed = [await ended('FAILED', true), await ended('CANCELLED', true), await ended('CANCELLED', false), await ended('REVERTED', false)]
   await old.query(`insert into blocks (network, height, hash, parent) values ('ETH', 1, $1, '')`, [hash])
   await old.query(`update network_scans set height = 1`)
   await migrate(old)
+  const shown = await Promise.all(
+    failed.map(async (id) => {
+      const row = (await old.one<TransactionRow>('select * from transactions where id = $1', [id])) as TransactionRow
+      const { fee, platform_fee: platformFee } = presentTransaction(row, registry)
+      return [fee.text, platformFee?.text]
+    })
+  )
+  const [none, charged] = [['0', '0'], ['0.000000000000000003', '0.5']]
+  assert.deepEqual(shown, [none, none, charged, charged], 'what never reached a chain has cost nothing')
   const listed = await old.query<{ handed_out: boolean; wallets: number }>(
     'select handed_out, count(distinct wallet_id)::int wallets from wallet_addresses group by handed_out order by handed_out'
   )

@@ -43,7 +43,7 @@ export function problemOf(error: ApiError, requestId: string): Record<string, un
 
 /** Answers an error; one that is not in the registry is logged and answered without a word of it. */
 export async function sendError(services: Services, request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
-  let known = translate(error)
+  let known = translate(error, request)
   if (!known) {
     services.log.error({ err: error, request_id: request.id }, 'unexpected error')
     known = new ApiError('INTERNAL', 'Unexpected server error; a retry may succeed')
@@ -58,19 +58,23 @@ export async function sendError(services: Services, request: FastifyRequest, rep
   await reply.code(status).type('application/problem+json; charset=utf-8').serializer((data: unknown) => data as string).send(stringifyJson(problemOf(known, request.id)))
 }
 
+/** A parameter of a path may have so many characters. */
+export const PATH_PART_MAX = 200
+const TOO_LONG: [ErrorCode, string, string] = ['URI_TOO_LONG', `path: a part of it has more than ${PATH_PART_MAX} characters`, 'path']
+
 /** The framework's errors in our words. */
 const FRAMEWORK: Record<string, [ErrorCode, string, field?: string]> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'Content-Type: must be application/json', 'Content-Type'],
-  FST_ERR_CTP_BODY_TOO_LARGE: ['PAYLOAD_TOO_LARGE', ERRORS.PAYLOAD_TOO_LARGE[1], 'body'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_REQUEST', 'body: has another length than Content-Length says', 'body'],
   FST_ERR_BAD_URL: ['INVALID_REQUEST', 'path: has a percent sign that is followed by no two hexadecimal digits of UTF-8', 'path'],
-  FST_ERR_MAX_PARAM_LENGTH: ['URI_TOO_LONG', ERRORS.URI_TOO_LONG[1], 'path'],
-  FST_ERR_ROUTE_MAX_PARAM_LENGTH: ['URI_TOO_LONG', ERRORS.URI_TOO_LONG[1], 'path'],
+  FST_ERR_MAX_PARAM_LENGTH: TOO_LONG,
+  FST_ERR_ROUTE_MAX_PARAM_LENGTH: TOO_LONG,
 }
 
-function translate(error: unknown): ApiError | null {
+function translate(error: unknown, request: FastifyRequest): ApiError | null {
   if (error instanceof ApiError) return error
   const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ApiError('PAYLOAD_TOO_LARGE', `body: must have at most ${request.routeOptions.bodyLimit} bytes`, { field: 'body' })
   const known = code === undefined || !Object.hasOwn(FRAMEWORK, code) ? undefined : FRAMEWORK[code]
   if (known) return new ApiError(known[0], known[1], known[2] === undefined ? {} : { field: known[2] })
   if (statusCode === 404) return new ApiError('NOT_FOUND', 'no such path')

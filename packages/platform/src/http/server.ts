@@ -7,7 +7,7 @@ import type { Services } from '../services.ts'
 import { endpoints } from './endpoints.ts'
 import { answerMalformed, answerOnSocket } from './malformed.ts'
 import { registerOpenRoutes } from './open-routes.ts'
-import { sendError } from './problems.ts'
+import { PATH_PART_MAX, sendError } from './problems.ts'
 import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
 import { countAddress, register } from './register.ts'
 
@@ -36,7 +36,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     return503OnClosing: false,
     // Node answers such a request itself, without our headers; so it is refused below.
     http: { requireHostHeader: false },
-    routerOptions: { maxParamLength: 200, ignoreTrailingSlash: false },
+    routerOptions: { maxParamLength: PATH_PART_MAX, ignoreTrailingSlash: false },
     logger: false,
     frameworkErrors(error, request, reply) {
       // No hook runs for these.
