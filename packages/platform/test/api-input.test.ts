@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import fc from 'fast-check'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { endpoints } from '../src/http/endpoints.ts'
 import { useApi } from './api-support.ts'
@@ -146,6 +147,24 @@ test('no message of any endpoint has a library’s words, whatever is wrong', as
     if (params) for (const value of ['x', '%00', '%20', 'a'.repeat(150)]) await look(method, path.replace(/\{\w+\}/, value), method === 'GET' ? undefined : body ? whole : {})
   }
   assert.ok(seen.size > 60, `only ${seen.size} messages were seen`)
+})
+
+test('no body or query yields a 500, and every refusal names a field', async () => {
+  const writable = endpoints.filter(({ method, access }) => method !== 'GET' && access !== 'public')
+  const listed = endpoints.filter(({ query }) => query)
+  const names = (schema: unknown) => Object.keys((schema as { shape?: object } | undefined)?.shape ?? {})
+  const leaf = fc.oneof(fc.string({ unit: 'binary' }), fc.double(), fc.constant(null), fc.boolean(), fc.bigInt().map(String), fc.constantFrom('BTC', 'ETH', 'TRX', 'XRP', 'SOL', 'EXTERNAL', 'INTERNAL', 'ENERGY', '0.1', '1e-30', '0x00000000000000000000000000000000000000aa', '2099-01-01T00:00:00Z'))
+  const asked = fc.constantFrom(...writable).chain((endpoint) => fc.tuple(fc.constant(endpoint), fc.dictionary(fc.constantFrom(...names(endpoint.body), 'more'), fc.oneof({ weight: 8, arbitrary: leaf }, fc.array(leaf), fc.object()), { noNullPrototype: true })))
+  const told = ({ status, body, text }: Awaited<ReturnType<typeof ask>>, what: string) => {
+    assert.ok(status < 500 || status === 503, `${what}: ${text}`)
+    if (status === 400) assert.ok(typeof body.field === 'string' && body.message.startsWith(`${body.field}: `), `${what}: ${text}`)
+  }
+  await fc.assert(fc.asyncProperty(asked, async ([{ method, path }, body]) => told(await ask(method, concrete(path), JSON.stringify(body)), `${method} ${path} ${JSON.stringify(body)}`)), { numRuns: 300, seed: 11 })
+  const queried = fc.constantFrom(...listed).chain((endpoint) => fc.tuple(fc.constant(endpoint), fc.dictionary(fc.constantFrom(...names(endpoint.query), 'more'), fc.oneof(fc.string({ unit: 'binary' }), fc.integer().map(String), fc.constantFrom('BTC', 'ETH', 'pending', 'Deposit', 'INTERNAL')), { noNullPrototype: true })))
+  await fc.assert(fc.asyncProperty(queried, async ([{ path }, query]) => {
+    const text = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`).join('&')
+    told(await ask('GET', `${concrete(path)}?${text}`), `${path} ${text}`)
+  }), { numRuns: 200, seed: 12 })
 })
 
 test('a body that is not UTF-8, in another charset, or under a GET has its own answer', async () => {
