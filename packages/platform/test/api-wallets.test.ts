@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
+import { signRequest } from '@custody/request-auth'
+import { forwardRule } from '../src/auto-forwarding/forward.ts'
+import type { RuleRow } from '../src/auto-forwarding/rule.ts'
 import { setWallet, listWallets } from '../src/operator/wallets.ts'
 import { useApi } from './api-support.ts'
 import { World } from './deposits-support.ts'
-import { call, transferBody, type Transfer } from './harness.ts'
+import { call, PRIVATE_KEY, transferBody, type Transfer } from './harness.ts'
 
 const api = useApi()
 let user: Awaited<ReturnType<typeof api.user>>
@@ -88,6 +92,38 @@ test('a wallet that becomes inactive while a transfer is checked sends nothing',
   await setWallet(api.services, { workspace: 'wallets', sub_account: 'main', asset: 'BTC', status: 'active' })
   const again = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { sequence_id: 'late' }))
   assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, null], 'a refused creation does not consume its key')
+})
+
+test('a standing rule waits while its wallet is inactive, and goes on at once when it is active', async () => {
+  const [wallet] = (await call<Wallet[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body as [Wallet]
+  const request = await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri: '/dac/v1/auto-forwarding', body: '{}' })
+  const id = randomUUID()
+  await api.database.query(
+    `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination, expires_at, state, request, waiting, next_run_at, created_at)
+     values ($1, $2, $3, $4, 'BTC', 'BTC', 1000000, 100000000, $5, '2099-01-01', 'ACTIVE', $6, 10000000, now(), now())`,
+    [id, user.workspaceId, user.subAccountId, wallet.id, TO, JSON.stringify(request)])
+  const rule = async () => (await api.database.one<RuleRow & { forwards: number }>('select r.*, (select count(*)::int from forwards where rule_id = r.id) forwards from forward_rules r where id = $1', [id])) as RuleRow & { forwards: number }
+  await setWallet(api.services, { id: wallet.id, status: 'inactive' })
+  await forwardRule(api.services, await rule())
+  const waits = await rule()
+  assert.deepEqual([waits.forwards, waits.waiting, waits.last_error], [0, '10000000', 'the wallet is inactive'])
+  assert.ok(waits.next_run_at !== null && waits.next_run_at.getTime() > Date.now() + 10_000)
+  await setWallet(api.services, { id: wallet.id, status: 'active' })
+  const woken = await rule()
+  assert.ok(woken.next_run_at !== null && woken.next_run_at.getTime() <= Date.now() + 1000, 'it is looked at again at once')
+  // Inactive again between the look at the wallet and the commit.
+  const { database } = api
+  const transaction = database.transaction.bind(database)
+  Object.assign(database, { transaction: async (work: Parameters<typeof transaction>[0]) => {
+    Object.assign(database, { transaction })
+    await setWallet(api.services, { id: wallet.id, status: 'inactive' })
+    return transaction(work)
+  } })
+  await forwardRule(api.services, woken)
+  assert.deepEqual([(await rule()).forwards, (await rule()).waiting], [0, '10000000'])
+  await setWallet(api.services, { id: wallet.id, status: 'active' })
+  await forwardRule(api.services, await rule())
+  assert.deepEqual([(await rule()).forwards, (await rule()).waiting], [1, '0'])
 })
 
 // The last: a world begins with an empty database.
