@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ChainError, loadRegistry } from '@custody/chains'
 import { pino, type Logger } from 'pino'
@@ -33,7 +33,9 @@ import { transactionLoop } from '../transactions/steps.ts'
 import { runLoops, type Loop } from '../work/loop.ts'
 import { housekeepingLoop } from '../work/housekeeping.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, platformIdentity, startLocal } from './local.ts'
+import { bindDatabase, bindHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from './home.ts'
+import { checkDatabase, checkPort, homeProblem, listenProblem } from './preflight.ts'
 
 export interface RunningPlatform { port: number; services: Services; stop(): Promise<void> }
 
@@ -42,12 +44,12 @@ const NODE_STATUS_TIMEOUT_MS = 1500
 /** Starts everything that the settings ask for, in the order in which it is needed. */
 export async function startPlatform(settings: Settings): Promise<RunningPlatform> {
   const undo: (() => Promise<void> | void)[] = []
-  const log = pino({ level: process.env['CUSTODY_LOG_LEVEL'] ?? 'info', redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'] }, pino.destination(2))
+  const log = pino({ level: settings.logLevel, redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'] }, pino.destination(2))
   try {
     return await start(settings, log, undo)
   } catch (error) {
     for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
-    throw error
+    throw (error as NodeJS.ErrnoException).path?.startsWith(settings.home) ? homeProblem(error, settings.home) : error
   }
 }
 
@@ -55,6 +57,10 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const environment = systemEnvironment()
   const all = settings.role === 'all'
   if (all) undo.push(takeHome(settings.home))
+  else if (!existsSync(settings.home)) throw new Error(`CUSTODY_ROLE=api: there is no home ${settings.home}; start the platform on it first, or name its folder in CUSTODY_HOME`)
+  bindHome(settings.home, settings.network)
+  await checkPort(settings)
+  if (settings.databaseUrl !== null) await checkDatabase(settings.databaseUrl)
   const local = settings.network === 'local'
   const runtimeFile = join(settings.home, 'runtime.json')
   const [postgres, chains] = await Promise.all([
@@ -67,18 +73,20 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
       return started
     }) : null,
   ])
-  const databaseUrl = settings.databaseUrl ?? postgres?.url ?? (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url
+  const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile)
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   const database = openDatabase(databaseUrl, { onError: (error) => log.warn({ err: error.message }, 'a database connection was lost') })
   undo.push(() => database.close())
   const applied = await migrate(database)
   if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
+  await bindDatabase(database, settings.network)
   const registry = loadRegistry(settings.network)
   const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
   const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
   const signers = new SignerNodes(process.env['CUSTODY_SIGNERS'] ?? platformIdentity(settings.home))
   undo.push(() => signers.close())
+  await checkNodesNetwork(signers, settings.network)
   const services: Services = {
     settings, environment, database, registry, log, signers,
     networks: new Networks(registry, endpoints, environment, fetch),
@@ -106,7 +114,9 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     undo.push(() => operator.close())
   }
   const server = await buildServer(services)
-  const address = await server.listen({ port: settings.port, host: settings.host })
+  const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
+    throw listenProblem(error, settings)
+  })
   return {
     port: Number(new URL(address).port),
     services,
@@ -117,6 +127,12 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
       for (const step of undo.reverse()) await step()
     },
   }
+}
+
+/** The embedded database of the platform that this API process stands beside. */
+function runningDatabase(runtimeFile: string): string {
+  if (!existsSync(runtimeFile)) throw new Error(`CUSTODY_ROLE=api: no platform with an embedded database was started on this home; start it first, or give DATABASE_URL`)
+  return (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url
 }
 
 /** An endpoint of another chain must not be used for a moment; one that is away is waited for. */

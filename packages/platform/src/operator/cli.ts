@@ -195,10 +195,11 @@ async function devnet(words: string[], values: Values): Promise<Outcome> {
 }
 
 async function audit(): Promise<Outcome> {
-  const result = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: Record<string, string>[]; networks: Record<string, { addresses: number; coins: number }>; books: { entries: number } }
+  const result = await callPlatform(home, 'audit', {}) as { ok: boolean; compared: number; differences: Record<string, string>[]; networks: Record<string, { addresses: number; coins: number }>; books: { entries: number } }
   const looked = Object.entries(result.networks).map(([code, { addresses, coins }]) => `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`).join(', ')
   const lines = result.differences.map((each) => `DIFFERENCE ${each['network']} ${each['workspace']} ${each['subject']} ${each['asset']}: books ${each['ledger']}, chain ${each['chain']}${each['note'] ? ` (${each['note']})` : ''}`)
-  return { result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}`, ...lines, result.ok ? 'the books agree with the chains' : `${lines.length} differences`].join('\n'), exitCode: result.ok ? 0 : 1 }
+  const verdict = lines.length > 0 ? `${lines.length} differences` : result.compared > 0 ? 'the books agree with the chains' : 'NOTHING was compared: no address and no coin is known on any configured network'
+  return { result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}`, ...lines, verdict].join('\n'), exitCode: result.ok ? 0 : 1 }
 }
 
 /** Orders at one node, on its own host, as its operator types them (docs/enrolment.md). */
