@@ -56,6 +56,13 @@ function oneOf<T extends string>(name: string, fallback: T, allowed: readonly T[
   return text as T
 }
 
+/** Never shown in a message: it holds a password. */
+function readDatabaseUrl(): string | null {
+  const url = process.env['DATABASE_URL'] || null
+  if (url !== null && !/^postgres(ql)?:\/\//.test(url)) throw new Error('DATABASE_URL: must begin with postgresql://')
+  return url
+}
+
 function readConfig(file: string): { networks?: Record<string, Endpoint>; sweep?: SweepConfig } {
   try {
     const config: unknown = JSON.parse(readFileSync(file, 'utf8'))
@@ -90,7 +97,7 @@ export function readSettings(): Settings {
     home,
     port: integer('PORT', 8080, 0, 65_535),
     host: process.env['CUSTODY_HOST'] ?? '127.0.0.1',
-    databaseUrl: process.env['DATABASE_URL'] || null,
+    databaseUrl: readDatabaseUrl(),
     network,
     rateLimit: integer('CUSTODY_RATE_LIMIT', 1000, 1, 10_000_000),
     rateScope: oneOf('CUSTODY_RATE_SCOPE', 'key', ['key', 'endpoint'] as const),

@@ -8,7 +8,7 @@ import { sealToken } from '../src/aml/policy.ts'
 import type { Provider } from '../src/aml/providers/provider.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
-import { openDatabase, type Database } from '../src/database/pool.ts'
+import { openDatabase, type Database, type ToldEvent } from '../src/database/pool.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import type { Connected } from '../src/networks/networks.ts'
@@ -33,13 +33,13 @@ export const FAMILIES: Record<FamilyName, { code: string; assets: [string, ...st
 }
 
 /** A fresh database for the tests of one file. */
-export function useDatabase(o = { migrated: true }): { get(): Database } {
+export function useDatabase(o: { migrated: boolean; onEvent?: (event: ToldEvent) => void } = { migrated: true }): { get(): Database } {
   const home = mkdtempSync(join(tmpdir(), 'custody-deposits-'))
   let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
   let database: Database
   before(async () => {
     postgres = await startEmbeddedPostgres(home)
-    database = openDatabase(postgres.url)
+    database = openDatabase(postgres.url, o.onEvent ? { onEvent: o.onEvent } : {})
     if (o.migrated) await migrate(database)
   })
   after(async () => {

@@ -24,7 +24,7 @@ async function served(o: {
     settings: { trustProxy: o.trustProxy ?? 0, rateLimit: o.rateLimit ?? 1000 },
     environment: { ...systemEnvironment(), now: () => clock.now },
     metrics: { requests: { labels: () => ({ inc: () => undefined }) } },
-    log: { error: () => undefined },
+    log: { error: () => undefined, warn: () => undefined, info: () => undefined },
     readiness: o.readiness ?? (async () => ({ ready: true, checks: {} })),
   } as unknown as Services
   return { clock, server: await buildServer(services) }

@@ -15,7 +15,7 @@ import { AddressLimit, windowOf, type RateState } from './rate-limit.ts'
 import { jsonSchema } from './schemas.ts'
 
 declare module 'fastify' {
-  interface FastifyRequest { rate: RateState | null; counted: boolean }
+  interface FastifyRequest { rate: RateState | null; counted: boolean; problem: { code: string; field?: string } | null }
 }
 
 const BODY_BYTES_MAX = 1024 * 1024
@@ -46,6 +46,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   const addresses = new AddressLimit(services.settings.rateLimit)
   server.decorateRequest('rate', null)
   server.decorateRequest('counted', false)
+  server.decorateRequest('problem', null)
   server.removeAllContentTypeParsers()
   // Hash first, parse after: the raw bytes are what the caller signed.
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
@@ -64,6 +65,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   })
   server.addHook('onResponse', async (request, reply) => {
     services.metrics.requests.labels(request.method, request.routeOptions.url ?? 'none', String(reply.statusCode)).inc()
+    if (reply.statusCode >= 400) logProblem(services, request, reply)
   })
   server.setErrorHandler((error, request, reply) => sendError(services, request, reply, error))
   server.setNotFoundHandler((request, reply) => {
@@ -90,9 +92,10 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   })
   server.get('/livez', { schema: openSchema('Whether the process runs') }, async () => ({ status: 'ok' }))
   const ready = shared(() => services.readiness(), READINESS_KEPT_MS, () => services.environment.now())
-  server.get('/readyz', { schema: openSchema('Whether transfers are accepted: 200, else 503') }, async (_request, reply) => {
-    const readiness = await ready()
-    return reply.code(readiness.ready ? 200 : 503).send({ status: readiness.ready ? 'ok' : 'unavailable', checks: readiness.checks })
+  server.get('/readyz', { schema: openSchema('Whether transfers are accepted: 200, else 503; with ?deep, whether they would also be signed') }, async (request, reply) => {
+    const { ready: accepts, signing, checks } = await ready()
+    const isReady = accepts && (signing || (request.query as { deep?: string }).deep === undefined)
+    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : 'unavailable', checks })
   })
   server.get('/metrics', { schema: openSchema('Prometheus metrics, from loopback only') }, async (request, reply) => {
     // A request that a proxy passed on comes from outside, whatever its last hop.
@@ -100,6 +103,15 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     return reply.type(services.metrics.contentType).serializer((text) => text as string).send(await services.metrics.text())
   })
   return server
+}
+
+/** One line for each answer that is an error. Without the query and the body: both are the caller's own. */
+function logProblem(services: Services, request: FastifyRequest, reply: FastifyReply): void {
+  const { code, field } = request.problem ?? {}
+  const path = request.url.split('?', 1)[0]?.slice(0, 200)
+  const line = { request_id: request.id, method: request.method, path, status: reply.statusCode, code, ...(field === undefined ? {} : { field }), ip: request.ip }
+  if (reply.statusCode >= 500) services.log.warn(line, 'request not served')
+  else services.log.info(line, 'request refused')
 }
 
 const openSchema = (summary: string) => ({ summary, security: [] })
@@ -241,6 +253,7 @@ async function sendError(services: Services, request: FastifyRequest, reply: Fas
     services.log.error({ err: error, request_id: request.id }, 'unexpected error')
     known = new ApiError('INTERNAL', 'Unexpected server error; a retry may succeed')
   }
+  request.problem = { code: known.code, ...(known.field === undefined ? {} : { field: known.field.slice(0, 100) }) }
   const [status, title] = ERRORS[known.code]
   if (status === 429) {
     const reset = request.rate?.reset ?? (known.details?.['rate'] as RateState | undefined)?.reset ?? windowOf(services.environment.now()).end

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import type { NetworkMode } from '@custody/chains'
 import type { Database } from '../database/pool.ts'
 import type { SignerNodes } from '../signing/nodes.ts'
+import { heardStatus } from '../signing/status.ts'
 
 /**
  * Whatever holds coins or keys belongs to one network for good: play money that is shown as money, and an audit that
  * finds no chain to compare with, are worse than a start that is refused.
  */
 const FILE = 'network'
-const NODE_TIMEOUT_MS = 3000
 
 const refusal = (wanted: NetworkMode, what: string, known: string, instead: string): Error =>
   new Error(`CUSTODY_NETWORK=${wanted}: ${what} belongs to the network "${known}", where it was first started; ${instead}`)
@@ -36,10 +36,7 @@ export async function bindDatabase(database: Database, network: NetworkMode): Pr
  * network, and another's are refused whenever they are read.
  */
 export async function checkNodesNetwork(signers: SignerNodes, network: NetworkMode): Promise<void> {
-  await Promise.all(signers.peers.map(async ({ node }) => {
-    const mode = await signers.call<{ mode?: unknown }>(node, 'GET', '/status', undefined, NODE_TIMEOUT_MS).then((status) => status.mode, () => undefined)
-    if (mode !== undefined && mode !== network) {
-      throw refusal(network, `signer node ${node}`, String(mode), 'name the folder of this network\'s nodes in CUSTODY_SIGNERS')
-    }
-  }))
+  for (const { node, status } of await heardStatus(signers)) {
+    if (status && status.mode !== network) throw refusal(network, `signer node ${node}`, status.mode, 'name the folder of this network\'s nodes in CUSTODY_SIGNERS')
+  }
 }

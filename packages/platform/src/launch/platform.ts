@@ -6,6 +6,7 @@ import { createAml } from '../aml/aml.ts'
 import { readAmlInstallation } from '../aml/settings.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
+import { narrate } from '../ledger/narrate.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabase } from '../database/pool.ts'
 import { scanLoop } from '../deposits/scanner.ts'
@@ -23,7 +24,7 @@ import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
 import { priceSources, readPricesInstallation } from '../prices/settings.ts'
 import { startOperatorServer } from '../operator/server.ts'
-import { compareLoop, heldBecause, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
+import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
 import type { Services } from '../services.ts'
 import type { Settings } from '../settings.ts'
 import { WorkspaceKeys } from '../signing/keys.ts'
@@ -32,14 +33,14 @@ import { watchReleasableLoop } from '../staking/watch-releasable.ts'
 import { transactionLoop } from '../transactions/steps.ts'
 import { runLoops, type Loop } from '../work/loop.ts'
 import { housekeepingLoop } from '../work/housekeeping.ts'
+import { readiness } from './readiness.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, platformIdentity, startLocal } from './local.ts'
 import { bindDatabase, bindHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from './home.ts'
+import { observe } from './observe.ts'
 import { checkDatabase, checkPort, homeProblem, listenProblem } from './preflight.ts'
 
 export interface RunningPlatform { port: number; services: Services; stop(): Promise<void> }
-
-const NODE_STATUS_TIMEOUT_MS = 1500
 
 /** Starts everything that the settings ask for, in the order in which it is needed. */
 export async function startPlatform(settings: Settings): Promise<RunningPlatform> {
@@ -76,7 +77,10 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile)
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
-  const database = openDatabase(databaseUrl, { onError: (error) => log.warn({ err: error.message }, 'a database connection was lost') })
+  const database = openDatabase(databaseUrl, {
+    onError: (error) => log.warn({ err: error.message }, 'a database connection was lost'),
+    onEvent: (event) => narrate(log, event),
+  })
   undo.push(() => database.close())
   const applied = await migrate(database)
   if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
@@ -98,6 +102,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(services),
   }
+  observe(services)
   if (!local) await probeEndpoints(services)
   const controller = new AbortController()
   undo.push(() => controller.abort())
@@ -160,21 +165,4 @@ function workLoops(services: Services): Loop[] {
     autoForwardingLoop(services),
     { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueSweeps).then(() => false) },
   ]
-}
-
-/**
- * Ready when POST /transaction would be accepted: the database answers, and is not older than the nodes' records. Nodes
- * and chains may be away; transfers then wait.
- */
-async function readiness(services: Services): Promise<{ ready: boolean; checks: Record<string, string> }> {
-  const { database, signers } = services
-  const checks: Record<string, string> = {}
-  const answers = await database.query('select 1').then(() => true, () => false)
-  checks['database'] = answers ? 'ok' : 'cannot be reached'
-  const held = heldBecause(services)
-  checks['records'] = held ?? 'ok'
-  const ready = answers && held === null
-  const nodes = await Promise.all(signers.peers.map(({ node }) => signers.call(node, 'GET', '/status', undefined, NODE_STATUS_TIMEOUT_MS).then(() => true, () => false)))
-  nodes.forEach((up, at) => (checks[`signer_${signers.peers[at]?.node}`] = up ? 'ok' : 'cannot be reached'))
-  return { ready, checks }
 }

@@ -34,7 +34,7 @@ export async function checkPort(settings: Pick<Settings, 'host' | 'port'>): Prom
 export function homeProblem(error: unknown, home: string): Error {
   const reasons: Record<string, string> = {
     EACCES: 'this user may not write there', EPERM: 'this user may not write there', EROFS: 'it is on a read-only file system',
-    ENOTDIR: 'a part of its path is a file', EEXIST: 'it is a file', ENOSPC: 'the disk is full',
+    ENOTDIR: 'a part of its path is a file', EEXIST: 'it is a file, or a link to nothing', ENOSPC: 'the disk is full',
   }
   const reason = reasons[codeOf(error)]
   return reason === undefined && error instanceof Error && codeOf(error) === '' ? error

@@ -5,6 +5,8 @@ import { OperatorError } from './command.ts'
 import { callPlatform, callSigner, localSigners } from './connect.ts'
 import { doctor } from './doctor.ts'
 import { createApiUserEverywhere, enrolAtNodes, enrolmentLine, enrolmentOfNodes, readApiKey, type Trust, type Wish } from './enrol.ts'
+import { fieldOf } from './field.ts'
+import { HELP, helpOf, unknownCommand } from './help.ts'
 import { keygen } from './keygen.ts'
 import { newOrder, nodeAt, orderNodes, type NodeAnswer } from './nodes.ts'
 import { refreshOfac } from './ofac.ts'
@@ -12,62 +14,6 @@ import { reconcileBooks } from './reconcile-cli.ts'
 import { sendRequest } from './request.ts'
 import { orderDrain, orderLine, orderStake, type StakeAction, type TankOrder } from './tank-orders.ts'
 import { verifyAddressCommand } from './verify-address.ts'
-
-const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON object as the last line)
-
-  api-user create --workspace W --sub-account S --role full|read-only --public-key FILE [--rate-limit N] [--trust-file FILE]
-                                          FILE: what the caller pins to check addresses by itself
-  api-user list [--workspace W]
-  api-user enrol --api-key KEY            again, at a signer node that was away: as the two others tell it, or as typed
-  api-user revoke --api-key KEY
-  keygen [--out FILE]                     an RSA-4096 pair: FILE (private) and FILE.pub
-  request METHOD PATH [BODY] --api-key KEY --key FILE [--url URL]
-                                          sends a signed request to the running platform
-  verify-address ASSET ADDRESS --keys FILE --trust FILE [--path S/C/I] [--max-index N]
-                                          offline: is this address ours? FILEs: a saved GET /dac/v1/keys, the trust file
-  prepaid-fee adjust --workspace W --amount USD       tops up, or takes: --amount=-12.5; never below zero
-  prepaid-fee show --workspace W
-  gas-tank list --workspace W
-  gas-tank address --workspace W --network ETH
-  gas-tank drain --workspace W --network ETH --to ADDRESS
-  gas-tank stake|unstake|release --workspace W --network TRX [--amount COINS --resource ENERGY|BANDWIDTH]
-                                          staked energy is lent to transfers where that is cheaper than TRX
-  gas-tank set --workspace W --network ETH [--threshold COINS] [--fee-cap COINS|none] [--max-gas-price RATE|none]
-  devnet fund ASSET ADDRESS AMOUNT [--tag T]
-  devnet mine NETWORK N
-  devnet reorg NETWORK N
-  devnet fault NETWORK drop-answer|reject|lag|down|heal
-  devnet risk ADDRESS SEVERE|HIGH|MEDIUM|LOW|none
-                                          what the local screening providers say of an address
-  devnet fault AML|CHAINALYSIS|ELLIPTIC|TRM down|drop-answer|lag|reject|malformed|empty|unknown|rate-limited|revoked|heal
-  devnet price COIN USD [--source COINGECKO|KRAKEN]   what the local sources of prices say
-  devnet fault PRICES|COINGECKO|KRAKEN down|lag|malformed|stale|rate-limited|heal
-  devnet drop NETWORK HASH                a waiting EVM transaction is forgotten by its node
-  devnet congestion NETWORK FEE_RATE          blocks take only what pays at least that much; 0 ends it
-  devnet clock +14d                       moves the time of Tron's blocks, and nothing else's (s, m, h, d)
-  aml refresh-ofac FILE [--asset A] [--published YYYY-MM-DD] [--force]
-                                          replaces the list of sanctioned addresses: OFAC's XML, or one address a line
-  aml release --transaction ID            lets one deposit go on that is held because a sender of it is unknown
-  sweep set [--network N | --asset A] [--cost-multiple M|none] [--min-amount COINS|none]
-                                          deposit addresses are swept when they hold more than M times the network fee
-  sweep show
-  suspense list                           deposits that belong to no wallet, with their tags
-  suspense assign --id ID                 credits one to the wallet of the account that holds it
-  audit                                   ledger against chains; exit 1 on any difference
-  reconcile [--dry-run] [--gap N] [--wait SECONDS] [--scan-from NETWORK=HEIGHT,…]
-                                          after an older backup: adopts what the signer nodes have recorded, then audits
-  doctor                                  tests each configured endpoint and says what is wrong
-  signer status
-  signer refresh [--workspace W]          new shares of every key, or of one workspace's
-  signer backup --node N --out FILE       a node's shares, encrypted to its recovery key
-  signer restore --node N --in FILE --recovery-secret FILE
-                                          on a signer node's own host (docs/enrolment.md):
-  signer enrol --home HOME --workspace W --sub-account S --role full|read-only --public-key FILE [--api-key KEY] [--trust-file FILE]
-  signer revoke --home HOME --api-key KEY
-  signer drain --home HOME --workspace W --network ETH --to ADDRESS [--order ID]
-  signer stake|unstake|release --home HOME --workspace W --network TRX [--amount COINS --resource R] [--order ID]
-
-The platform is found through CUSTODY_HOME (default ./.custody).`
 
 type Values = Record<string, string | boolean | undefined>
 interface Outcome { result: Record<string, unknown>; text?: string; exitCode?: number }
@@ -323,24 +269,30 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
   if (group === 'signer') return signer([action ?? '', ...rest], values)
   if (group === 'verify-address') return verifyAddressCommand(positionals.slice(1), values)
   if (group === 'request') return sendRequest(home, positionals.slice(1), values)
-  throw new OperatorError(`unknown command: ${positionals.join(' ') || '(none)'}\n\n${HELP}`)
+  throw new OperatorError(unknownCommand(positionals.slice(0, 2)))
 }
 
 const STRINGS = [
   'id', 'transaction', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source',
-  'home', 'order', 'index', 'trust-file', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount', 'keys', 'trust', 'path', 'max-index', 'gap', 'wait', 'scan-from',
+  'home', 'order', 'index', 'trust-file', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount', 'keys', 'trust', 'path', 'max-index', 'field', 'until', 'timeout', 'gap', 'wait', 'scan-from',
 ] as const
 
 try {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, force: { type: 'boolean' },
-      'dry-run': { type: 'boolean' }, ...Object.fromEntries(STRINGS.map((name) => [name, { type: 'string' as const }])) },
+      'dry-run': { type: 'boolean' }, 'print-token': { type: 'boolean' }, ...Object.fromEntries(STRINGS.map((name) => [name, { type: 'string' as const }])) },
   })
-  if (values.help || positionals.length === 0 || positionals[0] === 'help') process.stdout.write(`${HELP}\n`)
-  else {
+  const words = positionals[0] === 'help' ? positionals.slice(1) : positionals
+  if (values.help || words !== positionals || words.length === 0) {
+    const help = words.length === 0 ? HELP : helpOf(words)
+    if (help === null) throw new OperatorError(unknownCommand(words))
+    process.stdout.write(`${help}\n`)
+  } else {
     const { result, text, exitCode } = await run(positionals, values as Values)
-    if (values.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+    const { field } = values as Values
+    if (typeof field === 'string' && (exitCode ?? 0) === 0) process.stdout.write(`${fieldOf(result, field)}\n`)
+    else if (values.json) process.stdout.write(`${JSON.stringify(result)}\n`)
     else process.stdout.write(`${text ?? JSON.stringify(result, null, 2)}\n`)
     process.exitCode = exitCode ?? 0
   }
