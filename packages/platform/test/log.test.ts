@@ -62,7 +62,7 @@ test('each answer that is an error has a line with its request_id, and nothing o
   assert.equal(answer.statusCode, 401)
   const [line, ...more] = taken()
   assert.deepEqual(more, [])
-  assert.deepEqual(line, { request_id: answer.headers['x-request-id'], method: 'GET', path: '/dac/v1/wallets', status: 401, code: (answer.json() as { code: string }).code, ip: '127.0.0.1', msg: 'request refused' })
+  assert.deepEqual(line, { request_id: answer.headers['x-request-id'], method: 'GET', path: '/dac/v1/wallets', status: 401, code: 'UNAUTHORIZED', field: 'x-api-key', ip: '127.0.0.1', msg: 'request refused' })
   assert.doesNotMatch(JSON.stringify(line), /secret|hidden/)
   assert.equal((await server.inject('/livez')).statusCode, 200)
   assert.deepEqual(taken(), [])

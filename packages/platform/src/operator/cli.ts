@@ -85,9 +85,12 @@ async function revokeApiUser(values: Values): Promise<Outcome> {
   return { result: { api_key: apiKey, revoked: isDone, nodes: nodes.answers }, text: [`API key ${apiKey} is ${isDone ? '' : 'NOT '}revoked`, ...known.map(enrolmentLine)].join('\n'), exitCode: isDone ? 0 : 1 }
 }
 
+/** The order's id as it was typed; where no signer node is on this machine it must be, for they have it already. */
+const orderOf = (signers: number, values: Values): string => (signers === 0 || values['order'] !== undefined ? need(values, 'order') : newOrder())
+
 async function drain(values: Values): Promise<Outcome> {
   const signers = localSigners(home)
-  const typed = { order: signers.length === 0 ? need(values, 'order') : newOrder(), workspace: need(values, 'workspace'), network: need(values, 'network'), to: need(values, 'to') }
+  const typed = { order: orderOf(signers.length, values), workspace: need(values, 'workspace'), network: need(values, 'network'), to: need(values, 'to') }
   // Whether there is such a tank; what is answered goes nowhere.
   await callPlatform(home, 'gas-tank address', typed)
   if (signers.length > 0) tellOrder(await orderDrain(signers, typed))
@@ -98,7 +101,7 @@ async function drain(values: Values): Promise<Outcome> {
 /** Stakes for a tank, by an order that each signer node is given too. */
 async function tankStake(action: StakeAction, values: Values): Promise<Outcome> {
   const signers = localSigners(home)
-  const typed = { order: signers.length === 0 ? need(values, 'order') : newOrder(), workspace: need(values, 'workspace'), network: need(values, 'network'), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY' }
+  const typed = { order: orderOf(signers.length, values), workspace: need(values, 'workspace'), network: need(values, 'network'), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY' }
   if (signers.length > 0) tellOrder(await orderStake(signers, typed))
   const started = await callPlatform(home, 'gas-tank stake', typed)
   return ended(action, started, (hash) => `${action} of ${String(started['amount'])} ${String(started['asset'])}${started['resource'] ? ` for ${String(started['resource'])}` : ''} by the tank ${String(started['address'])}: ${hash}`)
