@@ -33,6 +33,7 @@ export const ERRORS = {
   PAYLOAD_TOO_LARGE: [413, 'The body is larger than 1 MiB'],
   URI_TOO_LONG: [414, 'The path is too long'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'The body must be application/json without Content-Encoding'],
+  HEADERS_TOO_LARGE: [431, 'The path and headers are too large'],
   RATE_LIMITED: [429, 'Rate limit exceeded'],
   INTERNAL: [500, 'Unexpected server error'],
   NETWORK_UNAVAILABLE: [503, 'A blockchain network cannot be reached'],

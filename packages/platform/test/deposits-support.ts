@@ -33,21 +33,26 @@ export const FAMILIES: Record<FamilyName, { code: string; assets: [string, ...st
 }
 
 /** A fresh database for the tests of one file. */
-export function useDatabase(o: { migrated: boolean; onEvent?: (event: ToldEvent) => void } = { migrated: true }): { get(): Database } {
+export function useDatabase(
+  o: { migrated: boolean; onEvent?: (event: ToldEvent) => void } = { migrated: true },
+): { get(): Database; started: Promise<void> } {
   const home = mkdtempSync(join(tmpdir(), 'custody-deposits-'))
   let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
   let database: Database
-  before(async () => {
+  const start = async () => {
     postgres = await startEmbeddedPostgres(home)
     database = openDatabase(postgres.url, o.onEvent ? { onEvent: o.onEvent } : {})
     if (o.migrated) await migrate(database)
-  })
+  }
+  // Hooks of a file do not wait for each other.
+  const started = start()
+  before(() => started)
   after(async () => {
     await database.close()
     await postgres.stop()
     rmSync(home, { recursive: true, force: true })
   })
-  return { get: () => database }
+  return { get: () => database, started }
 }
 
 /** What a transaction of the scripted chain does. */

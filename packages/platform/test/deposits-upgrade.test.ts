@@ -58,6 +58,10 @@ test('a reorganisation after an upgrade revives deposits of before, whatever log
   await old.query(`insert into blocks (network, height, hash, parent) values ('ETH', 1, $1, '')`, [hash])
   await old.query(`update network_scans set height = 1`)
   await migrate(old)
+  const listed = await old.query<{ handed_out: boolean; wallets: number }>(
+    'select handed_out, count(distinct wallet_id)::int wallets from wallet_addresses group by handed_out order by handed_out'
+  )
+  assert.deepEqual(listed, [{ handed_out: false, wallets: world.assets.length }, { handed_out: true, wallets: 1 }], 'each wallet lists its omnibus address')
   assert.deepEqual(
     (await old.query<{ position: number; occurrence: number }>('select position, occurrence from deposits order by position')).map(
       ({ occurrence }) => occurrence

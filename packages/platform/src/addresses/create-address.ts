@@ -9,6 +9,7 @@ import { traitsOf } from '../networks/traits.ts'
 import type { Services } from '../services.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { ensureAddress, ensureOmnibus } from './derive.ts'
+import { handOutOmnibus, listOmnibus } from './omnibus.ts'
 import { addressShape, presentAddress, type AddressRow } from './present.ts'
 
 const TAG_LEAST = 100_000_000
@@ -36,12 +37,18 @@ export const createAddress = endpoint({
       const wallet = await findWallet(tx, caller.subAccountId, asset.asset_name)
       if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' })
       const tagged = traitsOf(network).deposits === 'tagged'
-      const first = !(await tx.one('select 1 from wallet_addresses where wallet_id = $1 limit 1', [wallet.id]))
-      let address: string
+      const announce = async (created: AddressRow): Promise<AddressRow> => {
+        await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created, found, caller.subAccountIndex))])
+        return created
+      }
+      let address = await ensureOmnibus(services, tx, network, owner)
+      await listOmnibus(tx, wallet.id, network.code, address)
+      const label = body.label ?? null
+      const first = await handOutOmnibus(tx, wallet.id, label)
+      if (first) return announce({ ...first, asset: asset.asset_name, address_tag: null, label, path_index: OMNIBUS_INDEX })
       let index = OMNIBUS_INDEX
-      const tag = tagged && !first ? newTag(services) : null
-      if (first || tagged) address = await ensureOmnibus(services, tx, network, owner)
-      else {
+      const tag = tagged ? newTag(services) : null
+      if (!tagged) {
         const last = await tx.one<{ index: number }>(
           `select coalesce(max(path_index), 0) as index from chain_addresses where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
           [network.code, caller.subAccountId])
@@ -51,10 +58,8 @@ export const createAddress = endpoint({
       const created = await tx.one<AddressRow>(
         `insert into wallet_addresses (wallet_id, network, address, label, address_tag) values ($1, $2, $3, $4, $6)
          returning id, $5::text asset, address, address_tag, label, $7::integer path_index, created_at`,
-        [wallet.id, network.code, address, body.label ?? null, asset.asset_name, tag, index]) as AddressRow
-      const event = JSON.stringify(presentAddress(created, found, caller.subAccountIndex))
-      await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, event])
-      return created
+        [wallet.id, network.code, address, label, asset.asset_name, tag, index]) as AddressRow
+      return announce(created)
     })
     return { body: presentAddress(row, found, caller.subAccountIndex) }
   },

@@ -7,7 +7,7 @@ import { assetName } from '../http/schemas.ts'
 /** Says whether an address (and tag) can receive an asset, and why not. */
 export const postValidateAddress = endpoint({
   method: 'POST', path: '/dac/v1/validate-address', summary: 'Validate an address', access: 'read',
-  body: z.strictObject({ asset: assetName, address: z.string().max(500), address_tag: z.string().max(200).nullish() }),
+  body: z.strictObject({ asset: assetName, address: z.string().max(500), address_tag: z.string().max(200).optional() }),
   response: z.object({ valid: z.boolean(), reason: z.string().optional() }),
   async handler({ services, body }) {
     findAsset(services, body.asset)

@@ -11,7 +11,7 @@ import { findFrozen, lift, lockFreezing, presentFrozen } from './frozen.ts'
 /** Takes an address off the frozen list: what this freeze event held goes on, once. */
 export const unfreezeAddress = endpoint({
   method: 'POST', path: '/dac/v1/unfreeze-address', summary: 'Remove an address from the AML frozen list', access: 'write',
-  body: z.strictObject({ asset: assetName, address: text(200), address_tag: text(200).nullish() }),
+  body: z.strictObject({ asset: assetName, address: text(200), address_tag: text(200).optional() }),
   response: z.object({ asset: z.string(), address: z.string(), address_tag: z.string().nullable(), unfrozen_at: z.string() }),
   async handler({ services, caller, body }) {
     const { asset, network } = findAsset(services, body.asset)

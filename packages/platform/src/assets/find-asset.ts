@@ -7,7 +7,15 @@ export function findAsset(services: Services, ticker: string): { asset: Asset; n
   const asset = services.registry.asset(ticker)
   if (asset && services.networks.has(asset.network)) return { asset, network: services.registry.networkOf(asset) }
   const meant = services.registry.assets.find((each) => each.asset_name.toLowerCase() === ticker.toLowerCase() && services.networks.has(each.network))
-  throw new ApiError('UNSUPPORTED_ASSET', `asset: ${ticker} is not supported${meant ? `; did you mean ${meant.asset_name}? Tickers are case-sensitive` : '; see GET /assets'}`, { field: 'asset' })
+  throw new ApiError('UNSUPPORTED_ASSET', `asset: ${ticker.slice(0, 64)} is not supported${meant ? `; did you mean ${meant.asset_name}? Tickers are case-sensitive` : '; see GET /assets'}`, { field: 'asset' })
+}
+
+/**
+ * For filters of histories: a misspelt ticker would look like an empty one; one whose network is away now has a history all the same.
+ * @throws ApiError `UNSUPPORTED_ASSET`
+ */
+export function assertKnownAsset(services: Services, ticker: string | undefined): void {
+  if (ticker !== undefined && !services.registry.asset(ticker)) findAsset(services, ticker)
 }
 
 /** Assets that this installation can transact now. */

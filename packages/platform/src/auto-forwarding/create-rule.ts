@@ -1,4 +1,4 @@
-import { parseAmount, stellar, ChainError, type Asset } from '@custody/chains'
+import { formatAmount, parseAmount, stellar, ChainError, type Asset } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
 import { omnibusOf } from '../addresses/derive.ts'
@@ -9,7 +9,7 @@ import { assetName, decimal, text } from '../http/schemas.ts'
 import { emit } from '../ledger/post.ts'
 import { refusalSoon } from '../networks/destination.ts'
 import type { Services } from '../services.ts'
-import { checkTransfer } from '../transactions/create-transaction.ts'
+import { AMOUNT_MAX, checkTransfer } from '../transactions/create-transaction.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { expireRules, presentRule, ruleShape, type RuleRow } from './rule.ts'
 import { NODES_NEEDED, showRule } from './show-nodes.ts'
@@ -29,7 +29,7 @@ const ruleBody = z.strictObject({
   asset: assetName,
   min_amount: decimal.meta({ description: 'Incoming funds are forwarded when they have come to this much' }),
   destination_address: text(500),
-  address_tag: text(200).nullish(),
+  address_tag: text(200).optional(),
   daily_cap: decimal.meta({ description: 'All forwards of any 24 hours move no more' }),
   expires_at: instant,
 })
@@ -108,7 +108,8 @@ function check(services: Services, asset: Asset, body: z.output<typeof ruleBody>
     if (error instanceof ChainError) throw new ApiError('INVALID_AMOUNT', `daily_cap: ${error.message}`, { field: 'daily_cap' })
     throw error
   }
-  if (cap >= 1n << 128n) throw new ApiError('INVALID_AMOUNT', 'daily_cap: is too large', { field: 'daily_cap' })
-  if (cap < transfer.amount) throw new ApiError('INVALID_AMOUNT', 'daily_cap: must be at least min_amount', { field: 'daily_cap' })
+  const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
+  if (cap > AMOUNT_MAX) throw new ApiError('INVALID_AMOUNT', `daily_cap: must be at most ${show(AMOUNT_MAX)}`, { field: 'daily_cap' })
+  if (cap < transfer.amount) throw new ApiError('INVALID_AMOUNT', `daily_cap: must be at least min_amount, ${show(transfer.amount)}`, { field: 'daily_cap' })
   return { min: transfer.amount, cap, destination: transfer.destination, addressTag: transfer.addressTag }
 }

@@ -80,7 +80,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   if (gross < min) throw new Later(`the wallet holds ${show(available)}${kept > 0n ? `, beside ${show(kept)} that must stay` : ''}`, REFUSED_WAIT_MS)
   const { net, fee, reserve } = await costs(services, caller, rule, asset, network, gross)
   if (net <= 0n) throw new Later(`the network fee of ${show(reserve)} is not less than what would be forwarded`, REFUSED_WAIT_MS)
-  checkTransfer(services, { asset: asset.asset_name, amount: formatAmount(net, asset.decimals), destination_address: rule.destination, address_tag: rule.address_tag, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network)
+  checkTransfer(services, { asset: asset.asset_name, amount: formatAmount(net, asset.decimals), destination_address: rule.destination, address_tag: rule.address_tag ?? undefined, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network)
   const refusal = await refusalSoon(services, network, { to: rule.destination, tag: rule.address_tag, amount: net, asset })
   if (refusal) throw new Later(`${refusal.field}: ${refusal.reason}`, REFUSED_WAIT_MS)
   await checkFeeWallet(services, rule.sub_account_id, asset, network, source, fee)
@@ -97,7 +97,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
   }
   await services.database.transaction(async (tx) => {
-    const fresh = await tx.one<RuleRow>('select * from forward_rules where id = $1 for no key update', [rule.id])
+    const fresh = await tx.one<RuleRow>(`select r.* from forward_rules r join wallets w on w.id = r.wallet_id where r.id = $1 and w.status = 'active' for no key update of r`, [rule.id])
     if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (await capOf(services, tx, fresh)).left < gross + feeRoom) return
     const response = stringifyJson(presentTransaction(row, services.registry))
     await tx.query('select create_withdrawal($1)', [JSON.stringify({

@@ -1,14 +1,16 @@
 import { z } from 'zod'
+import { assertKnownAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { pageQuery } from '../http/schemas.ts'
+import { assetName, oneOf, pageQuery } from '../http/schemas.ts'
 import { RULE_COLUMNS, presentRule, ruleShape, STATE_OF_STATUS, STATUSES, type RuleRow } from './rule.ts'
 
 /** Rules of the sub-account, newest first. Deleted ones are shown only where a filter asks for them. */
 export const listRules = endpoint({
   method: 'GET', path: '/dac/v1/auto-forwarding', summary: 'List forwarding rules', access: 'read',
-  query: z.strictObject({ asset: z.string().min(1).max(64).optional(), status: z.enum(STATUSES).optional(), ...pageQuery }),
+  query: z.strictObject({ asset: assetName.optional(), status: oneOf(STATUSES).optional(), ...pageQuery }),
   response: z.object({ data: z.array(ruleShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services, caller, query: { asset, status, page, limit } }) {
+    assertKnownAsset(services, asset)
     const now = new Date(services.environment.now())
     const where = `sub_account_id = $1 and ($2::text is null or asset = $2)
       and case when $3::text is null then state not in ('ENDING', 'ENDED')

@@ -2,11 +2,8 @@ import { formatAmount, type Asset } from '@custody/chains'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
+import { exact, pageQuery } from '../http/schemas.ts'
 import { hasTank } from './ensure-tank.ts'
-
-const LIMIT_DEFAULT = 50
-const LIMIT_MAX = 500
 
 const TYPES: Record<string, string> = {
   deposit: 'deposit', 'deposit-reverted': 'deposit_reverted', 'fuel-reserve': 'fuel_reservation', 'fuel-bump': 'fuel_reservation', fuel: 'fuel', release: 'release',
@@ -15,15 +12,11 @@ const TYPES: Record<string, string> = {
   'staking-freeze': 'stake', 'staking-unfreeze': 'unstake', 'staking-withdraw': 'stake_release', 'staking-release': 'stake_release', 'tank-fee-release': 'release',
 }
 
-const integer = (max: number) => z.string()
-  .regex(/^\d{1,10}$/, `must be an integer from 1 to ${max}`)
-  .transform(Number).refine((value) => value >= 1 && value <= max, `must be an integer from 1 to ${max}`)
-
 /** Every movement of a tank and of the fuel that it left at addresses, newest first. The sums of the changes are what it holds. */
 export const listTankEntries = endpoint({
   method: 'GET', path: '/dac/v1/gas-tanks/{network}/entries', summary: 'List the movements of a gas tank', access: 'read',
   params: z.strictObject({ network: z.string() }),
-  query: z.strictObject({ page: integer(1_000_000_000).optional(), limit: integer(LIMIT_MAX).optional() }),
+  query: z.strictObject(pageQuery),
   response: z.object({
     data: z.array(z.object({
       id: z.string(), type: z.string(),
@@ -31,12 +24,10 @@ export const listTankEntries = endpoint({
       float_change: z.number().meta({ description: 'Fuel of the tank’s at addresses' }), transaction_id: z.string().nullable(), for_transaction_id: z.string().nullable(), created_at: z.string(),
     })), page: z.int(), limit: z.int(), total: z.int(),
   }),
-  async handler({ services, caller, params, query }) {
+  async handler({ services, caller, params, query: { page, limit } }) {
     const found = services.networks.all().find(({ network }) => network.code === params.network)
     if (!found || !hasTank(found.network)) throw new ApiError('NOT_FOUND', `network: ${params.network.slice(0, 50)} has no gas tank`, { field: 'network' })
     const native = services.registry.asset(found.network.native_asset) as Asset
-    const page = query.page ?? 1
-    const limit = query.limit ?? LIMIT_DEFAULT
     const from = `from ledger_entries e join ledger_postings p on p.entry_id = e.id join ledger_accounts a on a.id = p.account_id
       where a.workspace_id = $1 and a.asset = $2 and a.kind in ('tank', 'tank_reserved', 'float', 'float_reserved')`
     const [rows, count] = await Promise.all([

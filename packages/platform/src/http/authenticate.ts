@@ -47,7 +47,9 @@ async function attempt(services: Services, message: IncomingMessage, rawBody: st
   const claims = await verifyRequest({ request: signed, apiKey, publicKey: caller.publicKey, now: Math.floor(now / 1000), age: 'live', legacy: services.settings.authLegacy })
   const limit = caller.rateLimit ?? services.settings.rateLimit
   const window = windowOf(now)
-  const subject = services.settings.rateScope === 'endpoint' ? `${apiKey} ${message.method} ${route}` : apiKey
+  // HEAD asks for what GET does.
+  const method = message.method === 'HEAD' ? 'GET' : message.method
+  const subject = services.settings.rateScope === 'endpoint' ? `${apiKey} ${method} ${route}` : apiKey
   const admitted = await services.database.one<{ nonce_ok: boolean; requests: number }>(
     'select nonce_ok, requests from admit_request($1, $2, $3, $4, $5)',
     [apiKey, claims.nonce, subject, new Date(window.start), limit])

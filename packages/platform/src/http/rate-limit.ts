@@ -10,7 +10,12 @@ export function windowOf(now: number): { start: number; end: number } {
   return { start, end: start + WINDOW_MS }
 }
 
-/** Counts requests without a valid key by client address, in this process. */
+/** The headers that every response carries; both spellings of the document. */
+export function rateHeaders({ remaining, reset }: RateState): Record<string, string> {
+  return { 'x-rate-limit-remaining': String(remaining), 'x-rate-limit-limit': '1m', 'x-ratelimit-limit': '1m', 'x-rate-limit-reset': new Date(reset).toISOString() }
+}
+
+/** Counts requests by client address, in this process. */
 export class AddressLimit {
   readonly #limit: number
   #window = 0
@@ -22,13 +27,35 @@ export class AddressLimit {
 
   /** `exceeded` where this request is beyond the allowance. */
   count(address: string, now: number): RateState & { exceeded: boolean } {
-    const window = windowOf(now)
-    if (window.start !== this.#window || this.#counts.size > ADDRESSES_MAX) {
-      this.#counts.clear()
-      this.#window = window.start
-    }
+    this.#turn(now)
     const requests = (this.#counts.get(address) ?? 0) + 1
     this.#counts.set(address, requests)
-    return { remaining: Math.max(0, this.#limit - requests), reset: window.end, exceeded: requests > this.#limit }
+    return { ...this.look(address, now), exceeded: requests > this.#limit }
+  }
+
+  /** What an address has left; costs it nothing. */
+  look(address: string, now: number): RateState {
+    this.#turn(now)
+    return { remaining: Math.max(0, this.#limit - (this.#counts.get(address) ?? 0)), reset: windowOf(now).end }
+  }
+
+  #turn(now: number): void {
+    const { start } = windowOf(now)
+    if (start === this.#window && this.#counts.size <= ADDRESSES_MAX) return
+    this.#counts.clear()
+    this.#window = start
+  }
+}
+
+/** Allowances of a client address, apart from each other: whoever reads open endpoints may still mistype a key. */
+export class AddressLimits {
+  /** Requests that never reached a caller: refused before routing, no such path, failed authentication. */
+  readonly strangers: AddressLimit
+  /** Endpoints that need no key. */
+  readonly open: AddressLimit
+
+  constructor(limit: number) {
+    this.strangers = new AddressLimit(limit)
+    this.open = new AddressLimit(limit)
   }
 }

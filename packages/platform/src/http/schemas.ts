@@ -1,5 +1,6 @@
 import { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
+import { mustBeOneOf } from './validate.ts'
 
 /** A decimal read from the raw JSON text (a double cannot hold 18 decimals); a decimal string is accepted too. */
 export const decimal = z
@@ -20,16 +21,41 @@ export const text = (max: number) => z.string().min(1, 'must not be empty').max(
 
 export const assetName = text(64).meta({ description: 'An `asset_name` of the assets list; case-sensitive', examples: ['BTC', 'USDT_ETH'] })
 
-const paging = (max: number, fallback: number) => z.string().regex(/^\d{1,10}$/, `must be an integer from 1 to ${max}`)
-  .transform(Number).refine((value) => value >= 1 && value <= max, `must be an integer from 1 to ${max}`).default(fallback)
+/** One of a few words in any case; what is read is the word as it stands in the list. */
+export const oneOf = <T extends string>(values: readonly T[], description?: string) => z.string()
+  .transform((value, context): T => {
+    const known = values.find((each) => each.toLowerCase() === value.toLowerCase())
+    if (known !== undefined) return known
+    context.addIssue({ code: 'custom', message: mustBeOneOf(values) })
+    return z.NEVER
+  })
+  .meta({ type: 'string', enum: [...values], ...(description === undefined ? {} : { description }) })
+
+/** An integer in a query string. */
+export const integer = (min: number, max: number, description: string) => z.string()
+  .transform((value, context): number => {
+    if (/^\d{1,10}$/.test(value) && Number(value) >= min && Number(value) <= max) return Number(value)
+    context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
+    return z.NEVER
+  })
+  .meta({ type: 'integer', minimum: min, maximum: max, description })
 
 /** Query of a paged list. */
-export const pageQuery = { page: paging(1_000_000_000, 1), limit: paging(500, 50) }
+export const pageQuery = {
+  page: integer(1, 1_000_000_000, 'Page number; 1 where it is absent').default(1), limit: integer(1, 500, 'Records on a page; 50 where it is absent').default(50),
+}
 
 /** JSON Schema of a zod schema for the OpenAPI document. */
 export function jsonSchema(schema: z.ZodType): Record<string, unknown> {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', target: 'draft-2020-12' }) as Record<string, unknown>
   return rest
+}
+
+/** The same of a body, whose optional fields may be null: that means absent. */
+export function bodySchema(schema: z.ZodType): Record<string, unknown> {
+  const { properties = {}, required = [], ...rest } = jsonSchema(schema) as { properties?: Record<string, Record<string, unknown>>; required?: string[] }
+  const nullable = ({ description, ...plain }: Record<string, unknown>) => ({ ...(description === undefined ? {} : { description }), ...(Object.keys(plain).length === 0 ? {} : { anyOf: [plain, { type: 'null' }] }) })
+  return { ...rest, properties: Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, required.includes(name) ? property : nullable(property)])), required }
 }
 
 /** Exact decimal as a JSON number for a response. */

@@ -1,29 +1,29 @@
+import { isUtf8 } from 'node:buffer'
 import swagger from '@fastify/swagger'
-import { AuthError, JsonNumber, parseJson, stringifyJson, type SignedRequest } from '@custody/request-auth'
+import { stringifyJson } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { STATUS_CODES } from 'node:http'
-import type { z } from 'zod'
-import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
-import { assertNotHeld } from '../recovery/hold.ts'
+import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
-import { isConnectionError } from '../database/pool.ts'
-import { shared } from '../work/shared.ts'
 import { endpoints } from './endpoints.ts'
-import { authenticate } from './authenticate.ts'
-import type { Caller, Endpoint } from './endpoint.ts'
-import { AddressLimit, windowOf, type RateState } from './rate-limit.ts'
-import { jsonSchema } from './schemas.ts'
+import { answerMalformed, answerOnSocket } from './malformed.ts'
+import { registerOpenRoutes } from './open-routes.ts'
+import { logProblem, sendError } from './problems.ts'
+import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
+import { countAddress, register } from './register.ts'
 
 declare module 'fastify' {
-  interface FastifyRequest { rate: RateState | null; counted: boolean; problem: { code: string; field?: string } | null }
+  interface FastifyRequest { rate: RateState | null; problem: { code: string; field?: string } | null }
 }
 
 const BODY_BYTES_MAX = 1024 * 1024
-/** Nobody needs a key to ask, and each question is one to the database and to every signer node. */
-const READINESS_KEPT_MS = 1000
 
 /** Builds the HTTP server. It does not listen yet. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
+  const limits = new AddressLimits(services.settings.rateLimit)
+  const finish = (request: FastifyRequest, reply: FastifyReply): void => {
+    request.rate ??= limits.strangers.count(request.ip, services.environment.now())
+    void reply.headers({ ...rateHeaders(request.rate), 'x-request-id': request.id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+  }
   const server = Fastify({
     bodyLimit: BODY_BYTES_MAX,
     // As many of the last hops are ours; what stands before them the client may have written itself.
@@ -31,36 +31,38 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     genReqId: () => services.environment.uuid(),
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000,
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
+    // What still arrives while the server closes is answered: everything it needs is closed after it.
+    return503OnClosing: false,
+    // Node answers such a request itself, without our headers; so it is refused below.
+    http: { requireHostHeader: false },
     routerOptions: { maxParamLength: 200, ignoreTrailingSlash: false },
     logger: false,
-    frameworkErrors: (error, request, reply) => { void sendError(services, request as FastifyRequest, reply as unknown as FastifyReply, error) },
-    clientErrorHandler(error, socket) {
-      if (error.code === 'ECONNRESET' || !socket.writable) return
-      const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request'
-      const body = JSON.stringify({ error: status.slice(4), message: 'The bytes received are not a valid HTTP request', code: 'INVALID_REQUEST', status: Number(status.slice(0, 3)) })
-      const window = windowOf(services.environment.now())
-      socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/problem+json\r\nx-rate-limit-remaining: ${services.settings.rateLimit}\r\nx-rate-limit-limit: 1m\r\nx-rate-limit-reset: ${new Date(window.end).toISOString()}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+    frameworkErrors(error, request, reply) {
+      // No hook runs for these.
+      finish(request as FastifyRequest, reply as unknown as FastifyReply)
+      void sendError(services, request as FastifyRequest, reply as unknown as FastifyReply, error)
     },
+    clientErrorHandler: (error, socket) => answerMalformed(services, limits, error, socket),
   })
-  const addresses = new AddressLimit(services.settings.rateLimit)
   server.decorateRequest('rate', null)
-  server.decorateRequest('counted', false)
   server.decorateRequest('problem', null)
+  server.server.on('connect', (_request, socket) => answerOnSocket(services, limits, new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported: this is no proxy'), socket as Parameters<typeof answerOnSocket>[3]))
+  // An expectation that nobody knows may be passed over (RFC 9110); Node would answer it without our headers.
+  server.server.on('checkExpectation', (request, response) => void server.server.emit('request', request, response))
   server.removeAllContentTypeParsers()
   // Hash first, parse after: the raw bytes are what the caller signed.
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => done(refusedBytes(request, body as Buffer), body))
   server.setValidatorCompiler(() => () => true)
   server.setSerializerCompiler(() => (data) => stringifyJson(data))
+  server.addHook('onRequest', async (request) => {
+    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') throw new ApiError('INVALID_REQUEST', 'Host: header is missing', { field: 'Host' })
+    if (!request.is404 && (request.method === 'GET' || request.method === 'HEAD') && hasBody(request)) {
+      throw new ApiError('INVALID_REQUEST', `body: a ${request.method} has none; send what it asks for as query parameters`, { field: 'body' })
+    }
+  })
   server.addHook('onSend', async (request, reply, payload) => {
-    if (!request.rate) request.rate = addresses.count(request.ip, services.environment.now())
-    reply.header('x-rate-limit-remaining', request.rate.remaining)
-    reply.header('x-rate-limit-limit', '1m')
-    reply.header('x-ratelimit-limit', '1m')
-    reply.header('x-rate-limit-reset', new Date(request.rate.reset).toISOString())
-    reply.header('x-request-id', request.id)
-    reply.header('cache-control', 'no-store')
-    reply.header('x-content-type-options', 'nosniff')
+    finish(request, reply)
     return payload
   })
   server.addHook('onResponse', async (request, reply) => {
@@ -68,15 +70,18 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     if (reply.statusCode >= 400) logProblem(services, request, reply)
   })
   server.setErrorHandler((error, request, reply) => sendError(services, request, reply, error))
+  const routes: { method: string; pattern: RegExp }[] = []
+  server.addHook('onRoute', ({ method, url }) => {
+    const pattern = new RegExp(`^${url.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll(/:\w+/g, '[^/]+')}$`)
+    for (const each of [method].flat()) routes.push({ method: each, pattern })
+  })
   server.setNotFoundHandler((request, reply) => {
-    limitAddress(addresses, services, request)
+    countAddress(limits.strangers, services, request)
     const path = request.url.split('?', 1)[0] as string
-    const allowed = (['GET', 'POST', 'DELETE'] as const).filter((method) => server.findRoute({ method, url: path }) !== null || endpoints.some((each) => each.method === method && each.path === path))
-    if (allowed.length > 0) {
-      reply.header('allow', allowed.join(', '))
-      return sendError(services, request, reply, new ApiError('METHOD_NOT_ALLOWED', `${request.method} is not supported here; use ${allowed.join(' or ')}`))
-    }
-    return sendError(services, request, reply, new ApiError('NOT_FOUND', `no such path: ${request.method} ${path.slice(0, 200)}`))
+    const allowed = routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+    if (allowed.length === 0) return sendError(services, request, reply, new ApiError('NOT_FOUND', `no such path: ${request.method} ${path.slice(0, 200)}`))
+    reply.header('allow', allowed.join(', '))
+    return sendError(services, request, reply, new ApiError('METHOD_NOT_ALLOWED', `${request.method} is not supported here; use ${allowed.join(' or ')}`))
   })
   await server.register(swagger, {
     openapi: {
@@ -85,192 +90,16 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
       components: { securitySchemes: { jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }, apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } } },
     },
   })
-  for (const definition of endpoints) register(server, services, definition, addresses)
-  server.get('/openapi.json', { schema: openSchema('This document') }, async (request) => {
-    limitAddress(addresses, services, request)
-    return server.swagger()
-  })
-  server.get('/livez', { schema: openSchema('Whether the process runs') }, async () => ({ status: 'ok' }))
-  const ready = shared(() => services.readiness(), READINESS_KEPT_MS, () => services.environment.now())
-  server.get('/readyz', { schema: openSchema('Whether transfers are accepted: 200, else 503; with ?deep, whether they would also be signed') }, async (request, reply) => {
-    const { ready: accepts, signing, checks } = await ready()
-    const isReady = accepts && (signing || (request.query as { deep?: string }).deep === undefined)
-    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : 'unavailable', checks })
-  })
-  server.get('/metrics', { schema: openSchema('Prometheus metrics, from loopback only') }, async (request, reply) => {
-    // A request that a proxy passed on comes from outside, whatever its last hop.
-    if (!isLoopback(request.ip) || request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined) throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
-    return reply.type(services.metrics.contentType).serializer((text) => text as string).send(await services.metrics.text())
-  })
+  for (const definition of endpoints) register(server, services, definition, limits)
+  registerOpenRoutes(server, services, limits)
   return server
 }
 
-/** One line for each answer that is an error. Without the query and the body: both are the caller's own. */
-function logProblem(services: Services, request: FastifyRequest, reply: FastifyReply): void {
-  const { code, field } = request.problem ?? {}
-  const path = request.url.split('?', 1)[0]?.slice(0, 200)
-  const line = { request_id: request.id, method: request.method, path, status: reply.statusCode, code, ...(field === undefined ? {} : { field }), ip: request.ip }
-  if (reply.statusCode >= 500) services.log.warn(line, 'request not served')
-  else services.log.info(line, 'request refused')
-}
+const hasBody = ({ headers }: FastifyRequest): boolean => headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 
-const openSchema = (summary: string) => ({ summary, security: [] })
-
-/** What every error looks like; RFC 9457 with the members that stay stable. */
-const PROBLEM = {
-  description: 'An error',
-  content: {
-    'application/problem+json': {
-      schema: {
-        type: 'object', required: ['type', 'title', 'status', 'detail', 'error', 'message', 'code', 'request_id'],
-        properties: {
-          type: { type: 'string' }, title: { type: 'string' }, status: { type: 'integer' }, detail: { type: 'string' }, error: { type: 'string' }, message: { type: 'string' },
-          code: { type: 'string', enum: Object.keys(ERRORS) }, field: { type: 'string', description: 'The field that failed' }, request_id: { type: 'string' },
-        },
-      },
-    },
-  },
-}
-
-/** Statuses that any endpoint may answer beside its own. */
-function problems(isOpen: boolean): Record<string, typeof PROBLEM> {
-  const statuses = isOpen ? [429, 500] : [400, 401, 403, 404, 429, 500, 503]
-  return Object.fromEntries(statuses.map((status) => [status, { ...PROBLEM, description: STATUS_CODES[status] as string }]))
-}
-
-function isLoopback(address: string): boolean {
-  return address === '127.0.0.1' || address === '::1' || address === '::ffff:127.0.0.1'
-}
-
-function limitAddress(addresses: AddressLimit, services: Services, request: FastifyRequest): void {
-  const state = addresses.count(request.ip, services.environment.now())
-  request.rate = state
-  if (state.exceeded) throw new ApiError('RATE_LIMITED', `too many requests without a valid key in this minute; wait until ${new Date(state.reset).toISOString()}`)
-}
-
-function register(server: FastifyInstance, services: Services, definition: Endpoint, addresses: AddressLimit): void {
-  const open = definition.access === 'public'
-  server.route({
-    method: definition.method,
-    url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-    schema: {
-      summary: definition.summary,
-      ...(definition.body ? { body: jsonSchema(definition.body) } : {}),
-      ...(definition.query ? { querystring: jsonSchema(definition.query) } : {}),
-      ...(definition.params ? { params: jsonSchema(definition.params) } : {}),
-      response: { ...(definition.response ? { 200: { description: 'Success', ...jsonSchema(definition.response) } } : {}), ...problems(open) },
-      ...(open ? { security: [] } : { security: [{ jwt: [], apiKey: [] }] }),
-    },
-    async handler(request, reply) {
-      const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0)
-      const rawBody = bytes.toString('utf8')
-      let caller: Caller | undefined
-      let signed: SignedRequest | undefined
-      if (open) limitAddress(addresses, services, request)
-      else {
-        if (request.headers['content-encoding'] !== undefined) throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding is not accepted: the body hash covers the bytes as sent')
-        try {
-          const authenticated = await authenticate(services, request.raw, rawBody, definition.path)
-          caller = authenticated.caller
-          signed = authenticated.signed
-          request.rate = authenticated.rate
-        } catch (error) {
-          const rate = error instanceof ApiError ? (error.details?.['rate'] as RateState | undefined) : undefined
-          if (rate) request.rate = rate
-          else if (error instanceof ApiError && error.status === 401) limitAddress(addresses, services, request)
-          throw error
-        }
-        // Text that is not UTF-8 cannot be hashed again from the stored string.
-        if (!Buffer.from(rawBody, 'utf8').equals(bytes)) throw new ApiError('INVALID_JSON', 'body: is not valid UTF-8')
-        if (definition.access === 'write' && caller.role !== 'full') throw new ApiError('READ_ONLY', 'this API key is read-only; the operation needs a key with the role full')
-        if (definition.access === 'write') assertNotHeld(services)
-      }
-      const body = definition.body ? validate(definition.body, parseBody(rawBody), 'body') : undefined
-      if (!definition.body && definition.method !== 'GET' && rawBody.trim() !== '') validateEmpty(rawBody)
-      const query = definition.query ? validate(definition.query, request.query, 'query') : undefined
-      const params = definition.params ? validate(definition.params, request.params, 'path') : undefined
-      const answer = await definition.handler({ services, caller: caller as Caller, body, query, params, signed: signed as SignedRequest })
-      for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
-      reply.code(answer.status ?? 200).type('application/json; charset=utf-8')
-      return reply.serializer((data) => data as string).send(answer.text ?? stringifyJson(answer.body))
-    },
-  })
-}
-
-function parseBody(rawBody: string): unknown {
-  if (rawBody.trim() === '') throw new ApiError('INVALID_JSON', 'body: is missing; send a JSON object with Content-Type: application/json', { field: 'body' })
-  try {
-    const value = parseJson(rawBody)
-    if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) throw new ApiError('INVALID_JSON', 'body: must be a JSON object', { field: 'body' })
-    return value
-  } catch (error) {
-    if (error instanceof AuthError) throw new ApiError('INVALID_JSON', `body: ${error.message}`, { field: 'body' })
-    throw error
-  }
-}
-
-function validateEmpty(rawBody: string): void {
-  const value = parseBody(rawBody) as Record<string, unknown>
-  const [unknown] = Object.keys(value)
-  if (unknown !== undefined) throw new ApiError('UNKNOWN_FIELD', `${unknown}: is not a field of this request, which takes an empty object`, { field: unknown })
-}
-
-/** Validates and names the failed field, unknown ones by their own name. */
-function validate<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  const issue = result.error.issues[0]
-  if (issue?.code === 'unrecognized_keys') {
-    const [key] = issue.keys as [string]
-    throw new ApiError('UNKNOWN_FIELD', `${key}: is not a known ${part === 'body' ? 'field' : 'parameter'} of this request`, { field: key })
-  }
-  const field = issue && issue.path.length > 0 ? issue.path.map(String).join('.') : part
-  const missing = issue?.code === 'invalid_type' && issue.message.endsWith('received undefined')
-  const isAbsent = issue?.path.length === 1 && typeof value === 'object' && value !== null && !Object.hasOwn(value, String(issue.path[0]))
-  const message = missing || isAbsent ? 'is required' : (issue?.message ?? 'is not valid').replace(/^Invalid (input|option): /, '').replace('JsonNumber', 'number')
-  throw new ApiError('INVALID_REQUEST', `${field}: ${message}`, { field })
-}
-
-/** Framework errors in the words of the registry. */
-function translate(error: unknown): ApiError | null {
-  if (error instanceof ApiError) return error
-  const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number }
-  const known: Record<string, ErrorCode> = {
-    FST_ERR_CTP_INVALID_MEDIA_TYPE: 'UNSUPPORTED_MEDIA_TYPE', FST_ERR_CTP_BODY_TOO_LARGE: 'PAYLOAD_TOO_LARGE',
-    FST_ERR_BAD_URL: 'INVALID_REQUEST', FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'INVALID_REQUEST', FST_ERR_MAX_PARAM_LENGTH: 'URI_TOO_LONG',
-    FST_ERR_ROUTE_MAX_PARAM_LENGTH: 'URI_TOO_LONG',
-  }
-  if (code && known[code]) return new ApiError(known[code], ERRORS[known[code]][1])
-  if (statusCode === 404) return new ApiError('NOT_FOUND', 'no such path')
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new ApiError('INVALID_REQUEST', 'the request is not valid')
-  if (isConnectionError(error)) return new ApiError('UNAVAILABLE', 'the database cannot be reached; try again')
-  return null
-}
-
-async function sendError(services: Services, request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
-  let known = translate(error)
-  if (!known) {
-    services.log.error({ err: error, request_id: request.id }, 'unexpected error')
-    known = new ApiError('INTERNAL', 'Unexpected server error; a retry may succeed')
-  }
-  request.problem = { code: known.code, ...(known.field === undefined ? {} : { field: known.field.slice(0, 100) }) }
-  const [status, title] = ERRORS[known.code]
-  if (status === 429) {
-    const reset = request.rate?.reset ?? (known.details?.['rate'] as RateState | undefined)?.reset ?? windowOf(services.environment.now()).end
-    reply.header('retry-after', Math.max(1, Math.ceil((reset - services.environment.now()) / 1000)))
-  }
-  if (status === 503) reply.header('retry-after', 5)
-  if (status === 401) reply.header('www-authenticate', 'Bearer')
-  const { rate: _, ...details } = known.details ?? {}
-  const body = {
-    type: `urn:custody:error:${known.code.toLowerCase()}`, title, status, detail: known.message,
-    error: REASONS[status] ?? 'Error', message: known.message, code: known.code,
-    ...(known.field === undefined ? {} : { field: known.field }), request_id: request.id, ...details,
-  }
-  await reply.code(status).type('application/problem+json; charset=utf-8').serializer((data: unknown) => data as string).send(stringifyJson(body))
-}
-
-const REASONS: Record<number, string> = {
-  400: 'Bad Request', 401: 'Unauthorized', 403: 'Forbidden', 404: 'Not Found', 405: 'Method Not Allowed', 408: 'Request Timeout',
-  413: 'Payload Too Large', 414: 'URI Too Long', 415: 'Unsupported Media Type', 429: 'Too Many Requests', 500: 'Internal Server Error', 503: 'Service Unavailable',
+/** Bytes that are no text cannot be hashed again from the stored request, nor shown to a signer node. */
+function refusedBytes(request: FastifyRequest, body: Buffer): ApiError | null {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Type: its charset must be utf-8, as JSON is', { field: 'Content-Type' })
+  return isUtf8(body) ? null : new ApiError('INVALID_JSON', 'body: is not UTF-8 text, which JSON has to be', { field: 'body' })
 }

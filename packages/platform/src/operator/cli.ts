@@ -208,6 +208,8 @@ async function signer(words: string[], values: Values): Promise<Outcome> {
   }
 }
 
+const walletLine = (wallet: Record<string, unknown>) => `${String(wallet['id'])}  ${String(wallet['workspace'])} / ${String(wallet['sub_account'])}  ${String(wallet['asset'])}  ${String(wallet['status'])}`
+
 async function run(positionals: string[], values: Values): Promise<Outcome> {
   const [group, action, ...rest] = positionals
   switch (`${group ?? ''} ${action ?? ''}`.trim()) {
@@ -252,6 +254,14 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
       const { assets, waiting } = result as { assets: Record<string, string>[]; waiting: Record<string, string>[] }
       return { result, text: [...assets.map((each) => `${each['asset']}: more than ${each['cost_multiple']} times the network fee, at least ${each['min_amount']}`), ...waiting.map((each) => `${each['asset']} ${each['address']}: ${each['amount']} ${each['reason']}`)].join('\n') }
     }
+    case 'wallet set': {
+      const result = await callPlatform(home, 'wallet set', { id: values['id'], workspace: values['workspace'], sub_account: values['sub-account'], asset: values['asset'], status: need(values, 'status'), reason: values['reason'] })
+      return { result, text: `${walletLine(result)}${result['changed'] ? '' : ' already'}` }
+    }
+    case 'wallet list': {
+      const result = await callPlatform(home, 'wallet list', { workspace: values['workspace'] }) as { wallets: Record<string, unknown>[] }
+      return { result: { ...result }, text: result.wallets.map(walletLine).join('\n') || 'no wallets' }
+    }
     case 'suspense assign': {
       const result = await callPlatform(home, 'suspense assign', { id: need(values, 'id') })
       return { result, text: `${String(result['amount'])} ${String(result['asset'])} credited to wallet ${String(result['wallet_id'])}` }
@@ -275,27 +285,28 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
   throw new OperatorError(unknownCommand(positionals.slice(0, 2)))
 }
 
-const STRINGS = [
-  'id', 'transaction', 'workspace', 'sub-account', 'role', 'public-key', 'rate-limit', 'api-key', 'network', 'to', 'tag', 'out', 'in', 'key', 'url', 'node', 'recovery-secret', 'amount', 'resource', 'source',
-  'home', 'order', 'index', 'trust-file', 'asset', 'published', 'threshold', 'fee-cap', 'max-gas-price', 'cost-multiple', 'min-amount', 'keys', 'trust', 'path', 'max-index', 'field', 'until', 'timeout', 'gap', 'wait', 'scan-from',
-] as const
+/** Options without a value; every other one that the help names takes one. */
+const FLAGS = ['json', 'help', 'force', 'dry-run', 'print-token']
+const OPTIONS = Object.fromEntries([...new Set([...HELP.matchAll(/--([a-z-]+)/g)].map(([, name]) => name as string))].map((name) =>
+  [name, FLAGS.includes(name) ? { type: 'boolean' as const } : { type: 'string' as const }]))
 
 try {
-  const { values, positionals } = parseArgs({
+  const parsed = parseArgs({
     allowPositionals: true,
-    options: { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, force: { type: 'boolean' },
-      'dry-run': { type: 'boolean' }, 'print-token': { type: 'boolean' }, ...Object.fromEntries(STRINGS.map((name) => [name, { type: 'string' as const }])) },
+    options: { ...OPTIONS, help: { type: 'boolean', short: 'h' } },
   })
+  const { positionals } = parsed
+  const values: Values = parsed.values
   const words = positionals[0] === 'help' ? positionals.slice(1) : positionals
-  if (values.help || words !== positionals || words.length === 0) {
+  if (values['help'] || words !== positionals || words.length === 0) {
     const help = words.length === 0 ? HELP : helpOf(words)
     if (help === null) throw new OperatorError(unknownCommand(words))
     process.stdout.write(`${help}\n`)
   } else {
-    const { result, text, exitCode } = await run(positionals, values as Values)
-    const { field } = values as Values
+    const { result, text, exitCode } = await run(positionals, values)
+    const field = values['field']
     if (typeof field === 'string' && (exitCode ?? 0) === 0) process.stdout.write(`${fieldOf(result, field)}\n`)
-    else if (values.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+    else if (values['json']) process.stdout.write(`${JSON.stringify(result)}\n`)
     else process.stdout.write(`${text ?? JSON.stringify(result, null, 2)}\n`)
     process.exitCode = exitCode ?? 0
   }

@@ -3,6 +3,7 @@ export const HELP = `Usage: npx custody COMMAND [options]
        --json prints one JSON object as the last line; --field NAME that field of it alone (data.0.id: of the first one)
 
   api-user create --workspace W --sub-account S --role full|read-only --public-key FILE [--rate-limit N] [--trust-file FILE]
+                  [--api-key KEY --index I]       of a caller that the signer nodes know already (docs/enrolment.md)
                                           FILE: what the caller pins to check addresses by itself
   api-user list [--workspace W]
   api-user enrol --api-key KEY            again, at a signer node that was away: as the two others tell it, or as typed
@@ -40,6 +41,9 @@ export const HELP = `Usage: npx custody COMMAND [options]
   sweep set [--network N | --asset A] [--cost-multiple M|none] [--min-amount COINS|none]
                                           deposit addresses are swept when they hold more than M times the network fee
   sweep show
+  wallet set --id ID --status active|inactive [--reason TEXT]     or --workspace W --sub-account S --asset A
+                                          inactive: no new addresses, transfers, stakes or forwards; deposits are credited
+  wallet list [--workspace W]             with each change of a status
   suspense list                           deposits that belong to no wallet, with their tags
   suspense assign --id ID                 credits one to the wallet of the account that holds it
   audit                                   ledger against chains; exit 1 on any difference

@@ -16,6 +16,7 @@ import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
 import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
 import { stakeTank } from './tank-staking.ts'
+import { listWallets, setWallet } from './wallets.ts'
 import { drainTank, listTanks, setTank, tankAddress, transactionState } from './gas-tanks.ts'
 
 const SOCKET_LENGTH_MAX = 100
@@ -43,6 +44,8 @@ const COMMANDS: Record<string, Command> = {
   'suspense assign': assignSuspense,
   'sweep set': setSweep,
   'sweep show': showSweep,
+  'wallet list': listWallets,
+  'wallet set': setWallet,
   transaction: transactionState,
   'reconcile start': startReconcile,
   'reconcile outcome': reconcileOutcome,
@@ -63,7 +66,7 @@ const COMMANDS: Record<string, Command> = {
 
 /** What changes nothing, or brings a database up to date. */
 const WHILE_HELD = new Set([
-  'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
+  'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show', 'wallet list',
   'transaction', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
 ])
 

@@ -1,30 +1,22 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
+import { pageQuery } from '../http/schemas.ts'
 import { exactUsd } from './usd.ts'
-
-const LIMIT_DEFAULT = 50
-const LIMIT_MAX = 500
 
 const TYPES: Record<string, string> = {
   'prepaid-reserve': 'reservation', 'prepaid-charge': 'charge', 'prepaid-refund': 'refund', 'prepaid-adjust': 'adjustment', 'prepaid-subscription': 'subscription',
 }
 const OF_TRANSACTIONS = new Set(['prepaid-reserve', 'prepaid-charge', 'prepaid-refund'])
 
-const integer = (max: number) => z.string()
-  .regex(/^\d{1,10}$/, `must be an integer from 1 to ${max}`)
-  .transform(Number).refine((value) => value >= 1 && value <= max, `must be an integer from 1 to ${max}`)
-
 /** Every movement of the workspace's account, newest first; the sum of `balance_change` is the balance. */
 export const listPrepaidEntries = endpoint({
   method: 'GET', path: '/dac/v1/prepaid-fee/entries', summary: 'List the movements of the prepaid fee account', access: 'read',
-  query: z.strictObject({ page: integer(1_000_000_000).optional(), limit: integer(LIMIT_MAX).optional() }),
+  query: z.strictObject(pageQuery),
   response: z.object({
     data: z.array(z.object({ id: z.string(), type: z.enum(['reservation', 'charge', 'refund', 'adjustment', 'subscription']), amount: z.number(), balance_change: z.number(), transaction_id: z.string().nullable(), created_at: z.string() })),
     page: z.int(), limit: z.int(), total: z.int(),
   }),
-  async handler({ services, caller, query }) {
-    const page = query.page ?? 1
-    const limit = query.limit ?? LIMIT_DEFAULT
+  async handler({ services, caller, query: { page, limit } }) {
     // A charge moves what is reserved already; every other entry moves the balance.
     const from = `from ledger_accounts a join ledger_postings p on p.account_id = a.id join ledger_entries e on e.id = p.entry_id
       where a.workspace_id = $1 and a.wallet_id is null and a.asset = 'USD' and (a.kind = 'prepaid' or (a.kind = 'prepaid_reserved' and e.kind = 'prepaid-charge'))`

@@ -1,5 +1,6 @@
 import { CHANGE_INDEX, familyOf, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type Asset, type Network } from '@custody/chains'
 import { ensureAddress, ensureChange, ensureOmnibus, type AddressKind, type Owner } from '../addresses/derive.ts'
+import { listOmnibus } from '../addresses/omnibus.ts'
 import { startedNetworks } from '../deposits/start.ts'
 import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
 import { traitsOf } from '../networks/traits.ts'
@@ -126,7 +127,8 @@ export async function ensureWallet(
       'insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) on conflict do nothing returning id',
       [owner.workspaceId, owner.subAccountId, asset.asset_name, network.code],
     )
-    await ensureOmnibus(services, tx, network, owner)
+    const omnibus = await ensureOmnibus(services, tx, network, owner)
+    if (created) await listOmnibus(tx, created.id, network.code, omnibus)
     if (traitsOf(network).deposits === 'spendable') await ensureChange(services, tx, network, owner)
     return created
   })

@@ -1,4 +1,4 @@
-import { ChainError, parseAmount, validateAddress, type Asset } from '@custody/chains'
+import { ChainError, formatAmount, parseAmount, validateAddress, type Asset } from '@custody/chains'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { decimal, text } from '../http/schemas.ts'
@@ -8,13 +8,13 @@ import type { Services } from '../services.ts'
 export const STAKED_ASSET = 'TRX'
 
 const sequence = text(200).optional().meta({ description: 'Idempotency key, unique within the TRX wallet: transfers share it' })
-const asset = z.literal(STAKED_ASSET, `must be ${STAKED_ASSET}`)
+const asset = z.literal(STAKED_ASSET)
 
 /** Body of stake and unstake. */
 export const stakeBody = z.strictObject({
   asset,
   address: text(500).meta({ description: 'Tron address that has the resource; the wallet’s own or another’s' }),
-  resource: z.enum(['ENERGY', 'BANDWIDTH'], 'must be ENERGY or BANDWIDTH'),
+  resource: z.enum(['ENERGY', 'BANDWIDTH']),
   amount: decimal,
   sequence_id: sequence,
 })
@@ -22,6 +22,9 @@ export const releaseBody = z.strictObject({ asset, address: text(500), sequence_
 
 /** What stake, unstake and release answer; the transaction is read with GET /dac/v1/transaction/{id}. */
 export const stakingShape = z.object({ id: z.string(), status: z.enum(['pending', 'confirmed', 'failed']), hash: z.string().nullable() })
+
+/** The chain counts in signed 64 bits. */
+const SUN_MAX = (1n << 62n) - 1n
 
 /** @throws ApiError `INVALID_ADDRESS` */
 export function checkedAddress(services: Services, given: string): string {
@@ -40,6 +43,6 @@ export function checkedAmount(given: string, { decimals }: Asset): bigint {
     throw error
   }
   if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
-  if (amount >= 1n << 62n) throw new ApiError('INVALID_AMOUNT', 'amount: is too large', { field: 'amount' })
+  if (amount > SUN_MAX) throw new ApiError('INVALID_AMOUNT', `amount: must be at most ${formatAmount(SUN_MAX, decimals)} ${STAKED_ASSET}`, { field: 'amount' })
   return amount
 }

@@ -22,7 +22,7 @@ export const stake = endpoint({
     const { asset, network, wallet, account } = opened
     const amount = checkedAmount(body.amount, asset)
     if (amount < LEAST_SUN) throw new ApiError('INVALID_AMOUNT', `amount: the chain stakes at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX`, { field: 'amount' })
-    if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', 'asset: the TRX wallet is inactive and stakes nothing', { field: 'asset' })
+    if (wallet.status !== 'active') throw inactive()
     const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name }
     const held = await services.database.one<{ balance: string }>(`select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [wallet.id, asset.asset_name])
     if (BigInt(held?.balance ?? '0') < amount) throw insufficient(amount, BigInt(held?.balance ?? '0'), asset)
@@ -44,6 +44,7 @@ export const stake = endpoint({
       // Between freezing and lending the account itself seems to have the resource: nothing may count on it.
       plan: own ? {} : { [`${body.resource.toLowerCase()}_counted`]: (await asked(network, () => worthOf(client, account, body.resource, amount))).toString() },
       async reserve(tx, id) {
+        if (!await tx.one(`select 1 from wallets where id = $1 and status = 'active'`, [wallet.id])) throw inactive()
         const available = await lockedBalance(tx, { ...scope, kind: 'available' })
         if (available < amount) throw insufficient(amount, available, asset)
         await post(tx, 'reserve', id, [{ ...scope, kind: 'available', amount: -amount }, { ...scope, kind: 'reserved', amount }])
@@ -53,6 +54,8 @@ export const stake = endpoint({
     })
   },
 })
+
+const inactive = () => new ApiError('WALLET_INACTIVE', 'asset: the TRX wallet is inactive and stakes nothing', { field: 'asset' })
 
 function insufficient(amount: bigint, available: bigint, asset: Asset): ApiError {
   const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`

@@ -18,6 +18,9 @@ import { transactionBody, type TransactionBody } from './body.ts'
 import { estimateFee } from './estimate.ts'
 import { presentTransaction, transactionShape, type TransactionRow } from './present.ts'
 
+/** No chain has more of anything. */
+export const AMOUNT_MAX = (1n << 128n) - 1n
+
 /** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
 export const createTransaction = endpoint({
   method: 'POST', path: '/dac/v1/transaction', summary: 'Create an outgoing transfer', access: 'write',
@@ -33,7 +36,7 @@ export const createTransaction = endpoint({
       if (known) return replay(known.response, isSamePayload(known.payload_hash, payloadHash))
     }
     const { amount, destination, addressTag } = checkTransfer(services, body, asset, network)
-    if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
+    if (wallet.status !== 'active') throw inactive(asset)
     const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     const source = await omnibusOf(services, network, owner)
     if (traitsOf(network).accountRules) {
@@ -60,10 +63,12 @@ export const createTransaction = endpoint({
     const response = stringifyJson(presentTransaction(row, services.registry))
     let answer: { replayed: boolean; response: string; payload_hash?: string }
     try {
-      const result = await services.database.one<{ result: typeof answer }>('select create_withdrawal($1) result', [JSON.stringify({
+      // The wallet's status once more: the operator may have changed it since.
+      const result = await services.database.one<{ result: typeof answer }>(`select create_withdrawal($1) result from wallets where id = $2 and status = 'active'`, [JSON.stringify({
         ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(), chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response,
-      })])
-      answer = (result as { result: typeof answer }).result
+      }), wallet.id])
+      if (!result) throw inactive(asset)
+      answer = result.result
     } catch (error) {
       if ((error as { code?: string }).code === 'P0002') throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
       throw exhausted(error, platform.fee) ?? error
@@ -76,6 +81,8 @@ export const createTransaction = endpoint({
     return { text: answer.response }
   },
 })
+
+const inactive = (asset: Asset) => new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
 
 function replay(response: string, same: boolean): Reply {
   return {
@@ -99,8 +106,8 @@ export function checkTransfer(services: Services, body: TransactionBody, asset: 
     throw error
   }
   if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
-  if (amount >= 1n << 128n) throw new ApiError('INVALID_AMOUNT', 'amount: is too large', { field: 'amount' })
-  if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) throw new ApiError('INVALID_AMOUNT', `amount: is below the minimum of ${asset.min_withdrawal} ${asset.asset_name}`, { field: 'amount' })
+  if (amount > AMOUNT_MAX) throw new ApiError('INVALID_AMOUNT', `amount: must be at most ${formatAmount(AMOUNT_MAX, asset.decimals)} ${asset.asset_name}`, { field: 'amount' })
+  if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) throw new ApiError('INVALID_AMOUNT', `amount: must be at least ${asset.min_withdrawal} ${asset.asset_name}`, { field: 'amount' })
   const validation = validateAddress(services.registry, asset.asset_name, body.destination_address, body.address_tag ?? null)
   if (!validation.valid) {
     const field = /address_tag/.test(validation.reason) ? 'address_tag' : 'destination_address'
@@ -108,18 +115,18 @@ export function checkTransfer(services: Services, body: TransactionBody, asset: 
   }
   if (network.family === 'utxo') {
     const limit = utxoBuild.dustLimit(network.utxo as NonNullable<Network['utxo']>, utxoBuild.scriptOf(network, validation.address))
-    if (amount < limit) throw new ApiError('INVALID_AMOUNT', `amount: is below the dust limit of ${formatAmount(limit, asset.decimals)} ${asset.asset_name} for this kind of address`, { field: 'amount' })
+    if (amount < limit) throw new ApiError('INVALID_AMOUNT', `amount: must be at least ${formatAmount(limit, asset.decimals)} ${asset.asset_name}, the dust limit of this kind of address`, { field: 'amount' })
   }
   if (network.family === 'cardano') {
     const least = cardano.leastPayment(network, validation.address, amount)
-    if (amount < least) throw new ApiError('INVALID_AMOUNT', `amount: is below the ${formatAmount(least, asset.decimals)} ${asset.asset_name} that the chain wants in an output to this kind of address`, { field: 'amount' })
+    if (amount < least) throw new ApiError('INVALID_AMOUNT', `amount: must be at least ${formatAmount(least, asset.decimals)} ${asset.asset_name}, which the chain wants in an output to this kind of address`, { field: 'amount' })
   }
   if ((network.family === 'evm' || network.family === 'tron') && asset.type === 'token' && validation.address === asset.contract_address) {
     throw new ApiError('INVALID_ADDRESS', 'destination_address: is the token’s own contract; tokens sent there are lost', { field: 'destination_address' })
   }
   if (body.fee_rate !== undefined) {
     if (body.fee_level !== undefined) throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
-    checkedFeeRate(body.fee_rate, network)
+    checkedFeeRate(body.fee_rate, network, services.registry)
   }
   return { amount, destination: validation.address, addressTag: validation.address_tag }
 }

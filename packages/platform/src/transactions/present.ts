@@ -27,13 +27,15 @@ export interface TransactionRow {
 
 const TYPES: Record<TransactionKind, string> = { WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain', STAKE: 'Stake', UNSTAKE: 'Unstake', RELEASE: 'Release', LEND: 'EnergyLoan', LEND_BACK: 'EnergyReturn' }
 
-/** Kinds by their public type, lower case. */
-export const KIND_OF_TYPE = new Map(Object.entries(TYPES).map(([kind, type]) => [type.toLowerCase(), kind as TransactionKind]))
+/** Kinds by their public type. */
+export const KIND_OF_TYPE = new Map(Object.entries(TYPES).map(([kind, type]) => [type, kind as TransactionKind]))
+export const TYPE_NAMES = Object.values(TYPES)
+export const STATUSES = ['pending', 'confirmed', 'failed'] as const
 
 export const transactionShape = z.object({
   id: z.string(), type: z.string(), hash: z.string().nullable(), asset: z.string(), amount: z.number(), fee: z.number(), fee_asset: z.string(),
   source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(), address_tag: z.string().nullable(),
-  status: z.enum(['pending', 'confirmed', 'failed']), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable(),
+  status: z.enum(STATUSES), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable(),
   sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(), platform_fee: z.number().nullable(),
   voids: z.array(voidShape)
     .meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),

@@ -18,7 +18,7 @@ export const speedUp = endpoint({
   params: z.strictObject({ id: z.string() }),
   body: z.strictObject({
     fee_rate: decimal.optional().meta({ description: 'In the unit of the chain family; the new limit' }),
-    fee_level: z.enum(['low', 'medium', 'high'], 'must be low, medium or high').optional().meta({ description: 'high where neither is given' }),
+    fee_level: z.enum(['low', 'medium', 'high']).optional().meta({ description: 'high where neither is given' }),
   }),
   response: transactionShape,
   async handler({ services, caller, params, body, signed }) {
@@ -34,7 +34,7 @@ export const speedUp = endpoint({
     const attempts = await waitingAttempts(services, row)
     await assertUnspentChange(services.database, attempts)
     const least = await leastRateOf(services, row, network, attempts)
-    if (body.fee_rate !== undefined && checkedFeeRate(body.fee_rate, network) < least) {
+    if (body.fee_rate !== undefined && checkedFeeRate(body.fee_rate, network, services.registry) < least) {
       throw new ApiError('INVALID_REQUEST', `fee_rate: must be at least ${formatAmount(least, traitsOf(network).feeRateDecimals)} ${network.fee_rate_unit} to take the place of the one that waits`, { field: 'fee_rate' })
     }
     const id = await requestReplacement(services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null })

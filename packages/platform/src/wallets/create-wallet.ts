@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ensureChange, ensureOmnibus } from '../addresses/derive.ts'
+import { listOmnibus } from '../addresses/omnibus.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
@@ -29,6 +30,7 @@ const definition = (path: string) => endpoint({
         throw new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${existing?.id})`, { field: 'asset', details: { wallet_id: existing?.id } })
       }
       const address = await ensureOmnibus(services, tx, network, owner)
+      await listOmnibus(tx, created.id, network.code, address)
       const shown = presentWallet(created, network, { address, subAccount: caller.subAccountIndex })
       if (traitsOf(network).deposits === 'spendable') await ensureChange(services, tx, network, owner)
       await creditWaitingDeposits(tx, caller.subAccountId, created)

@@ -62,14 +62,14 @@ async function feeOfReplacement(services: Services, row: TransactionRow, network
   const market = (await services.networks.evmFeeRates(network.code))[(replacement.fee_level as 'low' | 'medium' | 'high' | null) ?? (replacement.kind === 'AUTO' ? 'medium' : 'high')]
   const tip = before.fee.legacy ? 0n : bumped(before.fee.maxPriorityFeePerGas)
   if (replacement.fee_rate !== null) {
-    const price = checkedFeeRate(replacement.fee_rate, network)
+    const price = checkedFeeRate(replacement.fee_rate, network, services.registry)
     if (price < least) return 'its fee_rate is no longer high enough to take the place of what waits'
     return withTip(before, price, market.maxPriorityFeePerGas > tip ? market.maxPriorityFeePerGas : tip)
   }
   let price = market.maxFeePerGas > least ? market.maxFeePerGas : least
   if (replacement.kind === 'AUTO' && row.kind !== 'FUEL') {
     // Without the caller's word no more fuel comes: what lies at the address is the limit, and so is the caller's own rate.
-    const own = row.fee_rate === null ? null : checkedFeeRate(row.fee_rate, network)
+    const own = row.fee_rate === null ? null : checkedFeeRate(row.fee_rate, network, services.registry)
     const most = [(before.need - before.l1Fee) / gas, ...(own === null ? [] : [own])].reduce((a, b) => (a < b ? a : b))
     if (most < least) return own !== null && most === own ? 'the fee_rate of the transfer allows no higher fee' : 'the fuel at the address allows no higher fee'
     price = price < most ? price : most

@@ -83,13 +83,13 @@ export async function replaceUtxo(services: Services, row: TransactionRow, netwo
 async function rateOfReplacement(services: Services, row: TransactionRow, network: Network, replacement: Replacement, attempts: readonly Attempt[]): Promise<bigint | string> {
   const least = await leastRateOf(services, row, network, attempts)
   if (replacement.fee_rate !== null) {
-    const rate = checkedFeeRate(replacement.fee_rate, network)
+    const rate = checkedFeeRate(replacement.fee_rate, network, services.registry)
     return rate < least ? 'its fee_rate is no longer high enough to take the place of what waits' : rate
   }
   const market = (await services.networks.utxoFeeRates(network.code))[(replacement.fee_level as 'low' | 'medium' | 'high' | null) ?? (replacement.kind === 'AUTO' ? 'medium' : 'high')]
   const rate = market > least ? market : least
   if (replacement.kind === 'AUTO' && row.fee_rate !== null) {
-    const most = checkedFeeRate(row.fee_rate, network)
+    const most = checkedFeeRate(row.fee_rate, network, services.registry)
     if (most < least) return 'the fee_rate of the transfer allows no higher fee'
     return rate < most ? rate : most
   }

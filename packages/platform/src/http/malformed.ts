@@ -1,0 +1,30 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { ApiError, type ErrorCode } from '../errors.ts'
+import type { Services } from '../services.ts'
+import { problemOf } from './problems.ts'
+import { rateHeaders, type AddressLimits } from './rate-limit.ts'
+
+const MEANINGS: Record<string, [ErrorCode, string]> = {
+  HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'the path and headers have more than 16 KiB together'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'the request took more than 30 seconds to arrive'],
+}
+
+/** Answers bytes of which no request can be made, so that no framework sees them. */
+export function answerMalformed(services: Services, limits: AddressLimits, error: { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return
+  const [code, message] = MEANINGS[error.code ?? ''] ?? ['INVALID_REQUEST', 'the bytes received are not a valid HTTP request']
+  answerOnSocket(services, limits, new ApiError(code, message), socket)
+}
+
+/** Writes an error to a socket and ends it. */
+export function answerOnSocket(services: Services, limits: AddressLimits, error: ApiError, socket: Socket): void {
+  const requestId = services.environment.uuid()
+  const body = JSON.stringify(problemOf(error, requestId))
+  const headers = {
+    connection: 'close', 'content-type': 'application/problem+json; charset=utf-8', 'content-length': Buffer.byteLength(body), 'x-request-id': requestId, 'cache-control': 'no-store',
+    ...rateHeaders(limits.strangers.count(socket.remoteAddress ?? '', services.environment.now())),
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines}\r\n${body}`)
+}

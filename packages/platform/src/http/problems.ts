@@ -1,0 +1,93 @@
+import { stringifyJson } from '@custody/request-auth'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { STATUS_CODES } from 'node:http'
+import { isConnectionError } from '../database/pool.ts'
+import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
+import type { Services } from '../services.ts'
+import { windowOf, type RateState } from './rate-limit.ts'
+
+/** What every error looks like; RFC 9457 with the members that stay stable. */
+const PROBLEM = {
+  description: 'An error',
+  content: {
+    'application/problem+json': {
+      schema: {
+        type: 'object', required: ['type', 'title', 'status', 'detail', 'error', 'message', 'code', 'request_id'],
+        properties: {
+          type: { type: 'string' }, title: { type: 'string' }, status: { type: 'integer' }, detail: { type: 'string' }, error: { type: 'string' }, message: { type: 'string' },
+          code: { type: 'string', enum: Object.keys(ERRORS) }, field: { type: 'string', description: 'The field that failed' }, request_id: { type: 'string' },
+        },
+      },
+    },
+  },
+}
+
+const FIELD_LOGGED_MAX = 100
+const PATH_LOGGED_MAX = 200
+
+/** Responses in the OpenAPI document that any endpoint may answer beside its own. */
+export function problemResponses(isOpen: boolean): Record<string, typeof PROBLEM> {
+  const statuses = isOpen ? [400, 429, 500] : [400, 401, 403, 404, 429, 500, 503]
+  return Object.fromEntries(statuses.map((status) => [status, { ...PROBLEM, description: STATUS_CODES[status] as string }]))
+}
+
+const REASONS: Record<number, string> = { 413: 'Payload Too Large' }
+
+/** The body of an error. */
+export function problemOf(error: ApiError, requestId: string): Record<string, unknown> {
+  const [status, title] = ERRORS[error.code]
+  const { rate: _, ...details } = error.details ?? {}
+  return {
+    type: `urn:custody:error:${error.code.toLowerCase()}`, title, status, detail: error.message,
+    error: REASONS[status] ?? STATUS_CODES[status] ?? 'Error', message: error.message, code: error.code,
+    ...(error.field === undefined ? {} : { field: error.field }), request_id: requestId, ...details,
+  }
+}
+
+/** Answers an error; one that is not in the registry is logged and answered without a word of it. */
+export async function sendError(services: Services, request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
+  let known = translate(error)
+  if (!known) {
+    services.log.error({ err: error, request_id: request.id }, 'unexpected error')
+    known = new ApiError('INTERNAL', 'Unexpected server error; a retry may succeed')
+  }
+  request.problem = { code: known.code, ...(known.field === undefined ? {} : { field: known.field.slice(0, FIELD_LOGGED_MAX) }) }
+  const { status } = known
+  if (status === 429) {
+    const reset = request.rate?.reset ?? (known.details?.['rate'] as RateState | undefined)?.reset ?? windowOf(services.environment.now()).end
+    reply.header('retry-after', Math.max(1, Math.ceil((reset - services.environment.now()) / 1000)))
+  }
+  if (status === 503) reply.header('retry-after', 5)
+  if (status === 401) reply.header('www-authenticate', 'Bearer')
+  await reply.code(status).type('application/problem+json; charset=utf-8').serializer((data: unknown) => data as string).send(stringifyJson(problemOf(known, request.id)))
+}
+
+/** One line for each answer that is an error. Without the query and the body: both are the caller's own. */
+export function logProblem(services: Services, request: FastifyRequest, reply: FastifyReply): void {
+  const { code, field } = request.problem ?? {}
+  const path = request.url.split('?', 1)[0]?.slice(0, PATH_LOGGED_MAX)
+  const line = { request_id: request.id, method: request.method, path, status: reply.statusCode, code, ...(field === undefined ? {} : { field }), ip: request.ip }
+  if (reply.statusCode >= 500) services.log.warn(line, 'request not served')
+  else services.log.info(line, 'request refused')
+}
+
+/** The framework's errors in our words. */
+const FRAMEWORK: Record<string, [ErrorCode, string, field?: string]> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'Content-Type: must be application/json', 'Content-Type'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['PAYLOAD_TOO_LARGE', ERRORS.PAYLOAD_TOO_LARGE[1], 'body'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_REQUEST', 'body: has another length than Content-Length says', 'body'],
+  FST_ERR_BAD_URL: ['INVALID_REQUEST', 'path: has a percent sign that is followed by no two hexadecimal digits of UTF-8', 'path'],
+  FST_ERR_MAX_PARAM_LENGTH: ['URI_TOO_LONG', ERRORS.URI_TOO_LONG[1], 'path'],
+  FST_ERR_ROUTE_MAX_PARAM_LENGTH: ['URI_TOO_LONG', ERRORS.URI_TOO_LONG[1], 'path'],
+}
+
+function translate(error: unknown): ApiError | null {
+  if (error instanceof ApiError) return error
+  const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number }
+  const known = code === undefined || !Object.hasOwn(FRAMEWORK, code) ? undefined : FRAMEWORK[code]
+  if (known) return new ApiError(known[0], known[1], known[2] === undefined ? {} : { field: known[2] })
+  if (statusCode === 404) return new ApiError('NOT_FOUND', 'no such path')
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new ApiError('INVALID_REQUEST', 'the request is not valid')
+  if (isConnectionError(error)) return new ApiError('UNAVAILABLE', 'the database cannot be reached; try again')
+  return null
+}

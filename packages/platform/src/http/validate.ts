@@ -1,0 +1,92 @@
+import { AuthError, JsonNumber, parseJson } from '@custody/request-auth'
+import type { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { likelyName } from './likely.ts'
+
+const NAME_SHOWN_MAX = 100
+const BYTE_ORDER_MARK = '\uFEFF'
+
+/**
+ * The fields of a JSON body. `null` for an optional field is the same as none: clients of typed languages send it.
+ * @param schema null: the request takes no fields
+ * @throws ApiError 400 that names the field
+ */
+export function readBody<T>(schema: z.ZodType<T> | null, rawBody: string): T {
+  const given = parseObject(rawBody)
+  const fields = schema ? namesOf(schema) : []
+  const unknown = Object.keys(given).find((name) => !fields.includes(name))
+  if (unknown !== undefined) throw unknownName(unknown, 'field', fields, 'which takes an empty object')
+  const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
+  return schema ? parse(schema, present, 'body') : (undefined as T)
+}
+
+/**
+ * The parameters of a query string.
+ * @param schema null: the request takes none
+ * @throws ApiError 400 that names the parameter
+ */
+export function readQuery<T>(schema: z.ZodType<T> | null, given: Record<string, unknown>): T {
+  const names = schema ? namesOf(schema) : []
+  for (const [name, value] of Object.entries(given)) {
+    if (!names.includes(name)) throw unknownName(name, 'parameter', names, 'which takes none')
+    if (Array.isArray(value)) throw new ApiError('INVALID_REQUEST', `${name}: is given twice; give it once`, { field: name })
+  }
+  return schema ? parse(schema, given, 'query') : (undefined as T)
+}
+
+/** @throws ApiError 400 that names the part of the path */
+export function readParams<T>(schema: z.ZodType<T>, given: unknown): T {
+  return parse(schema, given, 'path')
+}
+
+function parseObject(rawBody: string): Record<string, unknown> {
+  const invalid = (message: string) => new ApiError('INVALID_JSON', `body: ${message}`, { field: 'body' })
+  if (rawBody.trim() === '') throw invalid('is missing; send a JSON object with Content-Type: application/json')
+  if (rawBody.startsWith(BYTE_ORDER_MARK)) throw invalid('begins with a byte order mark, which JSON does not have')
+  let value: unknown
+  try {
+    value = parseJson(rawBody)
+  } catch (error) {
+    if (error instanceof AuthError) throw invalid(error.message)
+    throw error
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) throw invalid('must be a JSON object')
+  return value as Record<string, unknown>
+}
+
+/** Every schema of a body or query is an object's. */
+const namesOf = (schema: z.ZodType): string[] => Object.keys((schema as unknown as { shape: Record<string, unknown> }).shape)
+
+/** Told before anything that is missing: the misspelt field mostly is the missing one. */
+function unknownName(name: string, what: 'field' | 'parameter', known: readonly string[], none: string): ApiError {
+  const shown = name.slice(0, NAME_SHOWN_MAX)
+  const likely = likelyName(name, known)
+  const hint = known.length === 0 ? ` of this request, ${none}` : likely === null ? ` of this request; known are ${known.join(', ')}` : `; did you mean ${likely}?`
+  return new ApiError('UNKNOWN_FIELD', `${shown}: is not a known ${what}${hint}`, { field: shown })
+}
+
+function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
+  const result = schema.safeParse(value, { error: inOurWords })
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  const field = issue && issue.path.length > 0 ? issue.path.map(String).join('.') : part
+  // A schema's own message, such as "must be EXTERNAL", says less of a field that is not there.
+  const isAbsent = issue?.path.length === 1 && !Object.hasOwn(value as object, issue.path[0] as PropertyKey)
+  throw new ApiError('INVALID_REQUEST', `${field}: ${isAbsent ? 'is required' : issue?.message ?? 'is not valid'}`, { field })
+}
+
+const KINDS: Record<string, string> = { string: 'a string', number: 'a number', boolean: 'true or false', object: 'an object', array: 'a list' }
+
+/** What a schema that has no words of its own says of a value: ours, never a library's. */
+export function inOurWords(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case 'invalid_type': return `must be ${KINDS[issue.expected] ?? 'of another kind'}`
+    case 'invalid_value': return mustBeOneOf(issue.values.map(String))
+    case 'too_small': return issue.origin === 'string' ? (issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum} characters`) : `must be at least ${issue.minimum}`
+    case 'too_big': return issue.origin === 'string' ? `must have at most ${issue.maximum} characters` : `must be at most ${issue.maximum}`
+    default: return 'is not valid'
+  }
+}
+
+/** The one sentence for a value that is none of a list. */
+export const mustBeOneOf = (values: readonly string[]): string => (values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(', ')}`)

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { setWallet, listWallets } from '../src/operator/wallets.ts'
+import { useApi } from './api-support.ts'
+import { World } from './deposits-support.ts'
+import { call, transferBody, type Transfer } from './harness.ts'
+
+const api = useApi()
+let user: Awaited<ReturnType<typeof api.user>>
+before(async () => {
+  await api.started
+  user = await api.user('wallets')
+})
+
+interface Wallet { id: string; status: string; omnibus_address: string; path: string[]; created_at: string }
+interface Address { id: string; address: string; address_tag: string | null; label: string | null; path: string[] }
+interface Problem { code: string; field: string; message: string }
+const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
+const addresses = async (asset: string) => (await call<Address[]>(user, 'GET', `/dac/v1/addresses?asset=${asset}`)).body
+
+test('a new wallet lists its omnibus address, and the first address that is asked for is that one', async () => {
+  for (const asset of ['ETH', 'USDT_ETH', 'BTC', 'XRP', 'SOL']) {
+    const wallet = (await call<Wallet>(user, 'POST', '/dac/v1/create-wallet', { asset })).body
+    const [only, ...none] = await addresses(asset)
+    assert.deepEqual([only?.address, only?.path, only?.label, none.length], [wallet.omnibus_address, wallet.path, null, 0], asset)
+    const first = (await call<Address>(user, 'POST', '/dac/v1/address', { asset, label: 'shop' })).body
+    assert.deepEqual({ ...first, label: null }, only, asset)
+    assert.deepEqual(await addresses(asset), [first], asset)
+    const second = (await call<Address>(user, 'POST', '/dac/v1/address', { asset })).body
+    assert.ok(second.address !== first.address || second.address_tag !== null, `${asset}: another place`)
+    assert.deepEqual((await addresses(asset)).map(({ id }) => id), [first.id, second.id], asset)
+  }
+  const events = await api.database.query<{ n: number }>(`select count(*)::int n from events where type = 'address.created' and workspace_id = $1`, [user.workspaceId])
+  assert.equal(events[0]?.n, 10, 'told of each address when it is handed out')
+})
+
+test('many who ask for the first address at once get one each', async () => {
+  await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'LTC' })
+  const asked = await Promise.all(Array.from({ length: 5 }, () => call<Address>(user, 'POST', '/dac/v1/address', { asset: 'LTC' })))
+  assert.equal(new Set(asked.map(({ body }) => body.address)).size, 5)
+  assert.equal((await addresses('LTC')).length, 5)
+})
+
+test('an inactive wallet takes no new addresses, transfers or rules, answers replays, and is kept in the list of changes', async () => {
+  await api.fund(user, 'BTC', 100_000_000n)
+  const order = transferBody('BTC', '0.1', TO, { sequence_id: 'before' })
+  const made = await call<Transfer>(user, 'POST', '/dac/v1/transaction', order)
+  assert.equal(made.status, 200, made.text)
+  const [wallet] = (await call<Wallet[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body as [Wallet]
+  const set = (status: unknown, more: Record<string, unknown> = { id: wallet.id }) => setWallet(api.services, { status, ...more })
+  assert.deepEqual(await set('inactive', { workspace: 'wallets', sub_account: 'main', asset: 'BTC', reason: 'under review' }), { id: wallet.id, workspace: 'wallets', sub_account: 'main', asset: 'BTC', network: 'BTC', status: 'inactive', changed: true })
+  assert.equal((await set('inactive'))['changed'], false)
+  assert.equal((await call<Wallet[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body[0]?.status, 'inactive')
+  const rule = { asset: 'BTC', min_amount: 0.1, destination_address: TO, daily_cap: 1, expires_at: '2099-01-01T00:00:00Z' }
+  for (const [path, body] of [['/dac/v1/address', { asset: 'BTC' }], ['/dac/v1/transaction', transferBody('BTC', '0.1', TO)], ['/dac/v1/auto-forwarding', rule]] as const) {
+    const refused = await call<Problem>(user, 'POST', path, body)
+    assert.deepEqual([refused.status, refused.body.code, refused.body.field], [400, 'WALLET_INACTIVE', 'asset'], path)
+  }
+  const replayed = await call<Transfer>(user, 'POST', '/dac/v1/transaction', order)
+  assert.deepEqual([replayed.status, replayed.body.id, replayed.headers.get('idempotent-replayed')], [200, made.body.id, 'true'])
+  assert.equal((await call(user, 'GET', `/dac/v1/transaction/${made.body.id}`)).status, 200)
+  assert.equal((await addresses('BTC')).length, 2)
+
+  assert.equal((await set('active'))['changed'], true)
+  assert.equal((await call(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO))).status, 200)
+  const { wallets } = await listWallets(api.services, { workspace: 'wallets' }) as { wallets: { id: string; status: string; changes: { status: string; reason: string | null }[] }[] }
+  assert.deepEqual(wallets.find(({ id }) => id === wallet.id)?.changes.map(({ status, reason }) => [status, reason]), [['inactive', 'under review'], ['active', null]])
+  for (const attempt of ['update wallet_status_changes set reason = null', 'delete from wallet_status_changes']) await assert.rejects(api.database.query(attempt), /only added/)
+  const told = await api.database.query<{ status: string }>(`select payload->>'status' status from events where type = 'wallet.updated' and workspace_id = $1 order by id`, [user.workspaceId])
+  assert.deepEqual(told.map(({ status }) => status), ['inactive', 'active'])
+
+  for (const [status, more, said] of [
+    ['closed', { id: wallet.id }, /--status: must be active or inactive/], ['active', {}, /give --id, or --workspace/], ['active', { id: 'none' }, /there is no wallet none/],
+    ['active', { workspace: 'wallets', sub_account: 'main', asset: 'TRX' }, /there is no TRX wallet/], ['active', { id: wallet.id, reason: 'x'.repeat(501) }, /--reason/],
+  ] as const) await assert.rejects(set(status, more), said)
+})
+
+test('a wallet that becomes inactive while a transfer is checked sends nothing', async () => {
+  const { database } = api
+  const one = database.one.bind(database)
+  const asked = async (sql: string, values?: unknown[]) => {
+    if (sql.includes('create_withdrawal')) await setWallet(api.services, { workspace: 'wallets', sub_account: 'main', asset: 'BTC', status: 'inactive' })
+    return one(sql, values)
+  }
+  Object.assign(database, { one: asked })
+  const answer = await call<Problem>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { sequence_id: 'late' })).finally(() => Object.assign(database, { one }))
+  assert.deepEqual([answer.status, answer.body.code], [400, 'WALLET_INACTIVE'], answer.text)
+  await setWallet(api.services, { workspace: 'wallets', sub_account: 'main', asset: 'BTC', status: 'active' })
+  const again = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { sequence_id: 'late' }))
+  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, null], 'a refused creation does not consume its key')
+})
+
+// The last: a world begins with an empty database.
+test('deposits of an inactive wallet are credited', async () => {
+  const world = new World(api.database, 'evm')
+  await world.open()
+  const alice = await world.tenant('alice')
+  await setWallet(world.services, { id: alice.wallets['ETH'], status: 'inactive' })
+  world.chain.mine({ txid: '0xpaid', outcome: [{ position: 0, asset: 'ETH', address: alice.omnibus, amount: 7n }] })
+  world.chain.bury()
+  await world.settle()
+  assert.deepEqual(await world.books(alice), { ETH: '7' })
+})
