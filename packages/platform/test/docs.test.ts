@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { HELP, helpOf } from '../src/operator/help.ts'
-import { blocksOf, documents, inlineCommands, type Block } from './documents.ts'
+import { blocksOf, documents, inlineCommands, read, type Block } from './documents.ts'
 
 /** What the documents tell a reader to type: that nothing escapes the sitting of docs.e2e.test.ts, and that shells take it as it stands. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
@@ -24,6 +24,7 @@ test('every fenced block says what it is, and commands stand in those of the she
 
 test('no command needs a Node that the checkout does not bring', () => {
   for (const block of shell) assert.doesNotMatch(block.text, /^\s*node /m, `${at(block)}: use npx node`)
+  for (const file of documents()) assert.deepEqual([...read(file).matchAll(/`node [^`]*`/g)].map(([code]) => code), [], `${file}: use npx node`)
 })
 
 test('each command of the running text is one that the operator’s command knows, with its options', () => {
