@@ -10,7 +10,8 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { OperatorError } from '../src/operator/command.ts'
 import { fieldOf } from '../src/operator/field.ts'
-import { HELP, helpOf, unknownCommand } from '../src/operator/help.ts'
+import { COMMANDS } from '../src/operator/cli/commands.ts'
+import { lineOf } from '../src/operator/cli/program.ts'
 import { sendRequest } from '../src/operator/request.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 
@@ -23,18 +24,46 @@ const file = (name: string, text: string): string => {
   return join(folder, name)
 }
 
-test('--help after a command prints that command alone', () => {
-  const drain = helpOf(['gas-tank', 'drain']) ?? ''
-  assert.deepEqual(drain.match(/^ {2}\S+ \S+/gm), ['  gas-tank drain'])
-  assert.match(helpOf(['gas-tank', 'unstake']) ?? '', /^Usage: npx custody\n {2}gas-tank stake\|unstake\|release/)
-  assert.match(helpOf(['request', 'GET', '/dac/v1/wallets']) ?? '', /^Usage: npx custody\n {2}request METHOD/)
-  assert.equal(helpOf(['aml'])?.match(/^ {2}aml /gm)?.length, HELP.match(/^ {2}aml /gm)?.length)
-  assert.equal(helpOf(['nonsense']), null)
-  assert.equal(helpOf(['gas-tank', 'nonsense']), null)
-  assert.match(unknownCommand(['gas-tank', 'nonsense']), /^unknown command: gas-tank nonsense\nUsage: npx custody\n {2}gas-tank list/)
-  for (const [line] of HELP.matchAll(/^ {2}[a-z][a-z-]*( [a-z][a-z-]*)?(?= |$)/gm)) assert.ok(helpOf(line.trim().split(' ')), line)
-  const { status, stdout } = spawnSync(process.execPath, [CLI, 'audit', '--help'], { encoding: 'utf8' })
-  assert.deepEqual([status, stdout], [0, `${helpOf(['audit'])}\n`])
+const cli = (...words: string[]) => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...words], { encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', CUSTODY_HOME: join(folder, 'nowhere') } })
+  return { status, stdout, stderr }
+}
+
+test('--help after a command prints that command alone, help names all of them', () => {
+  const drain = cli('gas-tank', 'drain', '--help')
+  assert.equal(drain.status, 0)
+  assert.match(drain.stdout, /^Usage: npx custody gas-tank drain \[options\]\n/)
+  assert.match(drain.stdout, /--workspace <W> +workspace \(needed\)/)
+  assert.doesNotMatch(drain.stdout, /threshold|unstake/)
+  assert.deepEqual(cli('help', 'gas-tank', 'drain'), drain)
+  const group = cli('gas-tank', '--help').stdout
+  for (const word of ['list', 'address', 'drain', 'stake', 'unstake', 'release', 'set']) assert.match(group, new RegExp(`^  ${word} `, 'm'))
+  const all = cli('--help').stdout
+  assert.equal(cli().stdout, all)
+  for (const definition of COMMANDS) assert.ok(all.includes(`  ${lineOf(definition)}\n`), definition.usage)
+})
+
+test('words that are no command, option or argument are named, with what would be', () => {
+  const cases: [string[], RegExp][] = [
+    [['nonsense'], /^custody: unknown command 'nonsense'\nnpx custody --help lists all commands\n$/],
+    [['gas-tnk', 'list'], /^custody: unknown command 'gas-tnk'\n\(Did you mean gas-tank\?\)/],
+    [['gas-tank'], /^custody: gas-tank needs one of its commands:\n {2}gas-tank list --workspace W\n/],
+    [['gas-tank', 'nonsense'], /^custody: unknown command 'nonsense'\n {2}gas-tank list/],
+    [['gas-tank', 'drain', '--workspce', 'x'], /^custody: unknown option '--workspce'\n\(Did you mean --workspace\?\)\nUsage: npx custody gas-tank drain/],
+    [['gas-tank', 'drain', '--workspace', 'x'], /^custody: --network is needed\nUsage: npx custody gas-tank drain --workspace W --network N --to ADDRESS \[options\]\n$/],
+    [['request', 'GET'], /^custody: missing required argument 'PATH'\nUsage: npx custody request <METHOD> <PATH> \[BODY\]/],
+    [['request', 'GET', '/x', '{}', '#'], /^custody: too many arguments.*\nUsage: npx custody request/],
+    [['audit'], /^custody: the platform does not run on .*nowhere: start it with "npm start", or set CUSTODY_HOME\n$/],
+  ]
+  for (const [words, expected] of cases) {
+    const { status, stdout, stderr } = cli(...words)
+    assert.deepEqual([status, stdout], [1, ''], words.join(' '))
+    assert.match(stderr, expected)
+  }
+})
+
+test('each command has the code that it names', async () => {
+  for (const definition of COMMANDS) assert.equal(typeof await definition.run(), 'function', definition.usage)
 })
 
 test('--field is one value of the answer, by names and positions', () => {
@@ -81,7 +110,6 @@ test('a request waits for what it is told to, says where it stopped, and can be 
   await assert.rejects(sendRequest(folder, ['GET', '/x'], { ...values, until: 'data.0.status=failed', timeout: '1' }), /data\.0\.status is confirmed, not failed, after 1 s/)
   await assert.rejects(sendRequest(folder, ['POST', '/x', '{}'], { ...values, until: 'a=b' }), /only a GET/)
   await assert.rejects(sendRequest(folder, ['GET', '/x'], { ...values, until: 'a' }), /FIELD=VALUE/)
-  await assert.rejects(sendRequest(folder, ['GET', '/x', '{}', '#', 'a', 'comment'], values), /what is "#"\? A body is one word: quote it/)
   const before = asked
   const { text } = await sendRequest(folder, ['GET', '/x'], { ...values, 'print-token': true })
   assert.match(text, /^[\w-]+\.[\w-]+\.[\w-]+$/)

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { HELP, helpOf } from '../src/operator/help.ts'
+import { commandsFor } from '../src/operator/cli/program.ts'
 import { blocksOf, documents, inlineCommands, read, type Block } from './documents.ts'
 
 /** What the documents tell a reader to type: that nothing escapes the sitting of docs.e2e.test.ts, and that shells take it as it stands. */
@@ -32,10 +32,16 @@ test('each command of the running text is one that the operator’s command know
   assert.ok(commands.length > 15)
   for (const [file, command] of commands) {
     const words = command.split(/\s+/).slice(2)
-    const named = words.filter((word) => !word.startsWith('-')).slice(0, 2).map((word) => word.split('|')[0] as string)
-    const help = named.length === 0 ? HELP : (helpOf(named) ?? helpOf(named.slice(0, 1)))
-    assert.ok(help, `${file}: ${command}`)
-    for (const [option] of command.matchAll(/--[a-z-]+/g)) assert.ok(HELP.includes(option), `${file}: ${command}: ${option}`)
+    if (words[0] === 'COMMAND' || words[0]?.startsWith('--')) continue
+    // `signer enrol|revoke` is two commands.
+    const named = words.filter((word) => !word.startsWith('-')).slice(0, 2)
+    const alternatives = (named[1] ?? '').split('|').map((word) => (/^[a-z-]+$/.test(word) ? [named[0] as string, word] : [named[0] as string]))
+    for (const each of alternatives) {
+      const found = commandsFor(each).length > 0 ? commandsFor(each) : commandsFor(each.slice(0, 1)).filter(({ usage }) => /^\S+ [<[]/.test(usage))
+      assert.ok(found.length > 0, `${file}: ${command}`)
+      const options = ['json', 'field', 'help', ...found.flatMap((one) => Object.keys(one.options ?? {}).map((name) => name.replace('!', '').split(' ')[0]))]
+      for (const [, option] of command.matchAll(/--([a-z-]+)/g)) assert.ok(options.includes(option as string), `${file}: ${command}: --${option}`)
+    }
   }
 })
 

@@ -35,7 +35,6 @@ interface Call { base: string; apiKey: string; privateKey: KeyObject; method: st
 export async function sendRequest(home: string, words: string[], values: Values): Promise<Outcome> {
   const [method = '', path = '', body] = words
   if (!METHODS.includes(method.toUpperCase()) || !path.startsWith('/')) throw new OperatorError(USAGE)
-  if (words.length > 3) throw new OperatorError(`${USAGE}; what is ${JSON.stringify(words[3])}? A body is one word: quote it`)
   const apiKey = values['api-key'] ?? process.env['CUSTODY_API_KEY']
   const keyFile = values['key'] ?? process.env['CUSTODY_KEY']
   if (typeof apiKey !== 'string') throw new OperatorError('--api-key (or CUSTODY_API_KEY) is needed')
