@@ -61,7 +61,7 @@ export interface Transaction {
   hash: string | null
   asset: string
   amount: Decimal
-  /** Network fee in `fee_asset`; the estimate until confirmed. */
+  /** Network fee in `fee_asset`: the estimate until confirmed, 0 where it failed before it reached a chain. */
   fee: Decimal
   fee_asset: string
   source_type: string
@@ -75,16 +75,23 @@ export interface Transaction {
   memo: string | null
   sequence_id: string | null
   failure_reason: string | null
+  /** What was asked to take its place; only of a transfer that is read by its id. */
+  replacements?: Replacement[]
   /** Of a transfer that failed before it was paid: what the signer nodes sign of it. Believe `verifyFailed`, not this list. */
   voids?: Void[]
   /** With `trust`, of one that failed: whether the nodes prove it. Made by this client, never by the service. */
   failure_proof?: FailureProof
-  /** USD value and platform fee of an outgoing transfer, as of its creation. */
+  /** USD value of an outgoing transfer, as of its creation. */
   amount_in_usd: Decimal | null
+  /** In USD; of one that failed, what was charged all the same. */
   platform_fee: Decimal | null
   created_at: Timestamp
   updated_at: Timestamp
   confirmed_at: Timestamp | null
+}
+
+export interface Replacement {
+  kind: 'speed-up' | 'cancel' | 'automatic'; state: 'pending' | 'done' | 'refused'; fee_rate: Decimal | null; fee_level: string | null; reason: string | null; created_at: Timestamp
 }
 
 export interface TransactionFilter {
@@ -98,7 +105,10 @@ export interface TransactionFilter {
   dest_type?: string
   dest_id?: string
   status?: string
+  /** Platform id, or hash on the chain. */
   id?: string
+  /** The idempotency key given at creation. */
+  sequence_id?: string
   memo?: string
   type?: string
   page?: number
@@ -122,10 +132,13 @@ export interface GasTankEntry { id: string; type: string; balance_change: Decima
 
 export interface FeeRates { asset: string; fee_rate_unit: string; low: Decimal; medium: Decimal; high: Decimal; updated_at: Timestamp }
 export interface FeeEstimate {
-  asset: string; fee: Decimal; fee_rate: Decimal; fee_rate_unit: string; fee_asset: string; basis: 'wallet' | 'typical'
-  /** Beside `fee`: what a receiver without an account costs. */
+  asset: string
+  /** All that the transfer pays; `rent`, `activation` and `l1_fee` are parts of it. */
+  fee: Decimal
+  fee_rate: Decimal; fee_rate_unit: string; fee_asset: string; basis: 'wallet' | 'typical'
+  /** What a receiver without an account costs. */
   rent?: Decimal; activation?: Decimal
-  /** Part of `fee` that a roll-up pays to the chain below. */
+  /** What a roll-up pays to the chain below. */
   l1_fee?: Decimal
 }
 

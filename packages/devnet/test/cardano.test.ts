@@ -61,13 +61,20 @@ async function pay(o: { coin?: Utxo; amount?: bigint; fee?: bigint; ttl?: number
 }
 const included = async (hash: string) => until('it is in a block', async () => (await ask(`txs/${hash}`)).status === 200)
 
+let firstFunding = ''
 before(async () => {
   devnet = await startDevnet(home)
-  await fund('100')
+  firstFunding = (await fund('100')).hash
 })
 after(async () => {
   await devnet.stop()
   removeHome(home)
+})
+
+test('the faucet’s very first payment names who paid, as every other', async () => {
+  const { inputs, outputs } = await get<{ inputs: { address: string; amount: { quantity: string }[] }[]; outputs: { address: string }[] }>(`txs/${firstFunding}/utxos`)
+  assert.deepEqual(inputs.map(({ address }) => address), [outputs[1]?.address], 'the change goes back to where it came from')
+  assert.match(inputs[0]?.amount[0]?.quantity ?? '', /^\d{10,}$/)
 })
 
 test('a payment: submitted, in a block, its outputs there, its input spent', async () => {

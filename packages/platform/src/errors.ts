@@ -30,7 +30,7 @@ export const ERRORS = {
   NOT_FOUND: [404, 'Not found'],
   METHOD_NOT_ALLOWED: [405, 'The path does not take this method'],
   REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
-  PAYLOAD_TOO_LARGE: [413, 'The body is larger than 1 MiB'],
+  PAYLOAD_TOO_LARGE: [413, 'The body is larger than 64 KiB, or 1 MiB where nothing is written'],
   URI_TOO_LONG: [414, 'The path is too long'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'The body must be application/json without Content-Encoding'],
   HEADERS_TOO_LARGE: [431, 'The path and headers are too large'],

@@ -43,8 +43,10 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
     const valid = body ? undefined : signedBody
     const { status, body: problem, text } = access === 'public' ? await call<Problem>(null, method, `${path}?colour=red`, undefined, { base: api.base }) : await ask(method, `${concrete(path)}?colour=red`, valid ?? signedBody)
     assert.equal(status, 400, `${method} ${path}: ${text}`)
+    // The signer nodes check a written path as it was spelt, so that any query is refused there.
+    if (access === 'write') assert.match(problem.message, /^path: must be spelt .* without a query string/, path)
     // A body is looked at first.
-    if (!body || Object.keys(body).length === 0) assert.deepEqual([problem.code, problem.field], ['UNKNOWN_FIELD', 'colour'], `${method} ${path}: ${text}`)
+    else if (!body) assert.deepEqual([problem.code, problem.field], ['UNKNOWN_FIELD', 'colour'], `${method} ${path}: ${text}`)
     for (const name of Object.keys((query as { shape?: object } | undefined)?.shape ?? {})) {
       const twice = await ask(method, `${concrete(path)}?${name}=1&${name}=1`)
       assert.deepEqual([twice.status, twice.body.message], [400, `${name}: is given twice; give it once`], path)
@@ -100,7 +102,7 @@ test('limits are told as they are', async () => {
     [transferBody('ETH', '1', to, { memo: 'x'.repeat(1001) }), /^memo: must have at most \d+ (characters|bytes.*)$/],
     [transferBody('ETH', '1', to, { memo: '' }), 'memo: must not be empty'],
     [transferBody('ETH', '1', to, { memo: 7 }), 'memo: must be a string'],
-    [transferBody('ETH', '1', to, { fee_level: 'urgent' }), 'fee_level: must be one of low, medium, high'],
+    [transferBody('ETH', '1', to, { fee_level: 'urgent' }), /^fee_level: must be (one of )?low, medium,? (or )?high$/],
   ] as const) {
     const { body: { message } } = await ask('POST', '/dac/v1/transaction', body)
     if (typeof said === 'string') assert.equal(message, said)

@@ -74,6 +74,8 @@ test('a deposit is credited at full depth; the address is an enterprise address 
   assert.match(source, /^addr_test1v/)
   assert.deepEqual(await balance(user, 'ADA').then(({ balance: free, omnibus_balance: held }) => [free, held]), ['100', '100'])
   assert.equal(await lovelaceAt(source), 100_000_000n)
+  const { body: { data: [deposit] } } = await call<{ data: { source_id: string | null }[] }>(user, 'GET', '/dac/v1/transactions?asset=ADA&type=Deposit')
+  assert.match(deposit?.source_id ?? '', /^addr_test1v/, 'who paid is named, of the very first deposit too')
   const { body } = await call<{ valid: boolean; reason?: string }>(user, 'POST', '/dac/v1/validate-address', { asset: 'ADA', address: 'stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn' })
   assert.match(JSON.stringify(body), /stake address/)
 })
@@ -97,9 +99,9 @@ test('ADA is sent: the fee is the ledger’s, the estimate exact, and the custom
 
 test('too little, a stake address, another network’s address, a tag, a rate below the chain’s: 400 with the reason', async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
-    ['0.9', STRANGER, {}, /below the minimum of 1 ADA/], ['5', 'stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn', {}, /stake address/],
+    ['0.9', STRANGER, {}, /must be at least 1 ADA/], ['5', 'stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn', {}, /stake address/],
     ['5', 'addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8', {}, /another network/], ['5', STRANGER, { address_tag: '7' }, /no address tags/],
-    ['5', STRANGER, { fee_rate: 43 }, /minimum/], ['5', STRANGER, { fee_rate: 44.5 }, /decimals/], ['500', STRANGER, {}, /spendable balance/],
+    ['5', STRANGER, { fee_rate: 43 }, /at least 44 Lovelace, the least/], ['5', STRANGER, { fee_rate: 44.5 }, /decimals/], ['500', STRANGER, {}, /spendable balance/],
   ]
   for (const [amount, to, more, reason] of cases) {
     const answer = await send(amount, to, more)

@@ -245,7 +245,7 @@ async function check(world: World, tenants: readonly Tenant[]): Promise<void> {
     const show = (txid: string | null, asset: string, address: string | null, amount: bigint | string, tag: string | null | undefined) =>
       [txid, asset, address, String(amount), tag ?? '-'].join(' ')
     const credited = (await world.deposits()).filter(
-      ({ status, workspace_id: owner }) => status === 'confirmed' && owner === tenant.workspace
+      ({ status, state, workspace_id: owner }) => (status === 'confirmed' || state === 'SUSPENSE') && owner === tenant.workspace
     )
     assert.deepEqual(
       credited.map((row) => show(row.hash, row.asset, row.destination_id, row.amount, row.address_tag)).sort(),

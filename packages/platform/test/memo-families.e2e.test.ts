@@ -21,7 +21,7 @@ const mine = (network: string, blocks: number, seconds?: number) => platform.ope
 const holds = (asset: string, amount: string) => waitFor(`${asset} ${amount}`, async () => (await balance(alice, asset)).balance === amount)
 const deposit = (hash: unknown) => waitFor(`deposit ${String(hash)}`, async () => {
   const [found] = (await call<{ data: Transfer[] }>(alice, 'GET', `/dac/v1/transactions?type=Deposit&id=${String(hash)}`)).body.data
-  return found && found.status === 'confirmed' ? found : null
+  return found && (found.status === 'confirmed' || found.sub_status === 'SUSPENSE') ? found : null
 })
 async function confirmed(answer: Awaited<ReturnType<typeof send>>): Promise<Transfer> {
   assert.equal(answer.status, 200, answer.text)
@@ -62,7 +62,8 @@ for (const asset of ['XRP', 'XLM']) {
 
     test('an unknown tag goes to suspense, and the books still agree with the chain', async () => {
       const { hash } = await fund(asset, own[asset] as string, '7', '4000000000')
-      assert.equal((await deposit(hash)).sub_status, 'SUSPENSE')
+      const { status, sub_status: sub } = await deposit(hash)
+      assert.deepEqual([status, sub], ['pending', 'SUSPENSE'])
       assert.equal((await balance(alice, asset)).balance, '105')
       const { suspense } = await platform.operator('suspense list') as { suspense: { asset: string; address_tag: string; amount: string }[] }
       assert.ok(suspense.some((each) => each.asset === asset && each.address_tag === '4000000000' && each.amount === '7'), JSON.stringify(suspense))
@@ -274,6 +275,7 @@ test('the operator credits a deposit in suspense to the wallet of the account th
   assert.equal((await deposit(hash)).sub_status, 'SUSPENSE')
   const { suspense } = await platform.operator('suspense list') as { suspense: { id: string; hash: string }[] }
   const { id } = suspense.find((each) => each.hash === hash) as { id: string }
+  assert.ok(platform.cli('suspense', 'list').stdout.includes(`${id}  `), 'the list prints what assign takes')
   const assigned = platform.cli('suspense', 'assign', '--id', id, '--json')
   assert.equal(assigned.status, 0, assigned.stderr)
   assert.equal((await deposit(hash)).sub_status, 'CREDITED')

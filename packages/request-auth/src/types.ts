@@ -1,3 +1,6 @@
+/** UTF-8 bytes of the largest body that is signed for a signer node to read: both API and nodes hold to it. */
+export const SIGNED_BODY_BYTES_MAX = 65_536
+
 /** The caller's request as it is stored with a transfer and shown to the signer nodes: raw token and raw body. */
 export interface SignedRequest {
   /** The JWT, exactly as received, without the `Bearer` or `Token` prefix. */

@@ -11,7 +11,8 @@ export const WINDOW_S = 30
 /** Tolerated difference between the caller's clock and ours. */
 export const CLOCK_SKEW_S = 5
 const TOKEN_BYTES_MAX = 8192
-const NONCE_LENGTH_MAX = 128
+/** Characters of a nonce that is a text. */
+export const NONCE_LENGTH_MAX = 128
 const SEGMENT = /^[A-Za-z0-9_-]+$/
 
 export interface VerifyOptions {

@@ -63,6 +63,27 @@ describe('rule 14: voids', () => {
     refused(await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3_000_000_000n })), 'VOIDED', 14)
     refused(await house.post(1, '/void', { transaction_id: randomUUID() }), 'UNKNOWN_INTENT', 4)
   })
+  test('by its name, what no node can read is stopped; a signature is not hidden, and no payment is named', async () => {
+    const { mine, path } = await fresh()
+    const nameOf = (request: { token: string }) => {
+      const { sub, nonce } = JSON.parse(Buffer.from(request.token.split('.')[1]!, 'base64url').toString())
+      return { name: { api_key: sub, nonce } }
+    }
+    const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    refused(await house.post(1, '/void', { request: { ...request, body: `${request.body}${' '.repeat(65_536)}` } }), 'BAD_ORDER', 0)
+    for (const node of [1, 2]) {
+      const { status, body } = await house.post(node, '/void', nameOf(request))
+      assert.equal(status, 200, JSON.stringify(body))
+      assert.equal(isSigned(body), true)
+      assert.match(body.record.intent, /^\["request",/)
+    }
+    refused(await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }), [3, 1]), 'VOIDED', 14)
+    const paid = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    const { body } = await workspace.sign(pay(paid), eth(path, { value: ONE, nonce: 0 }))
+    const hidden = await house.post(1, '/void', nameOf(paid))
+    refused(hidden, 'ALREADY_SIGNED', 14)
+    assert.equal(hidden.body.hash, body.signed.hash)
+  })
   /** The signed bytes as the README documents them. */
   const isSigned = ({ record, signature }: { record: Record<string, unknown>; signature: string }): boolean => {
     const { node, intent, transaction_id, rule, height, voided_at, signed, unfinished } = record

@@ -1,5 +1,6 @@
 import type { Faults } from '../faults.ts'
 import { NotTaken, SLOT_MS, SLOT_ZERO_MS, type Block, type CardanoChain, type Place } from './chain.ts'
+import { FAUCET, genesis, GENESIS_LOVELACE } from './faucet.ts'
 import type { Output } from './transaction.ts'
 
 export const NETWORK_MAGIC = 42
@@ -13,6 +14,9 @@ const json = (status: number, body: unknown): Answer => ({ status, body: JSON.st
 const ERRORS = { 400: 'Bad Request', 404: 'Not Found', 425: 'Mempool Full' } as const
 const error = (status: keyof typeof ERRORS, message: string): Answer => json(status, { status_code: status, error: ERRORS[status], message })
 const missing = (): Answer => error(404, 'The requested component has not been found.')
+
+const FIRST = genesis().outpoint
+const firstOutput = (hash: string, index: number): Output => ({ index, address: hash === FIRST.hash ? FAUCET : '', coin: hash === FIRST.hash ? GENESIS_LOVELACE : 0n, tokens: [], scriptHash: null, dataHash: null, inlineDatum: null })
 
 /**
  * Blockfrost's interface, as much of it as a wallet asks.
@@ -111,8 +115,9 @@ function utxosOf(chain: CardanoChain, { transaction }: Place): unknown {
   return {
     hash: transaction.hash,
     inputs: transaction.inputs.map(({ hash, index }) => {
-      const output = chain.places.get(hash)?.transaction.outputs[index]
-      return { ...(output ? shared(output) : { address: '', amount: [], output_index: index, data_hash: null, inline_datum: null, reference_script_hash: null }), tx_hash: hash, collateral: false, reference: false }
+      // The first output of all stands in no block, and is the faucet's.
+      const output = chain.places.get(hash)?.transaction.outputs[index] ?? firstOutput(hash, index)
+      return { ...shared(output), tx_hash: hash, collateral: false, reference: false }
     }),
     outputs: transaction.outputs.map((output) => ({ ...shared(output), collateral: false, consumed_by_tx: chain.spenders.get(`${transaction.hash}#${output.index}`) ?? null })),
   }

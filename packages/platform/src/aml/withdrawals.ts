@@ -1,6 +1,7 @@
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../services.ts'
 import type { TransactionRow } from '../transactions/present.ts'
+import { lockAccount, wakeNextNonce } from '../transactions/steps/nonce-order.ts'
 import { advance } from '../work/lease.ts'
 import { addressKey, spaceOf } from './address-key.ts'
 import { clearedFor, confirmHits, frozenAmong, hold, isHeld, lockFreezing } from './frozen.ts'
@@ -89,11 +90,14 @@ export async function screenAgain(services: Services, row: TransactionRow): Prom
   return true
 }
 
-/** Takes the unsigned transaction back where no node can have seen it. */
+/** Takes the unsigned transaction back where no node has seen it; whoever comes next in the account's order takes its place. */
 async function unbuild(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
-  if (row.attempts !== 1 || !NUMBERED.has(networkOf(services, row).family)) return false
-  const chain = await tx.query<{ state: string }>('select state from chain_transactions where transaction_id = $1', [row.id])
-  if (chain.length !== 1 || chain[0]?.state !== 'BUILT') return false
+  if (!NUMBERED.has(networkOf(services, row).family)) return false
+  if (row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
+  const chain = await tx.query<{ state: string; shown_at: Date | null; account: string | null }>('select state, shown_at, account from chain_transactions where transaction_id = $1', [row.id])
+  const [built, more] = chain
+  if (!built || more || built.state !== 'BUILT' || built.shown_at !== null) return false
   await tx.query(`delete from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
+  await wakeNextNonce(tx, row.network, built)
   return true
 }

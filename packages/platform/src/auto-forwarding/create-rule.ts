@@ -1,11 +1,10 @@
 import { formatAmount, parseAmount, stellar, ChainError, type Asset } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
-import { z } from 'zod'
+import { ruleBody, type RuleBody } from '@custody/request-auth/bodies'
 import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
-import { assetName, decimal, text } from '../http/schemas.ts'
 import { emit } from '../ledger/post.ts'
 import { refusalSoon } from '../networks/destination.ts'
 import type { Services } from '../services.ts'
@@ -14,32 +13,11 @@ import { findWallet } from '../wallets/find-wallet.ts'
 import { expireRules, presentRule, ruleShape, type RuleRow } from './rule.ts'
 import { NODES_NEEDED, showRule } from './show-nodes.ts'
 
-const PATH = '/dac/v1/auto-forwarding'
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/
-
-/** Read as the nodes read it: UTC only, no day that the calendar does not have, whole seconds. */
-const instant = text(40).transform((value, context): Date => {
-  const at = INSTANT.test(value) ? Date.parse(value) : Number.NaN
-  if (!Number.isNaN(at) && new Date(at).toISOString().slice(0, 19) === value.slice(0, 19)) return new Date(Math.floor(at / 1000) * 1000)
-  context.addIssue({ code: 'custom', message: 'must be a time in UTC such as 2030-01-31T12:00:00Z' })
-  return z.NEVER
-}).meta({ type: 'string', format: 'date-time', description: 'ISO 8601 in UTC' })
-
-const ruleBody = z.strictObject({
-  asset: assetName,
-  min_amount: decimal.meta({ description: 'Incoming funds are forwarded when they have come to this much' }),
-  destination_address: text(500),
-  address_tag: text(200).optional(),
-  daily_cap: decimal.meta({ description: 'All forwards of any 24 hours move no more' }),
-  expires_at: instant,
-})
-
 /** Makes a standing rule. The nodes must have seen the request before it is answered: later they would not believe it. */
 export const createRule = endpoint({
-  method: 'POST', path: PATH, summary: 'Forward incoming funds of an asset to one destination', access: 'write',
+  method: 'POST', path: '/dac/v1/auto-forwarding', summary: 'Forward incoming funds of an asset to one destination', access: 'write',
   body: ruleBody, response: ruleShape,
   async handler({ services, caller, body, signed }) {
-    if (signed.uri !== PATH) throw new ApiError('INVALID_REQUEST', 'path: takes no query', { field: 'path' })
     const { asset, network } = findAsset(services, body.asset)
     const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
     if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
@@ -92,7 +70,7 @@ async function activate(services: Services, caller: Caller, id: string, signed: 
 const renamed = (field: string): string => (field === 'amount' ? 'min_amount' : field)
 
 /** The smallest forward must be a transfer that could be made; the cap no less than it. */
-function check(services: Services, asset: Asset, body: z.output<typeof ruleBody>): { min: bigint; cap: bigint; destination: string; addressTag: string | null } {
+function check(services: Services, asset: Asset, body: RuleBody): { min: bigint; cap: bigint; destination: string; addressTag: string | null } {
   const network = services.registry.networkOf(asset)
   let transfer: ReturnType<typeof checkTransfer>
   try {

@@ -1,5 +1,5 @@
+import { emptyBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
-import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { endRule } from './end-rules.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
@@ -10,10 +10,9 @@ import { findRule, presentRule, ruleShape } from './rule.ts'
  */
 export const deleteRule = endpoint({
   method: 'DELETE', path: '/dac/v1/auto-forwarding/{id}', summary: 'Delete a forwarding rule', access: 'write',
-  params: z.strictObject({ id: z.string() }), body: z.strictObject({}), response: ruleShape,
+  params: z.strictObject({ id: z.string() }), body: emptyBody, response: ruleShape,
   async handler({ services, caller, params, signed }) {
     const rule = await findRule(services, caller, params.id)
-    if (signed.uri !== `/dac/v1/auto-forwarding/${rule.id}`) throw new ApiError('INVALID_REQUEST', 'path: takes no query', { field: 'path' })
     // From here on nothing more is forwarded, whatever the nodes know.
     await services.database.query(
       `update forward_rules set state = 'ENDING', end_request = $2, next_run_at = now() + interval '10 seconds', last_error = null, updated_at = now() where id = $1 and state <> 'ENDED'`, [rule.id, JSON.stringify({ api_key: caller.apiKey, ...signed })])

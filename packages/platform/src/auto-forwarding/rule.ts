@@ -52,8 +52,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
  * A rule of the caller's sub-account.
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
-export async function findRule(services: Services, caller: Caller, id: string): Promise<RuleRow> {
-  const missing = () => new ApiError('NOT_FOUND', `id: there is no rule ${id.slice(0, 100)} in this sub-account`, { field: 'id' })
+export async function findRule(services: Services, caller: Caller, given: string): Promise<RuleRow> {
+  const id = given.toLowerCase()
+  const missing = () => new ApiError('NOT_FOUND', `id: there is no rule ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
   if (!UUID.test(id)) throw missing()
   const row = await services.database.one<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where r.id = $1`, [id])
   if (!row) throw missing()

@@ -28,7 +28,10 @@ function frozenAccount(row: TransactionRow): Omit<Posting, 'amount'> | null {
   return wallet === undefined ? null : { workspace: row.workspace_id, wallet: wallet === '' ? null : wallet, asset: row.asset, kind: 'frozen', address: row.destination_id }
 }
 
-/** Credits a deposit that has reached its depth and may pass. */
+/** Whether a deposit that has reached its depth is nobody's yet: it is in the books, and pending until a wallet holds it. */
+export const isSuspended = (row: Pick<TransactionRow, 'state'>): boolean => row.state === 'SUSPENSE'
+
+/** Credits a deposit that has reached its depth and may pass; without a wallet it goes to suspense. */
 export async function credit(services: Services, tx: Queryable, row: TransactionRow, confirmations: number): Promise<void> {
   await noteIncoming(tx, row, new Date(services.environment.now()))
   const account = await accountOf(tx, row)
@@ -36,25 +39,28 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
     { ...(frozenAccount(row) ?? { workspace: row.workspace_id, asset: row.asset, kind: 'chain' as const }), amount: -BigInt(row.amount) },
     { ...account, amount: BigInt(row.amount) },
   ])
-  const state = row.wallet_id === null && row.kind === 'DEPOSIT' ? 'SUSPENSE' : 'CREDITED'
-  const confirmedAt = new Date(services.environment.now())
-  await tx.query(`update transactions set state = $2, status = 'confirmed', confirmed_at = $3, confirmations = $4,
+  const suspended = row.wallet_id === null && row.kind === 'DEPOSIT'
+  const end = suspended
+    ? { state: 'SUSPENSE', status: 'pending' as const, confirmed_at: null }
+    : { state: 'CREDITED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
+  await tx.query(`update transactions set state = $2, status = $5, confirmed_at = $3, confirmations = $4,
      plan = plan - 'frozen_wallet' - 'screening_since' - 'screening_alerted' - 'unknown_sender',
      last_error = null, failure_reason = null,
-     next_run_at = null, lease_until = null, lease_token = null, updated_at = now() where id = $1`, [row.id, state, confirmedAt, confirmations])
+     next_run_at = null, lease_until = null, lease_token = null, updated_at = greatest(now(), $3) where id = $1`, [row.id, end.state, end.confirmed_at, confirmations, end.status])
   await tx.query(
     `update utxos u set spendable = true from deposits d
      where d.transaction_id = $1 and u.network = d.network and u.txid = d.txid and u.vout = d.position
        and u.address = d.address and u.value = d.amount`, [row.id])
   if (account.kind === 'unswept') await queueSweep(tx, { ...row, source_id: row.destination_id })
   if (row.kind === 'DEPOSIT') {
-    await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.confirmed', stringifyJson(presentTransaction({ ...row, state, status: 'confirmed', confirmed_at: confirmedAt, confirmations }, services.registry)))
+    await emit(tx, row.workspace_id, row.sub_account_id, suspended ? 'deposit.suspended' : 'deposit.confirmed', stringifyJson(presentTransaction({ ...row, ...end, confirmations }, services.registry)))
   }
 }
 
 /** Takes a deposit back whose block is gone. Credited ones may leave the account below zero: that loss is real. */
 export async function revert(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
-  if (row.status === 'confirmed') {
+  const booked = row.status === 'confirmed' || isSuspended(row)
+  if (booked) {
     await takeBackIncoming(tx, row)
     const account = await accountOf(tx, row)
     const amount = BigInt(row.amount)
@@ -67,7 +73,7 @@ export async function revert(services: Services, tx: Queryable, row: Transaction
     await post(tx, 'deposit-reverted', depositReference(row), postings, { overdraw: true })
     services.log.warn({ transaction: row.id }, 'a credited deposit was taken back by a reorganisation')
   }
-  const frozen = row.status === 'confirmed' ? null : frozenAccount(row)
+  const frozen = booked ? null : frozenAccount(row)
   if (frozen) {
     const amount = BigInt(row.amount)
     await post(tx, 'deposit-frozen-reverted', depositReference(row), [{ workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount }, { ...frozen, amount: -amount }])

@@ -17,7 +17,7 @@ const TYPICAL_INPUTS = 1
 const NATIVE_GAS = 21_000n
 const TOKEN_GAS = 65_000n
 
-/** `extra`: what a receiver without an account costs beside the fee. */
+/** `fee`: all that the transfer pays. `extra`: the part of it that a receiver without an account costs. */
 interface FeeEstimate { fee: bigint; basis: 'wallet' | 'typical'; l1Fee?: bigint; extra?: { name: 'rent' | 'activation'; amount: bigint } }
 
 /** What a transfer would cost at a fee rate, in the network's native coin. */
@@ -25,10 +25,10 @@ export const estimateFeeEndpoint = endpoint({
   method: 'POST', path: '/dac/v1/estimate-fee', summary: 'Estimate a network fee', access: 'read',
   body: z.strictObject({ asset: assetName, fee_rate: decimal, amount: decimal.optional(), destination_address: text(500).optional().meta({ description: 'Where it is known, rent and activation are exact, and so is what a token’s contract takes' }) }),
   response: z.object({
-    asset: z.string(), fee: z.number(), fee_rate: z.number(), fee_rate_unit: z.string(), fee_asset: z.string(),
+    asset: z.string(), fee: z.number().meta({ description: 'All that the transfer pays, in the network’s native coin; `rent`, `activation` and `l1_fee` are parts of it' }), fee_rate: z.number(), fee_rate_unit: z.string(), fee_asset: z.string(),
     basis: z.enum(['wallet', 'typical']).meta({ description: '`wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas' }),
-    rent: z.number().optional().meta({ description: 'Beside `fee`: deposit of the receiver’s token account (Solana) where it has none; without a destination_address it is assumed to have none' }),
-    activation: z.number().optional().meta({ description: 'Beside `fee`: what creating the receiver’s account costs (Tron), likewise; the gas tank pays it' }),
+    rent: z.number().optional().meta({ description: 'Part of `fee`: deposit of the receiver’s token account (Solana) where it has none; without a destination_address it is assumed to have none' }),
+    activation: z.number().optional().meta({ description: 'Part of `fee`: what creating the receiver’s account costs (Tron), likewise; it takes the place of bandwidth' }),
     l1_fee: z.number().optional().meta({ description: 'Part of `fee` that a roll-up pays to the chain below' }),
   }),
   async handler({ services, caller, body }) {
@@ -73,7 +73,11 @@ async function estimateOf(services: Services, caller: Caller, asset: Asset, netw
   if (network.family === 'tron') return ofTron(services, caller, asset, network, rate, amount, to)
   // One payment is one operation: the rate is its price.
   if (traitsOf(network).deposits === 'tagged') return { fee: rate, basis: 'typical' }
-  if (network.family === 'solana') return { fee: rate, basis: 'typical', ...(asset.type === 'token' ? { extra: { name: 'rent', amount: await rentOf(services, network, asset, to) } } : {}) }
+  if (network.family === 'solana') {
+    if (asset.type !== 'token') return { fee: rate, basis: 'typical' }
+    const rent = await rentOf(services, network, asset, to)
+    return { fee: rate + rent, basis: 'typical', extra: { name: 'rent', amount: rent } }
+  }
   throw new ApiError('INVALID_REQUEST', `asset: fee estimates of ${network.name} are not available yet`, { field: 'asset' })
 }
 
@@ -138,8 +142,9 @@ async function ofTron(services: Services, caller: Caller, asset: Asset, network:
   if (asset.type === 'native') {
     const active = to !== null && await services.networks.tron(network.code).isActivated(to).catch(() => false)
     const activation = active ? 0n : await services.networks.tronParameters(network.code).then(activationOf, () => null)
-    const points = active ? await burnt(services, caller, network, { bandwidth: tronBuild.TRANSFER_BANDWIDTH, energy: 0n }) : { bandwidth: to === null ? tronBuild.TRANSFER_BANDWIDTH : 0n }
-    return { fee: points.bandwidth * rate, basis: 'typical', ...(activation === null ? {} : { extra: { name: 'activation', amount: activation } }) }
+    if (activation === null) return { fee: tronBuild.TRANSFER_BANDWIDTH * rate, basis: 'typical' }
+    const { bandwidth } = active ? await burnt(services, caller, network, { bandwidth: tronBuild.TRANSFER_BANDWIDTH, energy: 0n }) : { bandwidth: 0n }
+    return { fee: bandwidth * rate + activation, basis: 'typical', extra: { name: 'activation', amount: activation } }
   }
   const bandwidthSun = await services.networks.tronParameters(network.code).then((parameters) => parameters.bandwidthSun, () => tronBuild.BANDWIDTH_SUN)
   const balance = await tokenBalance(services, caller, asset)

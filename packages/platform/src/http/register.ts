@@ -1,10 +1,11 @@
-import { stringifyJson, type SignedRequest } from '@custody/request-auth'
+import { SIGNED_BODY_BYTES_MAX, stringifyJson, type SignedRequest } from '@custody/request-auth'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import { assertNotHeld } from '../recovery/hold.ts'
 import type { Services } from '../services.ts'
 import { authenticate } from './authenticate.ts'
 import type { Caller, Endpoint } from './endpoint.ts'
+import { assertExactTarget } from './exact-target.ts'
 import { problemResponses } from './problems.ts'
 import type { AddressLimit, AddressLimits, RateState } from './rate-limit.ts'
 import { bodySchema, jsonSchema } from './schemas.ts'
@@ -23,6 +24,8 @@ export function register(server: FastifyInstance, services: Services, definition
   server.route({
     method: definition.method,
     url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    // What a caller writes is shown to the signer nodes as it came.
+    ...(definition.access === 'write' ? { bodyLimit: SIGNED_BODY_BYTES_MAX } : {}),
     schema: {
       summary: definition.summary,
       ...(definition.body ? { body: bodySchema(definition.body) } : {}),
@@ -56,6 +59,7 @@ async function admit(services: Services, limits: AddressLimits, request: Fastify
     const { caller, signed, rate } = await authenticate(services, request.raw, rawBody, path)
     request.rate = rate
     if (access === 'write' && caller.role !== 'full') throw new ApiError('READ_ONLY', 'this API key is read-only; the operation needs a key with the role full')
+    if (access === 'write') assertExactTarget(request.raw.url ?? '', path)
     if (access === 'write') assertNotHeld(services)
     return { caller, signed }
   } catch (error) {

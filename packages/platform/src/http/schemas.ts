@@ -2,24 +2,7 @@ import { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
 import { mustBeOneOf } from './validate.ts'
 
-/** A decimal read from the raw JSON text (a double cannot hold 18 decimals); a decimal string is accepted too. */
-export const decimal = z
-  .custom<JsonNumber | string>((value) => value instanceof JsonNumber || typeof value === 'string', 'must be a decimal number')
-  .transform((value, context): string => {
-    const text = value instanceof JsonNumber ? value.text : value
-    if (/^\d+(\.\d+)?([eE][+-]?\d{1,3})?$/.test(text) && text.length <= 100) return text
-    context.addIssue({ code: 'custom', message: text.startsWith('-') ? 'must not be negative' : 'must be a decimal number' })
-    return z.NEVER
-  })
-  .meta({ type: 'number', description: 'Decimal in the asset’s native unit, exact' })
-
-/** Text without control characters. */
-export const text = (max: number) => z.string().min(1, 'must not be empty').max(max, `must have at most ${max} characters`)
-  // oxlint-disable-next-line no-control-regex
-  .refine((value) => !/[\u0000-\u001f\u007f]/.test(value), 'must not contain control characters')
-  .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
-
-export const assetName = text(64).meta({ description: 'An `asset_name` of the assets list; case-sensitive', examples: ['BTC', 'USDT_ETH'] })
+export { assetName, decimal, optional, text } from '@custody/request-auth/bodies'
 
 /** One of a few words in any case; what is read is the word as it stands in the list. */
 export const oneOf = <T extends string>(values: readonly T[], description?: string) => z.string()
@@ -54,11 +37,12 @@ export function jsonSchema(schema: z.ZodType): Record<string, unknown> {
 /** The same of a body, whose optional fields may be null: that means absent. */
 export function bodySchema(schema: z.ZodType): Record<string, unknown> {
   const { properties = {}, required = [], ...rest } = jsonSchema(schema) as { properties?: Record<string, Record<string, unknown>>; required?: string[] }
-  const nullable = ({ description, ...plain }: Record<string, unknown>) => ({ ...(description === undefined ? {} : { description }), ...(Object.keys(plain).length === 0 ? {} : { anyOf: [plain, { type: 'null' }] }) })
+  const nullable = (property: Record<string, unknown>) => (JSON.stringify(property).includes('"type":"null"') ? property : wrapped(property))
+  const wrapped = ({ description, ...plain }: Record<string, unknown>) => ({ ...(description === undefined ? {} : { description }), ...(Object.keys(plain).length === 0 ? {} : { anyOf: [plain, { type: 'null' }] }) })
   return { ...rest, properties: Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, required.includes(name) ? property : nullable(property)])), required }
 }
 
-/** Exact decimal as a JSON number for a response. */
+/** Exact decimal as a JSON number for a response. A caller's own may begin with zeros, which no JSON number does. */
 export function exact(decimalText: string): JsonNumber {
-  return new JsonNumber(decimalText)
+  return new JsonNumber(decimalText.replace(/^0+(?=\d)/, ''))
 }

@@ -1,8 +1,7 @@
 import { formatAmount } from '@custody/chains'
-import { stringifyJson } from '@custody/request-auth'
+import { isSuspended } from '../deposits/credit.ts'
 import { leaveSuspense } from '../deposits/waiting.ts'
-import { emit } from '../ledger/post.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../transactions/present.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /** Deposits that belong to no wallet: their tag was never handed out, or their wallet does not exist yet. Oldest first. */
@@ -23,10 +22,9 @@ export const assignSuspense: Command = async (services, input) => services.datab
   const row = await tx.one<TransactionRow & { address_kind: string }>(
     `select t.*, c.kind address_kind from transactions t join chain_addresses c on c.network = t.network and c.address = t.destination_id where t.id::text = $1 and t.kind = 'DEPOSIT' for update of t`, [String(input['id'] ?? '')])
   if (!row) throw new OperatorError(`--id: there is no deposit ${String(input['id'] ?? '')}; "custody suspense list" shows what waits`)
-  if (row.state !== 'SUSPENSE') throw new OperatorError(`--id: the deposit is not in suspense but ${row.state}`)
+  if (!isSuspended(row)) throw new OperatorError(`--id: the deposit is not in suspense but ${row.state}`)
   const wallet = await tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [row.sub_account_id, row.asset])
   if (!wallet) throw new OperatorError(`the sub-account that the address belongs to has no ${row.asset} wallet yet; what came without a tag is credited when it is made`)
-  await leaveSuspense(tx, row, wallet.id, row.address_kind)
-  await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.confirmed', stringifyJson(presentTransaction({ ...row, wallet_id: wallet.id, state: 'CREDITED' }, services.registry)))
+  await leaveSuspense(services, tx, row, wallet.id, row.address_kind)
   return { id: row.id, asset: row.asset, amount: formatAmount(BigInt(row.amount), services.registry.asset(row.asset)?.decimals ?? 0), wallet_id: wallet.id }
 })

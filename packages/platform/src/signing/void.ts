@@ -1,4 +1,4 @@
-import type { SignedRequest } from '@custody/request-auth'
+import { claimedNonceAndSubject, type SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
 import type { Services } from '../services.ts'
 import { NodeRefused, type SignerNodes } from './nodes.ts'
@@ -27,10 +27,25 @@ function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {
 export interface VoidOutcome { held: number; needed: number; enough: boolean; signed: string[]; voids: SignedVoid[] }
 
 type Intent = { request: SignedRequest } | { transaction_id: string } | { forward: { rule: string; id: string } }
-interface VoidAnswer { voided?: boolean; record?: unknown; signature?: unknown; signed_hashes?: string[]; unfinished?: number }
+interface Named { name: { api_key: string; nonce: string } }
+interface VoidAnswer { voided?: boolean; record?: unknown; signature?: unknown }
+
+/** A node cannot read the request, and nothing of it could ever be signed there: it takes a void by the request's name. */
+const UNREADABLE = new Set(['BAD_ORDER', 'TOO_LARGE', 'NOT_AUTHENTIC', 'NOT_ENROLLED'])
 
 const VOID_TIMEOUT_MS = 5000
 const VOIDS_NEEDED = 2
+
+/** What a node has signed already that pays somebody; null where it refused for another reason. Fuel goes to an address of ours, and what takes its nonce excludes it. */
+function payingHashes(error: unknown): string[] | null {
+  if (!(error instanceof NodeRefused) || error.code !== 'ALREADY_SIGNED') return null
+  return (error.body['paying_hashes'] ?? error.body['signed_hashes']) as string[]
+}
+
+function nameOf({ token }: SignedRequest): Named {
+  const { sub, nonce } = claimedNonceAndSubject(token)
+  return { name: { api_key: sub, nonce } }
+}
 
 /**
  * Voids a request, or one forward of a rule, at the nodes, so that nothing can be signed for it any more. Two must hold
@@ -41,14 +56,18 @@ const VOIDS_NEEDED = 2
 export async function voidIntent(services: Services, intent: Intent, dead: readonly string[] = []): Promise<VoidOutcome> {
   const { signers } = services
   const ask = async (node: number, force: boolean) => {
-    const answer = await signers.call<VoidAnswer>(node, 'POST', '/void', { ...intent, force }, VOID_TIMEOUT_MS)
+    const call = (by: Intent | Named) => signers.call<VoidAnswer>(node, 'POST', '/void', { ...by, force }, VOID_TIMEOUT_MS)
+    const answer = await call(intent).catch((error: unknown) => {
+      if (error instanceof NodeRefused && UNREADABLE.has(error.code) && 'request' in intent) return call(nameOf(intent.request))
+      throw error
+    })
     const told = voidShape.safeParse({ record: answer.record, signature: answer.signature })
     return { ...answer, proof: told.success && isVoid(signers, node, told.data) ? told.data : null }
   }
   const answers = await Promise.allSettled(signers.peers.map(({ node }) => ask(node, false).catch((error: unknown) => {
-    const hashes = error instanceof NodeRefused && error.code === 'ALREADY_SIGNED' ? error.body['signed_hashes'] : null
+    const hashes = payingHashes(error)
     // Signing was entered and never finished, or only for what can never be included: voided at two nodes, no pair can sign more.
-    if (Array.isArray(hashes) && hashes.every((hash) => dead.includes(hash))) return ask(node, true)
+    if (hashes?.every((hash) => dead.includes(hash))) return ask(node, true)
     throw error
   })))
   let needed = VOIDS_NEEDED
@@ -56,14 +75,13 @@ export async function voidIntent(services: Services, intent: Intent, dead: reado
   const voids: SignedVoid[] = []
   for (const answer of answers) {
     if (answer.status === 'fulfilled') {
-      const { proof, unfinished = 0, signed_hashes: hashes = [] } = answer.value
-      if (unfinished > 0) needed = signers.peers.length
+      const { proof, voided } = answer.value
       // What a node does not sign for, it does not hold: the caller would be shown nothing.
-      if (answer.value.voided && proof) voids.push(proof)
-      signed.push(...hashes)
-    } else if (answer.reason instanceof NodeRefused && answer.reason.code === 'ALREADY_SIGNED') {
-      signed.push(...(answer.reason.body['signed_hashes'] as string[]))
-    }
+      if (!voided || !proof) continue
+      if (proof.record.unfinished > 0) needed = signers.peers.length
+      voids.push(proof)
+      signed.push(...proof.record.signed)
+    } else signed.push(...payingHashes(answer.reason) ?? [])
   }
   return { held: voids.length, needed, enough: voids.length >= needed, signed: signed.filter((hash) => !dead.includes(hash)), voids }
 }

@@ -1,24 +1,8 @@
 import { ChainError, formatAmount, parseAmount, validateAddress, type Asset } from '@custody/chains'
+import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
-import { decimal, text } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
-
-/** The one asset that is staked. */
-export const STAKED_ASSET = 'TRX'
-
-const sequence = text(200).optional().meta({ description: 'Idempotency key, unique within the TRX wallet: transfers share it' })
-const asset = z.literal(STAKED_ASSET)
-
-/** Body of stake and unstake. */
-export const stakeBody = z.strictObject({
-  asset,
-  address: text(500).meta({ description: 'Tron address that has the resource; the wallet’s own or another’s' }),
-  resource: z.enum(['ENERGY', 'BANDWIDTH']),
-  amount: decimal,
-  sequence_id: sequence,
-})
-export const releaseBody = z.strictObject({ asset, address: text(500), sequence_id: sequence })
 
 /** What stake, unstake and release answer; the transaction is read with GET /dac/v1/transaction/{id}. */
 export const stakingShape = z.object({ id: z.string(), status: z.enum(['pending', 'confirmed', 'failed']), hash: z.string().nullable() })

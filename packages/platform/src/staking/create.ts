@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Asset, Network, TronResource } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
+import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import type { Queryable } from '../database/pool.ts'
@@ -12,7 +13,6 @@ import { isSamePayload } from '../recovery/payload.ts'
 import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { lockCounting } from './counted.ts'
-import { STAKED_ASSET } from './body.ts'
 import type { StakingKind } from './steps.ts'
 
 /** What every staking request starts from. */

@@ -1,6 +1,7 @@
+import { releaseBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { checkedAddress, releaseBody, stakingShape } from './body.ts'
+import { checkedAddress, stakingShape } from './body.ts'
 import { asked } from './chain.ts'
 import { create, isReply, open } from './create.ts'
 import { feeOf, stepsOf } from './steps.ts'

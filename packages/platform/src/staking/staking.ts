@@ -1,10 +1,11 @@
 import { formatAmount } from '@custody/chains'
+import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact, text } from '../http/schemas.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
-import { checkedAddress, STAKED_ASSET } from './body.ts'
+import { checkedAddress } from './body.ts'
 import { asked } from './chain.ts'
 
 /** What the wallet has staked for an address, what cools down, and what can be released. */

@@ -1,3 +1,4 @@
+import { emptyBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
@@ -13,7 +14,7 @@ import { assertUnspentChange, waitingAttempts } from './steps/attempts.ts'
  */
 export const cancelTransaction = endpoint({
   method: 'POST', path: '/dac/v1/transaction/{id}/cancel', summary: 'Cancel an outgoing transfer', access: 'write',
-  params: z.strictObject({ id: z.string() }), body: z.strictObject({}), response: transactionShape,
+  params: z.strictObject({ id: z.string() }), body: emptyBody, response: transactionShape,
   async handler({ services, caller, params, signed }) {
     const row = await findTransaction(services, caller, params.id)
     const shown = async () => ({ body: presentTransaction(await findTransaction(services, caller, row.id), services.registry) })

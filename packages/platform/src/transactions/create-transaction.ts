@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { cardano, ChainError, formatAmount, parseAmount, solana, stellar, utxo as utxoBuild, validateAddress, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId } from '@custody/request-auth'
+import { transferBody, type TransferBody } from '@custody/request-auth/bodies'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { checkedFeeRate } from '../fees/check-fee-rate.ts'
@@ -14,7 +15,6 @@ import type { Services } from '../services.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { omnibusOf } from '../addresses/derive.ts'
-import { transactionBody, type TransactionBody } from './body.ts'
 import { estimateFee } from './estimate.ts'
 import { presentTransaction, transactionShape, type TransactionRow } from './present.ts'
 
@@ -24,7 +24,7 @@ export const AMOUNT_MAX = (1n << 128n) - 1n
 /** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
 export const createTransaction = endpoint({
   method: 'POST', path: '/dac/v1/transaction', summary: 'Create an outgoing transfer', access: 'write',
-  body: transactionBody, response: transactionShape,
+  body: transferBody, response: transactionShape,
   async handler({ services, caller, body, signed }) {
     const { asset, network } = findAsset(services, body.asset)
     const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
@@ -92,12 +92,12 @@ function replay(response: string, same: boolean): Reply {
 }
 
 /** What the transfer means, whatever its spelling; old clients' extra fields do not count. */
-function hashPayload({ type: _type, ts: _ts, ...body }: TransactionBody): string {
+function hashPayload({ type: _type, ts: _ts, ...body }: TransferBody): string {
   return createHash('sha256').update(JSON.stringify(body, Object.keys(body).sort())).digest('hex')
 }
 
 /** What can be said of a transfer without asking anybody: its amount, destination, tag and fee rate. */
-export function checkTransfer(services: Services, body: TransactionBody, asset: Asset, network: Network): { amount: bigint; destination: string; addressTag: string | null } {
+export function checkTransfer(services: Services, body: TransferBody, asset: Asset, network: Network): { amount: bigint; destination: string; addressTag: string | null } {
   let amount: bigint
   try {
     amount = parseAmount(body.amount, asset.decimals)

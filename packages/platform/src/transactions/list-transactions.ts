@@ -9,6 +9,14 @@ const PLACES = ['INTERNAL', 'EXTERNAL', 'GAS_TANK', 'OMNIBUS', 'STAKING'] as con
 
 const word = (description: string) => z.string().min(1).max(200).refine((value) => !value.includes('\0'), 'must not contain NUL').meta({ description })
 
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const HEX_HASH = /^(?:0x)?[0-9a-f]{40,}$/i
+/** Addresses of the sub-account by their label. */
+const LABELLED = 'select a.address from wallet_addresses a join wallets w on w.id = a.wallet_id where w.sub_account_id = $1'
+
+/** A hash in every case in which its chain may write it: hexadecimal digits have none, base58 (Solana) has. */
+const spellings = (hash: string): string[] => (HEX_HASH.test(hash) ? [hash, hash.toLowerCase(), hash.toUpperCase()] : [hash])
+
 /** Transactions of the sub-account, newest first. Fuel and sweeps are shown only where a filter asks for them. */
 export const listTransactions = endpoint({
   method: 'GET', path: '/dac/v1/transactions', summary: 'List transactions', access: 'read',
@@ -19,6 +27,7 @@ export const listTransactions = endpoint({
     source_type: oneOf(PLACES).optional(), source_id: word('Source address or label').optional(),
     dest_type: oneOf(PLACES).optional(), dest_id: word('Destination address or label').optional(),
     status: oneOf(STATUSES).optional(), id: word('Platform id or hash on the chain').optional(),
+    sequence_id: word('The idempotency key given at creation, exactly').optional(),
     memo: z.string().max(1000).refine((value) => !value.includes('\0'), 'must not contain NUL').optional(),
     type: oneOf(TYPE_NAMES, 'Fuel, Sweep and what else the platform does by itself is shown only where it is asked for').optional(),
     ...pageQuery,
@@ -27,28 +36,35 @@ export const listTransactions = endpoint({
   async handler({ services, caller, query }) {
     assertKnownAsset(services, query.asset)
     const { page, limit } = query
-    const kind = query.type === undefined ? null : KIND_OF_TYPE.get(query.type)
-    const internal = query.source_type === 'GAS_TANK' || query.dest_type === 'GAS_TANK' || query.dest_type === 'OMNIBUS'
-    const where = `
-      sub_account_id = $1
-      and ($2::text is null or asset = $2)
-      and ($3::bigint is null or created_at < to_timestamp($3))
-      and ($4::bigint is null or created_at > to_timestamp($4))
-      and ($5::text is null or source_type = $5)
-      and ($6::text is null or source_id = $6 or lower(source_id) = lower($6) or source_id in (select a.address from wallet_addresses a join wallets w on w.id = a.wallet_id where w.sub_account_id = $1 and a.label = $6))
-      and ($7::text is null or destination_type = $7)
-      and ($8::text is null or destination_id = $8 or lower(destination_id) = lower($8) or exists (select 1 from wallet_addresses a join wallets w on w.id = a.wallet_id where w.sub_account_id = $1 and a.label = $8 and a.address = destination_id and a.address_tag is not distinct from transactions.address_tag))
-      and ($9::text is null or status = $9)
-      and ($10::text is null or id::text = lower($10) or hash = $10 or hash = lower($10))
-      and ($11::text is null or memo = $11)
-      and case when $12::text is not null then kind = $12 when $13 then true else kind in ('WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE') end`
-    const values = [
-      caller.subAccountId, query.asset ?? null, query.before ?? null, query.after ?? null, query.source_type ?? null, query.source_id ?? null,
-      query.dest_type ?? null, query.dest_id ?? null, query.status ?? null, query.id ?? null, query.memo ?? null, kind, internal,
-    ]
+    const values: unknown[] = [caller.subAccountId]
+    const conditions = ['sub_account_id = $1']
+    // Only what is asked for stands in the condition, so that each filter finds its index.
+    const where = (value: unknown, condition: (at: string) => string): void => {
+      if (value === undefined) return
+      values.push(value)
+      conditions.push(condition(`$${values.length}`))
+    }
+    where(query.asset, (at) => `asset = ${at}`)
+    where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
+    where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
+    where(query.source_type, (at) => `source_type = ${at}`)
+    where(query.source_id, (at) => `(source_id = ${at} or lower(source_id) = lower(${at}) or source_id in (${LABELLED} and a.label = ${at}))`)
+    where(query.dest_type, (at) => `destination_type = ${at}`)
+    where(query.dest_id, (at) => `(destination_id = ${at} or lower(destination_id) = lower(${at})
+      or exists (${LABELLED} and a.label = ${at} and a.address = destination_id and a.address_tag is not distinct from transactions.address_tag))`)
+    where(query.status, (at) => `status = ${at}`)
+    if (query.id !== undefined && UUID.test(query.id)) where(query.id, (at) => `id = ${at}::uuid`)
+    else if (query.id !== undefined) where(spellings(query.id), (at) => `hash = any(${at}::text[])`)
+    where(query.sequence_id, (at) => `sequence_id = ${at}`)
+    where(query.memo, (at) => `memo = ${at}`)
+    where(query.type === undefined ? undefined : KIND_OF_TYPE.get(query.type), (at) => `kind = ${at}`)
+    const isInternal = query.source_type === 'GAS_TANK' || query.dest_type === 'GAS_TANK' || query.dest_type === 'OMNIBUS'
+    if (query.type === undefined && !isInternal) conditions.push(`kind in ('WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE')`)
+    const found = conditions.join(' and ')
     const [rows, count] = await Promise.all([
-      services.database.query<TransactionRow>(`select * from transactions where ${where} order by created_at desc, id desc limit $14 offset $15`, [...values, limit, (page - 1) * limit]),
-      services.database.one<{ total: string }>(`select count(*)::text total from transactions where ${where}`, values),
+      services.database.query<TransactionRow>(
+        `select * from transactions where ${found} order by created_at desc, id desc limit $${values.length + 1} offset $${values.length + 2}`, [...values, limit, (page - 1) * limit]),
+      services.database.one<{ total: string }>(`select count(*)::text total from transactions where ${found}`, values),
     ])
     return { body: { data: rows.map((row) => presentTransaction(row, services.registry)), page, limit, total: Number(count?.total ?? 0) } }
   },

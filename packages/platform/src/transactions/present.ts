@@ -33,10 +33,11 @@ export const TYPE_NAMES = Object.values(TYPES)
 export const STATUSES = ['pending', 'confirmed', 'failed'] as const
 
 export const transactionShape = z.object({
-  id: z.string(), type: z.string(), hash: z.string().nullable(), asset: z.string(), amount: z.number(), fee: z.number(), fee_asset: z.string(),
+  id: z.string(), type: z.string(), hash: z.string().nullable(), asset: z.string(), amount: z.number(), fee: z.number().meta({ description: 'Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain' }), fee_asset: z.string(),
   source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(), address_tag: z.string().nullable(),
-  status: z.enum(STATUSES), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable(),
-  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(), platform_fee: z.number().nullable(),
+  status: z.enum(STATUSES), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable().meta({ description: 'The note given at creation; null where none was given' }),
+  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(), platform_fee: z.number().nullable()
+    .meta({ description: 'In USD; of one that failed, what was charged all the same. null: none is taken for it' }),
   voids: z.array(voidShape)
     .meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),
   created_at: z.string(), updated_at: z.string(), confirmed_at: z.string().nullable(),
@@ -67,10 +68,11 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     sequence_id: row.sequence_id,
     failure_reason: row.failure_reason,
     amount_in_usd: row.amount_usd ? exactUsd(BigInt(row.amount_usd)) : null,
-    platform_fee: row.platform_fee ? exactUsd(BigInt(row.platform_fee)) : null,
+    platform_fee: row.platform_fee ? exactUsd(row.plan['refunded'] === '1' ? 0n : BigInt(row.platform_fee)) : null,
     voids: row.status === 'failed' ? (row.voids ?? []) : [],
     created_at: row.created_at.toISOString(),
-    updated_at: row.updated_at.toISOString(),
+    // The database's clock wrote one, this process's the other.
+    updated_at: (row.confirmed_at && row.confirmed_at > row.updated_at ? row.confirmed_at : row.updated_at).toISOString(),
     confirmed_at: row.confirmed_at?.toISOString() ?? null,
   }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
+import { exact } from '../http/schemas.ts'
 import type { SignedRequest } from '@custody/request-auth'
 import type { Services } from '../services.ts'
 import type { TransactionRow } from './present.ts'
@@ -17,13 +18,13 @@ export interface Replacement {
 }
 
 export const replacementShape = z.object({
-  kind: z.enum(['speed-up', 'cancel', 'automatic']), state: z.enum(['pending', 'done', 'refused']), fee_rate: z.string().nullable(), fee_level: z.string().nullable(), reason: z.string().nullable(), created_at: z.string(),
+  kind: z.enum(['speed-up', 'cancel', 'automatic']), state: z.enum(['pending', 'done', 'refused']), fee_rate: z.number().nullable(), fee_level: z.string().nullable(), reason: z.string().nullable(), created_at: z.string(),
 })
 const KINDS = { SPEED_UP: 'speed-up', CANCEL: 'cancel', AUTO: 'automatic' } as const
 const STATES = { PENDING: 'pending', FUELING: 'pending', DONE: 'done', REFUSED: 'refused' } as const
 
-export function presentReplacement(row: Replacement): z.output<typeof replacementShape> {
-  return { kind: KINDS[row.kind], state: STATES[row.state], fee_rate: row.fee_rate, fee_level: row.fee_level, reason: row.reason, created_at: row.created_at.toISOString() }
+export function presentReplacement(row: Replacement) {
+  return { kind: KINDS[row.kind], state: STATES[row.state], fee_rate: row.fee_rate === null ? null : exact(row.fee_rate), fee_level: row.fee_level, reason: row.reason, created_at: row.created_at.toISOString() }
 }
 
 export async function replacementsOf(database: Queryable, transactionId: string): Promise<Replacement[]> {

@@ -1,10 +1,10 @@
 import { formatAmount } from '@custody/chains'
+import { speedUpBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { isForward, NO_REPLACEMENT } from '../auto-forwarding/outcome.ts'
 import { ApiError } from '../errors.ts'
 import { checkedFeeRate } from '../fees/check-fee-rate.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { decimal } from '../http/schemas.ts'
 import { traitsOf } from '../networks/traits.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findTransaction } from './find-transaction.ts'
@@ -16,10 +16,7 @@ import { assertUnspentChange, leastRateOf, waitingAttempts } from './steps/attem
 export const speedUp = endpoint({
   method: 'POST', path: '/dac/v1/transaction/{id}/speed-up', summary: 'Pay a higher network fee for a waiting transfer', access: 'write',
   params: z.strictObject({ id: z.string() }),
-  body: z.strictObject({
-    fee_rate: decimal.optional().meta({ description: 'In the unit of the chain family; the new limit' }),
-    fee_level: z.enum(['low', 'medium', 'high']).optional().meta({ description: 'high where neither is given' }),
-  }),
+  body: speedUpBody,
   response: transactionShape,
   async handler({ services, caller, params, body, signed }) {
     const row = await findTransaction(services, caller, params.id)

@@ -33,7 +33,7 @@ const definition = (path: string) => endpoint({
       await listOmnibus(tx, created.id, network.code, address)
       const shown = presentWallet(created, network, { address, subAccount: caller.subAccountIndex })
       if (traitsOf(network).deposits === 'spendable') await ensureChange(services, tx, network, owner)
-      await creditWaitingDeposits(tx, caller.subAccountId, created)
+      await creditWaitingDeposits(services, tx, caller.subAccountId, created)
       await tx.query(`select emit_event($1, $2, 'wallet.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(shown)])
       return shown
     })

@@ -1,3 +1,4 @@
+import { NONCE_LENGTH_MAX, transactionId as transactionIdOf } from '@custody/request-auth'
 import { z } from 'zod'
 import { canonicalBytes, signBytes } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
@@ -9,8 +10,9 @@ import type { Parts } from '../node.ts'
 import type { Enrolment, StandingRule, StepEntry } from '../store/state.ts'
 
 export const voidBodySchema = z.strictObject({
-  request: signedRequestSchema.optional(), transaction_id: z.string().max(64).optional(), forward: z.strictObject({ rule: uuidSchema, id: uuidSchema }).optional(), force: z.boolean().optional(),
-}).refine((body) => [body.request, body.transaction_id, body.forward].filter((each) => each !== undefined).length === 1, 'exactly one of request, transaction_id and forward')
+  request: signedRequestSchema.optional(), transaction_id: z.string().max(64).optional(), forward: z.strictObject({ rule: uuidSchema, id: uuidSchema }).optional(),
+  name: z.strictObject({ api_key: z.string().min(1).max(256), nonce: z.string().min(1).max(NONCE_LENGTH_MAX) }).optional(), force: z.boolean().optional(),
+}).refine(({ request, transaction_id: id, forward, name }) => [request, id, forward, name].filter((each) => each !== undefined).length === 1, 'exactly one of request, transaction_id, forward and name')
 
 export const VOID_KEYS = ['node', 'intent', 'transaction_id', 'rule', 'height', 'voided_at', 'signed', 'unfinished'] as const
 /** Of a rule's forwards the newest are named, and the number of all. */
@@ -21,7 +23,8 @@ const isOwn = (step: string): boolean => OWN_STEPS.has((JSON.parse(step) as stri
 
 /**
  * Rule 14: final, from anyone. What was signed stays signed: the answer names it, and without `force` nothing is
- * voided then. By transaction_id only what this node knows: it could not recognise the intent later. The signed end of
+ * voided then. By transaction_id only what this node knows: it could not recognise the intent later. By name any request,
+ * whatever it says: one that no node can read must be stopped too, and it is recognised by its name. The signed end of
  * a standing rule is shown here too, always final: it voids the rule, and every forward that is not signed yet. What is
  * signed under the rule and may still be broadcast is named, so that its owner can look for it.
  */
@@ -54,6 +57,10 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
     key = forwardName(body.forward.rule, body.forward.id)
     transactionId = body.forward.id
     names = []
+  } else if (body.name) {
+    names = [voidNameOfRequest(body.name.api_key, body.name.nonce)]
+    transactionId = transactionIdOf(body.name.api_key, body.name.nonce)
+    key = state.intentOfTransaction.get(transactionId)
   } else {
     transactionId = body.transaction_id!
     key = state.intentOfTransaction.get(transactionId)
@@ -68,13 +75,14 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
   const signedHashes = hashesOf(entries)
   const unfinished = entries.filter((entry) => !entry.signed).length
   const done = names.every((name) => state.voids.has(name))
+  const paying = ended === null ? steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)) : forwards
   if (!done && entries.length > 0 && body.force !== true && ended === null) {
-    throw new Refusal('ALREADY_SIGNED', 'Something of this intent was signed already, or entered signing', { hash: signedHashes.at(-1) ?? null, signed_hashes: signedHashes, unfinished })
+    const told = { hash: signedHashes.at(-1) ?? null, signed_hashes: signedHashes, unfinished, paying_hashes: hashesOf(paying) }
+    throw new Refusal('ALREADY_SIGNED', 'Something of this intent was signed already, or entered signing', told)
   }
   if (!done) store.append('void', { keys: names, transaction_id: transactionId, signed_hashes: signedHashes.slice(-NAMED_MAX) })
   const first = state.voids.get(names[0]!)!
   // Signed with it: without what stands signed, a void that was forced after a signature would prove that nothing was paid.
-  const paying = ended === null ? steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)) : forwards
   const told = {
     node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, rule: body.forward?.rule ?? ended,
     height: first.height, voided_at: Math.floor(first.at / 1000),

@@ -10,7 +10,8 @@ export interface StakeAction { name: 'stake' | 'unstake' | 'release' }
 /** What a signed request may authorise. */
 export type Action = { name: 'pay' } | { name: 'forward' } | AmendAction | EndForwardAction | StakeAction
 
-const UUID = '([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})'
+/** Hexadecimal digits mean the same in either case. */
+const UUID = '([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})'
 const AMEND = new RegExp(`^/dac/v1/transaction/${UUID}/(speed-up|cancel)$`)
 const RULE = new RegExp(`^/dac/v1/auto-forwarding/${UUID}$`)
 
@@ -29,10 +30,10 @@ function actionAt(uri: string): Action | null {
   if (uri === '/dac/v1/auto-forwarding') return { name: 'forward' }
   if (Object.hasOwn(STAKES, uri)) return { name: STAKES[uri] as StakeAction['name'] }
   const [, id, name] = AMEND.exec(uri) ?? []
-  return id === undefined ? null : { name: name as 'speed-up' | 'cancel', transaction_id: id }
+  return id === undefined ? null : { name: name as 'speed-up' | 'cancel', transaction_id: id.toLowerCase() }
 }
 
 function endAt(uri: string): EndForwardAction | null {
   const [, id] = RULE.exec(uri) ?? []
-  return id === undefined ? null : { name: 'end-forward', rule_id: id }
+  return id === undefined ? null : { name: 'end-forward', rule_id: id.toLowerCase() }
 }

@@ -1,7 +1,8 @@
 import { ChainError, parseAmount } from '@custody/chains'
+import { emptyBody, speedUpBody } from '@custody/request-auth/bodies'
 import { sha256hex } from '../canonical.ts'
 import type { AmendAction } from './actions.ts'
-import { badField, fieldsOf } from './fields.ts'
+import { badField, bodyOf } from './fields.ts'
 import { FEE_RATE_DECIMALS } from './pay.ts'
 import type { Proven } from './request.ts'
 
@@ -16,15 +17,12 @@ export interface AmendIntent {
   content: string
 }
 
-const FIELDS = new Set(['fee_rate', 'fee_level'])
-
 export function amendIntent(proven: Proven, action: AmendAction): AmendIntent {
-  const { raw, text, decimal } = fieldsOf(proven, FIELDS)
-  const level = text('fee_level', true)
-  if (level !== null && !['low', 'medium', 'high'].includes(level)) throw badField('fee_level', 'must be low, medium or high')
+  const body = action.name === 'cancel' ? { ...bodyOf(proven, emptyBody), fee_level: undefined, fee_rate: undefined } : bodyOf(proven, speedUpBody)
+  const level = body.fee_level ?? null
   let feeRate: string | null = null
   try {
-    if (raw['fee_rate'] !== undefined && raw['fee_rate'] !== null) feeRate = parseAmount(decimal('fee_rate'), FEE_RATE_DECIMALS).toString()
+    if (body.fee_rate !== undefined) feeRate = parseAmount(body.fee_rate, FEE_RATE_DECIMALS).toString()
   } catch (error) {
     if (error instanceof ChainError) throw badField('fee_rate', error.message)
     throw error

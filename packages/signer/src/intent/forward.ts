@@ -1,8 +1,9 @@
 import { ChainError, parseAmount, type Registry } from '@custody/chains'
+import { emptyBody, ruleBody } from '@custody/request-auth/bodies'
 import { sha256hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
 import type { EndForwardAction } from './actions.ts'
-import { badField, fieldsOf } from './fields.ts'
+import { badField, bodyOf } from './fields.ts'
 import { payeeOf } from './payee.ts'
 import type { Proven } from './request.ts'
 
@@ -29,25 +30,14 @@ export interface ForwardIntent {
 /** The end of a standing rule. */
 export interface EndForwardIntent { action: 'end-forward'; rule_id: string; key: string; content: string }
 
-const FIELDS = new Set(['asset', 'min_amount', 'destination_address', 'address_tag', 'daily_cap', 'expires_at'])
-const NO_FIELDS: ReadonlySet<string> = new Set()
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/
-
-/** ISO 8601 in UTC to Unix seconds, rounded down. A day that the calendar does not have is refused. */
-function instantOf(text: string): number {
-  const at = INSTANT.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at) || new Date(at).toISOString().slice(0, 19) !== text.slice(0, 19)) throw badField('expires_at', 'must be a time in UTC such as 2030-01-31T12:00:00Z')
-  return Math.floor(at / 1000)
-}
-
 export function forwardIntent(registry: Registry, proven: Proven): ForwardIntent {
-  const read = fieldsOf(proven, FIELDS)
-  const ticker = read.text('asset') as string
+  const body = bodyOf(proven, ruleBody)
+  const ticker = body.asset
   const asset = registry.asset(ticker)
   if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
-  const amount = (name: string): bigint => {
+  const amount = (name: 'min_amount' | 'daily_cap'): bigint => {
     try {
-      return parseAmount(read.decimal(name), asset.decimals)
+      return parseAmount(body[name], asset.decimals)
     } catch (error) {
       if (error instanceof ChainError) throw badField(name, error.message)
       throw error
@@ -56,8 +46,8 @@ export function forwardIntent(registry: Registry, proven: Proven): ForwardIntent
   const [min, cap] = [amount('min_amount'), amount('daily_cap')]
   if (min <= 0n) throw badField('min_amount', 'must be more than zero')
   if (cap < min) throw badField('daily_cap', 'must be at least min_amount')
-  const { destination, tag } = payeeOf(registry, ticker, read)
-  const expires = instantOf(read.text('expires_at') as string)
+  const { destination, tag } = payeeOf(registry, ticker, body)
+  const expires = body.expires_at.getTime() / 1000
   const { workspace, sub_account } = proven.enrolment
   const key = JSON.stringify(['forward', 'nonce', proven.enrolment.api_key, proven.nonce])
   const meaning = { workspace, sub_account, asset: ticker, min_amount: min.toString(), daily_cap: cap.toString(), destination, tag, expires_at: expires }
@@ -67,7 +57,7 @@ export function forwardIntent(registry: Registry, proven: Proven): ForwardIntent
 export function endForwardIntent(proven: Proven, { rule_id }: EndForwardAction): EndForwardIntent {
   // A signature names no method: without a body a DELETE would be signed by every GET of the rule.
   if (proven.request.body === '') throw badField('body', 'must be an empty object: without one the signature is also that of a GET')
-  fieldsOf(proven, NO_FIELDS)
+  bodyOf(proven, emptyBody)
   const key = JSON.stringify(['end-forward', 'nonce', proven.enrolment.api_key, proven.nonce])
   return { action: 'end-forward', rule_id, key, content: sha256hex(JSON.stringify([key, rule_id])) }
 }

@@ -1,8 +1,8 @@
 import { ChainError, parseAmount, type Registry } from '@custody/chains'
-import { JsonNumber } from '@custody/request-auth'
+import { transferBody } from '@custody/request-auth/bodies'
 import { sha256hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
-import { badField, fieldsOf } from './fields.ts'
+import { badField, bodyOf } from './fields.ts'
 import { payeeOf } from './payee.ts'
 import type { Proven } from './request.ts'
 
@@ -27,32 +27,21 @@ export interface PayIntent {
 /** A `sequence_id` stands for one intent in its wallet, whatever that is (rule 4). */
 export const sequenceKey = (workspace: string, subAccount: number, ticker: string, sequence: string): string => JSON.stringify(['pay', 'sequence', workspace, subAccount, ticker, sequence])
 
-/** Fields of POST /dac/v1/transaction; whatever else stands in the body is refused. */
-const FIELDS = new Set(['asset', 'amount', 'destination_address', 'destination_type', 'source_type', 'sequence_id', 'memo', 'address_tag', 'fee_rate', 'fee_level', 'type', 'ts'])
-
 export function payIntent(registry: Registry, proven: Proven): PayIntent {
-  const read = fieldsOf(proven, FIELDS)
-  const { raw: fields, text, decimal, one } = read
-  const ticker = text('asset') as string
+  const body = bodyOf(proven, transferBody)
+  const ticker = body.asset
   const asset = registry.asset(ticker)
   if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
-  one('destination_type', 'EXTERNAL')
-  one('source_type', 'INTERNAL')
-  one('type', 'Withdraw', true)
-  const level = text('fee_level', true)
-  if (level !== null && !['low', 'medium', 'high'].includes(level)) throw badField('fee_level', 'must be low, medium or high')
-  const sequence = text('sequence_id', true)
-  if (fields['memo'] !== undefined && fields['memo'] !== null && (typeof fields['memo'] !== 'string' || fields['memo'].length > 1024)) throw badField('memo', 'must be a text')
-  if (fields['ts'] !== undefined && typeof fields['ts'] !== 'string' && !(fields['ts'] instanceof JsonNumber)) throw badField('ts', 'must be a number or a text')
+  const [level, sequence] = [body.fee_level ?? null, body.sequence_id ?? null]
 
   let amount: bigint
   let feeRate: string | null = null
   let destination: string
   let tag: string | null
   try {
-    amount = parseAmount(decimal('amount'), asset.decimals)
-    if (fields['fee_rate'] !== undefined && fields['fee_rate'] !== null) feeRate = parseAmount(decimal('fee_rate'), 12).toString()
-    ;({ destination, tag } = payeeOf(registry, ticker, read))
+    amount = parseAmount(body.amount, asset.decimals)
+    if (body.fee_rate !== undefined) feeRate = parseAmount(body.fee_rate, FEE_RATE_DECIMALS).toString()
+    ;({ destination, tag } = payeeOf(registry, ticker, body))
   } catch (error) {
     if (error instanceof ChainError) throw badField('amount', error.message)
     throw error

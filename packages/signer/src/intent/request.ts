@@ -1,4 +1,4 @@
-import { AuthError, claimedNonceAndSubject, parsePublicKey, transactionId, verifyRequest, type SignedRequest } from '@custody/request-auth'
+import { AuthError, claimedNonceAndSubject, parsePublicKey, SIGNED_BODY_BYTES_MAX, transactionId, verifyRequest, type SignedRequest } from '@custody/request-auth'
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { Refusal } from '../errors.ts'
@@ -8,7 +8,8 @@ export const signedRequestSchema = z.strictObject({
   token: z.string().min(1).max(8192),
   method: z.string().max(16),
   uri: z.string().max(2048),
-  body: z.string().max(65_536),
+  // No text has more characters than bytes.
+  body: z.string().max(SIGNED_BODY_BYTES_MAX),
 })
 
 /** A caller's request, proven: who, when, and under which nonce. */

@@ -1,8 +1,9 @@
 import { ChainError, parseAmount, validateAddress, type Registry, type TronResource } from '@custody/chains'
+import { releaseBody, stakeBody } from '@custody/request-auth/bodies'
 import { sha256hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
 import type { StakeAction } from './actions.ts'
-import { badField, fieldsOf } from './fields.ts'
+import { badField, bodyOf } from './fields.ts'
 import { sequenceKey } from './pay.ts'
 import type { Proven } from './request.ts'
 
@@ -22,24 +23,20 @@ export interface StakeIntent {
   content: string
 }
 
-const FIELDS = new Set(['asset', 'address', 'resource', 'amount', 'sequence_id'])
-const RELEASE_FIELDS = new Set(['asset', 'address', 'sequence_id'])
-
 export function stakeIntent(registry: Registry, proven: Proven, { name }: StakeAction): StakeIntent {
   const released = name === 'release'
-  const { text, decimal } = fieldsOf(proven, released ? RELEASE_FIELDS : FIELDS)
-  const ticker = text('asset') as string
+  const body = released ? { ...bodyOf(proven, releaseBody), resource: null, amount: null } : bodyOf(proven, stakeBody)
+  const ticker = body.asset
   const asset = registry.asset(ticker)
   if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
   if (asset.type !== 'native' || registry.network(asset.network)?.family !== 'tron') throw badField('asset', 'must be TRX')
-  const sequence = text('sequence_id', true)
-  const checked = validateAddress(registry, ticker, text('address') as string)
+  const sequence = body.sequence_id ?? null
+  const checked = validateAddress(registry, ticker, body.address)
   if (!checked.valid) throw badField('address', checked.reason)
-  const resource = released ? null : text('resource')
-  if (resource !== null && resource !== 'ENERGY' && resource !== 'BANDWIDTH') throw badField('resource', 'must be ENERGY or BANDWIDTH')
+  const { resource } = body
   let amount = 0n
   try {
-    if (!released) amount = parseAmount(decimal('amount'), asset.decimals)
+    if (body.amount !== null) amount = parseAmount(body.amount, asset.decimals)
   } catch (error) {
     if (error instanceof ChainError) throw badField('amount', error.message)
     throw error

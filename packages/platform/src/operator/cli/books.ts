@@ -1,4 +1,5 @@
 import { callPlatform } from '../connect.ts'
+import { showSuspense } from '../show-suspense.ts'
 import { need, type Run } from './typed.ts'
 
 interface Report { ok: boolean; compared: number; differences: Record<string, string>[]; networks: Record<string, { addresses: number; coins: number }>; books: { entries: number } }
@@ -23,7 +24,7 @@ export const prepaidShow: Run = async ({ home, values }) => {
 
 export const suspenseList: Run = async ({ home }) => {
   const result = await callPlatform(home, 'suspense list', {}) as { suspense: Record<string, unknown>[] }
-  return { result: { ...result }, text: result.suspense.map((each) => `${String(each['created_at'])}  ${String(each['amount'])} ${String(each['asset'])}  to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}  from ${String(each['sender'] ?? '?')}  ${String(each['workspace'])}  ${String(each['hash'])}`).join('\n') || 'nothing in suspense' }
+  return { result: { ...result }, text: showSuspense(result.suspense) }
 }
 
 export const suspenseAssign: Run = async ({ home, values }) => {

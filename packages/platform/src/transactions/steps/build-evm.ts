@@ -7,6 +7,7 @@ import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
 import { fuelOf, planFields, planGas, planOf, REVERT_ATTEMPTS_MAX, sourcePath, type GasPlan } from './evm-plan.ts'
 import { startFailing } from './fail.ts'
+import { lowestFree } from './nonce-order.ts'
 import { startFuelling, sweepAmount } from './start-fuelling.ts'
 
 const REVERT_RETRY_MS = 3000
@@ -86,11 +87,7 @@ export async function buildAccountTransaction(services: Services, row: Transacti
     const amount = row.kind === 'SWEEP' ? unswept - (own ? plan.need : 0n) : BigInt(row.amount)
     if (own && amount < plan.need) return startFailing(services, tx, row, 'what is left to sweep is not worth its fee')
     // A nonce whose transaction was given up before any signature is used again: a gap would stop everything behind it.
-    const free = await tx.one<{ nonce: string }>(
-      `select n::text nonce from generate_series($3::bigint, $3::bigint + 100000) n
-       where not exists (select 1 from chain_transactions c where c.network = $1 and c.account = $2 and c.nonce = n and c.state <> 'VOID') order by n limit 1`,
-      [network.code, account, mined.toString()])
-    const nonce = BigInt(free?.nonce as string)
+    const nonce = await lowestFree(tx, network.code, account, mined)
     const unsigned = evmBuild.buildTransfer(network, { asset, to: row.destination_id as string, amount, nonce, gas: plan.gas, fee: plan.fee, path })
     const decoded = decode(services.registry, unsigned, key.at)
     if (decoded.from[0] !== account) throw new Error('the derived address is not the source address')

@@ -7,6 +7,7 @@ import { advance } from '../../work/lease.ts'
 import { taggedFee, type FeeLevel } from '../estimate.ts'
 import type { TransactionRow } from '../present.ts'
 import { startFailing } from './fail.ts'
+import { isGapClosing, lowestFree } from './nonce-order.ts'
 
 /** An account that its first deposit has just created may not be seen by every endpoint yet. */
 const ACCOUNT_ATTEMPTS_MAX = 20
@@ -42,15 +43,13 @@ export async function buildTagged(services: Services, row: TransactionRow, netwo
     await tx.query('insert into signing_accounts (network, address) values ($1, $2) on conflict do nothing', [network.code, account])
     await tx.query('select 1 from signing_accounts where network = $1 and address = $2 for update', [network.code, account])
     const earlier = await tx.one<{ attempt: number; nonce: string; hash: string | null }>('select attempt, nonce::text, hash from chain_transactions where transaction_id = $1 order by attempt desc limit 1', [row.id])
-    const free = await tx.one<{ nonce: string }>(
-      `select n::text nonce from generate_series($3::bigint, $3::bigint + 100000) n
-       where not exists (select 1 from chain_transactions c where c.network = $1 and c.account = $2 and c.nonce = n and c.state <> 'VOID') order by n limit 1`,
-      [network.code, account, state.sequence.toString()])
-    const sequence = BigInt(earlier?.hash ? earlier.nonce : free?.nonce as string)
+    const free = await lowestFree(tx, network.code, account, state.sequence)
+    const sequence = earlier?.hash ? BigInt(earlier.nonce) : free
     if (earlier?.hash) {
       // Another transaction would no longer exclude the one that was signed, dead as it is.
       if (sequence < state.sequence) return startFailing(services, tx, row, 'it expired, and its sequence was used by another transaction')
-      if (BigInt(free?.nonce as string) < sequence) return startFailing(services, tx, row, 'it expired behind a transfer that was given up')
+      if (free < sequence && await isGapClosing(tx, network.code, account)) return advance(tx, row, { last_error: 'waits for a later transfer to take the place of one that was given up', run_in_ms: ACCOUNT_RETRY_MS })
+      if (free < sequence) return startFailing(services, tx, row, 'it expired behind a transfer that was given up')
     }
     const ledger = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
     const difference = fee - BigInt(row.plan['fee_reserve'] ?? '0')

@@ -106,14 +106,16 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
   }
   const state = row.plan['cancel'] ? 'CANCELLED' : staking && staking.at > 0 ? 'PARTIAL' : 'FAILED'
   const failureReason = staking ? `${reason}; ${leftOver(staking)}` : reason
-  const fee = staking ? { fee: BigInt(row.plan['fees_paid'] ?? '0') } : {}
+  // What never reached a chain has cost nothing.
+  const fee = staking ? BigInt(row.plan['fees_paid'] ?? '0') : 0n
+  // The fee of a stake whose first call is in a block was earned.
+  const refunded: Record<string, string> = row.platform_fee && state !== 'PARTIAL' ? { refunded: '1' } : {}
   if (row.plan['cancel']) await tx.query(`update replacements set state = 'DONE', updated_at = now() where id = $1`, [row.plan['cancel']])
   await tx.query(`update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = now() where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id])
-  await advance(tx, row, { state, status: 'failed', failure_reason: failureReason, ...fee })
-  // The fee of a stake whose first call is in a block was earned.
-  if (row.platform_fee && state !== 'PARTIAL') await releasePlatformFee(tx, services, row.id)
+  await advance(tx, row, { state, status: 'failed', failure_reason: failureReason, fee, plan: refunded })
+  if ('refunded' in refunded) await releasePlatformFee(tx, services, row.id)
   if (ASKED_FOR.has(row.kind)) {
-    const shown = presentTransaction({ ...row, state, status: 'failed', failure_reason: failureReason, fee: fee.fee?.toString() ?? row.fee }, services.registry)
+    const shown = presentTransaction({ ...row, state, status: 'failed', failure_reason: failureReason, fee: fee.toString(), plan: { ...row.plan, ...refunded } }, services.registry)
     await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(shown))
   }
 }

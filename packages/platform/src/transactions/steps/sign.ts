@@ -6,7 +6,7 @@ import { advance } from '../../work/lease.ts'
 import type { TransactionRow } from '../present.ts'
 import type { Replacement } from '../replacements.ts'
 import { startFailing } from './fail.ts'
-import { waitsForNonce, wakeNextNonce } from './nonce-order.ts'
+import { placeToSign, wakeNextNonce } from './nonce-order.ts'
 import { purposeOf } from './purpose.ts'
 import { rebuildStale, returnToEarlier } from './stale.ts'
 
@@ -32,8 +32,9 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     `select id, unsigned, valid_until::text, account, nonce::text, step from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
   if (!built) throw new Error('SIGNING without an unsigned transaction')
   if (await rebuildStale(services, row, built)) return
-  if (await waitsForNonce(services, row, built)) return
-  const outcome = await signBuilt(services, row, built)
+  const unsigned = await placeToSign(services, row, built)
+  if (unsigned === null) return
+  const outcome = await signBuilt(services, row, { unsigned })
   if (outcome.kind === 'unavailable') return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
   if (outcome.kind === 'refused') {
     if (outcome.code === 'NOT_EXCLUSIVE' && await returnToEarlier(services, row, built)) return
@@ -43,10 +44,10 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   const { signed, decoded } = outcome
   await services.database.transaction(async (tx) => {
     await tx.query(`update chain_transactions set state = 'SIGNED', signed = $2, hash = $3 where id = $1 and state = 'BUILT'`, [built.id, signed.raw, signed.hash])
-    if (decoded.change && built.unsigned.change) {
+    if (decoded.change && unsigned.change) {
       await tx.query(
         `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable) values ($1, $2, $3, $4, $5, $6, $7, 'change', true) on conflict do nothing`,
-        [row.network, signed.hash, built.unsigned.change.output, decoded.change.address, row.wallet_id, decoded.change.amount.toString(), built.unsigned.change.path[2]])
+        [row.network, signed.hash, unsigned.change.output, decoded.change.address, row.wallet_id, decoded.change.amount.toString(), unsigned.change.path[2]])
     }
     if (built.nonce !== null) await wakeNextNonce(tx, row.network, built)
     await advance(tx, row, { state: 'SIGNED', last_error: null, run_in_ms: 0 })

@@ -21,3 +21,11 @@ insert into wallet_addresses (wallet_id, network, address, handed_out, created_a
   select w.id, c.network, c.address, false, w.created_at
   from wallets w join chain_addresses c on c.network = w.network and c.sub_account_id = w.sub_account_id and c.kind = 'omnibus'
   where not exists (select 1 from wallet_addresses a where a.wallet_id = w.id and a.address = c.address and a.address_tag is null);
+
+-- GET /dac/v1/transactions?sequence_id=
+create index transactions_sequence on transactions (sub_account_id, sequence_id) where sequence_id is not null;
+
+-- What failed before it reached a chain cost nothing, and its platform fee went back: its row says so from now on.
+update transactions set fee = 0 where status = 'failed' and state = 'FAILED' and kind in ('WITHDRAWAL', 'SWEEP');
+update transactions t set plan = t.plan || '{"refunded":"1"}', fee = case when t.state = 'CANCELLED' then 0 else t.fee end
+  from ledger_entries e where e.kind = 'prepaid-refund' and e.reference = t.id::text and t.status = 'failed';

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadRegistry, solana } from '@custody/chains'
+import { estimateFeeEndpoint } from '../src/fees/estimate-fee.ts'
+import type { Caller } from '../src/http/endpoint.ts'
+import type { Services } from '../src/services.ts'
+import { plain } from './harness.ts'
+
+/** `fee` is all that a transfer pays: a caller who reads nothing else knows what it costs. The parts stand beside it. */
+const registry = loadRegistry('local')
+const SOL_TO = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
+const TRX_TO = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'
+
+async function estimate(o: { asset: string; rate: string; to?: string; exists?: boolean }): Promise<Record<string, string>> {
+  const client = { account: async () => (o.exists ? {} : null), isActivated: async () => o.exists === true, resources: async () => ({ energyLeft: 0n, stakedBandwidthLeft: 0n, freeBandwidthLeft: 0n }) }
+  const services = {
+    registry, keys: { get: async () => { throw new Error('not asked') } },
+    networks: { has: () => true, solana: () => client, tron: () => client, tronParameters: async () => ({ createAccountSun: 100_000n, createAccountFeeSun: 1_000_000n, bandwidthSun: 1000n, energySun: 100n }) },
+  } as unknown as Services
+  const body = { asset: o.asset, fee_rate: o.rate, ...(o.to === undefined ? {} : { destination_address: o.to }) }
+  const answer = await estimateFeeEndpoint.handler({ services, caller: {} as Caller, body, query: undefined, params: undefined, signed: { token: '', method: 'POST', uri: '', body: '' } })
+  return plain(answer.body) as Record<string, string>
+}
+
+test('a token on Solana: the rent of the receiver’s account is in the fee, and shown', async () => {
+  const rent = solana.TOKEN_ACCOUNT_RENT
+  const sol = (lamports: bigint) => `${lamports / 10n ** 9n}.${(lamports % 10n ** 9n).toString().padStart(9, '0')}`.replace(/0+$/, '')
+  for (const to of [undefined, SOL_TO]) {
+    const { fee, rent: part } = await estimate({ asset: 'USDT_SOL', rate: '10000', ...(to ? { to } : {}) })
+    assert.deepEqual([fee, part], [sol(rent + 10_000n), sol(rent)], `${to}`)
+  }
+  const { fee, rent: none } = await estimate({ asset: 'USDT_SOL', rate: '10000', to: SOL_TO, exists: true })
+  assert.deepEqual([fee, none], ['0.00001', '0'])
+})
+
+test('TRX: what creates the receiver is the fee, and takes the place of bandwidth', async () => {
+  for (const to of [undefined, TRX_TO]) {
+    const { fee, activation } = await estimate({ asset: 'TRX', rate: '1000', ...(to ? { to } : {}) })
+    assert.deepEqual([fee, activation], ['1.1', '1.1'], `${to}`)
+  }
+})
+
+test('where nothing comes beside it, there are no parts', async () => {
+  const { fee, rent, activation } = await estimate({ asset: 'XRP', rate: '12' })
+  assert.deepEqual([fee, rent, activation], ['0.000012', undefined, undefined])
+})

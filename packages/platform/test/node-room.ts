@@ -1,0 +1,114 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { assemble, loadRegistry, publicKeysBelow, signing } from '@custody/chains'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { HDKey } from '@scure/bip32'
+import { platformCall } from '../../signer/src/api/index.ts'
+import { errorAnswer, Refusal } from '../../signer/src/errors.ts'
+import type { Parts } from '../../signer/src/node.ts'
+import { Judge } from '../../signer/src/policy/judge.ts'
+import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
+import type { Order, Verdict } from '../../signer/src/policy/order.ts'
+import { Store } from '../../signer/src/store/index.ts'
+import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
+
+/**
+ * The rules and records of real signer nodes in this process, without their sockets and rounds: what they admit is signed
+ * with one whole key. Their entrance (`platformCall`) reads the same text that it reads over TLS.
+ */
+const registry = loadRegistry('local')
+const master = HDKey.fromMasterSeed(Buffer.alloc(32, 7))
+const key = { key_id: 'k', curve: 'secp256k1' as const, publicKey: master.publicKey as Uint8Array, chainCode: master.chainCode as Uint8Array }
+export const publicKeyAt = publicKeysBelow(key)
+const secretAt = (path: readonly number[]) => path.reduce((node, index) => node.deriveChild(index), master).privateKey as Uint8Array
+
+/** What a step of signing meets; `undefined`: nothing out of the ordinary. */
+export type Fault = 'refuse' | 'lost' | 'away' | undefined
+
+export class NodeRoom {
+  readonly home = mkdtempSync(join(tmpdir(), 'custody-nodes-'))
+  readonly #nodes = new Map<number, Parts>()
+  /** Asked before every signature: `lost` signs and loses the answer. */
+  fault: (order: Order) => Fault = () => undefined
+  now: () => number
+
+  constructor(count: number, now: () => number = () => Date.now()) {
+    this.now = now
+    const identities = new Map<number, KeyObject>()
+    for (let node = 1; node <= count; node++) {
+      const identity = generateKeyPairSync('ed25519')
+      identities.set(node, identity.publicKey)
+      const store = new Store(join(this.home, `record-${node}.sqlite`), () => this.now())
+      const judge = new Judge({ registry, store, identities, budgetFeeCaps: 10_000, keyOf: async () => ({ ...key, publicKeyAt }) })
+      const coordinator = { sign: (order: Order, partner: number) => this.#sign(node, partner, order) }
+      this.#nodes.set(node, { store, registry, judge, coordinator, config: { node, identity: identity.privateKey }, restoring: () => false } as unknown as Parts)
+    }
+  }
+
+  enrol(enrolment: { api_key: string; public_key_pem: string; role: 'full'; workspace: string; sub_account: number }): void {
+    for (const { store } of this.#nodes.values()) store.append('enrol', { ...enrolment, sub_account_name: `sub-${enrolment.sub_account}` })
+  }
+
+  /** As `SignerNodes.call`, through the nodes' own entrance. */
+  async call(node: number, method: string, path: string, body: unknown): Promise<unknown> {
+    const parts = this.#nodes.get(node)
+    if (!parts) throw new NodeUnavailable(node, 'is not there')
+    try {
+      return (await platformCall(parts, method, path, JSON.stringify(body))).body
+    } catch (error) {
+      if (error instanceof NodeUnavailable) throw error
+      const answer = errorAnswer(error)
+      if (answer.status >= 500) throw error
+      throw new NodeRefused(node, answer.status, answer.body)
+    }
+  }
+
+  async #sign(first: number, second: number, order: Order): Promise<unknown> {
+    const fault = this.fault(order)
+    if (fault === 'refuse') throw new Refusal('SHAPE', 'refused by the test')
+    if (fault === 'away') throw new NodeUnavailable(first, 'is away')
+    const pair = [first, second].map((node) => this.#nodes.get(node) as Parts)
+    const verdicts: Verdict[] = []
+    for (const parts of pair) {
+      const verdict = await parts.judge.judge(order)
+      this.#learn(parts, verdict)
+      parts.judge.assertAllowed(verdict)
+      verdicts.push(verdict)
+    }
+    const made = signing(registry, order.unsigned, publicKeyAt).map(({ message, path }) => {
+      const signature = secp256k1.sign(message, secretAt(path), { prehash: false, format: 'recovered' })
+      return { signature: signature.subarray(1), recoveryId: signature[0] as number }
+    })
+    const { hash, raw } = assemble(registry, order.unsigned, made, publicKeyAt)
+    const signatures = made.map(({ signature, recoveryId }) => ({ signature: Buffer.from(signature).toString('hex'), recovery_id: recoveryId }))
+    for (const [at, { judge, store }] of pair.entries()) {
+      const step = judge.admit(verdicts[at] as Verdict, { sessions: [], partner: pair[1 - at]?.config.node, peer_head: null })
+      if (!step.signed) store.append('signed', { step_height: step.height, signatures, hash, raw })
+    }
+    if (fault === 'lost') throw new NodeUnavailable(first, 'no answer')
+    return { signatures }
+  }
+
+  /** A node asks its peers for what they signed without it. */
+  #learn({ store }: Parts, verdict: Verdict): void {
+    const account = accountOf(verdict)
+    if (account === null || !isNonceGap(store.state, verdict)) return
+    for (const peer of this.#nodes.values()) {
+      const nonce = peer.store.state.nonces.get(account)
+      if (nonce !== undefined && nonce > (store.state.nonces.get(account) ?? -1n)) store.append('nonce', { account, nonce: nonce.toString() })
+    }
+  }
+
+  /** What the platform has of them. */
+  get signers(): SignerNodes {
+    const peers = [...this.#nodes.keys()].map((node) => ({ node }))
+    return { peers, call: (node: number, method: string, path: string, body: unknown) => this.call(node, method, path, body), verify: () => true } as unknown as SignerNodes
+  }
+
+  close(): void {
+    for (const { store } of this.#nodes.values()) store.close()
+    rmSync(this.home, { recursive: true, force: true })
+  }
+}

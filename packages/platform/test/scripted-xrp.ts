@@ -1,0 +1,59 @@
+import { decode, hashes } from 'xrpl'
+
+interface Waiting { hash: string; from: string; to: string; amount: bigint; sequence: number; fee: bigint }
+
+const FIRST_SEQUENCE = 5
+const CONFIRMATIONS = 1
+
+/** An XRP Ledger in memory: sequences in order, balances, ledgers. What waits is not forgotten, and lives for ever. */
+export class ScriptedXrp {
+  readonly balances = new Map<string, bigint>()
+  readonly pool = new Map<string, Waiting>()
+  readonly mined = new Map<string, { height: number; fee: bigint; nonce: number; from: string }>()
+  readonly sequences = new Map<string, number>()
+  height = 10
+
+  readonly client = {
+    probe: async () => undefined,
+    tip: async () => ({ height: this.height, hash: `b${this.height}`, finalHeight: this.height - CONFIRMATIONS + 1 }),
+    block: async (height: number) => ({ height, hash: `b${height}`, parent: `b${height - 1}`, txids: [], transfers: [] }),
+    account: async (address: string) => ({ balance: this.balances.get(address) ?? 0n, sequence: BigInt(this.#next(address)), reserve: 0n, requiresTag: false, closed: false }),
+    activation: async () => 1n,
+    balance: async (address: string) => this.balances.get(address) ?? 0n,
+    validUntil: async () => 1_000_000,
+    isDead: async () => false,
+    status: async (hash: string) => {
+      const found = this.mined.get(hash)
+      return found ? { state: 'included', height: found.height, blockHash: `b${found.height}`, succeeded: true, fee: found.fee } : { state: this.pool.has(hash) ? 'mempool' : 'absent' }
+    },
+    broadcast: async (raw: string) => {
+      const hash = hashes.hashSignedTx(raw.toUpperCase())
+      const { Account: from, Destination: to, Amount: amount, Fee: fee, Sequence: sequence } = decode(raw.toUpperCase()) as unknown as { Account: string; Destination: string; Amount: string; Fee: string; Sequence: number }
+      if (this.mined.has(hash)) return { kind: 'accepted' }
+      if (sequence < this.#next(from)) return { kind: 'rejected', reason: 'tefPAST_SEQ' }
+      this.pool.set(hash, { hash, from, to, amount: BigInt(amount), sequence, fee: BigInt(fee) })
+      return { kind: 'accepted' }
+    },
+  }
+
+  #next(address: string): number {
+    return this.sequences.get(address) ?? FIRST_SEQUENCE
+  }
+
+  /** A ledger of what is next in order. */
+  mine(): void {
+    this.height++
+    for (let moved = true; moved;) {
+      moved = false
+      for (const each of this.pool.values()) {
+        if (each.sequence !== this.#next(each.from)) continue
+        this.balances.set(each.from, (this.balances.get(each.from) ?? 0n) - each.amount - each.fee)
+        this.balances.set(each.to, (this.balances.get(each.to) ?? 0n) + each.amount)
+        this.sequences.set(each.from, each.sequence + 1)
+        this.pool.delete(each.hash)
+        this.mined.set(each.hash, { height: this.height, fee: each.fee, nonce: each.sequence, from: each.from })
+        moved = true
+      }
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { address, decimal, optional, sequenceId } from './fields.ts'
+
+/** The one asset that is staked. */
+export const STAKED_ASSET = 'TRX'
+
+const sequence = optional(sequenceId).meta({ description: 'Idempotency key, unique within the TRX wallet: transfers share it' })
+const asset = z.literal(STAKED_ASSET, `must be ${STAKED_ASSET}`)
+
+/** Body of POST /dav/v1/stake and /dav/v1/unstake. */
+export const stakeBody = z.strictObject({
+  asset,
+  address: address.meta({ minLength: 1, maxLength: 256, description: 'Tron address that has the resource; the wallet’s own or another’s' }),
+  resource: z.enum(['ENERGY', 'BANDWIDTH'], 'must be ENERGY or BANDWIDTH'),
+  amount: decimal,
+  sequence_id: sequence,
+})
+
+/** Body of POST /dav/v1/release-unstaked. */
+export const releaseBody = z.strictObject({ asset, address, sequence_id: sequence })

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { JsonNumber } from '../json.ts'
+import { address, assetName, decimal, feeLevel, optional, sequenceId, tag, text } from './fields.ts'
+
+/** Body of POST /dac/v1/transaction. Unknown fields are refused: a misspelt `address_tag` dropped in silence loses money. */
+export const transferBody = z.strictObject({
+  asset: assetName,
+  amount: decimal,
+  destination_address: address,
+  destination_type: z.literal('EXTERNAL', 'must be EXTERNAL'),
+  source_type: z.literal('INTERNAL', 'must be INTERNAL'),
+  sequence_id: optional(sequenceId).meta({ description: 'Idempotency key, unique within the wallet' }),
+  memo: optional(text(1000)).meta({ description: 'Your own note; never put on chain' }),
+  address_tag: optional(tag),
+  fee_rate: optional(decimal).meta({ description: 'In the unit of the chain family; the signer nodes hold to it' }),
+  fee_level: optional(feeLevel),
+  type: optional(z.literal('Withdraw', 'must be Withdraw')).meta({ description: 'Accepted from older clients; means nothing' }),
+  ts: optional(z.custom<JsonNumber | string>((value) => typeof value === 'string' || value instanceof JsonNumber, 'must be a number or a text').meta({ type: ['number', 'string'] }))
+    .meta({ description: 'Accepted from older clients; means nothing' }),
+})
+
+/** What {@link transferBody} reads. */
+export type TransferBody = z.output<typeof transferBody>
+
+/** Body of POST /dac/v1/transaction/{id}/speed-up. */
+export const speedUpBody = z.strictObject({
+  fee_rate: optional(decimal).meta({ description: 'In the unit of the chain family; the new limit' }),
+  fee_level: optional(feeLevel).meta({ description: 'high where neither is given' }),
+})
+
+/** Body of POST /dac/v1/transaction/{id}/cancel, and of the deletion of a rule: an empty object. */
+export const emptyBody = z.strictObject({})
