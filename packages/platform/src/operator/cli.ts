@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { OperatorError } from './command.ts'
 import { callPlatform, callSigner, localSigners } from './connect.ts'
+import { devnetCommand } from './devnet.ts'
 import { doctor } from './doctor.ts'
 import { createApiUserEverywhere, enrolAtNodes, enrolmentLine, enrolmentOfNodes, readApiKey, type Trust, type Wish } from './enrol.ts'
 import { keygen } from './keygen.ts'
@@ -44,6 +45,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet fault PRICES|COINGECKO|KRAKEN down|lag|malformed|stale|rate-limited|heal
   devnet drop NETWORK HASH                a waiting EVM transaction is forgotten by its node
   devnet congestion NETWORK FEE_RATE          blocks take only what pays at least that much; 0 ends it
+  devnet contract NETWORK TICKER          where a token's local contract stands, for the asset registry (docs/adding-a-chain.md)
   devnet clock +14d                       moves the time of Tron's blocks, and nothing else's (s, m, h, d)
   aml refresh-ofac FILE [--asset A] [--published YYYY-MM-DD] [--force]
                                           replaces the list of sanctioned addresses: OFAC's XML, or one address a line
@@ -174,26 +176,6 @@ async function ended(what: string, started: Record<string, unknown>, done: (hash
   return { result: { ...started, status: 'pending' }, text: `the ${what} ${String(started['id'])} is still pending` }
 }
 
-async function devnet(words: string[], values: Values): Promise<Outcome> {
-  const [action, first, second, third] = words
-  const inputs: Record<string, Record<string, unknown> | undefined> = {
-    fund: { command: 'fund', asset: first, address: second, amount: third, tag: values['tag'] ?? null },
-    mine: { command: 'mine', network: first, blocks: Number(second) },
-    reorg: { command: 'reorg', network: first, depth: Number(second) },
-    fault: { command: 'fault', network: first, mode: second },
-    drop: { command: 'drop', network: first, hash: second },
-    congestion: { command: 'congestion', network: first, fee_rate: second },
-    clock: { command: 'clock', network: 'TRX', advance: first },
-    risk: { command: 'risk', address: first, level: second },
-    price: { command: 'price', coin: first, price: second, source: values['source'] ?? null },
-    info: { command: 'info' },
-  }
-  const input = Object.hasOwn(inputs, action ?? '') ? inputs[action as string] : undefined
-  if (!input) throw new OperatorError(`devnet: ${action ?? '(nothing)'} is not one of ${Object.keys(inputs).join(', ')}`)
-  const result = await callPlatform(home, 'devnet', input)
-  return { result, text: Object.entries(result).map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n') }
-}
-
 async function audit(): Promise<Outcome> {
   const result = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: Record<string, string>[]; networks: Record<string, { addresses: number; coins: number }>; books: { entries: number } }
   const looked = Object.entries(result.networks).map(([code, { addresses, coins }]) => `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`).join(', ')
@@ -318,7 +300,7 @@ async function run(positionals: string[], values: Values): Promise<Outcome> {
     case 'doctor': return doctor()
     default:
   }
-  if (group === 'devnet') return devnet([action ?? '', ...rest], values)
+  if (group === 'devnet') return devnetCommand(home, [action ?? '', ...rest], values)
   if (group === 'signer') return signer([action ?? '', ...rest], values)
   if (group === 'verify-address') return verifyAddressCommand(positionals.slice(1), values)
   if (group === 'request') return sendRequest(home, positionals.slice(1), values)
