@@ -4,9 +4,11 @@ import { test } from 'node:test'
 import { address as solanaAddress } from '@solana/kit'
 import { TronWeb } from 'tronweb'
 import { localContract } from '../src/contracts.ts'
+import { EthereumChain } from '../src/ethereum/chain.ts'
 import { evmNetworksOf, FAUCET_KEY, deployedAddress } from '../src/ethereum/networks.ts'
 import { REGISTRY, type RegistryData } from '../src/registry.ts'
 import { tokensOf } from '../src/tron/tvm.ts'
+import { removeHome, tempHome } from './support.ts'
 
 const withToken = (network: string, local: string): RegistryData => ({
   ...REGISTRY, assets: [...REGISTRY.assets, { asset_name: `EURC_${network}`, ticker: 'EURC', network, type: 'token', decimals: 6, contract_address: { local } }],
@@ -42,4 +44,21 @@ test('networks without tokens, and names that are none, are refused', () => {
   for (const network of ['BTC', 'XRP', 'XLM', 'ADA']) assert.throws(() => localContract(network, 'EURC'), new RegExp(`${network} has no tokens`))
   assert.throws(() => localContract('eth', 'EURC'), /network "eth"/)
   assert.throws(() => localContract('ETH', undefined), /ticker/)
+})
+
+test('a token that joins the registry later is deployed on the chain that is there already', async () => {
+  const home = tempHome()
+  const networkOf = (registry: RegistryData) => evmNetworksOf(registry).find(({ code }) => code === 'BASE') ?? assert.fail()
+  try {
+    const before = await EthereumChain.open(networkOf(REGISTRY), home)
+    const head = await before.mine(3)
+    before.close()
+    const after = await EthereumChain.open(networkOf(withToken('BASE', localContract('BASE', 'EURC').local)), home)
+    const block = await after.anvil.call<{ hash: string }>('eth_getBlockByNumber', `0x${head.height.toString(16)}`, false)
+    assert.equal(block.hash, head.hash, 'the chain is the same one')
+    assert.match(await after.fund('EURC_BASE', '0x00000000000000000000000000000000000000b1', '5'), /^0x[0-9a-f]{64}$/)
+    after.close()
+  } finally {
+    removeHome(home)
+  }
 })
