@@ -18,6 +18,7 @@ import type { SolanaChain } from './solana/chain.ts'
 import { PriceFaces } from './prices/faces.ts'
 import { Quotes } from './prices/quotes.ts'
 import { StellarChain } from './stellar/chain.ts'
+import { horizonRest } from './stellar/horizon.ts'
 import { stellarRpc } from './stellar/rpc.ts'
 import { TronChain } from './tron/chain.ts'
 import { tronRpc } from './tron/rpc.ts'
@@ -134,11 +135,15 @@ export class Devnet {
       const chain = await utxo.chain()
       return { faults, contentType: 'application/json', handle: async (body) => bitcoinRpc(chain, faults, body) }
     }
-    const tagged = this.tagged.find((each) => each.path === path)
+    const tagged = this.tagged.find((each) => each.path === path || (each.code === 'XLM' && path.startsWith(`${each.path}/horizon`)))
     if (tagged) {
       const { faults } = tagged
       const chain = await tagged.chain()
       if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: (text) => xrpSocket(chain, faults, text) }
+      const horizon = `${tagged.path}/horizon`
+      if (path === horizon || path.startsWith(`${horizon}/`)) {
+        return { faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(chain, faults, this.url + horizon, { method, path: path.slice(horizon.length + 1), body }) }
+      }
       return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
     }
     if (path.startsWith(`${this.tron.path}/`)) {

@@ -9,7 +9,7 @@ const BODY_MAX_BYTES = 8 * 1024 * 1024
 export type RpcFace = {
   faults: Faults
   contentType: string
-  handle: (body: string) => Promise<{ status: number; body: string } | undefined>
+  handle: (body: string, method: string) => Promise<{ status: number; body: string } | undefined>
   /** Questions may come as GET too; what is asked is then in the query, and handed on as a JSON object. */
   isGetAllowed?: boolean
   /** What is posted are bytes: handed on one character each. */
@@ -83,7 +83,7 @@ async function serve(
   if (rpc.faults.mode === 'down') return void request.socket.destroy()
   if (request.method !== 'POST' && !(rpc.isGetAllowed && request.method === 'GET')) return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
   const body = request.method === 'GET' ? JSON.stringify(Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams)) : await readBody(request, rpc.isBinary ? 'latin1' : 'utf8')
-  const answer = await rpc.handle(body)
+  const answer = await rpc.handle(body, request.method ?? 'GET')
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
   if (!answer) return void request.socket.destroy()
   send(response, answer.status, rpc.contentType, answer.body)
