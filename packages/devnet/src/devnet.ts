@@ -139,7 +139,7 @@ export class Devnet {
     if (tagged) {
       const { faults } = tagged
       const chain = await tagged.chain()
-      if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: (text) => xrpSocket(chain, faults, text) }
+      if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: () => xrpSocket(chain, faults) }
       const horizon = `${tagged.path}/horizon`
       if (path === horizon || path.startsWith(`${horizon}/`)) {
         return { faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(chain, faults, this.url + horizon, { method, path: path.slice(horizon.length + 1), body }) }
@@ -154,8 +154,8 @@ export class Devnet {
     if (path === this.solana.path) {
       const { faults } = this.solana
       const chain = await this.solana.chain()
-      const { solanaRpc } = await import('./solana/rpc.ts')
-      return { faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body) }
+      const [{ solanaRpc }, { solanaSocket }] = await Promise.all([import('./solana/rpc.ts'), import('./solana/subscriptions.ts')])
+      return { faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body), socket: (push) => solanaSocket(chain, push) }
     }
     if (path.startsWith(`${this.cardano.path}/`)) {
       const { faults } = this.cardano
