@@ -157,7 +157,7 @@ export class Devnet {
       const [{ solanaRpc }, { solanaSocket }] = await Promise.all([import('./solana/rpc.ts'), import('./solana/subscriptions.ts')])
       return { faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body), socket: (push) => solanaSocket(chain, push) }
     }
-    if (path.startsWith(`${this.cardano.path}/`)) {
+    if (path === this.cardano.path || path.startsWith(`${this.cardano.path}/`)) {
       const { faults } = this.cardano
       const chain = await this.cardano.chain()
       const { cardanoRpc } = await import('./cardano/rpc.ts')
