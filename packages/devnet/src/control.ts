@@ -7,6 +7,7 @@ import type { Control } from './http.ts'
 import { SOLANA_TOKENS } from './solana/tokens.ts'
 import { toBase58 } from './tron/address.ts'
 import { GENESIS_ID, TRON_TOKENS } from './tron/chain.ts'
+import { endpointsOf } from './urls.ts'
 
 const BLOCKS_MAX = 1000
 const DEPTH_MAX = 100
@@ -45,10 +46,12 @@ export function createControl(devnet: Devnet): Control {
         return devnet.quotes.set(command['coin'], command['price'], command['source'])
       case 'contract':
         return localContract(command['network'], command['ticker'])
+      case 'urls':
+        return { endpoints: endpointsOf(devnet) }
       case 'info':
         return info(devnet)
       default:
-        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, price, drop, congestion, contract, info`)
+        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, price, drop, congestion, contract, urls, info`)
     }
   }
 }

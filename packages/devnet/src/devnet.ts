@@ -37,6 +37,9 @@ export type Cardano = { code: 'ADA'; path: string; faults: Faults; chain: () => 
 
 export type Solana = { code: 'SOL'; path: string; faults: Faults; chain: () => Promise<SolanaChain>; started: () => boolean }
 
+/** Where Horizon's paths begin, below those of Stellar RPC. */
+const HORIZON = '/horizon'
+
 /** All local chains behind one HTTP port. */
 export class Devnet {
   readonly utxo: readonly Utxo[]
@@ -135,13 +138,13 @@ export class Devnet {
       const chain = await utxo.chain()
       return { faults, contentType: 'application/json', handle: async (body) => bitcoinRpc(chain, faults, body) }
     }
-    const tagged = this.tagged.find((each) => each.path === path || (each.code === 'XLM' && path.startsWith(`${each.path}/horizon`)))
+    const tagged = this.tagged.find((each) => path === each.path || (each.code === 'XLM' && `${path}/`.startsWith(`${each.path}${HORIZON}/`)))
     if (tagged) {
       const { faults } = tagged
       const chain = await tagged.chain()
       if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: () => xrpSocket(chain, faults) }
-      const horizon = `${tagged.path}/horizon`
-      if (path === horizon || path.startsWith(`${horizon}/`)) {
+      const horizon = tagged.path + HORIZON
+      if (path !== tagged.path) {
         return { faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(chain, faults, this.url + horizon, { method, path: path.slice(horizon.length + 1), body }) }
       }
       return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }

@@ -55,6 +55,16 @@ test('a token and a network added by the document pass the registry’s test and
   await waitFor('the new price of EURC', async () => await priceOf('EURC_ETH') === '1.1')
 })
 
+test('the new network’s endpoint is printed with the others', () => {
+  const printed = platform.cli('devnet', 'urls')
+  assert.equal(printed.status, 0, printed.stderr)
+  assert.match(printed.stdout, /^GNOSIS {2}Ethereum JSON-RPC {6}http:\/\/127\.0\.0\.1:\d+\/gnosis\n {8}curl -s .*eth_blockNumber/m)
+  assert.match(printed.stdout, /^XLM {5}Horizon {16}http:\S+\/xlm\/horizon$/m)
+  assert.match(printed.stdout, /^SOL {5}Solana JSON-RPC {8}http:\S+\/sol, ws:\S+\/sol$/m)
+  const { endpoints } = JSON.parse(platform.cli('devnet', 'urls', '--json').stdout) as { endpoints: { network: string; url: string; example: string }[] }
+  assert.match(endpoints.find(({ network }) => network === 'GNOSIS')?.url ?? '', /\/gnosis$/)
+})
+
 /** One network: each of its assets receives and sends, fuelled by the tank. */
 async function journey(network: string): Promise<string> {
   let omnibus = ''

@@ -45,6 +45,7 @@ const HELP = `Usage: npx custody COMMAND [options]     (--json prints one JSON o
   devnet fault PRICES|COINGECKO|KRAKEN down|lag|malformed|stale|rate-limited|heal
   devnet drop NETWORK HASH                a waiting EVM transaction is forgotten by its node
   devnet congestion NETWORK FEE_RATE          blocks take only what pays at least that much; 0 ends it
+  devnet urls                             where each local chain is, with an example that can be pasted
   devnet contract NETWORK TICKER          where a token's local contract stands, for the asset registry (docs/adding-a-chain.md)
   devnet clock +14d                       moves the time of Tron's blocks, and nothing else's (s, m, h, d)
   aml refresh-ofac FILE [--asset A] [--published YYYY-MM-DD] [--force]
