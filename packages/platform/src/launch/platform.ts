@@ -91,13 +91,14 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const signers = new SignerNodes(process.env['CUSTODY_SIGNERS'] ?? platformIdentity(settings.home))
   undo.push(() => signers.close())
   await checkNodesNetwork(signers, settings.network)
+  const pricesInstallation = readPricesInstallation(devnetUrl, registry)
   const services: Services = {
     settings, environment, database, registry, log, signers,
     networks: new Networks(registry, endpoints, environment, fetch),
     callers: new Callers(database, environment),
     keys: new WorkspaceKeys(database, signers, settings.network),
     aml: createAml({ home: settings.home, installation: readAmlInstallation(devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
-    prices: new Prices({ sources: priceSources(readPricesInstallation(devnetUrl), environment, fetch), coins: coinsOf(registry), environment, log, everyMs: readPricesInstallation(devnetUrl).everyMs }),
+    prices: new Prices({ sources: priceSources(pricesInstallation, environment, fetch), coins: coinsOf(registry), environment, log, everyMs: pricesInstallation.everyMs }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(services),

@@ -15,6 +15,7 @@ const COMMANDS: Record<string, (words: (string | undefined)[], values: Input) =>
   risk: ([address, level]) => ({ command: 'risk', address, level }),
   price: ([coin, price], values) => ({ command: 'price', coin, price, source: values['source'] ?? null }),
   contract: ([network, ticker]) => ({ command: 'contract', network, ticker }),
+  urls: () => ({ command: 'urls' }),
   info: () => ({ command: 'info' }),
 }
 
@@ -24,5 +25,11 @@ export async function devnetCommand(home: string, words: readonly string[], valu
   const input = Object.hasOwn(COMMANDS, action) ? COMMANDS[action] : undefined
   if (!input) throw new OperatorError(`devnet: ${action || '(nothing)'} is not one of ${Object.keys(COMMANDS).join(', ')}`)
   const result = await callPlatform(home, 'devnet', input(rest, values))
+  if (action === 'urls') return { result, text: (result['endpoints'] as Endpoint[]).map(endpointText).join('\n') }
   return { result, text: Object.entries(result).map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n') }
 }
+
+interface Endpoint { network: string; protocol: string; url: string; websocket?: string; example: string }
+
+const endpointText = ({ network, protocol, url, websocket, example }: Endpoint): string =>
+  `${network.padEnd(8)}${protocol.padEnd(23)}${url}${websocket === undefined ? '' : `, ${websocket}`}\n        ${example}`

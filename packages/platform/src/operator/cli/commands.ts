@@ -85,6 +85,8 @@ export const COMMANDS: readonly Definition[] = [
   { usage: 'devnet price <COIN> <USD>', summary: 'what the local sources of prices say', options: { 'source S': 'one of them alone: COINGECKO or KRAKEN' }, run: devnet('price') },
   { usage: 'devnet drop <NETWORK> <HASH>', summary: 'a waiting EVM transaction is forgotten by its node', run: devnet('drop') },
   { usage: 'devnet congestion <NETWORK> <FEE_RATE>', summary: 'blocks take only what pays at least that much; 0 ends it', run: devnet('congestion') },
+  { usage: 'devnet urls', summary: 'where each local chain is, with an example that can be pasted', run: devnet('urls') },
+  { usage: 'devnet contract <NETWORK> <TICKER>', summary: 'where a token’s local contract stands, for the asset registry (docs/adding-a-chain.md)', run: devnet('contract') },
   { usage: 'devnet clock <ADVANCE>', summary: 'moves the time of Tron’s blocks, and nothing else’s: +14d, +3h, +15m, +20s', run: devnet('clock') },
   { usage: 'devnet info', summary: 'what the local chains say of themselves', run: devnet('info') },
   {
