@@ -14,7 +14,8 @@ function query(values: Record<string, string | null>): string {
 
 /**
  * What a payer's wallet opens, for example from a QR code: BIP21 (UTXO), EIP-681 (EVM), Solana Pay, SEP-7 (Stellar),
- * CIP-13 (Cardano), `xrpl:` and `tron:`.
+ * CIP-13 (Cardano), and `xrpl:` as Xaman reads it. Tron's wallets agree on none and read the address alone.
+ * EIP-681 counts in the smallest unit, every other scheme in whole coins.
  *
  * @param o.amount smallest unit of the asset; without it the payer chooses
  * @returns the URI, or null where no convention exists for the asset
@@ -37,13 +38,15 @@ export function paymentUri(network: Network, asset: Asset, o: { address: string;
     case 'solana':
       return `solana:${o.address}${query({ amount: decimal, 'spl-token': token ? asset.contract_address : null })}`
     case 'stellar':
-      return stellarUri({ address: o.address, tag, ...(decimal === null ? {} : { amount: decimal }) })
+      return stellarUri({
+        address: o.address, tag, ...(decimal === null ? {} : { amount: decimal }),
+        // Without it a wallet pays on the public network.
+        ...(network.mode === 'mainnet' || network.passphrase === undefined ? {} : { passphrase: network.passphrase }),
+      })
     case 'xrp':
-      return xrpUri({ address: o.address, tag, ...(amount === null ? {} : { amount }) })
+      return xrpUri({ address: o.address, tag, ...(decimal === null ? {} : { amount: decimal }) })
     case 'cardano':
       return token ? null : `web+cardano:${o.address}${query({ amount: decimal })}`
-    case 'tron':
-      return `tron:${o.address}${query({ amount: decimal, token: token ? asset.contract_address : null })}`
     default:
       return null
   }

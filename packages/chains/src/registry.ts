@@ -13,11 +13,22 @@ interface AssetLine {
   contract_address?: Partial<Record<NetworkMode, string>>
 }
 
+/** What an asset is worth is its coin's price: one line for each ticker, whatever networks it is on. */
+export interface Coin {
+  ticker: string
+  /** CoinGecko's name of it. */
+  coingecko_id: string
+  /** USD, where the local sources of prices start. */
+  local_price: string
+}
+
 /** Networks and assets of one mode, looked up by code and ticker. */
 export interface Registry {
   mode: NetworkMode
   assets: Asset[]
   networks: Network[]
+  /** By ticker; those that no asset of this mode has are there too. */
+  coins: Readonly<Record<string, Coin>>
   asset(ticker: string): Asset | undefined
   network(code: string): Network | undefined
   /** Assets of one network. */
@@ -27,7 +38,7 @@ export interface Registry {
 }
 
 /** Everything the data file names, working or not: for tests and documentation. */
-export function readRegistryFile(): { networks: NetworkLine[]; assets: AssetLine[] } {
+export function readRegistryFile(): { networks: NetworkLine[]; assets: AssetLine[]; coins: Coin[] } {
   return JSON.parse(readFileSync(new URL('../data/registry.json', import.meta.url), 'utf8'))
 }
 
@@ -68,6 +79,7 @@ export function loadRegistry(mode: NetworkMode): Registry {
     mode,
     assets,
     networks,
+    coins: Object.fromEntries(file.coins.map((coin) => [coin.ticker, coin])),
     asset: (ticker) => byTicker.get(ticker),
     network: (code) => byCode.get(code),
     assetsOf: (network) => assets.filter((asset) => asset.network === network),

@@ -70,7 +70,7 @@ describe('addresses', () => {
 
 test('payment URIs', () => {
   assert.equal(xrp.paymentUri({ address: SINK }), `xrpl:${SINK}`)
-  assert.equal(xrp.paymentUri({ address: SINK, amount: 15n, tag: '0' }), `xrpl:${SINK}?amount=15&dt=0`)
+  assert.equal(xrp.paymentUri({ address: SINK, amount: '0.000015', tag: '0' }), `xrpl:${SINK}?amount=0.000015&dt=0`)
 })
 
 describe('transactions', () => {

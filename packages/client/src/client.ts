@@ -1,5 +1,5 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { claimedNonceAndSubject, requestHeaders, signRequest, stringifyJson, transactionId } from '@custody/request-auth'
+import type { KeyObject } from 'node:crypto'
+import { claimedNonceAndSubject, parsePrivateKey, requestHeaders, signRequest, stringifyJson, transactionId } from '@custody/request-auth'
 import { CustodyError } from './errors.ts'
 import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
 import { Checks } from './trust/checks.ts'
@@ -69,7 +69,7 @@ export class CustodyClient {
     if (url.search !== '' || url.hash !== '' || url.username !== '') throw new TypeError('baseUrl must be a plain origin, with a path prefix at most')
     this.baseUrl = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
     this.apiKey = options.apiKey
-    this.#privateKey = typeof options.privateKey === 'string' ? createPrivateKey(options.privateKey) : options.privateKey
+    this.#privateKey = typeof options.privateKey === 'string' ? parsePrivateKey(options.privateKey) : options.privateKey
     this.#fetch = options.fetch ?? globalThis.fetch
     this.#timeout_ms = options.timeout_ms ?? 30_000
     this.#retry = { attemptsMax: 5, backoff_ms: 1000, backoffMax_ms: 60_000, ...options.retry }

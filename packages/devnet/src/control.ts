@@ -1,11 +1,13 @@
 import { parseAmount } from './amount.ts'
 import { AML_PROVIDERS } from './aml/faces.ts'
+import { localContract } from './contracts.ts'
 import type { Cardano, Devnet, Evm, Solana, Tagged, Tron, Utxo } from './devnet.ts'
 import { RequestError } from './errors.ts'
 import type { Control } from './http.ts'
 import { SOLANA_TOKENS } from './solana/tokens.ts'
 import { toBase58 } from './tron/address.ts'
 import { GENESIS_ID, TRON_TOKENS } from './tron/chain.ts'
+import { endpointsOf } from './urls.ts'
 
 const BLOCKS_MAX = 1000
 const DEPTH_MAX = 100
@@ -42,10 +44,14 @@ export function createControl(devnet: Devnet): Control {
         return devnet.risks.set(command['address'], command['level'])
       case 'price':
         return devnet.quotes.set(command['coin'], command['price'], command['source'])
+      case 'contract':
+        return localContract(command['network'], command['ticker'])
+      case 'urls':
+        return { endpoints: endpointsOf(devnet) }
       case 'info':
         return info(devnet)
       default:
-        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, price, drop, congestion, info`)
+        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, price, drop, congestion, contract, urls, info`)
     }
   }
 }

@@ -18,6 +18,7 @@ import type { SolanaChain } from './solana/chain.ts'
 import { PriceFaces } from './prices/faces.ts'
 import { Quotes } from './prices/quotes.ts'
 import { StellarChain } from './stellar/chain.ts'
+import { horizonRest } from './stellar/horizon.ts'
 import { stellarRpc } from './stellar/rpc.ts'
 import { TronChain } from './tron/chain.ts'
 import { tronRpc } from './tron/rpc.ts'
@@ -35,6 +36,9 @@ export type Tron = { code: 'TRX'; path: string; faults: Faults; chain: () => Pro
 export type Cardano = { code: 'ADA'; path: string; faults: Faults; chain: () => Promise<CardanoChain>; started: () => boolean }
 
 export type Solana = { code: 'SOL'; path: string; faults: Faults; chain: () => Promise<SolanaChain>; started: () => boolean }
+
+/** Where Horizon's paths begin, below those of Stellar RPC. */
+const HORIZON = '/horizon'
 
 /** All local chains behind one HTTP port. */
 export class Devnet {
@@ -134,11 +138,15 @@ export class Devnet {
       const chain = await utxo.chain()
       return { faults, contentType: 'application/json', handle: async (body) => bitcoinRpc(chain, faults, body) }
     }
-    const tagged = this.tagged.find((each) => each.path === path)
+    const tagged = this.tagged.find((each) => path === each.path || (each.code === 'XLM' && `${path}/`.startsWith(`${each.path}${HORIZON}/`)))
     if (tagged) {
       const { faults } = tagged
       const chain = await tagged.chain()
-      if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: (text) => xrpSocket(chain, faults, text) }
+      if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: () => xrpSocket(chain, faults) }
+      const horizon = tagged.path + HORIZON
+      if (path !== tagged.path) {
+        return { faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(chain, faults, this.url + horizon, { method, path: path.slice(horizon.length + 1), body }) }
+      }
       return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
     }
     if (path.startsWith(`${this.tron.path}/`)) {
@@ -149,10 +157,10 @@ export class Devnet {
     if (path === this.solana.path) {
       const { faults } = this.solana
       const chain = await this.solana.chain()
-      const { solanaRpc } = await import('./solana/rpc.ts')
-      return { faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body) }
+      const [{ solanaRpc }, { solanaSocket }] = await Promise.all([import('./solana/rpc.ts'), import('./solana/subscriptions.ts')])
+      return { faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body), socket: (push) => solanaSocket(chain, push) }
     }
-    if (path.startsWith(`${this.cardano.path}/`)) {
+    if (path === this.cardano.path || path.startsWith(`${this.cardano.path}/`)) {
       const { faults } = this.cardano
       const chain = await this.cardano.chain()
       const { cardanoRpc } = await import('./cardano/rpc.ts')

@@ -9,14 +9,18 @@ const BODY_MAX_BYTES = 8 * 1024 * 1024
 export type RpcFace = {
   faults: Faults
   contentType: string
-  handle: (body: string) => Promise<{ status: number; body: string } | undefined>
+  handle: (body: string, method: string) => Promise<{ status: number; body: string } | undefined>
   /** Questions may come as GET too; what is asked is then in the query, and handed on as a JSON object. */
   isGetAllowed?: boolean
   /** What is posted are bytes: handed on one character each. */
   isBinary?: boolean
-  /** Where the protocol has a WebSocket too: one message in, one out. */
-  socket?: (text: string) => string | undefined
+  /** Where the protocol has a WebSocket too: one client's session, which may push messages of its own. */
+  socket?: (push: (text: string) => void) => SocketSession
 }
+
+/** What becomes of a client's message: an answer, none, or the end of the connection. */
+export type Received = { text: string } | { silence: true } | { cut: true }
+export interface SocketSession { receive: (text: string) => Received; close: () => void }
 
 export type Control = (body: unknown) => Promise<unknown>
 
@@ -45,15 +49,18 @@ function serveSockets(server: Server, face: (path: string) => Promise<RpcFace | 
   const sockets = new WebSocketServer({ noServer: true, maxPayload: BODY_MAX_BYTES })
   server.on('upgrade', (request, stream, head) => {
     void face((request.url ?? '/').replace(/(.)\/$/, '$1')).then((rpc) => {
-      const { faults, socket: answer } = rpc ?? {}
-      if (!faults || !answer || faults.mode === 'down' || request.headers.origin !== undefined) return void stream.destroy()
+      const { faults, socket: open } = rpc ?? {}
+      if (!faults || !open || faults.mode === 'down' || request.headers.origin !== undefined) return void stream.destroy()
       sockets.handleUpgrade(request, stream, head, (socket) => {
+        const send = (text: string) => void setTimeout(() => socket.send(text), faults.mode === 'lag' ? LAG_MS : 0).unref()
+        const session = open(send)
         socket.on('error', () => socket.terminate())
+        socket.on('close', () => session.close())
         socket.on('message', (data) => {
           if (faults.mode === 'down') return socket.terminate()
-          const text = answer(data.toString('utf8'))
-          if (text === undefined) return socket.terminate()
-          setTimeout(() => socket.send(text), faults.mode === 'lag' ? LAG_MS : 0).unref()
+          const received = session.receive(data.toString('utf8'))
+          if ('cut' in received) return socket.terminate()
+          if ('text' in received) send(received.text)
         })
       })
     }, () => void stream.destroy())
@@ -83,7 +90,7 @@ async function serve(
   if (rpc.faults.mode === 'down') return void request.socket.destroy()
   if (request.method !== 'POST' && !(rpc.isGetAllowed && request.method === 'GET')) return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
   const body = request.method === 'GET' ? JSON.stringify(Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams)) : await readBody(request, rpc.isBinary ? 'latin1' : 'utf8')
-  const answer = await rpc.handle(body)
+  const answer = await rpc.handle(body, request.method ?? 'GET')
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
   if (!answer) return void request.socket.destroy()
   send(response, answer.status, rpc.contentType, answer.body)

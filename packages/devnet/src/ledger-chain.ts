@@ -59,6 +59,7 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
   #waiting: Tx[] = []
   readonly #journal: Journal<LedgerRecord>
   readonly #producer: Producer
+  readonly #watchers = new Set<(ledger: Ledger<Tx, Outcome>) => void>()
   #quiet = 0
 
   private constructor(rules: Rules<Account, Tx, Outcome>, journal: Journal<LedgerRecord>, records: LedgerRecord[]) {
@@ -139,7 +140,14 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     this.#reopen()
     this.#quiet = transactions.length > 0 ? 0 : this.#quiet + 1
     this.#producer.wake()
+    for (const closed of this.#watchers) closed(ledger)
     return ledger
+  }
+
+  /** Tells of every ledger that is closed from now on. @returns ends it */
+  watch(closed: (ledger: Ledger<Tx, Outcome>) => void): () => void {
+    this.#watchers.add(closed)
+    return () => void this.#watchers.delete(closed)
   }
 
   mine(count: number, seconds = 0): Ledger<Tx, Outcome> {

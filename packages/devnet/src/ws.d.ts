@@ -9,6 +9,7 @@ declare module 'ws' {
     terminate(): void
     on(event: 'message', listener: (data: Buffer) => void): this
     on(event: 'error', listener: (error: Error) => void): this
+    on(event: 'close', listener: () => void): this
   }
   export class WebSocketServer {
     constructor(options: { noServer: true; maxPayload?: number })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { createServer } from 'node:net'
 import { after, before, test } from 'node:test'
-import { payments, Transaction } from 'bitcoinjs-lib'
+import { networks, payments, Transaction } from 'bitcoinjs-lib'
 import { BitcoinChain } from '../src/bitcoin/chain.ts'
 import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
 import { Faults } from '../src/faults.ts'
@@ -71,9 +71,10 @@ async function litecoind(): Promise<Node> {
     return (await response.json()) as Answer
   }
   await until('litecoind answers', async () => call('getblockcount').then(({ error }) => error === null, () => false), 30_000)
+  await call('createwallet', 'w')
   const address = payments.p2wpkh({ hash: payments.p2wpkh({ pubkey: alice.publicKey }).hash!, network: RLTC }).address!
   const elsewhere = payments.p2wpkh({ hash: payments.p2wpkh({ pubkey: bob.publicKey }).hash!, network: RLTC }).address!
-  const blocks = (await call('generatetoaddress', 20, address)).result as string[]
+  const blocks = (await call('generatetoaddress', 24, address)).result as string[]
   await call('generatetoaddress', 100, elsewhere)
   return {
     name: 'litecoind',
@@ -171,7 +172,21 @@ test('objects have the fields a client reads, of the same type', { skip }, async
       getmempoolentry: entry,
       getmempoolinfo: (await node.call('getmempoolinfo')).result as object,
       estimatesmartfee: (await node.call('estimatesmartfee', 2)).result as object,
+      ...await wallet(node),
     }
+  }
+  /** The wallet of the node, paid by itself, and a scan for what it has. */
+  const wallet = async (node: Node) => {
+    const address = String((await node.call('getnewaddress', 'rent')).result)
+    const { hash } = payments.p2wpkh({ address, network: node.name === 'ledger' ? networks.regtest : RLTC })
+    const spend = await node.coin()
+    await node.call('sendrawtransaction', (await pay([spend], [{ script: payments.p2wpkh({ hash: hash! }).output!, value: spend.value - FEE }])).toHex())
+    await node.mine()
+    const { unspents, ...scan } = (await node.call('scantxoutset', 'start', [`addr(${address})`])).result as { unspents: object[] }
+    const [coin] = (await node.call('listunspent', 1, 9_999_999, [address])).result as object[]
+    const balance = (await node.call('getbalance')).result
+    assert.ok(Number(balance) > 49, node.name)
+    return { listunspent: coin as object, scantxoutset: scan, 'scantxoutset.unspents': unspents[0] as object }
   }
   const [own, real] = [await read(nodes[0]!), await read(nodes[1]!)]
   /** Gone from Core since, or Litecoin's own. */

@@ -11,6 +11,9 @@ import type { Settings } from './settings.ts'
 import type { SignerNodes } from './signing/nodes.ts'
 import type { WorkspaceKeys } from './signing/keys.ts'
 
+/** `ready`: POST /transaction would be accepted. `signing`: what was accepted would also be signed. `checks`: why not, part by part. */
+export interface Readiness { ready: boolean; signing: boolean; checks: Record<string, string> }
+
 /** What a handler or worker may use; made once at start. */
 export interface Services {
   settings: Settings
@@ -25,7 +28,7 @@ export interface Services {
   prices: Prices
   metrics: Metrics
   log: Logger
-  readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>
+  readiness(): Promise<Readiness>
   /** Speaks to the local chains' control face; null on mainnet. */
   devnet: ((command: Record<string, unknown>) => Promise<Record<string, unknown>>) | null
 }

@@ -32,11 +32,14 @@ export interface Settings {
   prepaidTiers: readonly Tier[]
   /** `all`: everything; `api`: HTTP only, workers run elsewhere. */
   role: 'all' | 'api'
+  /** From which level on lines are written to standard error. */
+  logLevel: (typeof LOG_LEVELS)[number]
   /** When deposit addresses are swept, by scope; the operator's commands go before. */
   sweep: SweepRules
 }
 
 const TRUSTED_PROXIES_MAX = 16
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 function integer(name: string, fallback: number, min: number, max: number): number {
   const text = process.env[name]
@@ -53,6 +56,23 @@ function oneOf<T extends string>(name: string, fallback: T, allowed: readonly T[
   return text as T
 }
 
+/** Never shown in a message: it holds a password. */
+function readDatabaseUrl(): string | null {
+  const url = process.env['DATABASE_URL'] || null
+  if (url !== null && !/^postgres(ql)?:\/\//.test(url)) throw new Error('DATABASE_URL: must begin with postgresql://')
+  return url
+}
+
+function readConfig(file: string): { networks?: Record<string, Endpoint>; sweep?: SweepConfig } {
+  try {
+    const config: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config
+  } catch (error) {
+    throw new Error(`${file}: ${error instanceof SyntaxError ? 'is not valid JSON' : 'cannot be read'} (${(error as Error).message})`, { cause: error })
+  }
+  throw new Error(`${file}: must hold a JSON object, as custody.config.example.json does`)
+}
+
 /**
  * Reads the settings from the environment and, for mainnet, custody.config.json in the working directory.
  * @throws Error with a sentence that names the setting
@@ -65,7 +85,7 @@ export function readSettings(): Settings {
   if (network === 'mainnet') {
     const file = resolve(process.env['CUSTODY_CONFIG'] ?? 'custody.config.json')
     if (existsSync(file)) {
-      const config = JSON.parse(readFileSync(file, 'utf8')) as { networks?: Record<string, Endpoint>; sweep?: SweepConfig }
+      const config = readConfig(file)
       for (const [code, endpoint] of Object.entries(config.networks ?? {})) {
         if (typeof endpoint?.url !== 'string' || !/^https?:\/\//.test(endpoint.url)) throw new Error(`${file}: networks.${code}.url must be an http(s) URL`)
         endpoints[code] = endpoint
@@ -77,7 +97,7 @@ export function readSettings(): Settings {
     home,
     port: integer('PORT', 8080, 0, 65_535),
     host: process.env['CUSTODY_HOST'] ?? '127.0.0.1',
-    databaseUrl: process.env['DATABASE_URL'] || null,
+    databaseUrl: readDatabaseUrl(),
     network,
     rateLimit: integer('CUSTODY_RATE_LIMIT', 1000, 1, 10_000_000),
     rateScope: oneOf('CUSTODY_RATE_SCOPE', 'key', ['key', 'endpoint'] as const),
@@ -89,6 +109,7 @@ export function readSettings(): Settings {
     pollMs: network === 'local' ? 500 : 5000,
     prepaidTiers: readTiers(process.env['CUSTODY_PREPAID_TIERS'] || DEFAULT_TIERS),
     feeBumpAfterMs: integer('CUSTODY_FEE_BUMP_AFTER_S', 0, 0, 86_400) * 1000,
+    logLevel: oneOf('CUSTODY_LOG_LEVEL', 'info', LOG_LEVELS),
     role: oneOf('CUSTODY_ROLE', 'all', ['all', 'api'] as const),
   }
 }

@@ -8,9 +8,10 @@ import { sealToken } from '../src/aml/policy.ts'
 import type { Provider } from '../src/aml/providers/provider.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
-import { openDatabase, type Database } from '../src/database/pool.ts'
+import { openDatabase, type Database, type ToldEvent } from '../src/database/pool.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
+import { createMetrics } from '../src/metrics.ts'
 import type { Connected } from '../src/networks/networks.ts'
 import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/services.ts'
@@ -33,13 +34,15 @@ export const FAMILIES: Record<FamilyName, { code: string; assets: [string, ...st
 }
 
 /** A fresh database for the tests of one file. */
-export function useDatabase(o = { migrated: true }): { get(): Database; started: Promise<void> } {
+export function useDatabase(
+  o: { migrated: boolean; onEvent?: (event: ToldEvent) => void } = { migrated: true },
+): { get(): Database; started: Promise<void> } {
   const home = mkdtempSync(join(tmpdir(), 'custody-deposits-'))
   let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
   let database: Database
   const start = async () => {
     postgres = await startEmbeddedPostgres(home)
-    database = openDatabase(postgres.url)
+    database = openDatabase(postgres.url, o.onEvent ? { onEvent: o.onEvent } : {})
     if (o.migrated) await migrate(database)
   }
   // Hooks of a file do not wait for each other.
@@ -181,7 +184,7 @@ export class World {
       log: { info: logAt('info'), warn: logAt('warn'), error: logAt('error') },
       settings: { pollMs: 1000 },
       networks: { get: () => connected, client: () => this.chain, coins: () => this.chain, has: () => true, all: () => [connected] },
-      metrics: { steps: { labels: () => ({ inc: () => undefined }) }, scanned: { labels: () => ({ set: () => undefined }) } },
+      metrics: createMetrics(),
       aml: {
         providers: { CHAINALYSIS: provider },
         sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) },

@@ -24,7 +24,7 @@ async function served(o: {
     settings: { trustProxy: o.trustProxy ?? 0, rateLimit: o.rateLimit ?? 1000 },
     environment: { ...systemEnvironment(), now: () => clock.now },
     metrics: { requests: { labels: () => ({ inc: () => undefined }) } },
-    log: { error: () => undefined },
+    log: { error: () => undefined, warn: () => undefined, info: () => undefined },
     readiness: o.readiness ?? (async () => ({ ready: true, checks: {} })),
   } as unknown as Services
   return { clock, server: await buildServer(services) }
@@ -142,7 +142,7 @@ test('a provider of risk or prices that never stops answering is cut off at a li
   assert.ok(http.taken.bytes <= 6 * MB && http.taken.cancelled, String(http.taken.bytes))
   const gecko = endless()
   await assert.rejects(
-    coinGecko({ url: 'https://host', key: null, ids: {}, fetch: gecko.fetch }).quotes(['BTC']),
+    coinGecko({ url: 'https://host', key: null, ids: { BTC: 'bitcoin' }, fetch: gecko.fetch }).quotes(['BTC']),
     (error: unknown) => error instanceof SourceError && /too long/.test(error.message)
   )
   assert.ok(gecko.taken.bytes <= 3 * MB && gecko.taken.cancelled, String(gecko.taken.bytes))

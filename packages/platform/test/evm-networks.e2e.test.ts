@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { readRegistryFile } from '@custody/chains'
+import { ChangedCopy, fencedBlocks } from './changed-copy.ts'
 import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
-const platform = new TestPlatform()
+// Every EVM network and token of the registry, and those that docs/adding-a-chain.md adds, in a copy of the tree.
+const copy = new ChangedCopy()
+const added = fencedBlocks('docs/adding-a-chain.md', 'json').map((block) => JSON.parse(block) as Record<string, unknown>)
+copy.addToRegistry(added)
+const platform = new TestPlatform(undefined, join(copy.root, 'packages', 'platform'))
 let alice: User
 const TO = '0x00000000000000000000000000000000000000B1'
 
@@ -15,19 +22,47 @@ before(async () => {
   alice = await platform.user('alice')
   assets = (await call<Listed[]>(alice, 'GET', '/assets')).body.filter((asset) => asset.family === 'evm')
 })
-after(() => platform.remove())
+after(async () => {
+  await platform.remove()
+  copy.remove()
+})
 
 const whole = (decimals: number | string) => 10n ** BigInt(decimals)
 const tokensOf = async (asset: Listed, owner: string) => BigInt(await rpc<string>(platform, asset.network, 'eth_call', [{ to: asset.contract_address, data: `0x70a08231${owner.slice(2).toLowerCase().padStart(64, '0')}` }, 'latest']))
 const coinsOf = async (network: string, owner: string) => BigInt(await rpc<string>(platform, network, 'eth_getBalance', [owner, 'latest']))
 
-test('eleven networks, each with a chain id of its own', async () => {
-  assert.equal(networks().length, 11)
+test('every EVM network and token of the registry, and what the document adds', async () => {
+  const file = readRegistryFile()
+  const evm = new Set(file.networks.filter(({ family, local }) => family === 'evm' && local).map(({ code }) => code))
+  assert.deepEqual(networks(), [...evm, 'GNOSIS'])
   // Keyed by network and contract: a contract of one network says nothing on another.
   const tokens = assets.filter((asset) => asset.type === 'token')
-  assert.equal(tokens.length, 18)
+  const known = file.assets.filter((asset) => evm.has(asset.network) && asset.contract_address?.local).map((asset) => asset.asset_name)
+  assert.deepEqual(tokens.map((asset) => asset.asset_name), [...known, 'EURC_ETH'])
   assert.equal(new Set(tokens.map((asset) => `${asset.network} ${String(asset.contract_address)}`)).size, tokens.length)
   assert.deepEqual(tokens.filter((asset) => asset.decimals === '18').map((asset) => asset.asset_name).sort(), ['USDC_BSC', 'USDT_BSC'])
+})
+
+test('a token and a network added by the document pass the registry’s test and have a price', async () => {
+  assert.deepEqual(added.map((line) => line['asset_name'] ?? line['code'] ?? line['ticker']), ['EURC_ETH', 'EURC', 'GNOSIS', 'GNOSIS', 'XDAI'])
+  const checked = copy.test('packages/chains/test/registry.test.ts')
+  assert.equal(checked.status, 0, checked.output)
+  const printed = platform.cli('devnet', 'contract', 'ETH', 'EURC', '--json')
+  assert.deepEqual(JSON.parse(printed.stdout), { asset: 'EURC_ETH', local: (added[0] as { contract_address: { local: string } }).contract_address.local })
+  const priceOf = async (asset: string) => (await call<{ price_usd: string }[]>(alice, 'GET', `/dac/v1/prices?assets=${asset}`)).body[0]?.price_usd
+  assert.deepEqual([await priceOf('EURC_ETH'), await priceOf('GNOSIS')], ['1.08', '1'])
+  assert.equal(platform.cli('devnet', 'price', 'EURC', '1.10').status, 0)
+  await waitFor('the new price of EURC', async () => await priceOf('EURC_ETH') === '1.1')
+})
+
+test('the new network’s endpoint is printed with the others', () => {
+  const printed = platform.cli('devnet', 'urls')
+  assert.equal(printed.status, 0, printed.stderr)
+  assert.match(printed.stdout, /^GNOSIS {2}Ethereum JSON-RPC {6}http:\/\/127\.0\.0\.1:\d+\/gnosis\n {8}curl -s .*eth_blockNumber/m)
+  assert.match(printed.stdout, /^XLM {5}Horizon {16}http:\S+\/xlm\/horizon$/m)
+  assert.match(printed.stdout, /^SOL {5}Solana JSON-RPC {8}http:\S+\/sol, ws:\S+\/sol$/m)
+  const { endpoints } = JSON.parse(platform.cli('devnet', 'urls', '--json').stdout) as { endpoints: { network: string; url: string; example: string }[] }
+  assert.match(endpoints.find(({ network }) => network === 'GNOSIS')?.url ?? '', /\/gnosis$/)
 })
 
 /** One network: each of its assets receives and sends, fuelled by the tank. */

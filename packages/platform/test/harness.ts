@@ -8,8 +8,9 @@ import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } 
 import { callPlatform } from '../src/operator/connect.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
+const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
+const MAIN = join('src', 'main.ts')
+const CLI = join('src', 'operator', 'cli.ts')
 
 /** One RSA pair for all users of a test process: making one takes half a second. */
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 4096, privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' } })
@@ -22,17 +23,20 @@ export interface Answer<T = Record<string, unknown>> { status: number; headers: 
 /** A platform in a process of its own, on a home of its own. */
 export class TestPlatform {
   readonly home: string
+  /** The platform's package: this one, or that of a changed copy. */
+  readonly package: string
   base = ''
   process: ChildProcess | null = null
   output = ''
 
-  constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-'))) {
+  constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-')), folder = PLATFORM) {
     this.home = home
+    this.package = folder
   }
 
   async start(env: Record<string, string> = {}): Promise<void> {
     this.output = ''
-    const child = spawn(process.execPath, [MAIN], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', ...env } })
+    const child = spawn(process.execPath, [join(this.package, MAIN)], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', ...env } })
     this.process = child
     child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()))
     this.base = await new Promise<string>((resolve, reject) => {
@@ -48,7 +52,7 @@ export class TestPlatform {
 
   /** Another API process on the same home and database. */
   async startApi(): Promise<TestPlatform> {
-    const other = new TestPlatform(this.home)
+    const other = new TestPlatform(this.home, this.package)
     await other.start({ CUSTODY_ROLE: 'api' })
     return other
   }
@@ -99,7 +103,7 @@ export class TestPlatform {
 
   /** The operator's command as an operator runs it. */
   cli(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-    return spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8', env: { ...process.env, CUSTODY_HOME: this.home } })
+    return spawnSync(process.execPath, [join(this.package, CLI), ...args], { encoding: 'utf8', env: { ...process.env, CUSTODY_HOME: this.home } })
   }
 
   writePublicKey(): string {

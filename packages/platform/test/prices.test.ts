@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { loadRegistry } from '@custody/chains'
 import fc from 'fast-check'
 import { systemEnvironment } from '../src/environment.ts'
 import { agree } from '../src/prices/agree.ts'
@@ -7,11 +8,13 @@ import { coinGecko } from '../src/prices/coingecko.ts'
 import { parsePrice, PRICE_DECIMALS, usdValue } from '../src/prices/decimals.ts'
 import { exchange } from '../src/prices/exchange.ts'
 import { Prices } from '../src/prices/prices.ts'
+import { readPricesInstallation } from '../src/prices/settings.ts'
 import { SourceError, type PriceSource, type Quote } from '../src/prices/source.ts'
 
 const usd = (text: string) => parsePrice(text) as bigint
 const SCALE = 10n ** BigInt(PRICE_DECIMALS)
 const NOW = Date.UTC(2026, 0, 1)
+const IDS = { BTC: 'bitcoin', USDT: 'tether', DASH: 'dash', XRP: 'ripple', SOL: 'solana', XLM: 'other-id' }
 
 /** Answers by path, and what was asked. */
 function scripted(answers: Record<string, unknown>, status = 200, headers: Record<string, string> = {}) {
@@ -38,7 +41,7 @@ test('decimals of sources: every digit counts, exponents too; nonsense and zero 
 
 test('CoinGecko: one call for all coins in the documented shape; unknown coins and ones without a market are left out', async () => {
   const { seen, fetch } = scripted({ '/api/v3/simple/price': '{"bitcoin":{"usd":67187.3358936566,"last_updated_at":1711356300},"tether":{"usd":1.0003,"last_updated_at":1711356301},"dash":{"usd":null,"last_updated_at":1711356300},"ripple":{"usd":5.5e-7,"last_updated_at":1711356300},"solana":{"usd":"12","last_updated_at":1711356300}}' })
-  const source = coinGecko({ url: 'https://host/api/v3', key: { header: 'x-cg-demo-api-key', value: 'secret' }, ids: { XLM: 'other-id' }, fetch })
+  const source = coinGecko({ url: 'https://host/api/v3', key: { header: 'x-cg-demo-api-key', value: 'secret' }, ids: IDS, fetch })
   const quotes = await source.quotes(['BTC', 'USDT', 'DASH', 'XRP', 'SOL', 'XLM', 'UNKNOWN'])
   assert.deepEqual(quotes.map(({ coin, price, at }) => [coin, price, at]), [['BTC', 67_187_335_893_656_600n * 1n, 1_711_356_300_000], ['USDT', usd('1.0003'), 1_711_356_301_000], ['XRP', 550_000n, 1_711_356_300_000]])
   const [{ url, headers }] = seen as [(typeof seen)[0]]
@@ -48,7 +51,7 @@ test('CoinGecko: one call for all coins in the documented shape; unknown coins a
 test('CoinGecko: away, silent, limited, broken or refused is an error that names no key', async () => {
   const broken: [unknown, number][] = [['cut', 200], ['silent', 200], ['<html>', 200], ['[]', 200], ['', 200], [{}, 429], [{ status: { error_code: 10_002 } }, 401], [{}, 500]]
   for (const [answer, status] of broken) {
-    const source = coinGecko({ url: 'https://host', key: { header: 'x-cg-pro-api-key', value: 'secret' }, ids: {}, fetch: scripted({ '/simple/price': answer }, status, { 'retry-after': '7' }).fetch, timeoutMs: 30 })
+    const source = coinGecko({ url: 'https://host', key: { header: 'x-cg-pro-api-key', value: 'secret' }, ids: IDS, fetch: scripted({ '/simple/price': answer }, status, { 'retry-after': '7' }).fetch, timeoutMs: 30 })
     await assert.rejects(source.quotes(['BTC']), (error: unknown) => error instanceof SourceError && !error.message.includes('secret') && error.waitMs === (status === 429 ? 7000 : 0))
   }
 })
@@ -136,4 +139,21 @@ test('a price outlives its sources for five minutes, then it is stale; disagreem
   assert.deepEqual(prices.price('BTC'), { ...kept, stale: false })
   now = NOW + 311_000
   assert.equal(prices.price('BTC')?.stale, true)
+})
+
+test('CoinGecko is asked by the ids of the asset registry, which the setting corrects', () => {
+  const registry = loadRegistry('mainnet')
+  const read = (setting: string) => {
+    process.env['CUSTODY_COINGECKO_IDS'] = setting
+    try {
+      return readPricesInstallation(null, registry).coinGeckoIds
+    } finally {
+      delete process.env['CUSTODY_COINGECKO_IDS']
+    }
+  }
+  const ids = read('')
+  for (const asset of registry.assets) assert.equal(ids[asset.ticker], registry.coins[asset.ticker]?.coingecko_id, asset.asset_name)
+  assert.deepEqual(read('KLAY=kaia, USDC = usd-coin_2'), { ...ids, KLAY: 'kaia', USDC: 'usd-coin_2' })
+  assert.throws(() => read('KLAI=kaia'), /^Error: CUSTODY_COINGECKO_IDS: there is no coin KLAI: one of BTC, /)
+  for (const bad of ['KLAY', 'KLAY=', '=kaia', 'KLAY=Kaia']) assert.throws(() => read(bad), /CUSTODY_COINGECKO_IDS: ".*" is not COIN=id/, bad)
 })

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { AuthError } from './types.ts'
 
 const MODULUS_BITS_MIN = 4096
@@ -29,6 +29,26 @@ export function parsePublicKey(pem: string): KeyObject {
     throw new AuthError('public_key', 'has a public exponent below 65537')
   }
   return key
+}
+
+/**
+ * Reads a caller's private key: PEM (PKCS#8 or PKCS#1) of an RSA key, not encrypted.
+ * @throws AuthError with claim `private_key` and a sentence; never a word of the key, or of OpenSSL's
+ */
+export function parsePrivateKey(pem: string): KeyObject {
+  const refuse = (sentence: string): never => {
+    throw new AuthError('private_key', sentence)
+  }
+  if (/BEGIN (RSA )?PUBLIC KEY|BEGIN CERTIFICATE/.test(pem)) return refuse('is a public key: requests are signed with the private half')
+  if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(pem)) return refuse('is encrypted: decrypt it first (openssl pkey -in FILE -out NEW)')
+  if (/BEGIN OPENSSH PRIVATE KEY/.test(pem)) return refuse('is an OpenSSH key: an RSA key as PEM is needed ("custody keygen" makes one)')
+  let key: KeyObject
+  try {
+    key = createPrivateKey(pem)
+  } catch {
+    return refuse('is not a readable PEM private key ("BEGIN PRIVATE KEY")')
+  }
+  return key.asymmetricKeyType === 'rsa' ? key : refuse(`is a key of ${String(key.asymmetricKeyType)}: an RSA key is needed`)
 }
 
 /**

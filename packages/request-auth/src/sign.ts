@@ -1,5 +1,6 @@
-import { createHash, createPrivateKey, randomUUID, sign, type KeyObject } from 'node:crypto'
+import { createHash, randomUUID, sign, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
+import { parsePrivateKey } from './keys.ts'
 import type { SignedRequest } from './types.ts'
 
 const signAsync = promisify(sign) as (algorithm: string, data: Buffer, key: KeyObject) => Promise<Buffer>
@@ -42,7 +43,7 @@ export async function signRequest(options: SignOptions): Promise<SignedRequest> 
   }
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const input = `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode(claims)}`
-  const key = typeof options.privateKey === 'string' ? createPrivateKey(options.privateKey) : options.privateKey
+  const key = typeof options.privateKey === 'string' ? parsePrivateKey(options.privateKey) : options.privateKey
   const signature = await signAsync('RSA-SHA256', Buffer.from(input), key)
   return { token: `${input}.${signature.toString('base64url')}`, method: options.method.toUpperCase(), uri: options.uri, body }
 }

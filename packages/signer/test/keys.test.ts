@@ -64,6 +64,9 @@ test('drill: a host is lost; its backup and its peers bring it back, and what it
   const backup = await house.operator(3, 'backup', { file: join(house.home, 'backup-3.json') })
   assert.equal(backup.status, 200, JSON.stringify(backup.body))
   const text = readFileSync(backup.body.file, 'utf8')
+  const second = await house.operator(3, 'backup', { file: backup.body.file })
+  assert.deepEqual([second.status, readFileSync(backup.body.file, 'utf8')], [400, text], 'an older backup is never overwritten')
+  assert.match(second.body.message, /exists already/)
   assert.ok(!text.includes('PRIVATE KEY'))
   // After the backup: a signature, and a caller that is revoked.
   const from = [1, ETH.chain_index, 0]

@@ -4,11 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { loadRegistry } from '@custody/chains'
 import { ThresholdError } from '@custody/threshold'
 import { signBytes } from '../src/canonical.ts'
 import { Refusal } from '../src/errors.ts'
 import { Bans } from '../src/keys/bans.ts'
 import { assertAge, DAY_S, receiptBytes } from '../src/policy/age.ts'
+import { freezeRegistry } from '../src/policy/frozen.ts'
 import { Store } from '../src/store/index.ts'
 import { openText, recoveryPublicKey, sealText } from '../src/keys/sealed.ts'
 import type { Proven } from '../src/intent/request.ts'
@@ -101,4 +103,17 @@ test('a text sealed to the recovery key opens with it alone', () => {
   const sealed = sealText('text', recoveryPublicKey(secret))
   assert.equal(openText(sealed, secret), 'text')
   assert.throws(() => openText(sealed, new Uint8Array(32).fill(8)))
+})
+
+test('a record belongs to the network of its first start', () => {
+  const path = join(folder, 'network.sqlite')
+  const first = new Store(path, () => IAT * 1000)
+  freezeRegistry(loadRegistry('local'), first)
+  first.close()
+  const second = new Store(path, () => IAT * 1000)
+  assert.throws(() => { freezeRegistry(loadRegistry('mainnet'), second) }, /belongs to the network "local".*config\.json says mode "mainnet"/)
+  const height = second.record.height
+  freezeRegistry(loadRegistry('local'), second)
+  assert.equal(second.record.height, height)
+  second.close()
 })

@@ -10,8 +10,8 @@ export { splitMuxed } from './address.ts'
 /** How long a transaction lives: three nodes have time to sign, and a lost one is soon known to be dead. */
 export const SECONDS_TO_LIVE = 300
 
-/** SEP-7. `amount` in whole coins. */
-export function paymentUri(o: { address: string; tag?: string | null; amount?: string }): string {
+/** SEP-7. `amount` in whole coins; `passphrase` of every network but the public one. */
+export function paymentUri(o: { address: string; tag?: string | null; amount?: string; passphrase?: string }): string {
   const query = new URLSearchParams({ destination: o.address, ...(o.amount === undefined ? {} : { amount: o.amount }) })
   const read = o.tag === undefined || o.tag === null ? null : readMemo(o.tag)
   if (read && 'reason' in read) throw new ChainError('TAG', read.reason)
@@ -23,6 +23,7 @@ export function paymentUri(o: { address: string; tag?: string | null; amount?: s
     query.set('memo', value)
     query.set('memo_type', kind)
   }
+  if (o.passphrase !== undefined) query.set('network_passphrase', o.passphrase)
   // Spaces as %20: not every wallet reads a plus.
   return `web+stellar:pay?${query.toString().replaceAll('+', '%20')}`
 }

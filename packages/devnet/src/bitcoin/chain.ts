@@ -12,6 +12,7 @@ import { Mempool, type Outcome } from './mempool.ts'
 import { BTC, type UtxoNetwork } from './networks.ts'
 import { dustLimit } from './policy.ts'
 import type { Tx } from './transaction.ts'
+import { NodeWallet } from './node-wallet.ts'
 import { MinerWallet } from './wallet.ts'
 
 /** Blocks in hex. `after`: height of the last block that stays; a reorganisation is one record. */
@@ -33,6 +34,8 @@ export class BitcoinChain {
   readonly ledger: Ledger
   readonly mempool: Mempool
   readonly started = Date.now()
+  /** The node's own wallet, which its RPC methods use. */
+  readonly wallet: NodeWallet
   readonly #wallet: MinerWallet
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
@@ -41,9 +44,10 @@ export class BitcoinChain {
   /** Satoshi per vbyte below which blocks leave a transaction out. In memory only: a restart ends the congestion. */
   congestionRate = 0n
 
-  private constructor(network: UtxoNetwork, journal: Journal<ChainRecord>, records: ChainRecord[], fullRbf: boolean) {
+  private constructor(network: UtxoNetwork, wallet: NodeWallet, { journal, records }: { journal: Journal<ChainRecord>; records: ChainRecord[] }, fullRbf: boolean) {
     this.network = network
     this.ledger = new Ledger(network)
+    this.wallet = wallet
     this.#wallet = new MinerWallet(network)
     this.#journal = journal
     this.mempool = new Mempool(this.ledger, fullRbf)
@@ -60,8 +64,8 @@ export class BitcoinChain {
   /** @param options.manual no block comes by itself: for tests that look at the mempool */
   static open(home: string, options: { fullRbf?: boolean; network?: UtxoNetwork; manual?: boolean } = {}): BitcoinChain {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
-    const chain = new BitcoinChain(options.network ?? BTC, journal, records, options.fullRbf ?? true)
+    const network = options.network ?? BTC
+    const chain = new BitcoinChain(network, NodeWallet.open(network, home), Journal.open<ChainRecord>(join(home, 'blocks.journal')), options.fullRbf ?? true)
     if (options.manual) chain.#producer.stop()
     else chain.#producer.wake()
     return chain
@@ -78,6 +82,7 @@ export class BitcoinChain {
   close(): void {
     this.#producer.stop()
     this.#journal.close()
+    this.wallet.close()
   }
 
   submit(tx: Tx): Outcome {

@@ -4,36 +4,16 @@ import type { BitcoinChain } from './chain.ts'
 import { btc, Literal } from './json.ts'
 import type { Block } from './ledger.ts'
 import type { UtxoNetwork } from './networks.ts'
+import {
+  ALREADY_IN_UTXO_SET, DESERIALIZATION, hash, integer, INVALID_ADDRESS_OR_KEY, INVALID_PARAMETER, method, REJECTED, TRANSACTION_ERROR, TYPE, type Method, type Params,
+} from './parameters.ts'
 import type { Rejection } from './policy.ts'
 import { addressObject, blockObject, chainWork, DIFFICULTY, headerObject, isLocked, mempoolEntry, scriptPubKey, txObject } from './shapes.ts'
 import { outpoint, parseTx, type Tx } from './transaction.ts'
-
-export type Params = readonly unknown[]
-type Method = { params: readonly string[]; run: (chain: BitcoinChain, params: Params) => unknown }
-
-const TYPE = -3
-const INVALID_ADDRESS_OR_KEY = -5
-const INVALID_PARAMETER = -8
-const DESERIALIZATION = -22
-const TRANSACTION_ERROR = -25
-const REJECTED = -26
-const ALREADY_IN_UTXO_SET = -27
+import { scanTxOutSet } from './scan.ts'
+import { WALLET_METHODS } from './wallet-methods.ts'
 
 const PACKAGE_MAX = 25
-
-function hash(value: unknown, name: string): string {
-  if (typeof value !== 'string') throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`)
-  if (value.length !== 64) throw new RpcError(INVALID_PARAMETER, `${name} must be of length 64 (not ${value.length}, for '${value}')`)
-  if (!/^[0-9a-fA-F]*$/.test(value)) throw new RpcError(INVALID_PARAMETER, `${name} must be hexadecimal string (not '${value}')`)
-  return value.toLowerCase()
-}
-
-function integer(value: unknown, fallback: number): number {
-  if (value === undefined || value === null) return fallback
-  if (typeof value === 'boolean') return value ? 1 : 0
-  if (typeof value !== 'number' || !Number.isInteger(value)) throw new RpcError(TYPE, 'JSON value is not an integer as expected')
-  return value
-}
 
 function block(chain: BitcoinChain, value: unknown): Block {
   const found = chain.ledger.byHash.get(hash(value, 'blockhash'))
@@ -256,10 +236,6 @@ function relayFees({ relayRate }: UtxoNetwork): Record<string, unknown> {
   return { relayfee: btc(relayRate * 1000n), incrementalfee: btc(relayRate * 1000n) }
 }
 
-function method(params: string, run: Method['run']): Method {
-  return { params: params === '' ? [] : params.split(' '), run }
-}
-
 export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['getblockchaininfo', method('', getBlockchainInfo)],
   ['getnetworkinfo', method('', ({ network }) => ({ version: network.version, subversion: network.subversion, ...NETWORK_INFO, ...relayFees(network) }))],
@@ -288,6 +264,8 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
       return verbosity <= 0 ? found.raw.toString('hex') : blockObject(chain.ledger, found, verbosity)
     }),
   ],
+  ['scantxoutset', method('action scanobjects', scanTxOutSet)],
+  ...WALLET_METHODS,
   ['getrawtransaction', method('txid verbosity blockhash', getRawTransaction)],
   ['gettxout', method('txid n include_mempool', getTxOut)],
   ['gettxspendingprevout', method('outputs', getTxSpendingPrevout)],

@@ -2,7 +2,8 @@ import { RpcError } from '../errors.ts'
 import type { Faults } from '../faults.ts'
 import type { BitcoinChain } from './chain.ts'
 import { toJson } from './json.ts'
-import { METHODS, type Params } from './methods.ts'
+import { METHODS } from './methods.ts'
+import type { Params } from './parameters.ts'
 
 const INVALID_REQUEST = -32600
 const METHOD_NOT_FOUND = -32601

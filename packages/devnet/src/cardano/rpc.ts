@@ -1,4 +1,5 @@
 import type { Faults } from '../faults.ts'
+import { addressObject, addressTotal, addressTransactions } from './addresses.ts'
 import { NotTaken, SLOT_MS, SLOT_ZERO_MS, type Block, type CardanoChain, type Place } from './chain.ts'
 import { FAUCET, genesis, GENESIS_LOVELACE } from './faucet.ts'
 import type { Output } from './transaction.ts'
@@ -34,11 +35,13 @@ export function cardanoRpc(chain: CardanoChain, faults: Faults, path: string, bo
     return error(400, 'Invalid path. Please check https://docs.blockfrost.io/')
   }
   switch (what) {
+    case '': return json(200, { url: 'https://blockfrost.io/', version: 'local' })
+    case 'health': return json(200, which === 'clock' ? { server_time: Date.now() } : { is_healthy: true })
     case 'genesis': return json(200, genesisOf())
     case 'blocks': return blocks(chain, which, more, most, query)
     case 'txs': return transactions(chain, which, more)
     case 'mempool': return chain.waiting.some(({ hash }) => hash === which) ? json(200, { tx: { hash: which } }) : missing()
-    case 'addresses': return more === 'utxos' ? addresses(chain, which, query) : error(400, 'Invalid path. Please check https://docs.blockfrost.io/')
+    case 'addresses': return addresses(chain, which, more, query)
     case 'epochs': return which === 'latest' && more === 'parameters' ? json(200, PARAMETERS(chain)) : missing()
     default: return error(400, 'Invalid path. Please check https://docs.blockfrost.io/')
   }
@@ -123,7 +126,17 @@ function utxosOf(chain: CardanoChain, { transaction }: Place): unknown {
   }
 }
 
-function addresses(chain: CardanoChain, address: string, query: Query): Answer {
-  const found = chain.unspent(address)
-  return json(200, page(found.map(({ index, place }) => ({ ...shared(place.transaction.outputs[index] as Output), tx_hash: place.transaction.hash, tx_index: index, block: place.block.hash })), query))
+function addresses(chain: CardanoChain, address: string, more: string, query: Query): Answer {
+  const found = (value: unknown): Answer => (value === null ? missing() : json(200, value))
+  switch (more) {
+    case '': return found(addressObject(chain, address))
+    case 'total': return found(addressTotal(chain, address))
+    case 'transactions': {
+      const all = addressTransactions(chain, address, query)
+      return found(all && page(all, query))
+    }
+    case 'utxos': return json(200, page(chain.unspent(address).map(({ index, place }) => (
+      { ...shared(place.transaction.outputs[index] as Output), tx_hash: place.transaction.hash, tx_index: index, block: place.block.hash })), query))
+    default: return error(400, 'Invalid path. Please check https://docs.blockfrost.io/')
+  }
 }

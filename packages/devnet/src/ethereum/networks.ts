@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Abi, Hex } from 'viem'
 import { getContractAddress, keccak256, toBytes } from 'viem/utils'
 import { privateKeyToAddress } from 'viem/accounts'
+import { localTokens, REGISTRY, type RegistryData } from '../registry.ts'
 
 export type Token = {
   asset: string
@@ -33,13 +34,6 @@ export type EvmNetwork = {
   eager: boolean
 }
 
-/** The part of the asset registry's data that is read here. */
-type RegistryData = {
-  networks: { code: string; family: string; native_asset: string; confirmations: number | null; l1_fee_oracle?: Hex; legacy_gas_price?: boolean; local?: { chain_id?: number } }[]
-  assets: { asset_name: string; ticker: string; network: string; type: string; decimals: number; contract_address?: { local?: Hex } }[]
-}
-
-const REGISTRY = new URL('../../../chains/data/registry.json', import.meta.url)
 const WHOLE_SUPPLY = 10n ** 12n
 const GENESIS_TIME = 1_700_000_000
 /** London brought the base fee. */
@@ -50,10 +44,8 @@ const QUIET_BLOCKS = 4
 const QUIET_BLOCKS_MORE = 3
 
 /** A further EVM network is a line of the asset registry. */
-export const EVM_NETWORKS: readonly EvmNetwork[] = networksOf(JSON.parse(readFileSync(REGISTRY, 'utf8')) as RegistryData)
-
-function networksOf({ networks, assets }: RegistryData): EvmNetwork[] {
-  return networks.flatMap(({ code, family, native_asset, confirmations, l1_fee_oracle, legacy_gas_price, local }): EvmNetwork[] => {
+export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
+  return registry.networks.flatMap(({ code, family, native_asset, confirmations, l1_fee_oracle, legacy_gas_price, local }): EvmNetwork[] => {
     if (family !== 'evm' || local?.chain_id === undefined) return []
     const legacy = legacy_gas_price === true
     return [{
@@ -67,12 +59,17 @@ function networksOf({ networks, assets }: RegistryData): EvmNetwork[] {
       quietBlocks: confirmations === null ? QUIET_BLOCKS : confirmations + QUIET_BLOCKS_MORE,
       eager: code === 'ETH',
       predeploys: l1_fee_oracle === undefined ? [] : [{ address: l1_fee_oracle, artefact: 'GasPriceOracleLike' }],
-      tokens: assets.flatMap(({ asset_name: asset, ticker, network, type, decimals, contract_address }) => (
-        network === code && type === 'token' && contract_address?.local !== undefined
-          ? [{ asset, address: contract_address.local, decimals, artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike', supply: WHOLE_SUPPLY * 10n ** BigInt(decimals) }]
-          : [])),
+      tokens: localTokens(registry, code).map(({ asset, ticker, decimals, address }) => (
+        { asset, address: contractOf(asset, address), decimals, artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike', supply: WHOLE_SUPPLY * 10n ** BigInt(decimals) })),
     }]
   })
+}
+
+/** Where a token's local contract stands. @throws Error that names the address which the registry must have */
+function contractOf(asset: string, named: string): Hex {
+  const address = tokenAddress(asset)
+  if (named !== address && named !== deployedAddress(FAUCET_KEY)) throw new Error(`the asset registry has ${asset} at ${named}: on the local chain it is at ${address}`)
+  return named as Hex
 }
 
 /** The first account of the mnemonic that every EVM development node knows: worthless by design. */
@@ -86,6 +83,9 @@ export function deployerKey(asset: string): Hex {
   return keccak256(toBytes(`local deployer of ${asset}`))
 }
 
+/** Where the local contract of an asset stands: it follows from the asset's name alone. */
+export const tokenAddress = (asset: string): Hex => deployedAddress(deployerKey(asset))
+
 export function deployedAddress(key: Hex): Hex {
   return getContractAddress({ from: privateKeyToAddress(key), nonce: 0n })
 }
@@ -93,3 +93,5 @@ export function deployedAddress(key: Hex): Hex {
 export function artefact(name: string): { abi: Abi; bytecode: Hex; runtime: Hex } {
   return JSON.parse(readFileSync(new URL(`../../contracts/${name}.json`, import.meta.url), 'utf8')) as { abi: Abi; bytecode: Hex; runtime: Hex }
 }
+
+export const EVM_NETWORKS: readonly EvmNetwork[] = evmNetworksOf(REGISTRY)

@@ -1,12 +1,16 @@
 import { formatAmount } from '../amount.ts'
 import type { HttpAnswer, HttpRequest } from '../http.ts'
+import { REGISTRY } from '../registry.ts'
 import { PRICE_DECIMALS } from './quotes.ts'
 
-const IDS: Record<string, string> = {
-  bitcoin: 'BTC', litecoin: 'LTC', dash: 'DASH', dogecoin: 'DOGE', 'bitcoin-cash': 'BCH', ethereum: 'ETH', binancecoin: 'BNB', 'polygon-ecosystem-token': 'POL',
-  'avalanche-2': 'AVAX', fantom: 'FTM', 'crypto-com-chain': 'CRO', harmony: 'ONE', 'klay-token': 'KLAY', tron: 'TRX', ripple: 'XRP', stellar: 'XLM', cardano: 'ADA',
-  solana: 'SOL', tether: 'USDT', 'usd-coin': 'USDC',
-}
+/** Coins by CoinGecko's ids: the asset registry's, and what an installation says that they are called. */
+const IDS = new Map([
+  ...REGISTRY.coins.map(({ ticker, coingecko_id: id }) => [id, ticker] as const),
+  ...(process.env['CUSTODY_COINGECKO_IDS'] ?? '').split(',').flatMap((pair) => {
+    const [coin, id] = pair.split('=').map((word) => word.trim())
+    return coin && id ? [[id, coin] as const] : []
+  }),
+])
 const STALE_S = 600
 
 const status = (code: number, message: string): HttpAnswer => ({ status: code, body: JSON.stringify({ status: { error_code: code, error_message: message } }) })
@@ -21,7 +25,7 @@ export function coinGecko({ method, path, query }: HttpRequest, priceOf: (coin: 
   const isUsd = asked.get('vs_currencies')?.split(',').includes('usd')
   const updated = Math.floor(Date.now() / 1000) - (isStale ? STALE_S : 0)
   const entries = ids.split(',').flatMap((id) => {
-    const coin = Object.hasOwn(IDS, id) ? IDS[id] : undefined
+    const coin = IDS.get(id)
     const price = coin === undefined ? undefined : priceOf(coin)
     if (price === undefined) return []
     const fields = [...(isUsd ? [`"usd":${formatAmount(price, PRICE_DECIMALS).replace(/\.?0+$/, '')}`] : []), ...(asked.get('include_last_updated_at') === 'true' ? [`"last_updated_at":${updated}`] : [])]

@@ -3,15 +3,13 @@ import { join } from 'node:path'
 import { formatAmount, parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { Journal } from '../journal.ts'
+import { REGISTRY } from '../registry.ts'
 
 export const PRICE_SOURCES = ['COINGECKO', 'KRAKEN'] as const
 export type PriceSourceName = (typeof PRICE_SOURCES)[number]
 
-/** Where local prices start: round figures, nobody's market. */
-const STARTING: Record<string, string> = {
-  BTC: '60000', LTC: '80', DASH: '30', DOGE: '0.12', BCH: '350', ETH: '3000', BNB: '550', POL: '0.4', AVAX: '25', FTM: '0.5', CRO: '0.09', ONE: '0.012',
-  KLAY: '0.15', TRX: '0.15', XRP: '0.55', XLM: '0.1', ADA: '0.4', SOL: '150', USDT: '1.0003', USDC: '0.9999',
-}
+/** Where local prices start: the asset registry's round figures, nobody's market. */
+const STARTING: Readonly<Record<string, string>> = Object.fromEntries(REGISTRY.coins.map((coin) => [coin.ticker, coin.local_price]))
 
 export const PRICE_DECIMALS = 12
 

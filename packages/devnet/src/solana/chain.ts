@@ -62,6 +62,7 @@ export class SolanaChain {
   readonly #journal: Journal<Line>
   readonly #producer: Producer
   readonly #waiting: Read[] = []
+  readonly #watchers = new Set<(block: Block) => void>()
   #broken = false
 
   private constructor(journal: Journal<Line>, lines: Line[]) {
@@ -119,6 +120,12 @@ export class SolanaChain {
       this.#producer.wake()
     }
     return taken.signature
+  }
+
+  /** Tells of every block that is made from now on. @returns ends it */
+  watch(made: (block: Block) => void): () => void {
+    this.#watchers.add(made)
+    return () => void this.#watchers.delete(made)
   }
 
   mine(count: number): { height: number; hash: string } {
@@ -185,6 +192,7 @@ export class SolanaChain {
     this.#journal.append([line])
     this.#broken = false
     this.#add(line, included)
+    for (const made of this.#watchers) made(this.head)
   }
 
   #execute(slot: number, time: number, transactions: Read[]): Included[] {

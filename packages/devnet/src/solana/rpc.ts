@@ -6,8 +6,8 @@ import { BLOCKS_TO_LIVE, NotTaken, type Block, type Included, type SolanaChain, 
 import { GENESIS_HASH, TOKEN_PROGRAM } from './genesis.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
 
-const INVALID_PARAMS = -32602
-const METHOD_NOT_FOUND = -32601
+export const INVALID_PARAMS = -32602
+export const METHOD_NOT_FOUND = -32601
 const SIMULATION_FAILED = -32002
 const VERIFICATION_FAILED = -32003
 const NOT_AVAILABLE = -32004
@@ -54,7 +54,7 @@ class SimulationFailed extends RpcError {
 }
 
 /** Lamports are written as numbers, however large. */
-function text(value: unknown): string {
+export function text(value: unknown): string {
   const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
   return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? rawJSON(each.toString()) : each))
 }
@@ -124,11 +124,11 @@ function getSignaturesForAddress(chain: SolanaChain, [key, given]: unknown[]): u
   }))
 }
 
-function inContext(chain: SolanaChain, value: unknown): unknown {
+export function inContext(chain: SolanaChain, value: unknown): unknown {
   return { context: { apiVersion: 'local', slot: chain.head.slot }, value }
 }
 
-function keyOf(value: unknown): Address {
+export function keyOf(value: unknown): Address {
   try {
     return address(String(value))
   } catch {
@@ -142,11 +142,16 @@ function whole(value: unknown, name: string): number {
 }
 
 function getAccountInfo(chain: SolanaChain, [key, config]: unknown[]): unknown {
-  const found = chain.svm.getAccount(keyOf(key))
-  if (!found.exists || found.lamports === 0n) return inContext(chain, null)
-  const { offset = 0, length = found.data.length } = ((config as Config | undefined)?.['dataSlice'] ?? {}) as { offset?: number; length?: number }
+  return inContext(chain, accountOf(chain, keyOf(key), (config ?? {}) as Config))
+}
+
+/** An account as nodes show it; null where there is none. */
+export function accountOf(chain: SolanaChain, key: Address, config: Config): unknown {
+  const found = chain.svm.getAccount(key)
+  if (!found.exists || found.lamports === 0n) return null
+  const { offset = 0, length = found.data.length } = (config['dataSlice'] ?? {}) as { offset?: number; length?: number }
   const data = Buffer.from(found.data.slice(offset, offset + length)).toString('base64')
-  return inContext(chain, { lamports: found.lamports, owner: found.programAddress, executable: found.executable, data: [data, 'base64'], rentEpoch: 18446744073709551615n, space: found.data.length })
+  return { lamports: found.lamports, owner: found.programAddress, executable: found.executable, data: [data, 'base64'], rentEpoch: 18446744073709551615n, space: found.data.length }
 }
 
 function getTokenAccountsByOwner(chain: SolanaChain, [key, filter]: unknown[]): unknown {

@@ -1,7 +1,6 @@
+import { localTokens, REGISTRY } from '../registry.ts'
+
 export interface SolanaToken { asset: string; mint: string; decimals: number }
 
-/** Tokens of the local chain: mints whose addresses nobody has a key for that is worth anything. */
-export const SOLANA_TOKENS: readonly SolanaToken[] = [
-  { asset: 'USDT_SOL', mint: 'wg5iSXxsT4Bq3MtZ4FfAxarKDCc9vWGqvgSF9DG2ab7', decimals: 6 },
-  { asset: 'USDC_SOL', mint: 'G3EKxVNFL68xhz8DCRGT4eTp8ZKKouKjWhM3seuRzFKj', decimals: 6 },
-]
+/** The tokens that the asset registry names for the local chain: mints at whatever addresses stand there. */
+export const SOLANA_TOKENS: readonly SolanaToken[] = localTokens(REGISTRY, 'SOL').map(({ asset, address, decimals }) => ({ asset, mint: address, decimals }))

@@ -3,6 +3,7 @@ import type { Faults } from '../faults.ts'
 import type { Place } from '../ledger-chain.ts'
 import type { StellarChain } from './chain.ts'
 import { BASE_FEE, header, NotATransaction, PASSPHRASE, PROTOCOL, readTransaction, resultXdr, type Account, type Outcome, type StellarLedger, type StellarTransaction } from './rules.ts'
+import { toid } from './toid.ts'
 import { decode, encode } from './xdr.ts'
 
 const INVALID_REQUEST = -32600
@@ -52,7 +53,7 @@ const METHODS: Record<string, (chain: StellarChain, parameters: Parameters, faul
   sendTransaction,
 }
 
-function headerXdr(ledger: StellarLedger): string {
+export function headerXdr(ledger: StellarLedger): string {
   return encode('LedgerHeaderHistoryEntry', { hash: ledger.hash, header: header(ledger), ext: 'v0' })
 }
 
@@ -67,6 +68,7 @@ function metadataXdr(ledger: StellarLedger): string {
 
 /** The header's version of the meta has room for no more than that nothing was said. */
 const RESULT_META = { v3: { ext: 'v0', tx_changes_before: [], operations: [], tx_changes_after: [], soroban_meta: null } }
+export const resultMetaXdr = (): string => encode('TransactionMeta', RESULT_META)
 
 type LedgerKey = { account?: { account_id: string }; data?: { account_id: string; data_name: string } }
 
@@ -131,13 +133,10 @@ function getLedgers(chain: StellarChain, parameters: Parameters): Answer {
   }
 }
 
-/** A transaction's place in all of history, as Stellar numbers it. */
-const toid = (ledger: number, order: number): bigint => (BigInt(ledger) << 32n) | (BigInt(order + 1) << 12n)
-
 function shown({ tx, outcome, ledger, order }: Place<StellarTransaction, Outcome>): Answer {
   return {
     status: outcome.code === 'tx_success' ? 'SUCCESS' : 'FAILED', txHash: tx.hash, applicationOrder: order + 1, feeBump: false, envelopeXdr: tx.raw, resultXdr: resultXdr(outcome),
-    resultMetaXdr: encode('TransactionMeta', RESULT_META), ledger: ledger.index, createdAt: ledger.time, events: { transactionEventsXdr: [], contractEventsXdr: [] }, diagnosticEventsXdr: [],
+    resultMetaXdr: resultMetaXdr(), ledger: ledger.index, createdAt: ledger.time, events: { transactionEventsXdr: [], contractEventsXdr: [] }, diagnosticEventsXdr: [],
   }
 }
 

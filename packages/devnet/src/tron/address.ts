@@ -11,13 +11,19 @@ export function sha256(...parts: Uint8Array[]): Buffer {
   return hash.digest()
 }
 
+/** Bytes in base58; each leading zero byte is a 1. */
+export function base58(bytes: Uint8Array): string {
+  let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
+  let text = ''
+  for (; rest > 0n; rest /= 58n) text = ALPHABET[Number(rest % 58n)] + text
+  const zeros = bytes.findIndex((byte) => byte !== 0)
+  return '1'.repeat(zeros === -1 ? bytes.length : zeros) + text
+}
+
 /** The base58check form of 42 hexadecimal digits. */
 export function toBase58(hex: string): string {
   const bytes = Buffer.from(hex, 'hex')
-  let rest = BigInt(`0x${Buffer.concat([bytes, sha256(sha256(bytes)).subarray(0, 4)]).toString('hex')}`)
-  let text = ''
-  for (; rest > 0n; rest /= 58n) text = ALPHABET[Number(rest % 58n)] + text
-  return text
+  return base58(Buffer.concat([bytes, sha256(sha256(bytes)).subarray(0, 4)]))
 }
 
 /** Either form to 42 lower-case digits; undefined for what is no address. */

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import type { Hex } from 'viem'
 import { encodeDeployData } from 'viem/utils'
 import { privateKeyToAddress } from 'viem/accounts'
 import { Anvil } from '../ethereum/anvil.ts'
 import { artefact, deployedAddress, deployerKey, type EvmNetwork } from '../ethereum/networks.ts'
-import { toHex } from './address.ts'
+import { localTokens, REGISTRY, type RegistryData } from '../registry.ts'
+import { toBase58, toHex } from './address.ts'
 
 /** A call of a contract, addresses in 42 digits. */
 export type Call = { from: string; to: string; data: string }
@@ -14,9 +14,7 @@ export type TvmResult = { energy: number; penalty: number; output: string; logs:
 export type TronToken = { asset: string; /** 42 digits. */ address: string; decimals: number; artefact: string; owner: string }
 
 type Trace = { gasUsed: Hex; output?: Hex; error?: string; logs?: { address: Hex; topics: Hex[]; data?: Hex }[] }
-type RegistryData = { assets: { asset_name: string; ticker: string; network: string; type: string; decimals: number; contract_address?: { local?: string } }[] }
 
-const REGISTRY = new URL('../../../chains/data/registry.json', import.meta.url)
 /** What an EVM charges for a transaction before its code runs; a TVM charges it as bandwidth. */
 const INTRINSIC_GAS = 21_000
 const ZERO_BYTE_GAS = 4
@@ -41,13 +39,11 @@ export function tokenAddress(asset: string): string {
 }
 
 /** The tokens that the asset registry names for the local Tron; all of their supply is the owner's. */
-export function tokensOf(owner: string): TronToken[] {
-  const { assets } = JSON.parse(readFileSync(REGISTRY, 'utf8')) as RegistryData
-  return assets.flatMap(({ asset_name: asset, ticker, network, type, decimals, contract_address }) => {
-    if (network !== 'TRX' || type !== 'token' || contract_address?.local === undefined) return []
+export function tokensOf(owner: string, registry: RegistryData = REGISTRY): TronToken[] {
+  return localTokens(registry, 'TRX').map(({ asset, ticker, decimals, address: named }) => {
     const address = tokenAddress(asset)
-    if (toHex(contract_address.local) !== address) throw new Error(`the registry has ${asset} at ${contract_address.local}, this chain at another address`)
-    return [{ asset, address, decimals, artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike', owner }]
+    if (toHex(named) !== address) throw new Error(`the asset registry has ${asset} at ${named}: on the local chain it is at ${toBase58(address)}`)
+    return { asset, address, decimals, artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike', owner }
   })
 }
 

@@ -1,4 +1,5 @@
 import type { Faults } from '../faults.ts'
+import type { Received, SocketSession } from '../http.ts'
 import type { XrpChain } from './chain.ts'
 import { decodeAccount, issuedOf, NotATransaction, readTransaction, type Fields, type XrpTransaction } from './codec.ts'
 import { BASE_FEE, MESSAGES, NETWORK_ID, RESERVE_BASE, RESERVE_INCREMENT, signatureFault, TOTAL, type Outcome, type XrpLedger } from './rules.ts'
@@ -48,17 +49,21 @@ export function xrpRpc(chain: XrpChain, faults: Faults, body: string): { status:
 }
 
 /** The same commands as a WebSocket client sends them. */
-export function xrpSocket(chain: XrpChain, faults: Faults, text: string): string | undefined {
+export function xrpSocket(chain: XrpChain, faults: Faults): SocketSession {
+  return { receive: (text) => answerMessage(chain, faults, text), close: () => undefined }
+}
+
+function answerMessage(chain: XrpChain, faults: Faults, text: string): Received {
   let request: Request
   try {
     request = JSON.parse(text) as Request
   } catch {
-    return JSON.stringify({ type: 'error', error: 'jsonInvalid' })
+    return { text: JSON.stringify({ type: 'error', error: 'jsonInvalid' }) }
   }
   const { id, command, ...parameters } = request
   const { answer, error } = run(chain, faults, String(command), parameters)
-  if (faults.mode === 'drop-answer' && command === 'submit') return undefined
-  return JSON.stringify(error ? { id, status: 'error', type: 'response', ...error, request } : { id, status: 'success', type: 'response', result: answer })
+  if (faults.mode === 'drop-answer' && command === 'submit') return { cut: true }
+  return { text: JSON.stringify(error ? { id, status: 'error', type: 'response', ...error, request } : { id, status: 'success', type: 'response', result: answer }) }
 }
 
 function run(chain: XrpChain, faults: Faults, method: string, request: Request): { answer?: Answer; error?: Answer } {

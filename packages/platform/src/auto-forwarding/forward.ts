@@ -99,9 +99,12 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   await services.database.transaction(async (tx) => {
     const fresh = await tx.one<RuleRow>(`select r.* from forward_rules r join wallets w on w.id = r.wallet_id where r.id = $1 and w.status = 'active' for no key update of r`, [rule.id])
     if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (await capOf(services, tx, fresh)).left < gross + feeRoom) return
+    const response = stringifyJson(presentTransaction(row, services.registry))
     await tx.query('select create_withdrawal($1)', [JSON.stringify({
-      ...row, plan: undefined, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response: stringifyJson(presentTransaction(row, services.registry)),
+      ...row, plan: undefined, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(),
+      platform_fee_least: platform.least.toString(), response,
     })])
+    tx.tell({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
     await tx.query(`update transactions set plan = plan || jsonb_build_object('rule_id', $2::text) where id = $1`, [row.id, rule.id])
     await tx.query('insert into forwards (transaction_id, rule_id, amount, fee_room, created_at) values ($1, $2, $3, $4, $5)', [row.id, rule.id, gross.toString(), feeRoom.toString(), now])
     await tx.query('update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = now(), updated_at = now() where id = $1', [rule.id, gross.toString()])

@@ -8,7 +8,12 @@ export interface Queryable {
   query<T = Row>(text: string, values?: readonly unknown[]): Promise<T[]>
   /** First row, or undefined. */
   one<T = Row>(text: string, values?: readonly unknown[]): Promise<T | undefined>
+  /** Told to the pool's `onEvent` once what was done here is committed; never where it was not. */
+  tell(event: ToldEvent): void
 }
+
+/** An event of the outbox. `payload` is its JSON text. */
+export interface ToldEvent { type: string; workspace: string; payload: string }
 
 export interface Database extends Queryable {
   /** Runs `work` in one transaction; serialization failures and deadlocks are tried again up to 5 times. */
@@ -16,9 +21,9 @@ export interface Database extends Queryable {
   close(): Promise<void>
 }
 
-function queryable(client: pg.Pool | pg.PoolClient): Queryable {
+function queryable(client: pg.Pool | pg.PoolClient, tell: (event: ToldEvent) => void): Queryable {
   const query = async <T>(text: string, values: readonly unknown[] = []) => (await client.query(text, values as unknown[])).rows as T[]
-  return { query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0] }
+  return { query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0], tell }
 }
 
 const RETRIED = new Set(['40001', '40P01'])
@@ -31,7 +36,7 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /** Opens a pool. Connections that the server closes are replaced by the next query. */
-export function openDatabase(url: string, options: { max?: number; onError?: (error: Error) => void } = {}): Database {
+export function openDatabase(url: string, options: { max?: number; onError?: (error: Error) => void; onEvent?: (event: ToldEvent) => void } = {}): Database {
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max ?? 24,
@@ -44,15 +49,17 @@ export function openDatabase(url: string, options: { max?: number; onError?: (er
   // A connection that is lost while a statement waits fails that statement; the event itself must not end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   return {
-    ...queryable(pool),
+    ...queryable(pool, (event) => options.onEvent?.(event)),
     async transaction(work) {
       for (let attempt = 1; ; attempt++) {
         const client = await pool.connect()
         let broken = false
+        const told: ToldEvent[] = []
         try {
           await client.query('begin')
-          const result = await work(queryable(client))
+          const result = await work(queryable(client, (event) => told.push(event)))
           await client.query('commit')
+          for (const event of told) options.onEvent?.(event)
           return result
         } catch (error) {
           broken = isConnectionError(error)

@@ -38,7 +38,9 @@ export function scanLoop(services: Services, connected: Connected, startedNetwor
          where network = $1 and height is not null and (lease_until is null or lease_until < now()) returning height::text, lease_token`, [network.code, SCAN_LEASE_MS])
       if (!scan) return false
       try {
-        return await scanOnce(services, connected, scan)
+        const more = await scanOnce(services, connected, scan)
+        if (!more) services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
+        return more
       } finally {
         await services.database.query('update network_scans set lease_until = null where network = $1 and lease_token = $2', [network.code, scan.lease_token])
       }

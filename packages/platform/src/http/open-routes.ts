@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
+import { jsonSchema } from './schemas.ts'
 import { shared } from '../work/shared.ts'
 import type { AddressLimits } from './rate-limit.ts'
 import { countAddress } from './register.ts'
@@ -18,14 +20,19 @@ const INDEX = {
   documentation: ['README.md', 'ARCHITECTURE.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/mainnet.md', 'docs/enrolment.md', 'docs/adding-a-chain.md', 'docs/restoring-a-database.md', 'docs/decisions', 'packages/client/README.md'],
 }
 
+const DEEP = z.strictObject({ deep: z.enum(['', '1', 'true']).optional().meta({ description: 'Given: 503 also where fewer than two signer nodes can sign' }) })
+
 const openSchema = (summary: string) => ({ summary, security: [] })
 
 /** What needs no key and is no endpoint of the API: where things are, and how the process is. */
 export function registerOpenRoutes(server: FastifyInstance, services: Services, limits: AddressLimits): void {
   const takesNoQuery = (request: FastifyRequest) => void readQuery(null, request.query as Record<string, unknown>)
   // A probe is never refused, and costs its address nothing.
-  const probe = async (request: FastifyRequest) => {
+  const look = async (request: FastifyRequest) => {
     request.rate = limits.open.look(request.ip, services.environment.now())
+  }
+  const probe = async (request: FastifyRequest) => {
+    await look(request)
     takesNoQuery(request)
   }
   const counted = async (request: FastifyRequest) => {
@@ -36,9 +43,12 @@ export function registerOpenRoutes(server: FastifyInstance, services: Services, 
   server.get('/openapi.json', { schema: openSchema('This document'), preHandler: counted }, async () => server.swagger())
   server.get('/livez', { schema: openSchema('Whether the process runs'), preHandler: probe }, async () => ({ status: 'ok' }))
   const ready = shared(() => services.readiness(), READINESS_KEPT_MS, () => services.environment.now())
-  server.get('/readyz', { schema: openSchema('Whether transfers are accepted: 200, else 503'), preHandler: probe }, async (_request, reply) => {
-    const readiness = await ready()
-    return reply.code(readiness.ready ? 200 : 503).send({ status: readiness.ready ? 'ok' : 'unavailable', checks: readiness.checks })
+  const readyz = openSchema('Whether transfers are accepted: 200, else 503; with ?deep, whether they would also be signed')
+  server.get('/readyz', { schema: { ...readyz, querystring: jsonSchema(DEEP) }, preHandler: look }, async (request, reply) => {
+    const { deep } = readQuery(DEEP, request.query as Record<string, unknown>)
+    const { ready: accepts, signing, checks } = await ready()
+    const isReady = accepts && (signing || deep === undefined)
+    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : 'unavailable', checks })
   })
   server.get('/metrics', { schema: openSchema('Prometheus metrics, from loopback only'), preHandler: probe }, async (request, reply) => {
     // A request that a proxy passed on comes from outside, whatever its last hop.

@@ -22,6 +22,9 @@ const PROBLEM = {
   },
 }
 
+const FIELD_LOGGED_MAX = 100
+const PATH_LOGGED_MAX = 200
+
 /** Responses in the OpenAPI document that any endpoint may answer beside its own. */
 export function problemResponses(isOpen: boolean): Record<string, typeof PROBLEM> {
   const statuses = isOpen ? [400, 429, 500] : [400, 401, 403, 404, 429, 500, 503]
@@ -48,6 +51,7 @@ export async function sendError(services: Services, request: FastifyRequest, rep
     services.log.error({ err: error, request_id: request.id }, 'unexpected error')
     known = new ApiError('INTERNAL', 'Unexpected server error; a retry may succeed')
   }
+  request.problem = { code: known.code, ...(known.field === undefined ? {} : { field: known.field.slice(0, FIELD_LOGGED_MAX) }) }
   const { status } = known
   if (status === 429) {
     const reset = request.rate?.reset ?? (known.details?.['rate'] as RateState | undefined)?.reset ?? windowOf(services.environment.now()).end
@@ -56,6 +60,15 @@ export async function sendError(services: Services, request: FastifyRequest, rep
   if (status === 503) reply.header('retry-after', 5)
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   await reply.code(status).type('application/problem+json; charset=utf-8').serializer((data: unknown) => data as string).send(stringifyJson(problemOf(known, request.id)))
+}
+
+/** One line for each answer that is an error. Without the query and the body: both are the caller's own. */
+export function logProblem(services: Services, request: FastifyRequest, reply: FastifyReply): void {
+  const { code, field } = request.problem ?? {}
+  const path = request.url.split('?', 1)[0]?.slice(0, PATH_LOGGED_MAX)
+  const line = { request_id: request.id, method: request.method, path, status: reply.statusCode, code, ...(field === undefined ? {} : { field }), ip: request.ip }
+  if (reply.statusCode >= 500) services.log.warn(line, 'request not served')
+  else services.log.info(line, 'request refused')
 }
 
 /** A parameter of a path may have so many characters. */

@@ -7,12 +7,12 @@ import type { Services } from '../services.ts'
 import { endpoints } from './endpoints.ts'
 import { answerMalformed, answerOnSocket } from './malformed.ts'
 import { registerOpenRoutes } from './open-routes.ts'
-import { PATH_PART_MAX, sendError } from './problems.ts'
+import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
 import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
 import { countAddress, register } from './register.ts'
 
 declare module 'fastify' {
-  interface FastifyRequest { rate: RateState | null }
+  interface FastifyRequest { rate: RateState | null; problem: { code: string; field?: string } | null }
 }
 
 const BODY_BYTES_MAX = 1024 * 1024
@@ -46,6 +46,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     clientErrorHandler: (error, socket) => answerMalformed(services, limits, error, socket),
   })
   server.decorateRequest('rate', null)
+  server.decorateRequest('problem', null)
   server.server.on('connect', (_request, socket) => answerOnSocket(services, limits, new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported: this is no proxy'), socket as Parameters<typeof answerOnSocket>[3]))
   // An expectation that nobody knows may be passed over (RFC 9110); Node would answer it without our headers.
   server.server.on('checkExpectation', (request, response) => void server.server.emit('request', request, response))
@@ -66,6 +67,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   })
   server.addHook('onResponse', async (request, reply) => {
     services.metrics.requests.labels(request.method, request.routeOptions.url ?? 'none', String(reply.statusCode)).inc()
+    if (reply.statusCode >= 400) logProblem(services, request, reply)
   })
   server.setErrorHandler((error, request, reply) => sendError(services, request, reply, error))
   const routes: { method: string; pattern: RegExp }[] = []

@@ -1,9 +1,16 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+
+/** Each missing folder by itself: where one cannot be made, Node's own recursive call tries for ever (/proc, a dangling link). */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  if (dirname(path) !== path) makeFolder(dirname(path))
+  mkdirSync(path, { mode: 0o700 })
+}
 
 /** Makes the data folder, closed to others, and takes it for this process. */
 export function takeHome(home: string): () => void {
-  mkdirSync(home, { recursive: true, mode: 0o700 })
+  makeFolder(home)
   chmodSync(home, 0o700)
   const file = join(home, 'platform.pid')
   if (existsSync(file)) {

@@ -51,6 +51,8 @@ export async function startLocal(home: string, log: Logger): Promise<{ children:
     name: `signer-${node}`, nodeArgs: SMALL, script: join(SIGNER, 'main.ts'), args: ['--home', join(signersFolder(home), `node-${node}`)], logFile: join(logs, `signer-${node}.log`), ready: /^signer \d+ ready (\S+)$/m,
   }, log))
   const devnet = new Child({
+    // The local CoinGecko answers to the ids that the platform will ask for.
+    env: { CUSTODY_COINGECKO_IDS: process.env['CUSTODY_COINGECKO_IDS'] ?? '' },
     name: 'devnet', nodeArgs: SMALL, script: DEVNET, args: ['--home', join(home, 'devnet'), '--port', String(ports.devnet)], logFile: join(logs, 'devnet.log'), ready: /^devnet ready (\S+)$/m,
   }, log)
   const children = [...signers, devnet]

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ChainError, loadRegistry } from '@custody/chains'
 import { pino, type Logger } from 'pino'
@@ -6,6 +6,7 @@ import { createAml } from '../aml/aml.ts'
 import { readAmlInstallation } from '../aml/settings.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
+import { narrate } from '../ledger/narrate.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabase } from '../database/pool.ts'
 import { scanLoop } from '../deposits/scanner.ts'
@@ -23,7 +24,7 @@ import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
 import { priceSources, readPricesInstallation } from '../prices/settings.ts'
 import { startOperatorServer } from '../operator/server.ts'
-import { compareLoop, heldBecause, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
+import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
 import type { Services } from '../services.ts'
 import type { Settings } from '../settings.ts'
 import { WorkspaceKeys } from '../signing/keys.ts'
@@ -32,22 +33,24 @@ import { watchReleasableLoop } from '../staking/watch-releasable.ts'
 import { transactionLoop } from '../transactions/steps.ts'
 import { runLoops, type Loop } from '../work/loop.ts'
 import { housekeepingLoop } from '../work/housekeeping.ts'
+import { readiness } from './readiness.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, platformIdentity, startLocal } from './local.ts'
+import { bindDatabase, bindHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from './home.ts'
+import { observe } from './observe.ts'
+import { checkDatabase, checkPort, homeProblem, listenProblem } from './preflight.ts'
 
 export interface RunningPlatform { port: number; services: Services; stop(): Promise<void> }
-
-const NODE_STATUS_TIMEOUT_MS = 1500
 
 /** Starts everything that the settings ask for, in the order in which it is needed. */
 export async function startPlatform(settings: Settings): Promise<RunningPlatform> {
   const undo: (() => Promise<void> | void)[] = []
-  const log = pino({ level: process.env['CUSTODY_LOG_LEVEL'] ?? 'info', redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'] }, pino.destination(2))
+  const log = pino({ level: settings.logLevel, redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'] }, pino.destination(2))
   try {
     return await start(settings, log, undo)
   } catch (error) {
     for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
-    throw error
+    throw (error as NodeJS.ErrnoException).path?.startsWith(settings.home) ? homeProblem(error, settings.home) : error
   }
 }
 
@@ -55,6 +58,10 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const environment = systemEnvironment()
   const all = settings.role === 'all'
   if (all) undo.push(takeHome(settings.home))
+  else if (!existsSync(settings.home)) throw new Error(`CUSTODY_ROLE=api: there is no home ${settings.home}; start the platform on it first, or name its folder in CUSTODY_HOME`)
+  bindHome(settings.home, settings.network)
+  await checkPort(settings)
+  if (settings.databaseUrl !== null) await checkDatabase(settings.databaseUrl)
   const local = settings.network === 'local'
   const runtimeFile = join(settings.home, 'runtime.json')
   const [postgres, chains] = await Promise.all([
@@ -67,29 +74,36 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
       return started
     }) : null,
   ])
-  const databaseUrl = settings.databaseUrl ?? postgres?.url ?? (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url
+  const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile)
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
-  const database = openDatabase(databaseUrl, { onError: (error) => log.warn({ err: error.message }, 'a database connection was lost') })
+  const database = openDatabase(databaseUrl, {
+    onError: (error) => log.warn({ err: error.message }, 'a database connection was lost'),
+    onEvent: (event) => narrate(log, event),
+  })
   undo.push(() => database.close())
   const applied = await migrate(database)
   if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
+  await bindDatabase(database, settings.network)
   const registry = loadRegistry(settings.network)
   const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
   const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
   const signers = new SignerNodes(process.env['CUSTODY_SIGNERS'] ?? platformIdentity(settings.home))
   undo.push(() => signers.close())
+  await checkNodesNetwork(signers, settings.network)
+  const pricesInstallation = readPricesInstallation(devnetUrl, registry)
   const services: Services = {
     settings, environment, database, registry, log, signers,
     networks: new Networks(registry, endpoints, environment, fetch),
     callers: new Callers(database, environment),
     keys: new WorkspaceKeys(database, signers, settings.network),
     aml: createAml({ home: settings.home, installation: readAmlInstallation(devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
-    prices: new Prices({ sources: priceSources(readPricesInstallation(devnetUrl), environment, fetch), coins: coinsOf(registry), environment, log, everyMs: readPricesInstallation(devnetUrl).everyMs }),
+    prices: new Prices({ sources: priceSources(pricesInstallation, environment, fetch), coins: coinsOf(registry), environment, log, everyMs: pricesInstallation.everyMs }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(services),
   }
+  observe(services)
   if (!local) await probeEndpoints(services)
   const controller = new AbortController()
   undo.push(() => controller.abort())
@@ -106,7 +120,9 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     undo.push(() => operator.close())
   }
   const server = await buildServer(services)
-  const address = await server.listen({ port: settings.port, host: settings.host })
+  const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
+    throw listenProblem(error, settings)
+  })
   return {
     port: Number(new URL(address).port),
     services,
@@ -117,6 +133,12 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
       for (const step of undo.reverse()) await step()
     },
   }
+}
+
+/** The embedded database of the platform that this API process stands beside. */
+function runningDatabase(runtimeFile: string): string {
+  if (!existsSync(runtimeFile)) throw new Error(`CUSTODY_ROLE=api: no platform with an embedded database was started on this home; start it first, or give DATABASE_URL`)
+  return (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url
 }
 
 /** An endpoint of another chain must not be used for a moment; one that is away is waited for. */
@@ -144,21 +166,4 @@ function workLoops(services: Services): Loop[] {
     autoForwardingLoop(services),
     { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueSweeps).then(() => false) },
   ]
-}
-
-/**
- * Ready when POST /transaction would be accepted: the database answers, and is not older than the nodes' records. Nodes
- * and chains may be away; transfers then wait.
- */
-async function readiness(services: Services): Promise<{ ready: boolean; checks: Record<string, string> }> {
-  const { database, signers } = services
-  const checks: Record<string, string> = {}
-  const answers = await database.query('select 1').then(() => true, () => false)
-  checks['database'] = answers ? 'ok' : 'cannot be reached'
-  const held = heldBecause(services)
-  checks['records'] = held ?? 'ok'
-  const ready = answers && held === null
-  const nodes = await Promise.all(signers.peers.map(({ node }) => signers.call(node, 'GET', '/status', undefined, NODE_STATUS_TIMEOUT_MS).then(() => true, () => false)))
-  nodes.forEach((up, at) => (checks[`signer_${signers.peers[at]?.node}`] = up ? 'ok' : 'cannot be reached'))
-  return { ready, checks }
 }

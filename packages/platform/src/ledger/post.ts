@@ -27,4 +27,5 @@ export async function lockedBalance(tx: Queryable, account: Omit<Posting, 'amoun
 
 export async function emit(tx: Queryable, workspace: string, subAccount: string | null, type: string, payload: string): Promise<void> {
   await tx.query('select emit_event($1, $2, $3, $4)', [workspace, subAccount, type, payload])
+  tx.tell({ type, workspace, payload })
 }

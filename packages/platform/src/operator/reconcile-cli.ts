@@ -56,6 +56,7 @@ function words(report: ReconcileReport): string {
       `${each.network} ${each.subject} ${each.asset}: books ${each.ledger}, chain ${each.chain} ${each.note ?? ''}`.trimEnd(),
     ),
   ]
+  if (report.audit?.compared === 0) lines.push('NOTHING was compared: no address and no coin is known on any configured network')
   const last = report.dry_run
     ? 'nothing was changed'
     : report.ok

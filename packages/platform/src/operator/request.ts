@@ -1,33 +1,86 @@
 import { existsSync, readFileSync } from 'node:fs'
+import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
-import { requestHeaders, signRequest } from '@custody/request-auth'
+import { AuthError, parsePrivateKey, requestHeaders, signRequest } from '@custody/request-auth'
 import { OperatorError } from './command.ts'
+import { fieldOf } from './field.ts'
 
 const METHODS = ['GET', 'POST', 'DELETE']
 
-/** Sends one signed request to the running platform and answers its body. */
-export async function sendRequest(home: string, words: string[], values: Record<string, string | boolean | undefined>): Promise<{ result: Record<string, unknown>; text: string; exitCode: number }> {
+function readPrivateKey(file: string): KeyObject {
+  let pem: string
+  try {
+    pem = readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new OperatorError(`--key: ${code === 'ENOENT' ? `there is no file ${file}` : code === 'EISDIR' ? `${file} is a folder` : `${file} cannot be read (${String(code)})`}`)
+  }
+  try {
+    return parsePrivateKey(pem)
+  } catch (error) {
+    throw new OperatorError(`--key: ${file} ${error instanceof AuthError ? error.message : 'cannot be used'}`)
+  }
+}
+
+interface Outcome { result: Record<string, unknown>; text: string; exitCode: number }
+type Values = Record<string, string | boolean | undefined>
+
+const USAGE = 'usage: custody request METHOD PATH [BODY] --api-key KEY --key FILE'
+const UNTIL_DEFAULT_S = 120
+const UNTIL_PAUSE_MS = 1000
+
+interface Call { base: string; apiKey: string; privateKey: KeyObject; method: string; path: string; body: string | undefined }
+
+/** Sends one signed request to the running platform and answers its body; with `--until`, again until it says what is waited for. */
+export async function sendRequest(home: string, words: string[], values: Values): Promise<Outcome> {
   const [method = '', path = '', body] = words
-  if (!METHODS.includes(method.toUpperCase()) || !path.startsWith('/')) throw new OperatorError('usage: custody request METHOD PATH [BODY] --api-key KEY --key FILE')
+  if (!METHODS.includes(method.toUpperCase()) || !path.startsWith('/')) throw new OperatorError(USAGE)
   const apiKey = values['api-key'] ?? process.env['CUSTODY_API_KEY']
   const keyFile = values['key'] ?? process.env['CUSTODY_KEY']
   if (typeof apiKey !== 'string') throw new OperatorError('--api-key (or CUSTODY_API_KEY) is needed')
   if (typeof keyFile !== 'string') throw new OperatorError('--key (or CUSTODY_KEY) is needed: the file of your private key')
-  if (!existsSync(keyFile)) throw new OperatorError(`--key: there is no file ${keyFile}`)
+  const privateKey = readPrivateKey(keyFile)
+  if (values['print-token'] === true) {
+    const { token } = await signRequest({ apiKey, privateKey, method, uri: path, ...(body === undefined ? {} : { body }) })
+    return { result: { token }, text: token, exitCode: 0 }
+  }
+  const until = typeof values['until'] === 'string' ? readUntil(values['until'], method) : null
   const urlFile = join(home, 'url')
   const base = typeof values['url'] === 'string' ? values['url'] : existsSync(urlFile) ? readFileSync(urlFile, 'utf8') : null
   if (base === null) throw new OperatorError(`the platform does not run on ${home}: start it with "npm start", or give --url`)
-  const signed = await signRequest({ apiKey, privateKey: readFileSync(keyFile, 'utf8'), method, uri: path, ...(body === undefined ? {} : { body }) })
-  const response = await fetch(`${base.replace(/\/$/, '')}${path}`, { method: signed.method, headers: requestHeaders(signed, apiKey), ...(body === undefined ? {} : { body }) })
+  const call = { base: base.replace(/\/$/, ''), apiKey, privateKey, method, path, body }
+  if (until === null) return send(call)
+  const seconds = values['timeout'] === undefined ? UNTIL_DEFAULT_S : Number(values['timeout'])
+  if (!Number.isInteger(seconds) || seconds < 1) throw new OperatorError('--timeout: must be a whole number of seconds')
+  const deadline = Date.now() + seconds * 1000
+  for (;;) {
+    const outcome = await send(call)
+    if (outcome.exitCode !== 0 || fieldOf(outcome.result, until.field) === until.value) return outcome
+    if (Date.now() > deadline) throw new OperatorError(`--until: ${until.field} is ${fieldOf(outcome.result, until.field)}, not ${until.value}, after ${seconds} s\n${outcome.text}`)
+    await new Promise((resolve) => setTimeout(resolve, UNTIL_PAUSE_MS))
+  }
+}
+
+function readUntil(text: string, method: string): { field: string; value: string } {
+  const at = text.indexOf('=')
+  if (at < 1) throw new OperatorError('--until: must be FIELD=VALUE, such as data.0.status=confirmed')
+  if (method.toUpperCase() !== 'GET') throw new OperatorError('--until: only a GET is sent again and again')
+  return { field: text.slice(0, at), value: text.slice(at + 1) }
+}
+
+async function send({ base, apiKey, privateKey, method, path, body }: Call): Promise<Outcome> {
+  const signed = await signRequest({ apiKey, privateKey, method, uri: path, ...(body === undefined ? {} : { body }) })
+  const response = await fetch(`${base}${path}`, { method: signed.method, headers: requestHeaders(signed, apiKey), ...(body === undefined ? {} : { body }) })
     .catch(() => { throw new OperatorError(`nothing answers at ${base}`) })
   const text = await response.text()
-  let shown = text
+  const head = `${response.status} ${response.statusText}`
+  const exitCode = response.ok ? 0 : 1
   try {
     // Re-indented only where no digits can be lost by it.
     const parsed: unknown = JSON.parse(text)
-    if (JSON.stringify(parsed) === text) shown = JSON.stringify(parsed, null, 2)
-    return { result: { status: response.status, body: parsed }, text: `${response.status} ${response.statusText}\n${shown}`, exitCode: response.ok ? 0 : 1 }
+    const shown = JSON.stringify(parsed) === text ? JSON.stringify(parsed, null, 2) : text
+    return { result: { status: response.status, body: parsed }, text: `${head}\n${shown}`, exitCode }
   } catch {
-    return { result: { status: response.status, body: text }, text: `${response.status} ${response.statusText}\n${shown}`, exitCode: response.ok ? 0 : 1 }
+    return { result: { status: response.status, body: text }, text: `${head}\n${text}`, exitCode }
   }
 }

@@ -3,13 +3,6 @@ import { AuthError, JsonNumber, parseJson } from '@custody/request-auth'
 import { parsePrice } from './decimals.ts'
 import { SourceError, type PriceSource, type Quote } from './source.ts'
 
-/** CoinGecko's names of coins; a setting adds and corrects. */
-const IDS: Record<string, string> = {
-  BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin', BCH: 'bitcoin-cash', ETH: 'ethereum', BNB: 'binancecoin', POL: 'polygon-ecosystem-token',
-  AVAX: 'avalanche-2', FTM: 'fantom', CRO: 'crypto-com-chain', ONE: 'harmony', KLAY: 'klay-token', TRX: 'tron', XRP: 'ripple', XLM: 'stellar', ADA: 'cardano',
-  SOL: 'solana', USDT: 'tether', USDC: 'usd-coin',
-}
-
 const TIMEOUT_MS = 5000
 /** What a free plan is limited by. */
 const LIMITED_WAIT_MS = 60_000
@@ -20,6 +13,7 @@ export interface CoinGeckoOptions {
   /** Up to and with `/api/v3`. */
   url: string
   key: { header: string; value: string } | null
+  /** CoinGecko's names of coins, by ticker. */
   ids: Readonly<Record<string, string>>
   fetch: Fetch
   timeoutMs?: number
@@ -27,7 +21,7 @@ export interface CoinGeckoOptions {
 
 /** `GET /simple/price`: all coins in one call, each with the time of its last update. */
 export function coinGecko(o: CoinGeckoOptions): PriceSource {
-  const ids = { ...IDS, ...o.ids }
+  const { ids } = o
   return {
     name: 'coingecko',
     async quotes(coins) {

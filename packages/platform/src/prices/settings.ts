@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Fetch } from '@custody/chains'
+import type { Fetch, Registry } from '@custody/chains'
 import type { Environment } from '../environment.ts'
 import { coinGecko } from './coingecko.ts'
 import { exchange } from './exchange.ts'
@@ -21,13 +21,17 @@ const PRO_URL = 'https://pro-api.coingecko.com/api/v3'
 const LOCAL_EVERY_S = 1
 const EVERY_S = 20
 
-function ids(): Record<string, string> {
-  const text = process.env['CUSTODY_COINGECKO_IDS'] || ''
-  return Object.fromEntries(text.split(',').filter((pair) => pair.trim() !== '').map((pair) => {
-    const match = /^\s*([A-Z0-9]+)\s*=\s*([a-z0-9-]+)\s*$/.exec(pair)
-    if (!match) throw new Error(`CUSTODY_COINGECKO_IDS: "${pair}" is not COIN=id`)
-    return [match[1] as string, match[2] as string]
-  }))
+/** CoinGecko's names of every coin: the registry's, which the setting corrects. */
+function ids(registry: Registry): Record<string, string> {
+  const known = Object.fromEntries(Object.values(registry.coins).map((coin) => [coin.ticker, coin.coingecko_id]))
+  const pairs = (process.env['CUSTODY_COINGECKO_IDS'] || '').split(',').filter((pair) => pair.trim() !== '')
+  const corrections = pairs.map((pair) => {
+    const [, coin = '', id = ''] = /^\s*([^\s=]+)\s*=\s*([a-z0-9][a-z0-9._-]*)\s*$/.exec(pair) ?? []
+    if (coin === '') throw new Error(`CUSTODY_COINGECKO_IDS: "${pair}" is not COIN=id`)
+    if (!Object.hasOwn(known, coin)) throw new Error(`CUSTODY_COINGECKO_IDS: there is no coin ${coin}: one of ${Object.keys(known).join(', ')}`)
+    return [coin, id] as const
+  })
+  return { ...known, ...Object.fromEntries(corrections) }
 }
 
 function exchanges(devnetUrl: string | null): PricesInstallation['exchanges'] {
@@ -43,9 +47,10 @@ function exchanges(devnetUrl: string | null): PricesInstallation['exchanges'] {
 /**
  * Reads the installation's settings from the environment.
  * @param devnetUrl base of the local chains, whose faces stand in for the sources; null: the sources themselves
+ * @param registry whose coins have prices
  * @throws Error with a sentence that names the setting
  */
-export function readPricesInstallation(devnetUrl: string | null): PricesInstallation {
+export function readPricesInstallation(devnetUrl: string | null, registry: Registry): PricesInstallation {
   const plan = process.env['CUSTODY_COINGECKO_PLAN'] || 'demo'
   if (plan !== 'demo' && plan !== 'pro') throw new Error(`CUSTODY_COINGECKO_PLAN=${plan}: must be demo or pro`)
   const key = process.env['CUSTODY_COINGECKO_KEY'] || null
@@ -55,7 +60,7 @@ export function readPricesInstallation(devnetUrl: string | null): PricesInstalla
   const seconds = Number(process.env['CUSTODY_PRICE_REFRESH_S'] || (devnetUrl === null ? EVERY_S : LOCAL_EVERY_S))
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > 50) throw new Error('CUSTODY_PRICE_REFRESH_S: must be an integer from 1 to 50')
   return {
-    coinGeckoUrl: url.replace(/\/+$/, ''), coinGeckoKey: key === null ? null : { header: `x-cg-${plan}-api-key`, value: key }, coinGeckoIds: ids(),
+    coinGeckoUrl: url.replace(/\/+$/, ''), coinGeckoKey: key === null ? null : { header: `x-cg-${plan}-api-key`, value: key }, coinGeckoIds: ids(registry),
     exchanges: exchanges(devnetUrl), everyMs: seconds * 1000,
   }
 }

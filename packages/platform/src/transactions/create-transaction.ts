@@ -75,6 +75,7 @@ export const createTransaction = endpoint({
     }
     services.environment.checkpoint('transaction.created')
     if (answer.replayed) return replay(answer.response, isSamePayload(answer.payload_hash, payloadHash))
+    services.database.tell({ type: 'transaction.created', workspace: caller.workspaceId, payload: answer.response })
     // Shown to the nodes so that the request stays usable beyond its short life; nobody waits for it.
     void collectReceipts(services, row.id, signed)
     return { text: answer.response }

@@ -41,6 +41,7 @@ export async function runStep(services: Services, row: TransactionRow): Promise<
     if (!step) throw new Error(`state ${row.state} has no step`)
     if (!await cancelUnsigned(services, row)) await step(services, row)
     services.metrics.steps.labels(row.kind, row.state, 'done').inc()
+    services.log.debug({ transaction: row.id, kind: row.kind, asset: row.asset, state: row.state, attempts: row.attempts }, 'step done')
   } catch (error) {
     services.metrics.steps.labels(row.kind, row.state, 'failed').inc()
     if (error instanceof LeaseLost) return

@@ -1,5 +1,5 @@
 import type { KeyMaterial, Vault } from '@custody/threshold'
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
@@ -59,6 +59,8 @@ export class Backups {
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'backup takes file, an absolute path, or nothing')
     const path = parsed.data.file ?? join(config.home, `backup-${config.node}-${store.seconds()}.json`)
     if (!isAbsolute(path)) throw new Refusal('BAD_ORDER', 'file must be an absolute path')
+    // An older backup may be the last one that can be read.
+    if (existsSync(path)) throw new Refusal('BAD_ORDER', `${path} exists already; name another file`)
     const { state } = store
     const recovery = new Uint8Array(Buffer.from(config.recovery_public_key, 'hex'))
     const keys: BackupFile['keys'] = []
@@ -77,8 +79,15 @@ export class Backups {
       enrolments: [...state.enrolments.values()],
       drains: [...state.drains.values()].map(({ order, workspace, network, to_address, expires_at }) => ({ order, workspace, network, to_address, expires_at })),
     }
-    writeFileSync(`${path}.draft`, JSON.stringify(file), { mode: 0o600, flush: true })
-    renameSync(`${path}.draft`, path)
+    try {
+      writeFileSync(`${path}.draft`, JSON.stringify(file), { mode: 0o600, flush: true })
+      // Not renamed: a link fails where somebody else wrote the file meanwhile.
+      linkSync(`${path}.draft`, path)
+    } catch (error) {
+      throw new Refusal('BAD_ORDER', `${path} cannot be written (${String((error as NodeJS.ErrnoException).code)})`)
+    } finally {
+      rmSync(`${path}.draft`, { force: true })
+    }
     store.append('backup', { keys: keys.length, made_at: file.made_at })
     return { file: path, keys: keys.length, enrolments: file.enrolments.length }
   }

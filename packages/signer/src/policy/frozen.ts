@@ -11,6 +11,10 @@ export function freezeRegistry(registry: Registry, store: Store): void {
   for (const [name, value] of meanings) {
     const meaning = JSON.stringify(value)
     const known = store.state.frozen.get(name)
+    if (name.startsWith('network:') && known !== undefined) {
+      const [[mode], [before]] = [value as [string], JSON.parse(known) as [string]]
+      if (mode !== before) throw new Error(`This node belongs to the network "${before}", where it was first started; config.json says mode "${mode}". A node of another network needs a home of its own`)
+    }
     if (known === undefined) fresh[name] = meaning
     else if (known !== meaning) throw new Error(`The registry gives ${name} another meaning than this node knows: ${meaning}, not ${known}`)
   }

@@ -1,0 +1,95 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { Journal } from '../journal.ts'
+import { addressOf } from './address.ts'
+import type { Ledger } from './ledger.ts'
+import type { Entry, Mempool } from './mempool.ts'
+import type { UtxoNetwork } from './networks.ts'
+import { SigningKey, spend, type OwnCoin } from './spend.ts'
+import { outpoint, type Tx, type TxOut } from './transaction.ts'
+import { matureCoins } from './wallet.ts'
+
+export type AddressType = 'legacy' | 'bech32'
+
+/** The first line has the seed; each further one is an address that was handed out. */
+type WalletRecord = { seed: string } | { label: string; type: AddressType }
+
+export interface WalletAddress { address: string; label: string; script: Buffer; key: SigningKey; descriptor: string }
+export interface WalletCoin extends OwnCoin { owner: WalletAddress; confirmations: number }
+
+/**
+ * The wallet of a local node, for its own RPC methods: keys of its own, made from a random seed that is kept beside the
+ * chain. What it owns is looked up in the ledger, so a reorganisation needs no care.
+ */
+export class NodeWallet {
+  readonly #network: UtxoNetwork
+  readonly #journal: Journal<WalletRecord>
+  readonly #byScript = new Map<string, WalletAddress>()
+  #seed: string | undefined
+  #count = 0
+
+  private constructor(network: UtxoNetwork, journal: Journal<WalletRecord>, records: WalletRecord[]) {
+    this.#network = network
+    this.#journal = journal
+    for (const record of records) this.#apply(record)
+  }
+
+  static open(network: UtxoNetwork, home: string): NodeWallet {
+    const { journal, records } = Journal.open<WalletRecord>(join(home, 'wallet.journal'))
+    return new NodeWallet(network, journal, records)
+  }
+
+  close(): void {
+    this.#journal.close()
+  }
+
+  /** A fresh address. */
+  newAddress(label: string, type: AddressType): WalletAddress {
+    const seed: WalletRecord[] = this.#seed === undefined ? [{ seed: randomBytes(32).toString('hex') }] : []
+    const records = [...seed, { label, type }]
+    this.#journal.append(records)
+    for (const record of records) this.#apply(record)
+    return [...this.#byScript.values()].at(-1)!
+  }
+
+  /** Of a script that this wallet can sign for. */
+  owner(script: Buffer): WalletAddress | undefined {
+    return this.#byScript.get(script.toString('hex'))
+  }
+
+  /** Coins that nothing spends: mature ones, and those of transactions that wait (no confirmations). */
+  coins(ledger: Ledger, mempool: Mempool): WalletCoin[] {
+    const inBlocks = [...matureCoins(ledger)].flatMap((each) => this.#owned(each, ledger.tip.height - each.coin.height + 1))
+    const waiting = [...mempool.entries.values()].flatMap((entry) => entry.tx.outs.flatMap(({ value, script }, vout) => (
+      this.#owned({ txid: entry.tx.txid, vout, coin: { value, script, height: entry.height + 1, coinbase: false } }, 0))))
+    return [...inBlocks, ...waiting].filter(({ txid, vout }) => !mempool.spenders.has(outpoint(txid, vout)))
+  }
+
+  /** Whether a waiting transaction can only be undone by this wallet itself. */
+  isOwn({ coins }: Entry): boolean {
+    return coins.every(({ script }) => this.owner(script) !== undefined)
+  }
+
+  /** A signed payment, its change to a fresh address; or what can be paid at most. */
+  pay(coins: readonly WalletCoin[], to: TxOut): Tx | { available: bigint } {
+    const tried = spend(this.#network, coins, to, coins[0]?.coin.script ?? to.script)
+    return 'available' in tried ? tried : spend(this.#network, coins, to, this.newAddress('', this.#network.segwit ? 'bech32' : 'legacy').script)
+  }
+
+  #owned(coin: Omit<OwnCoin, 'key'>, confirmations: number): WalletCoin[] {
+    const owner = this.owner(coin.coin.script)
+    return owner ? [{ ...coin, owner, key: owner.key, confirmations }] : []
+  }
+
+  #apply(record: WalletRecord): void {
+    if ('seed' in record) {
+      this.#seed = record.seed
+      return
+    }
+    const key = new SigningKey(createHmac('sha256', Buffer.from(this.#seed!, 'hex')).update(`key ${this.#count}`).digest())
+    this.#count += 1
+    const script = record.type === 'bech32' ? key.segwitScript : key.legacyScript
+    const hex = key.publicKey.toString('hex')
+    this.#byScript.set(script.toString('hex'), { address: addressOf(script, this.#network)!, label: record.label, script, key, descriptor: record.type === 'bech32' ? `wpkh(${hex})` : `pkh(${hex})` })
+  }
+}

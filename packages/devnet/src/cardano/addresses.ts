@@ -1,0 +1,72 @@
+import { Address, BaseAddress, RewardAddress } from '@emurgo/cardano-serialization-lib-nodejs'
+import { SLOT_MS, SLOT_ZERO_MS, type CardanoChain, type Place } from './chain.ts'
+import type { Output } from './transaction.ts'
+
+interface Amount { unit: string; quantity: string }
+interface Part { place: Place; received: Output[]; sent: Output[] }
+
+/** The transactions in blocks that paid an address or spent from it, in the order of the chain. */
+function historyOf(chain: CardanoChain, address: string): Part[] {
+  const ofAddress = (output: Output | undefined): output is Output => output?.address === address
+  return [...chain.places.values()].flatMap((place) => {
+    const { inputs, outputs } = place.transaction
+    const sent = inputs.map(({ hash, index }) => chain.places.get(hash)?.transaction.outputs[index]).filter(ofAddress)
+    const received = outputs.filter(ofAddress)
+    return sent.length + received.length > 0 ? [{ place, received, sent }] : []
+  })
+}
+
+/** Sums by unit, lovelace first. */
+function sumsOf(outputs: readonly Output[]): Amount[] {
+  const sums = new Map<string, bigint>([['lovelace', 0n]])
+  for (const { coin, tokens } of outputs) {
+    for (const { unit, quantity } of [{ unit: 'lovelace', quantity: coin }, ...tokens]) sums.set(unit, (sums.get(unit) ?? 0n) + BigInt(quantity))
+  }
+  return [...sums].map(([unit, quantity]) => ({ unit, quantity: quantity.toString() }))
+}
+
+/** An address, what it holds, and what its parts are; null where the text is none or the chain never saw it. */
+export function addressObject(chain: CardanoChain, address: string): unknown {
+  const parsed = read(address)
+  if (!parsed || historyOf(chain, address).length === 0) return null
+  const unspent = chain.unspent(address).map(({ index, place }) => place.transaction.outputs[index] as Output)
+  const stake = BaseAddress.from_address(parsed)?.stake_cred()
+  return {
+    address, amount: sumsOf(unspent), stake_address: stake ? RewardAddress.new(parsed.network_id(), stake).to_address().to_bech32() : null, type: 'shelley',
+    script: parsed.payment_cred()?.to_scripthash() !== undefined,
+  }
+}
+
+/** What an address received and sent in all. */
+export function addressTotal(chain: CardanoChain, address: string): unknown {
+  const history = historyOf(chain, address)
+  if (history.length === 0) return null
+  return { address, received_sum: sumsOf(history.flatMap(({ received }) => received)), sent_sum: sumsOf(history.flatMap(({ sent }) => sent)), tx_count: history.length }
+}
+
+/**
+ * An address's transactions, the oldest first.
+ * @param range `from` and `to` as `height` or `height:index`, both included
+ */
+export function addressTransactions(chain: CardanoChain, address: string, range: { from?: string; to?: string }): unknown[] | null {
+  const history = historyOf(chain, address)
+  if (history.length === 0) return null
+  const [from, to] = [placeOf(range.from, 0), placeOf(range.to, Infinity)]
+  const isBefore = (a: readonly number[], b: readonly number[]) => (a[0] as number) < (b[0] as number) || (a[0] === b[0] && (a[1] as number) < (b[1] as number))
+  return history.map(({ place: { transaction, block, order } }) => ({ transaction, block, order, at: [block.height, order] }))
+    .filter(({ at }) => !isBefore(at, from) && !isBefore(to, at))
+    .map(({ transaction, block, order }) => ({ tx_hash: transaction.hash, tx_index: order, block_height: block.height, block_time: SLOT_ZERO_MS / SLOT_MS + block.slot }))
+}
+
+function placeOf(text: string | undefined, otherwise: number): [number, number] {
+  const [, height, index] = /^(\d{1,10})(?::(\d{1,6}))?$/.exec(text ?? '') ?? []
+  return height === undefined ? [otherwise, otherwise] : [Number(height), index === undefined ? otherwise : Number(index)]
+}
+
+function read(text: string): Address | null {
+  try {
+    return Address.from_bech32(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,29 @@
+import { JsonNumber, parseJson } from '@custody/request-auth'
+import type { Logger } from 'pino'
+import type { ToldEvent } from '../database/pool.ts'
+
+/** What is said of an event, and how loudly. Events that are not named here are told at `debug`. */
+const WORDS: Record<string, ['info' | 'warn', string]> = {
+  'transaction.created': ['info', 'transfer created'],
+  'transaction.confirmed': ['info', 'transfer confirmed'],
+  'transaction.failed': ['info', 'transfer failed'],
+  'deposit.confirmed': ['info', 'deposit credited'],
+  'deposit.frozen': ['warn', 'deposit held by screening'],
+  'deposit.reverted': ['warn', 'deposit taken back by a reorganisation'],
+  'address.frozen': ['warn', 'address frozen by screening'],
+}
+
+/** Nothing of a request, and no memo: both may hold what callers would not want in a log. */
+const FIELDS = ['id', 'type', 'asset', 'network', 'amount', 'fee', 'fee_asset', 'hash', 'address', 'failure_reason', 'sub_status'] as const
+
+/** One line of the log for each event that was committed: what happened to whose coins. */
+export function narrate(log: Logger, { type, workspace, payload }: ToldEvent): void {
+  const [level, words] = WORDS[type] ?? ['debug' as const, type]
+  if (!log.isLevelEnabled(level)) return
+  const told = parseJson(payload) as Record<string, unknown>
+  const fields = FIELDS.flatMap((name) => {
+    const value = told[name]
+    return value === undefined || value === null ? [] : [[name, value instanceof JsonNumber ? value.text : value]]
+  })
+  log[level]({ event: type, workspace_id: workspace, ...Object.fromEntries(fields) }, words)
+}

@@ -1,0 +1,111 @@
+import { Command, CommanderError, Option } from 'commander'
+import { OperatorError } from '../command.ts'
+import { fieldOf } from '../field.ts'
+import { COMMANDS, type Definition } from './commands.ts'
+import type { Values } from './typed.ts'
+
+const GROUPS: Record<string, string> = {
+  'api-user': 'callers of the API', 'prepaid-fee': 'prepaid fee accounts', 'gas-tank': 'gas tanks', devnet: 'the local chains', aml: 'screening', sweep: 'sweeps of deposit addresses',
+  wallet: 'wallets', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
+}
+
+const wordsOf = ({ usage }: Definition): string[] => usage.split(' ').filter((word) => !/^[<[]/.test(word))
+const argumentsOf = ({ usage }: Definition): string => usage.split(' ').filter((word) => /^[<[]/.test(word)).join(' ')
+
+/** One line for a command and what it needs. */
+export function lineOf(definition: Definition): string {
+  const needed = Object.keys(definition.options ?? {}).filter((name) => name.startsWith('!')).map((name) => `--${name.slice(1)}`)
+  const more = needed.length < Object.keys(definition.options ?? {}).length ? ['[options]'] : []
+  return [definition.usage, ...needed, ...more].join(' ')
+}
+
+const ALL = `Usage: npx custody COMMAND [options]
+
+Commands:
+${COMMANDS.map((definition) => `  ${lineOf(definition)}\n      ${definition.summary}`).join('\n')}
+
+npx custody COMMAND --help tells of one command. The platform is found through CUSTODY_HOME (default ./.custody).
+`
+
+function optionOf(name: string, text: string): Option {
+  const [flag = '', value] = name.replace('!', '').split(' ')
+  return new Option(value === undefined ? `--${flag}` : `--${flag} <${value}>`, name.startsWith('!') ? `${text} (needed)` : text)
+}
+
+/** What the library calls camelCase, by the option's own name. */
+function valuesOf(command: Command): Values {
+  const given = command.opts<Record<string, string | boolean | undefined>>()
+  return Object.fromEntries(command.options.map((option) => [(option.long ?? '').slice(2), given[option.attributeName()]]))
+}
+
+async function run(definition: Definition, home: string, command: Command): Promise<void> {
+  const values = valuesOf(command)
+  for (const name of Object.keys(definition.options ?? {})) {
+    const option = name.slice(1).split(' ')[0] as string
+    if (name.startsWith('!') && (values[option] === undefined || values[option] === '')) throw new OperatorError(`--${option} is needed\nUsage: npx custody ${lineOf(definition)}`)
+  }
+  const start = await definition.run()
+  const { result, text, exitCode = 0 } = await start({ home, words: command.args, values })
+  const field = values['field']
+  if (typeof field === 'string' && exitCode === 0) process.stdout.write(`${fieldOf(result, field)}\n`)
+  else if (values['json']) process.stdout.write(`${JSON.stringify(result)}\n`)
+  else process.stdout.write(`${text ?? JSON.stringify(result, null, 2)}\n`)
+  process.exitCode = exitCode
+}
+
+function quiet(command: Command): Command {
+  return command.exitOverride().configureOutput({ outputError: () => undefined, writeErr: () => undefined }).helpCommand(false).showSuggestionAfterError(true).helpOption('-h, --help', 'tells of this command')
+}
+
+/** The operator's command, made of its definitions. */
+export function programOf(home: string): Command {
+  const program = quiet(new Command('npx custody')).usage('COMMAND [options]')
+  const groups = new Map<string, Command>()
+  for (const definition of COMMANDS) {
+    const words = wordsOf(definition)
+    const [first = '', second] = words
+    let parent = program
+    if (second !== undefined) {
+      parent = groups.get(first) ?? quiet(program.command(first).description(GROUPS[first] ?? ''))
+      groups.set(first, parent)
+    }
+    const command = quiet(parent.command(`${words.at(-1) ?? ''} ${argumentsOf(definition)}`.trim()).description(definition.summary))
+    for (const [name, text] of Object.entries(definition.options ?? {})) command.addOption(optionOf(name, text))
+    command.option('--json', 'prints one JSON object as the last line').option('--field <NAME>', 'prints one field of it alone; data.0.id is that of the first one')
+    command.action(() => run(definition, home, command))
+  }
+  // After the others, which would inherit it: its help is our own list.
+  return program.configureHelp({ formatHelp: () => ALL })
+}
+
+/** The operator's command on these words. Sets the exit code; what went wrong is one sentence on standard error. */
+export async function main(words: readonly string[], home: string): Promise<void> {
+  const program = programOf(home)
+  try {
+    if (words.length === 0) program.outputHelp()
+    else await program.parseAsync(words[0] === 'help' ? [...words.slice(1), '--help'] : words, { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return
+    process.exitCode = 1
+    process.stderr.write(`custody: ${sentenceOf(error, words)}\n`)
+  }
+}
+
+/** The library's errors in the words of this command. */
+function sentenceOf(error: unknown, words: readonly string[]): string {
+  if (!(error instanceof CommanderError)) return error instanceof Error ? error.message : String(error)
+  const group = COMMANDS.filter((definition) => wordsOf(definition)[0] === words[0])
+  // A group by its name alone.
+  if (error.code === 'commander.help') return `${words[0]} needs one of its commands:\n${group.map((each) => `  ${lineOf(each)}`).join('\n')}`
+  const known = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))
+  const hint = known ? `Usage: npx custody ${lineOf(known)}` : group.length > 0 ? group.map((each) => `  ${lineOf(each)}`).join('\n') : 'npx custody --help lists all commands'
+  return `${error.message.replace(/^error: /, '')}\n${hint}`
+}
+
+/** The definition that these words lead to, and all of a group's where one word names a group. */
+export function commandsFor(words: readonly string[]): readonly Definition[] {
+  return COMMANDS.filter((definition) => {
+    const own = wordsOf(definition)
+    return own.every((word, at) => words[at] === undefined || words[at] === word) && words.length > 0
+  })
+}

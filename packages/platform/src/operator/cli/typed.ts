@@ -1,0 +1,30 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { OperatorError } from '../command.ts'
+
+/** What was typed after a command: its options by their names, and its arguments in order. */
+export type Values = Record<string, string | boolean | undefined>
+export interface Typed { home: string; words: string[]; values: Values }
+export interface Outcome { result: Record<string, unknown>; text?: string; exitCode?: number }
+/** A command as it runs in the operator's terminal. */
+export type Run = (typed: Typed) => Outcome | Promise<Outcome>
+
+/** @throws OperatorError where the option was not given */
+export function need(values: Values, option: string): string {
+  const value = values[option]
+  if (typeof value !== 'string' || value === '') throw new OperatorError(`--${option} is needed`)
+  return value
+}
+
+export const given = (values: Values, option: string): string | null => {
+  const value = values[option]
+  return typeof value === 'string' ? value : null
+}
+
+export function readText(path: string, option: string): string {
+  if (!existsSync(path)) throw new OperatorError(`--${option}: there is no file ${path}`)
+  return readFileSync(path, 'utf8')
+}
+
+export function warn(problems: readonly string[], what: string): void {
+  for (const problem of problems) process.stderr.write(`warning: ${what}: ${problem}\n`)
+}

@@ -1,0 +1,28 @@
+import { callPlatform } from '../connect.ts'
+import { need, type Run } from './typed.ts'
+
+const walletLine = (wallet: Record<string, unknown>) => `${String(wallet['id'])}  ${String(wallet['workspace'])} / ${String(wallet['sub_account'])}  ${String(wallet['asset'])}  ${String(wallet['status'])}`
+
+export const walletSet: Run = async ({ home, values }) => {
+  const result = await callPlatform(home, 'wallet set', { id: values['id'], workspace: values['workspace'], sub_account: values['sub-account'], asset: values['asset'], status: need(values, 'status'), reason: values['reason'] })
+  return { result, text: `${walletLine(result)}${result['changed'] ? '' : ' already'}` }
+}
+
+export const walletList: Run = async ({ home, values }) => {
+  const result = await callPlatform(home, 'wallet list', { workspace: values['workspace'] }) as { wallets: Record<string, unknown>[] }
+  return { result: { ...result }, text: result.wallets.map(walletLine).join('\n') || 'no wallets' }
+}
+
+const sweep = (action: 'set' | 'show'): Run => async ({ home, values }) => {
+  const result = await callPlatform(home, `sweep ${action}`, { network: values['network'], asset: values['asset'], cost_multiple: values['cost-multiple'], min_amount: values['min-amount'] })
+  const { assets, waiting } = result as { assets: Record<string, string>[]; waiting: Record<string, string>[] }
+  return { result, text: [...assets.map((each) => `${each['asset']}: more than ${each['cost_multiple']} times the network fee, at least ${each['min_amount']}`), ...waiting.map((each) => `${each['asset']} ${each['address']}: ${each['amount']} ${each['reason']}`)].join('\n') }
+}
+export const sweepSet = sweep('set')
+export const sweepShow = sweep('show')
+
+export const amlRelease: Run = async ({ home, values }) => {
+  const result = await callPlatform(home, 'aml release', { transaction: need(values, 'transaction') })
+  const done = result['again'] ? 'was released before' : 'is released'
+  return { result, text: `${String(result['transaction'])} ${done}; senders that are known stay screened` }
+}

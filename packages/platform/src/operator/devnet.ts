@@ -1,0 +1,35 @@
+import { OperatorError } from './command.ts'
+import { callPlatform } from './connect.ts'
+
+type Input = Record<string, unknown>
+
+/** What each word of `custody devnet` asks of the local chains. */
+const COMMANDS: Record<string, (words: (string | undefined)[], values: Input) => Input> = {
+  fund: ([asset, address, amount], values) => ({ command: 'fund', asset, address, amount, tag: values['tag'] ?? null }),
+  mine: ([network, blocks]) => ({ command: 'mine', network, blocks: Number(blocks) }),
+  reorg: ([network, depth]) => ({ command: 'reorg', network, depth: Number(depth) }),
+  fault: ([network, mode]) => ({ command: 'fault', network, mode }),
+  drop: ([network, hash]) => ({ command: 'drop', network, hash }),
+  congestion: ([network, rate]) => ({ command: 'congestion', network, fee_rate: rate }),
+  clock: ([advance]) => ({ command: 'clock', network: 'TRX', advance }),
+  risk: ([address, level]) => ({ command: 'risk', address, level }),
+  price: ([coin, price], values) => ({ command: 'price', coin, price, source: values['source'] ?? null }),
+  contract: ([network, ticker]) => ({ command: 'contract', network, ticker }),
+  urls: () => ({ command: 'urls' }),
+  info: () => ({ command: 'info' }),
+}
+
+/** `custody devnet …`: the side of the local chains that no real network has. */
+export async function devnetCommand(home: string, words: readonly string[], values: Input): Promise<{ result: Input; text: string }> {
+  const [action = '', ...rest] = words
+  const input = Object.hasOwn(COMMANDS, action) ? COMMANDS[action] : undefined
+  if (!input) throw new OperatorError(`devnet: ${action || '(nothing)'} is not one of ${Object.keys(COMMANDS).join(', ')}`)
+  const result = await callPlatform(home, 'devnet', input(rest, values))
+  if (action === 'urls') return { result, text: (result['endpoints'] as Endpoint[]).map(endpointText).join('\n') }
+  return { result, text: Object.entries(result).map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n') }
+}
+
+interface Endpoint { network: string; protocol: string; url: string; websocket?: string; example: string }
+
+const endpointText = ({ network, protocol, url, websocket, example }: Endpoint): string =>
+  `${network.padEnd(8)}${protocol.padEnd(23)}${url}${websocket === undefined ? '' : `, ${websocket}`}\n        ${example}`

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { blocksOf, documents, ROOT, type Block } from './documents.ts'
+import { TestPlatform } from './harness.ts'
+
+/** Every command of the documents is run, in one sitting a document, in its order: what bites the next one is found here. */
+const platform = new TestPlatform()
+const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
+before(() => platform.start())
+after(async () => {
+  await platform.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Commands that something else runs: the checks themselves, and the stage that stands already. */
+const ELSEWHERE: Record<string, string> = {
+  'npm ci && npm run demo': 'installing is done; the demo’s steps are tested one by one',
+  'npm ci && npm test': 'this is it',
+  'npm start': 'the platform of this test',
+}
+const NODE_HOME = '/var/lib/custody-signer'
+/** A command that ends by itself fails slowly; one that hangs must not hang the tests. */
+const TIMEOUT_MS = 240_000
+
+const shellBlocks = (file: string): Block[] => blocksOf(file).filter(({ language }) => language === 'sh')
+const homeOf = (node: number): string => join(platform.home, 'signers', `node-${node}`)
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => { server.close(resolve) })
+  return port
+}
+
+/** A line as it is run here. What names a node's own host is run at node 1, or, with what node 1 has printed, at the two others. */
+function lines(text: string): string[] {
+  return text.replaceAll('http://127.0.0.1:8080', platform.base).split('\n').flatMap((line) => {
+    if (ELSEWHERE[line.trim()] !== undefined) return []
+    if (!line.includes(NODE_HOME)) return [line]
+    const nodes = /"\$(API_KEY|ORDER)"/.test(line) ? [2, 3] : [1]
+    return nodes.map((node) => line.replace(NODE_HOME, homeOf(node)))
+  })
+}
+
+/** What a reader is told to take from the output of one block into the next. */
+const TAKEN: [string, RegExp][] = [['API_KEY', /^API key ([0-9a-f-]{36}), index/m], ['ORDER', /--order ([0-9a-f]{32})/]]
+
+/** Runs a document's blocks in one shell after the other, each with the variables that the ones before it have set. */
+async function sitting(file: string): Promise<number> {
+  const run = shellBlocks(file)
+  assert.ok(run.length > 0, file)
+  const variables = join(folder, 'variables')
+  writeFileSync(variables, '')
+  let commands = 0
+  for (const block of run) {
+    const text = lines(block.text).join('\n').trim()
+    if (text === '') continue
+    commands += text.split('\n').length
+    const script = join(folder, 'block.sh')
+    writeFileSync(script, `set -eu -o pipefail
+npx() { local program="$1"; shift; if [ "$program" = node ]; then '${process.execPath}' "$@"; else '${process.execPath}' '${ROOT}packages/platform/src/operator/cli.ts' "$@"; fi; }
+set -a; . '${variables}'; set +a
+${text}
+{ declare -p | grep -E '^declare -[-x]+ (CUSTODY_API_KEY|CUSTODY_KEY|JWT|ADDRESS|TRX_ADDRESS|STAKE|UNSTAKE|API_KEY|ORDER)=' | sed -E 's/^declare -[-x]+ //'; } > '${variables}' || true
+`)
+    const { status, output } = await execute(script)
+    assert.equal(status, 0, `${block.file}:${block.line}\n${text}\n${output.slice(-4000)}`)
+    const taken = TAKEN.flatMap(([name, pattern]) => { const value = pattern.exec(output)?.[1]; return value === undefined ? [] : [`${name}=${value}\n`] })
+    if (taken.length > 0) writeFileSync(variables, taken.join(''), { flag: 'a' })
+  }
+  return commands
+}
+
+/** @param until where given, standard input stays open until the output matches it */
+async function execute(script: string, until?: RegExp): Promise<{ status: number | null; output: string }> {
+  const child = spawn('bash', [script], { cwd: folder, stdio: ['pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] ?? '', HOME: folder, CUSTODY_HOME: platform.home } })
+  let output = ''
+  if (!until) child.stdin.end()
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+      if (until?.test(output)) child.stdin.end()
+    })
+  }
+  const timer = setTimeout(() => child.kill('SIGTERM'), TIMEOUT_MS)
+  const status = await new Promise<number | null>((resolve) => { child.once('close', resolve) })
+  clearTimeout(timer)
+  return { status, output }
+}
+
+test('README, from the first block to the last, in one sitting', { timeout: 400_000 }, async (t) => {
+  t.diagnostic(`${await sitting('README.md')} lines`)
+})
+
+test('docs/enrolment.md: one machine, then node by node, then an order about a tank', { timeout: 200_000 }, async () => {
+  await sitting('docs/enrolment.md')
+})
+
+test('a signer node and the local chains by themselves, as their own documents start them', { timeout: 120_000 }, async () => {
+  for (const file of ['packages/signer/README.md', 'packages/devnet/README.md']) {
+    for (const block of shellBlocks(file)) {
+      const ports = [await freePort(), await freePort(), await freePort()]
+      const script = join(folder, 'block.sh')
+      const text = block.text.replace('7101,7102,7103', ports.join(',')).replace('--port 7200', `--port ${ports[0]}`).replaceAll('npx node packages/', `'${process.execPath}' ${ROOT}packages/`)
+      // They end with their standard input.
+      const ready = /^(signer 1|devnet) ready http/m
+      writeFileSync(script, `set -eu\n${text}`)
+      const { status, output } = await execute(script, ready)
+      assert.match(output, ready, `${file}:${block.line}`)
+      assert.equal(status, 0, output)
+    }
+  }
+})
+
+test('no document has commands that no sitting runs, and none that runs elsewhere is gone', () => {
+  const sat = new Set(['README.md', 'docs/enrolment.md', 'packages/signer/README.md', 'packages/devnet/README.md'])
+  assert.deepEqual(documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)), [])
+  const all = documents().flatMap(shellBlocks).map(({ text }) => text).join('\n')
+  for (const command of Object.keys(ELSEWHERE)) assert.ok(all.includes(command), command)
+})

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { commandsFor } from '../src/operator/cli/program.ts'
+import { blocksOf, documents, inlineCommands, read, type Block } from './documents.ts'
+
+/** What the documents tell a reader to type: that nothing escapes the sitting of docs.e2e.test.ts, and that shells take it as it stands. */
+const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
+after(() => { rmSync(folder, { recursive: true, force: true }) })
+const blocks = documents().flatMap(blocksOf)
+const shell = blocks.filter(({ language }) => language === 'sh')
+const at = ({ file, line }: Block) => `${file}:${line}`
+
+test('every fenced block says what it is, and commands stand in those of the shell alone', () => {
+  assert.ok(shell.length > 15, 'the documents were found')
+  for (const block of blocks) {
+    assert.ok(['sh', 'json', 'ts', 'text'].includes(block.language), `${at(block)}: language "${block.language}"`)
+    if (block.language !== 'sh') assert.doesNotMatch(block.text, /^\s*(\$ )?(npx|npm|node|curl|export|CUSTODY_\w+=\S+ npm) /m, at(block))
+  }
+})
+
+test('no command needs a Node that the checkout does not bring', () => {
+  for (const block of shell) assert.doesNotMatch(block.text, /^\s*node /m, `${at(block)}: use npx node`)
+  for (const file of documents()) assert.deepEqual([...read(file).matchAll(/`node [^`]*`/g)].map(([code]) => code), [], `${file}: use npx node`)
+})
+
+test('each command of the running text is one that the operator’s command knows, with its options', () => {
+  const commands = documents().flatMap((file) => inlineCommands(file).map((command) => [file, command] as const))
+  assert.ok(commands.length > 15)
+  for (const [file, command] of commands) {
+    const words = command.split(/\s+/).slice(2)
+    if (words[0] === 'COMMAND' || words[0]?.startsWith('--')) continue
+    // `signer enrol|revoke` is two commands.
+    const named = words.filter((word) => !word.startsWith('-')).slice(0, 2)
+    const alternatives = (named[1] ?? '').split('|').map((word) => (/^[a-z-]+$/.test(word) ? [named[0] as string, word] : [named[0] as string]))
+    for (const each of alternatives) {
+      const found = commandsFor(each).length > 0 ? commandsFor(each) : commandsFor(each.slice(0, 1)).filter(({ usage }) => /^\S+ [<[]/.test(usage))
+      assert.ok(found.length > 0, `${file}: ${command}`)
+      const options = ['json', 'field', 'help', ...found.flatMap((one) => Object.keys(one.options ?? {}).map((name) => name.replace('!', '').split(' ')[0]))]
+      for (const [, option] of command.matchAll(/--([a-z-]+)/g)) assert.ok(options.includes(option as string), `${file}: ${command}: --${option}`)
+    }
+  }
+})
+
+/** Runs a text as if it had been pasted: read from standard input by an interactive shell. Answers the words of each command. */
+function pasted(program: string, args: string[], text: string): string[][] {
+  const out = join(folder, 'words')
+  rmSync(out, { force: true })
+  const recorder = ['npx', 'npm', 'curl'].map((name) => `${name}() { { printf '%s\\036' ${name} "$@"; printf '\\035'; } >> ${out}; echo 0; }`)
+  const { stderr } = spawnSync(program, args, { input: `${recorder.join('\n')}\n${text}\n`, encoding: 'utf8', cwd: folder, env: { PATH: process.env['PATH'] ?? '', HOME: folder, PS1: '', PS2: '', TERM: 'dumb' } })
+  assert.doesNotMatch(stderr, /no matches found|not found|syntax error|parse error|event not found/, `${text}\n${stderr}`)
+  const words = readFileSync(out, 'utf8')
+  return words.split('\u001D').slice(0, -1).map((line) => line.split('\u001E').slice(0, -1))
+}
+
+test('bash and zsh take each block as it stands, and read the same commands in it', (t) => {
+  const hasZsh = spawnSync('zsh', ['--version']).status === 0
+  if (!hasZsh) t.diagnostic('zsh is not installed: only bash was asked')
+  let commands = 0
+  for (const block of shell) {
+    const bash = pasted('bash', ['--norc', '--noprofile', '-i'], block.text)
+    commands += bash.length
+    assert.ok(bash.length > 0, at(block))
+    for (const words of bash) assert.ok(!words.includes('#'), `${at(block)}: a comment is an argument to zsh`)
+    if (hasZsh) assert.deepEqual(pasted('zsh', ['-f', '-i'], block.text), bash, at(block))
+    // What zsh would expand in bare words, where it is not asked.
+    const bare = block.text.replaceAll(/'[^']*'|"(?:[^"\\]|\\.)*"/g, '')
+    assert.doesNotMatch(bare, /[?*[\]!#~]/, `${at(block)}: quote it`)
+  }
+  assert.ok(commands > 40, `${commands} commands`)
+})

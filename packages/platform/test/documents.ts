@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** A fenced block of a document, without its indentation. */
+export interface Block { file: string; line: number; language: string; text: string }
+
+/** README, what stands in docs, and each package's README: what a reader copies from. */
+export function documents(): string[] {
+  const inDocs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md')).sort()
+  const packages = readdirSync(join(ROOT, 'packages')).sort().map((name) => `packages/${name}/README.md`)
+  const all = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md', ...inDocs.map((name) => `docs/${name}`), ...packages]
+  return all.filter((name) => readdirSync(join(ROOT, name, '..')).includes(name.split('/').at(-1) as string))
+}
+
+export const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+
+export function blocksOf(file: string): Block[] {
+  const blocks: Block[] = []
+  let open: { block: Block; indent: number } | null = null
+  for (const [at, line] of read(file).split('\n').entries()) {
+    const fence = /^( *)```(.*)$/.exec(line)
+    if (!fence) {
+      if (open) open.block.text += `${line.slice(open.indent)}\n`
+    } else if (open) {
+      blocks.push(open.block)
+      open = null
+    } else open = { block: { file: relative('.', file), line: at + 1, language: (fence[2] as string).trim(), text: '' }, indent: (fence[1] as string).length }
+  }
+  if (open) throw new Error(`${file}: the block of line ${open.block.line} does not end`)
+  return blocks
+}
+
+/** Commands in running text: what stands between backticks and begins with `npx custody`, or `custody` and a known group. */
+export function inlineCommands(file: string): string[] {
+  const prose = read(file).replaceAll(/^( *)```.*?^\1```/gms, '')
+  return [...prose.matchAll(/`(npx custody [^`]+)`/g)].map(([, command]) => command as string)
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { pino, type Logger } from 'pino'
+import type { Database } from '../src/database/pool.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { buildServer } from '../src/http/server.ts'
+import { narrate } from '../src/ledger/narrate.ts'
+import { emit } from '../src/ledger/post.ts'
+import { createMetrics } from '../src/metrics.ts'
+import type { Services } from '../src/services.ts'
+import { useDatabase } from './deposits-support.ts'
+
+/** What an operator reads after "ready": a line for what was committed, and for what was refused. */
+const lines: Record<string, unknown>[] = []
+const log: Logger = pino({ level: 'info' }, { write: (text: string) => { lines.push(JSON.parse(text) as Record<string, unknown>) } })
+const taken = () => lines.splice(0).map(({ level: _level, time: _time, pid: _pid, hostname: _hostname, ...line }) => line)
+const opened = useDatabase({ migrated: true, onEvent: (event) => { narrate(log, event) } })
+let database: Database
+let workspace: string
+
+const CONFIRMED = '{"id":"t-1","type":"Withdraw","asset":"ETH","amount":1.000000000000000001,"fee":0.0001,"hash":"0xab","memo":"for Mary","failure_reason":null}'
+const LINE = { event: 'transaction.confirmed', id: 't-1', type: 'Withdraw', asset: 'ETH', amount: '1.000000000000000001', fee: '0.0001', hash: '0xab', msg: 'transfer confirmed' }
+
+test('what is committed is told once, with its id, asset, amount to the last digit, and hash; never its memo', async () => {
+  database = opened.get()
+  workspace = (await database.one<{ id: string }>(`insert into workspaces (name) values ('log') returning id`))!.id
+  await database.transaction(async (tx) => {
+    await emit(tx, workspace, null, 'transaction.confirmed', CONFIRMED)
+    assert.deepEqual(taken(), [], 'not before the commit')
+  })
+  assert.deepEqual(taken(), [{ ...LINE, workspace_id: workspace }])
+  await emit(database, workspace, null, 'deposit.confirmed', '{"id":"d-1","asset":"BTC","amount":2}')
+  assert.deepEqual(taken(), [{ event: 'deposit.confirmed', workspace_id: workspace, id: 'd-1', asset: 'BTC', amount: '2', msg: 'deposit credited' }])
+})
+
+test('what was rolled back is not told, and what was tried again once', async () => {
+  await assert.rejects(database.transaction(async (tx) => {
+    await emit(tx, workspace, null, 'transaction.failed', CONFIRMED)
+    throw new Error('no')
+  }), /no/)
+  assert.deepEqual(taken(), [])
+  let tries = 0
+  await database.transaction(async (tx) => {
+    await emit(tx, workspace, null, 'transaction.failed', CONFIRMED)
+    if (++tries < 3) throw Object.assign(new Error('serialization'), { code: '40001' })
+  })
+  assert.deepEqual([tries, taken().map(({ msg }) => msg)], [3, ['transfer failed']])
+})
+
+test('an event of little weight is told at debug alone', async () => {
+  await emit(database, workspace, null, 'deposit.detected', CONFIRMED)
+  assert.deepEqual(taken(), [])
+})
+
+test('each answer that is an error has a line with its request_id, and nothing of its query', async () => {
+  const services = {
+    settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database,
+    readiness: async () => ({ ready: false, signing: false, checks: {} }),
+  } as unknown as Services
+  const server = await buildServer(services)
+  const answer = await server.inject({ url: '/dac/v1/wallets?asset=secret', headers: { authorization: 'Bearer hidden' } })
+  assert.equal(answer.statusCode, 401)
+  const [line, ...more] = taken()
+  assert.deepEqual(more, [])
+  assert.deepEqual(line, { request_id: answer.headers['x-request-id'], method: 'GET', path: '/dac/v1/wallets', status: 401, code: 'UNAUTHORIZED', field: 'x-api-key', ip: '127.0.0.1', msg: 'request refused' })
+  assert.doesNotMatch(JSON.stringify(line), /secret|hidden/)
+  assert.equal((await server.inject('/livez')).statusCode, 200)
+  assert.deepEqual(taken(), [])
+  assert.equal((await server.inject('/nowhere')).statusCode, 404)
+  assert.deepEqual(taken().map(({ status, code }) => [status, code]), [[404, 'NOT_FOUND']])
+  assert.equal((await server.inject('/readyz')).statusCode, 503)
+  assert.deepEqual(taken().map(({ msg, status }) => [msg, status]), [['request not served', 503]])
+  await server.close()
+})
+
+test('/readyz?deep is 503 where transfers would be accepted and not signed', async () => {
+  const services = {
+    settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database,
+    readiness: async () => ({ ready: true, signing: false, checks: { signing: 'dead' } }),
+  } as unknown as Services
+  const server = await buildServer(services)
+  assert.equal((await server.inject('/readyz')).statusCode, 200)
+  const deep = await server.inject('/readyz?deep')
+  assert.deepEqual([deep.statusCode, deep.json()], [503, { status: 'unavailable', checks: { signing: 'dead' } }])
+  await server.close()
+})

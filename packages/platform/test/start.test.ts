@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { audit } from '../src/audit/audit.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { bindDatabase, bindHome, checkNodesNetwork } from '../src/launch/binding.ts'
+import { readiness } from '../src/launch/readiness.ts'
+import { observe } from '../src/launch/observe.ts'
+import { checkPort } from '../src/launch/preflight.ts'
+import { post } from '../src/ledger/post.ts'
+import { createMetrics } from '../src/metrics.ts'
+import { Networks } from '../src/networks/networks.ts'
+import type { Services } from '../src/services.ts'
+import { NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
+import { registry, useDatabase } from './deposits-support.ts'
+
+/** What a start refuses, and what says that a running platform is unwell. */
+const folder = mkdtempSync(join(tmpdir(), 'custody-start-'))
+after(() => { rmSync(folder, { recursive: true, force: true }) })
+const database = useDatabase()
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+
+/** `npm start` with these settings, which it must refuse: what it says. */
+function refused(env: Record<string, string>): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN], { encoding: 'utf8', timeout: 30_000, env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env } })
+  assert.equal(status, 1, stdout + stderr)
+  assert.equal(stdout, '')
+  const lines = stderr.trim().split('\n')
+  assert.equal(lines.length, 1, stderr)
+  return lines[0] as string
+}
+
+/** Three nodes that answer their status, or nothing. */
+const nodes = (...statuses: (object | null)[]) => ({
+  peers: statuses.map((_, at) => ({ node: at + 1 })),
+  call: async (node: number) => {
+    const status = statuses[node - 1]
+    if (!status) throw new NodeUnavailable(node, 'cannot be reached')
+    return status
+  },
+}) as unknown as SignerNodes
+
+const home = (name: string): string => {
+  const path = join(folder, name)
+  mkdirSync(path)
+  return path
+}
+
+test('a home belongs to the network of its first start', () => {
+  const first = home('bound')
+  bindHome(first, 'local')
+  bindHome(first, 'local')
+  assert.throws(() => { bindHome(first, 'mainnet') }, /CUSTODY_NETWORK=mainnet: the home .*bound belongs to the network "local".*CUSTODY_HOME/)
+  const real = home('real')
+  bindHome(real, 'mainnet')
+  assert.throws(() => { bindHome(real, 'local') }, /belongs to the network "mainnet"/)
+  const older = home('older')
+  writeFileSync(join(older, 'ports.json'), '{}')
+  assert.throws(() => { bindHome(older, 'mainnet') }, /belongs to the network "local"/)
+  bindHome(older, 'local')
+})
+
+test('so does a database', async () => {
+  await bindDatabase(database.get(), 'local')
+  await bindDatabase(database.get(), 'local')
+  await assert.rejects(bindDatabase(database.get(), 'mainnet'), /this database belongs to the network "local".*DATABASE_URL/)
+  assert.equal((await database.get().query('select network from installation')).length, 1)
+})
+
+test('and so do the signer nodes; one that is away is not waited for', async () => {
+  const local = { ready: true, mode: 'local' }
+  await checkNodesNetwork(nodes(local, null, local), 'local')
+  await assert.rejects(checkNodesNetwork(nodes(null, null, local), 'mainnet'), /signer node 3 belongs to the network "local".*CUSTODY_SIGNERS/)
+})
+
+test('an audit that compared nothing fails, and so does one that could not look at coins in the books', async () => {
+  const services = { database: database.get(), registry, networks: new Networks(registry, {}, systemEnvironment(), fetch), environment: { ...systemEnvironment(), sleep: async () => undefined } } as unknown as Services
+  const empty = await audit(services)
+  assert.deepEqual([empty.ok, empty.compared, empty.differences], [false, 0, []])
+  const { id } = (await database.get().one<{ id: string }>(`insert into workspaces (name) values ('acme') returning id`))!
+  await post(database.get(), 'test', 'audit', [{ workspace: id, asset: 'ETH', kind: 'tank', amount: 5n }, { workspace: id, asset: 'ETH', kind: 'chain', amount: -5n }])
+  const unseen = await audit(services)
+  assert.equal(unseen.ok, false)
+  assert.deepEqual(unseen.differences.map(({ subject, network, workspace, ledger }) => [subject, network, workspace, ledger]), [['not compared', 'ETH', 'acme', '0.000000000000000005']])
+})
+
+test('readiness tells when nothing can be signed, and metrics do', async () => {
+  const up = { ready: true, mode: 'local' }
+  const metrics = createMetrics()
+  const at = (...statuses: (object | null)[]) => ({ database: database.get(), registry, metrics, environment: systemEnvironment(), signers: nodes(...statuses) }) as unknown as Services
+  assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', signing: 'ok', signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
+  const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))
+  assert.deepEqual([dead.ready, dead.signing, dead.checks['signer_3']], [true, false, 'waits for its restoration'])
+  assert.match(dead.checks['signing'] ?? '', /^dead: 1 of 3 signer nodes can sign, 2 are needed/)
+  observe(at(null, up, null))
+  const text = await metrics.text()
+  for (const line of ['custody_signing_possible 0', 'custody_signer_up{node="1"} 0', 'custody_signer_up{node="2"} 1', 'custody_scrape_failed 0']) assert.ok(text.includes(`${line}\n`), line)
+})
+
+test('a port in use is said before anything else is started', async () => {
+  const other = createServer()
+  await new Promise<void>((resolve) => { other.listen(0, '127.0.0.1', resolve) })
+  const { port } = other.address() as AddressInfo
+  await assert.rejects(checkPort({ host: '127.0.0.1', port }), new RegExp(`port ${port} of 127.0.0.1 is in use.*PORT=${port + 1}`))
+  const said = refused({ CUSTODY_HOME: join(folder, 'port'), PORT: String(port) })
+  assert.match(said, /^custody: port \d+ of 127\.0\.0\.1 is in use by another program/)
+  await new Promise((resolve) => { other.close(resolve) })
+  await assert.rejects(checkPort({ host: '203.0.113.7', port: 0 }), /CUSTODY_HOST=203\.0\.113\.7: is not an address of this machine/)
+})
+
+test('a start that cannot be says in one line which setting is wrong', () => {
+  const file = join(folder, 'file')
+  writeFileSync(file, '')
+  symlinkSync('/nowhere', join(folder, 'dangling'))
+  const bound = home('local-home')
+  bindHome(bound, 'local')
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ CUSTODY_HOME: join(file, 'below') }, /^custody: CUSTODY_HOME=.*a part of its path is a file/],
+    [{ CUSTODY_HOME: join(folder, 'dangling') }, /^custody: CUSTODY_HOME=.*a link to nothing/],
+    [{ CUSTODY_LOG_LEVEL: 'loud' }, /^custody: CUSTODY_LOG_LEVEL=loud: must be one of trace, debug, info/],
+    [{ CUSTODY_HOME: bound, CUSTODY_NETWORK: 'mainnet' }, /^custody: CUSTODY_NETWORK=mainnet: the home .* belongs to the network "local"/],
+    [{ CUSTODY_HOME: join(folder, 'a'), DATABASE_URL: 'postgresql://custody:hidden@127.0.0.1:1/custody' }, /^custody: DATABASE_URL: nothing answers there: start PostgreSQL/],
+    [{ DATABASE_URL: 'mysql://custody:hidden@127.0.0.1/custody' }, /^custody: DATABASE_URL: must begin with postgresql:/],
+    [{ CUSTODY_HOME: join(folder, 'nothing'), CUSTODY_ROLE: 'api' }, /^custody: CUSTODY_ROLE=api: there is no home/],
+  ]
+  for (const [env, expected] of cases) {
+    const said = refused(env)
+    assert.match(said, expected)
+    assert.doesNotMatch(said, /hidden|\bE[A-Z]{4,}\b|at \w+ \(/, 'neither a password nor a stack')
+  }
+})
