@@ -45,45 +45,107 @@ export class Api {
     const registry = loadRegistry('local')
     const environment = { ...systemEnvironment(), now: () => this.now() }
     const silent = { info: () => undefined, warn: () => undefined, error: (...what: unknown[]) => console.error(...what) }
-    const unreachable: typeof fetch = async () => { throw new TypeError('fetch failed') }
+    const unreachable: typeof fetch = async () => {
+      throw new TypeError('fetch failed')
+    }
     const seed = createHash('sha256').update('keys of the tests of the API').digest()
-    const keyOf = (curve: Curve) => ({ curve, publicKey: curve === 'secp256k1' ? secp256k1.getPublicKey(seed, true) : ed25519.getPublicKey(seed), chainCode: seed })
+    const keyOf = (curve: Curve) => ({
+      curve,
+      publicKey: curve === 'secp256k1' ? secp256k1.getPublicKey(seed, true) : ed25519.getPublicKey(seed),
+      chainCode: seed,
+    })
     const provider = { screen: async () => null, verifyToken: async () => true }
     this.services = {
-      settings: { network: 'local', rateLimit: 100_000, rateScope: 'key', authLegacy: false, trustProxy: 0, prepaidTiers: readTiers(DEFAULT_TIERS), ...settings },
-      environment, database, registry, log: silent, metrics: createMetrics(), devnet: null,
-      networks: new Networks(registry, Object.fromEntries(registry.networks.map(({ code }) => [code, { url: 'http://127.0.0.1:9' }])), environment, unreachable),
+      settings: {
+        network: 'local',
+        rateLimit: 100_000,
+        rateScope: 'key',
+        authLegacy: false,
+        trustProxy: 0,
+        prepaidTiers: readTiers(DEFAULT_TIERS),
+        ...settings,
+      },
+      environment,
+      database,
+      registry,
+      log: silent,
+      metrics: createMetrics(),
+      devnet: null,
+      networks: new Networks(
+        registry,
+        Object.fromEntries(registry.networks.map(({ code }) => [code, { url: 'http://127.0.0.1:9' }])),
+        environment,
+        unreachable
+      ),
       callers: new Callers(database, environment),
-      keys: { get: async (workspaceId: string, curve: Curve) => ({ ...keyOf(curve), at: tweaked(publicKeysBelow(keyOf(curve)), await this.#number(workspaceId)) }) },
-      signers: { peers: [1, 2, 3].map((node) => ({ node })), verify: () => true, call: async (node: number, _method: string, path: string) => this.askNode(node, path) },
-      aml: { providers: { CHAINALYSIS: provider, ELLIPTIC: provider, TRM: provider }, sanctions: { has: () => false }, secrets: new Secrets(new Uint8Array(32), environment) },
+      keys: {
+        get: async (workspaceId: string, curve: Curve) => ({
+          ...keyOf(curve),
+          at: tweaked(publicKeysBelow(keyOf(curve)), await this.#number(workspaceId)),
+        }),
+      },
+      signers: {
+        peers: [1, 2, 3].map((node) => ({ node })),
+        verify: () => true,
+        call: async (node: number, _method: string, path: string) => this.askNode(node, path),
+      },
+      aml: {
+        providers: { CHAINALYSIS: provider, ELLIPTIC: provider, TRM: provider },
+        sanctions: { has: () => false },
+        secrets: new Secrets(new Uint8Array(32), environment),
+      },
       prices: { price: () => ({ price: 10n ** 12n, at: this.now(), sources: ['test'], stale: false }) },
       readiness: async () => ({ ready: true, checks: { database: 'ok' } }),
     } as unknown as Services
     // No chain can be asked where it stands, so that is written down.
-    for (const { code } of registry.networks) await database.query('insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing', [code])
+    for (const { code } of registry.networks)
+      await database.query(
+        'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
+        [code]
+      )
     this.server = await buildServer(this.services)
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }
 
-  async user(workspace: string = randomUUID(), o: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {}): Promise<User & { workspaceId: string; subAccountId: string }> {
+  async user(
+    workspace: string = randomUUID(),
+    o: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {}
+  ): Promise<User & { workspaceId: string; subAccountId: string }> {
     const database = this.#database.get()
     const apiKey = randomUUID()
     const one = async (sql: string, values: unknown[]) => (await database.one<{ id: string }>(sql, values))?.id as string
-    const workspaceId = await one('insert into workspaces (name) values ($1) on conflict (name) do update set name = excluded.name returning id', [workspace])
+    const workspaceId = await one(
+      'insert into workspaces (name) values ($1) on conflict (name) do update set name = excluded.name returning id',
+      [workspace]
+    )
     await database.query('select prepaid_adjust($1, $2, 1000000000, 0)', [workspaceId, randomUUID()])
     const subAccountId = await one(
-      `insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, 1 + (select count(*) from sub_accounts where workspace_id = $1))
-       on conflict (workspace_id, name) do update set name = excluded.name returning id`, [workspaceId, o.subAccount ?? 'main'])
-    await database.query('insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)', [apiKey, subAccountId, o.role ?? 'full', PUBLIC_KEY, o.rateLimit ?? null])
+      `insert into sub_accounts (workspace_id, name, path_index) 
+       values ($1, $2, 1 + (select count(*) from sub_accounts where workspace_id = $1))
+       on conflict (workspace_id, name) do update set name = excluded.name returning id`,
+      [workspaceId, o.subAccount ?? 'main']
+    )
+    await database.query('insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)', [
+      apiKey,
+      subAccountId,
+      o.role ?? 'full',
+      PUBLIC_KEY,
+      o.rateLimit ?? null,
+    ])
     return { apiKey, base: this.base, workspace, workspaceId, subAccountId }
   }
 
   /** Coins in a wallet, from nowhere. */
   async fund(user: { workspaceId: string; subAccountId: string }, asset: string, amount: bigint): Promise<void> {
-    const wallet = await this.database.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [user.subAccountId, asset])
+    const wallet = await this.database.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [
+      user.subAccountId,
+      asset,
+    ])
     const scope = { workspace: user.workspaceId, asset }
-    await post(this.database, 'deposit', randomUUID(), [{ ...scope, kind: 'chain', amount: -amount }, { ...scope, wallet: wallet?.id as string, kind: 'available', amount }])
+    await post(this.database, 'deposit', randomUUID(), [
+      { ...scope, kind: 'chain', amount: -amount },
+      { ...scope, wallet: wallet?.id as string, kind: 'available', amount },
+    ])
   }
 
   /** In place of the signer nodes: they hold every void, and are away for all else. */
@@ -106,13 +168,20 @@ export class Api {
   }
 
   async #number(workspaceId: string): Promise<number> {
-    const row = await this.#database.get().one<{ at: number }>('select count(*)::int at from workspaces where created_at < (select created_at from workspaces where id = $1)', [workspaceId])
+    const row = await this.#database
+      .get()
+      .one<{ at: number }>('select count(*)::int at from workspaces where created_at < (select created_at from workspaces where id = $1)', [
+        workspaceId,
+      ])
     return row?.at ?? 0
   }
 }
 
 /** One seed serves every workspace: each gets a branch of its own. */
-const tweaked = (at: ReturnType<typeof publicKeysBelow>, branch: number) => ([sub, chain, index]: readonly number[]) => at([Number(sub) + branch * 1000, Number(chain), Number(index)])
+const tweaked =
+  (at: ReturnType<typeof publicKeysBelow>, branch: number) =>
+  ([sub, chain, index]: readonly number[]) =>
+    at([Number(sub) + branch * 1000, Number(chain), Number(index)])
 
 /** The API for the tests of one file. */
 export function useApi(settings: Partial<Services['settings']> = {}): Api {

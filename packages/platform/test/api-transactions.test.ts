@@ -19,7 +19,13 @@ before(async () => {
   await api.fund(user, 'BTC', 1_000_000_000n)
 })
 
-interface Shown extends Transfer { platform_fee: string; updated_at: string; confirmed_at: string | null; memo: string | null; replacements?: { fee_rate: string | null }[] }
+interface Shown extends Transfer {
+  platform_fee: string
+  updated_at: string
+  confirmed_at: string | null
+  memo: string | null
+  replacements?: { fee_rate: string | null }[]
+}
 const read = async (id: string) => (await call<Shown>(user, 'GET', `/dac/v1/transaction/${id}`)).body
 const prepaid = async () => Number((await call<{ balance: string }>(user, 'POST', '/dac/v1/prepaid-fee', {})).body.balance)
 const list = async (query: string) => (await call<{ data: Shown[]; total: string }>(user, 'GET', `/dac/v1/transactions?${query}`)).body
@@ -30,8 +36,18 @@ async function create(more: Record<string, unknown> = {}): Promise<Shown> {
   return answer.body
 }
 
-const leased = async (id: string) => (await api.database.one<TransactionRow>('update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *', [id])) as TransactionRow
-const lastEvent = async (id: string) => (await api.database.one<{ payload: Record<string, unknown> }>(`select payload from events where payload->>'id' = $1 order by id desc limit 1`, [id]))?.payload
+const leased = async (id: string) =>
+  (await api.database.one<TransactionRow>(
+    'update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *',
+    [id]
+  )) as TransactionRow
+const lastEvent = async (id: string) =>
+  (
+    await api.database.one<{ payload: Record<string, unknown> }>(
+      `select payload from events where payload->>'id' = $1 order by id desc limit 1`,
+      [id]
+    )
+  )?.payload
 
 /** As the worker does it, until the transfer has ended. */
 async function steps(id: string): Promise<Shown> {
@@ -48,8 +64,9 @@ test('one that failed before it reached a chain shows no fee: nothing was paid, 
     const before = await prepaid()
     const made = await create()
     assert.ok(Number(made.fee) > 0 && Number(made.platform_fee) > 0, `${made.fee}, ${made.platform_fee}: the estimates while it is pending`)
-    assert.ok(await prepaid() < before)
-    if (how === 'fails') await api.database.query(`update transactions set state = 'VOIDING', plan = plan || '{"reason":"a test"}' where id = $1`, [made.id])
+    assert.ok((await prepaid()) < before)
+    if (how === 'fails')
+      await api.database.query(`update transactions set state = 'VOIDING', plan = plan || '{"reason":"a test"}' where id = $1`, [made.id])
     else assert.equal((await call(user, 'POST', `/dac/v1/transaction/${made.id}/cancel`, {})).status, 200)
     const ended = await steps(made.id)
     assert.deepEqual([ended.sub_status, ended.fee, ended.platform_fee], [how === 'fails' ? 'FAILED' : 'CANCELLED', '0', '0'])
@@ -76,14 +93,16 @@ test('updated_at is never before confirmed_at, whichever clock is ahead', async 
     const row = await leased(made.id)
     api.now = () => Date.now() + aheadMs
     try {
-      await api.database.transaction((tx) => settle(api.services, tx, { ...row, hash: 'cd'.repeat(32) }, { fee: 1n, succeeded: true, cancelled: false, confirmations: 6 }))
+      await api.database.transaction((tx) =>
+        settle(api.services, tx, { ...row, hash: 'cd'.repeat(32) }, { fee: 1n, succeeded: true, cancelled: false, confirmations: 6 })
+      )
     } finally {
       api.now = Date.now
     }
     const ended = await read(made.id)
     assert.equal(ended.status, 'confirmed')
     assert.ok(ended.confirmed_at !== null && ended.updated_at >= ended.confirmed_at, `${ended.updated_at} is before ${ended.confirmed_at}`)
-    const told = await lastEvent(made.id) as { updated_at: string; confirmed_at: string }
+    const told = (await lastEvent(made.id)) as { updated_at: string; confirmed_at: string }
     assert.ok(told.updated_at >= told.confirmed_at, JSON.stringify(told))
   }
 })
@@ -91,7 +110,19 @@ test('updated_at is never before confirmed_at, whichever clock is ahead', async 
 test('the memo is a string or null, and the document says so', async () => {
   assert.equal((await create({ memo: 'rent' })).memo, 'rent')
   assert.equal((await create()).memo, null)
-  const { body } = await call<{ paths: Record<string, { get: { responses: Record<string, { content: Record<string, { schema: { properties: Record<string, { type: string[]; description: string }> } }> }> } }> }>(null, 'GET', '/openapi.json', undefined, { base: api.base })
+  const { body } = await call<{
+    paths: Record<
+      string,
+      {
+        get: {
+          responses: Record<
+            string,
+            { content: Record<string, { schema: { properties: Record<string, { type: string[]; description: string }> } }> }
+          >
+        }
+      }
+    >
+  }>(null, 'GET', '/openapi.json', undefined, { base: api.base })
   const { memo, fee } = body.paths['/dac/v1/transaction/{id}']!.get.responses['200']!.content['application/json']!.schema.properties
   assert.deepEqual(memo?.type, ['string', 'null'])
   assert.match(memo?.description ?? '', /null where none was given/)
@@ -101,48 +132,79 @@ test('the memo is a string or null, and the document says so', async () => {
 test('a replacement’s fee rate is a number like every other', async () => {
   const made = await create()
   for (const rate of ['60', '012.5', null]) {
-    await api.database.query(`insert into replacements (id, transaction_id, kind, state, fee_rate) values ($1, $2, 'SPEED_UP', 'DONE', $3)`, [randomUUID(), made.id, rate])
+    await api.database.query(
+      `insert into replacements (id, transaction_id, kind, state, fee_rate) values ($1, $2, 'SPEED_UP', 'DONE', $3)`,
+      [randomUUID(), made.id, rate]
+    )
   }
   const answer = await call(user, 'GET', `/dac/v1/transaction/${made.id}`)
   assert.deepEqual([...answer.text.matchAll(/"state":"done","fee_rate":([^,]+)/g)].map(([, rate]) => rate).sort(), ['12.5', '60', 'null'])
 })
 
 test('a hash is found in either case, where its chain does not tell cases apart', async () => {
-  const { rows } = { rows: ['0x' + 'aB'.repeat(32), 'E3'.repeat(32), '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW'] }
-  const ids = await Promise.all(rows.map(async (hash, at) => {
-    const { id } = await create()
-    await api.database.query('update transactions set hash = $2 where id = $1', [id, at === 0 ? hash.toLowerCase() : hash])
-    return id
-  }))
+  const { rows } = {
+    rows: [
+      '0x' + 'aB'.repeat(32),
+      'E3'.repeat(32),
+      '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW',
+    ],
+  }
+  const ids = await Promise.all(
+    rows.map(async (hash, at) => {
+      const { id } = await create()
+      await api.database.query('update transactions set hash = $2 where id = $1', [id, at === 0 ? hash.toLowerCase() : hash])
+      return id
+    })
+  )
   for (const [at, hash] of rows.entries()) {
     const spellings = at === 2 ? [hash] : [hash, hash.toLowerCase(), hash.toUpperCase()]
-    for (const spelt of spellings) assert.deepEqual((await list(`id=${spelt}`)).data.map(({ id }) => id), [ids[at]], spelt)
+    for (const spelt of spellings)
+      assert.deepEqual(
+        (await list(`id=${spelt}`)).data.map(({ id }) => id),
+        [ids[at]],
+        spelt
+      )
   }
   assert.equal((await list(`id=${rows[2]?.toLowerCase()}`)).total, '0', 'base58 has cases')
-  assert.deepEqual((await list(`id=${ids[0]?.toUpperCase()}`)).data.map(({ id }) => id), [ids[0]])
+  assert.deepEqual(
+    (await list(`id=${ids[0]?.toUpperCase()}`)).data.map(({ id }) => id),
+    [ids[0]]
+  )
   assert.equal((await list(`id=${ids[0]}&status=confirmed`)).total, '0', 'other filters still apply')
 })
 
 test('a transfer is found by its sequence_id: exactly, in the caller’s sub-account, by an index', async () => {
   const made = await create({ sequence_id: 'Payout 1/ä' })
   const find = (value: string, more = '') => list(`sequence_id=${encodeURIComponent(value)}${more}`)
-  assert.deepEqual((await find('Payout 1/ä')).data.map(({ id }) => id), [made.id])
+  assert.deepEqual(
+    (await find('Payout 1/ä')).data.map(({ id }) => id),
+    [made.id]
+  )
   for (const other of ['payout 1/ä', 'Payout 1', 'Payout 1/%', 'none']) assert.equal((await find(other)).total, '0', other)
   assert.equal((await find('Payout 1/ä', '&asset=BTC&status=pending')).total, '1')
   assert.equal((await find('Payout 1/ä', '&status=failed')).total, '0')
   const sibling = await api.user('transactions', { subAccount: 'second' })
-  assert.equal((await call<{ total: string }>(sibling, 'GET', `/dac/v1/transactions?sequence_id=${encodeURIComponent('Payout 1/ä')}`)).body.total, '0')
+  assert.equal(
+    (await call<{ total: string }>(sibling, 'GET', `/dac/v1/transactions?sequence_id=${encodeURIComponent('Payout 1/ä')}`)).body.total,
+    '0'
+  )
 
   await api.database.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, sequence_id)
-     select gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'BTC', 'BTC', 1, 'BTC', 'INTERNAL', 'EXTERNAL', 'CONFIRMED', 'confirmed', 'many ' || n from generate_series(1, 20000) n`, [user.workspaceId, user.subAccountId])
+    `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type,
+       destination_type, state, status, sequence_id)
+     select gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'BTC', 'BTC', 1, 'BTC', 'INTERNAL', 'EXTERNAL',
+       'CONFIRMED', 'confirmed', 'many ' || n from generate_series(1, 20000) n`,
+    [user.workspaceId, user.subAccountId]
+  )
   await api.database.query('analyze transactions')
   const asked: { sql: string; values: unknown[] }[] = []
   const query = api.database.query.bind(api.database)
-  Object.assign(api.database, { query: (sql: string, values: unknown[]) => {
-    if (sql.includes('from transactions')) asked.push({ sql, values })
-    return query(sql, values)
-  } })
+  Object.assign(api.database, {
+    query: (sql: string, values: unknown[]) => {
+      if (sql.includes('from transactions')) asked.push({ sql, values })
+      return query(sql, values)
+    },
+  })
   assert.equal((await find('many 77').finally(() => Object.assign(api.database, { query }))).total, '1')
   for (const { sql, values } of asked) {
     const plan = await query<{ 'QUERY PLAN': string }>(`explain ${sql}`, values)
@@ -153,6 +215,19 @@ test('a transfer is found by its sequence_id: exactly, in the caller’s sub-acc
 
 test('presenting needs no clock of the database', () => {
   const at = new Date('2026-01-01T00:00:01Z')
-  const row = { id: 'x', kind: 'DEPOSIT', asset: 'BTC', fee_asset: 'BTC', amount: '1', fee: '0', state: 'CREDITED', status: 'confirmed', plan: {}, created_at: at, updated_at: new Date('2026-01-01T00:00:00Z'), confirmed_at: at } as unknown as TransactionRow
+  const row = {
+    id: 'x',
+    kind: 'DEPOSIT',
+    asset: 'BTC',
+    fee_asset: 'BTC',
+    amount: '1',
+    fee: '0',
+    state: 'CREDITED',
+    status: 'confirmed',
+    plan: {},
+    created_at: at,
+    updated_at: new Date('2026-01-01T00:00:00Z'),
+    confirmed_at: at,
+  } as unknown as TransactionRow
   assert.equal(presentTransaction(row, api.services.registry).updated_at, at.toISOString())
 })

@@ -16,9 +16,25 @@ before(async () => {
   user = await api.user('wallets')
 })
 
-interface Wallet { id: string; status: string; omnibus_address: string; path: string[]; created_at: string }
-interface Address { id: string; address: string; address_tag: string | null; label: string | null; path: string[] }
-interface Problem { code: string; field: string; message: string }
+interface Wallet {
+  id: string
+  status: string
+  omnibus_address: string
+  path: string[]
+  created_at: string
+}
+interface Address {
+  id: string
+  address: string
+  address_tag: string | null
+  label: string | null
+  path: string[]
+}
+interface Problem {
+  code: string
+  field: string
+  message: string
+}
 const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 const addresses = async (asset: string) => (await call<Address[]>(user, 'GET', `/dac/v1/addresses?asset=${asset}`)).body
 
@@ -32,9 +48,16 @@ test('a new wallet lists its omnibus address, and the first address that is aske
     assert.deepEqual(await addresses(asset), [first], asset)
     const second = (await call<Address>(user, 'POST', '/dac/v1/address', { asset })).body
     assert.ok(second.address !== first.address || second.address_tag !== null, `${asset}: another place`)
-    assert.deepEqual((await addresses(asset)).map(({ id }) => id), [first.id, second.id], asset)
+    assert.deepEqual(
+      (await addresses(asset)).map(({ id }) => id),
+      [first.id, second.id],
+      asset
+    )
   }
-  const events = await api.database.query<{ n: number }>(`select count(*)::int n from events where type = 'address.created' and workspace_id = $1`, [user.workspaceId])
+  const events = await api.database.query<{ n: number }>(
+    `select count(*)::int n from events where type = 'address.created' and workspace_id = $1`,
+    [user.workspaceId]
+  )
   assert.equal(events[0]?.n, 10, 'told of each address when it is handed out')
 })
 
@@ -52,11 +75,23 @@ test('an inactive wallet takes no new addresses, transfers or rules, answers rep
   assert.equal(made.status, 200, made.text)
   const [wallet] = (await call<Wallet[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body as [Wallet]
   const set = (status: unknown, more: Record<string, unknown> = { id: wallet.id }) => setWallet(api.services, { status, ...more })
-  assert.deepEqual(await set('inactive', { workspace: 'wallets', sub_account: 'main', asset: 'BTC', reason: 'under review' }), { id: wallet.id, workspace: 'wallets', sub_account: 'main', asset: 'BTC', network: 'BTC', status: 'inactive', changed: true })
+  assert.deepEqual(await set('inactive', { workspace: 'wallets', sub_account: 'main', asset: 'BTC', reason: 'under review' }), {
+    id: wallet.id,
+    workspace: 'wallets',
+    sub_account: 'main',
+    asset: 'BTC',
+    network: 'BTC',
+    status: 'inactive',
+    changed: true,
+  })
   assert.equal((await set('inactive'))['changed'], false)
   assert.equal((await call<Wallet[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body[0]?.status, 'inactive')
   const rule = { asset: 'BTC', min_amount: 0.1, destination_address: TO, daily_cap: 1, expires_at: '2099-01-01T00:00:00Z' }
-  for (const [path, body] of [['/dac/v1/address', { asset: 'BTC' }], ['/dac/v1/transaction', transferBody('BTC', '0.1', TO)], ['/dac/v1/auto-forwarding', rule]] as const) {
+  for (const [path, body] of [
+    ['/dac/v1/address', { asset: 'BTC' }],
+    ['/dac/v1/transaction', transferBody('BTC', '0.1', TO)],
+    ['/dac/v1/auto-forwarding', rule],
+  ] as const) {
     const refused = await call<Problem>(user, 'POST', path, body)
     assert.deepEqual([refused.status, refused.body.code, refused.body.field], [400, 'WALLET_INACTIVE', 'asset'], path)
   }
@@ -67,27 +102,49 @@ test('an inactive wallet takes no new addresses, transfers or rules, answers rep
 
   assert.equal((await set('active'))['changed'], true)
   assert.equal((await call(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO))).status, 200)
-  const { wallets } = await listWallets(api.services, { workspace: 'wallets' }) as { wallets: { id: string; status: string; changes: { status: string; reason: string | null }[] }[] }
-  assert.deepEqual(wallets.find(({ id }) => id === wallet.id)?.changes.map(({ status, reason }) => [status, reason]), [['inactive', 'under review'], ['active', null]])
-  for (const attempt of ['update wallet_status_changes set reason = null', 'delete from wallet_status_changes']) await assert.rejects(api.database.query(attempt), /only added/)
-  const told = await api.database.query<{ status: string }>(`select payload->>'status' status from events where type = 'wallet.updated' and workspace_id = $1 order by id`, [user.workspaceId])
-  assert.deepEqual(told.map(({ status }) => status), ['inactive', 'active'])
+  const { wallets } = (await listWallets(api.services, { workspace: 'wallets' })) as {
+    wallets: { id: string; status: string; changes: { status: string; reason: string | null }[] }[]
+  }
+  assert.deepEqual(
+    wallets.find(({ id }) => id === wallet.id)?.changes.map(({ status, reason }) => [status, reason]),
+    [
+      ['inactive', 'under review'],
+      ['active', null],
+    ]
+  )
+  for (const attempt of ['update wallet_status_changes set reason = null', 'delete from wallet_status_changes'])
+    await assert.rejects(api.database.query(attempt), /only added/)
+  const told = await api.database.query<{ status: string }>(
+    `select payload->>'status' status from events where type = 'wallet.updated' and workspace_id = $1 order by id`,
+    [user.workspaceId]
+  )
+  assert.deepEqual(
+    told.map(({ status }) => status),
+    ['inactive', 'active']
+  )
 
   for (const [status, more, said] of [
-    ['closed', { id: wallet.id }, /--status: must be active or inactive/], ['active', {}, /give --id, or --workspace/], ['active', { id: 'none' }, /there is no wallet none/],
-    ['active', { workspace: 'wallets', sub_account: 'main', asset: 'TRX' }, /there is no TRX wallet/], ['active', { id: wallet.id, reason: 'x'.repeat(501) }, /--reason/],
-  ] as const) await assert.rejects(set(status, more), said)
+    ['closed', { id: wallet.id }, /--status: must be active or inactive/],
+    ['active', {}, /give --id, or --workspace/],
+    ['active', { id: 'none' }, /there is no wallet none/],
+    ['active', { workspace: 'wallets', sub_account: 'main', asset: 'TRX' }, /there is no TRX wallet/],
+    ['active', { id: wallet.id, reason: 'x'.repeat(501) }, /--reason/],
+  ] as const)
+    await assert.rejects(set(status, more), said)
 })
 
 test('a wallet that becomes inactive while a transfer is checked sends nothing', async () => {
   const { database } = api
   const one = database.one.bind(database)
   const asked = async (sql: string, values?: unknown[]) => {
-    if (sql.includes('create_withdrawal')) await setWallet(api.services, { workspace: 'wallets', sub_account: 'main', asset: 'BTC', status: 'inactive' })
+    if (sql.includes('create_withdrawal'))
+      await setWallet(api.services, { workspace: 'wallets', sub_account: 'main', asset: 'BTC', status: 'inactive' })
     return one(sql, values)
   }
   Object.assign(database, { one: asked })
-  const answer = await call<Problem>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { sequence_id: 'late' })).finally(() => Object.assign(database, { one }))
+  const answer = await call<Problem>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { sequence_id: 'late' })).finally(
+    () => Object.assign(database, { one })
+  )
   assert.deepEqual([answer.status, answer.body.code], [400, 'WALLET_INACTIVE'], answer.text)
   await setWallet(api.services, { workspace: 'wallets', sub_account: 'main', asset: 'BTC', status: 'active' })
   const again = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { sequence_id: 'late' }))
@@ -96,13 +153,25 @@ test('a wallet that becomes inactive while a transfer is checked sends nothing',
 
 test('a standing rule waits while its wallet is inactive, and goes on at once when it is active', async () => {
   const [wallet] = (await call<Wallet[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body as [Wallet]
-  const request = await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri: '/dac/v1/auto-forwarding', body: '{}' })
+  const request = await signRequest({
+    apiKey: user.apiKey,
+    privateKey: PRIVATE_KEY,
+    method: 'POST',
+    uri: '/dac/v1/auto-forwarding',
+    body: '{}',
+  })
   const id = randomUUID()
   await api.database.query(
-    `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination, expires_at, state, request, waiting, next_run_at, created_at)
+    `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination,
+       expires_at, state, request, waiting, next_run_at, created_at)
      values ($1, $2, $3, $4, 'BTC', 'BTC', 1000000, 100000000, $5, '2099-01-01', 'ACTIVE', $6, 10000000, now(), now())`,
-    [id, user.workspaceId, user.subAccountId, wallet.id, TO, JSON.stringify(request)])
-  const rule = async () => (await api.database.one<RuleRow & { forwards: number }>('select r.*, (select count(*)::int from forwards where rule_id = r.id) forwards from forward_rules r where id = $1', [id])) as RuleRow & { forwards: number }
+    [id, user.workspaceId, user.subAccountId, wallet.id, TO, JSON.stringify(request)]
+  )
+  const rule = async () =>
+    (await api.database.one<RuleRow & { forwards: number }>(
+      'select r.*, (select count(*)::int from forwards where rule_id = r.id) forwards from forward_rules r where id = $1',
+      [id]
+    )) as RuleRow & { forwards: number }
   await setWallet(api.services, { id: wallet.id, status: 'inactive' })
   await forwardRule(api.services, await rule())
   const waits = await rule()
@@ -114,11 +183,13 @@ test('a standing rule waits while its wallet is inactive, and goes on at once wh
   // Inactive again between the look at the wallet and the commit.
   const { database } = api
   const transaction = database.transaction.bind(database)
-  Object.assign(database, { transaction: async (work: Parameters<typeof transaction>[0]) => {
-    Object.assign(database, { transaction })
-    await setWallet(api.services, { id: wallet.id, status: 'inactive' })
-    return transaction(work)
-  } })
+  Object.assign(database, {
+    transaction: async (work: Parameters<typeof transaction>[0]) => {
+      Object.assign(database, { transaction })
+      await setWallet(api.services, { id: wallet.id, status: 'inactive' })
+      return transaction(work)
+    },
+  })
   await forwardRule(api.services, woken)
   assert.deepEqual([(await rule()).forwards, (await rule()).waiting], [0, '10000000'])
   await setWallet(api.services, { id: wallet.id, status: 'active' })

@@ -2,11 +2,20 @@ import type { Queryable } from '../database/pool.ts'
 
 /** Lists the omnibus address among those of a wallet, not yet handed out; where it is listed nothing changes. */
 export async function listOmnibus(tx: Queryable, walletId: string, network: string, address: string): Promise<void> {
-  await tx.query('insert into wallet_addresses (wallet_id, network, address, handed_out) values ($1, $2, $3, false) on conflict do nothing', [walletId, network, address])
+  await tx.query(
+    'insert into wallet_addresses (wallet_id, network, address, handed_out) values ($1, $2, $3, false) on conflict do nothing',
+    [walletId, network, address]
+  )
 }
 
 /** Hands a wallet's omnibus address out, once; undefined: it was handed out before. */
-export async function handOutOmnibus(tx: Queryable, walletId: string, label: string | null): Promise<{ id: string; address: string; created_at: Date } | undefined> {
+export async function handOutOmnibus(
+  tx: Queryable,
+  walletId: string,
+  label: string | null
+): Promise<{ id: string; address: string; created_at: Date } | undefined> {
   return tx.one(
-    'update wallet_addresses set handed_out = true, label = $2 where wallet_id = $1 and not handed_out returning id, address, created_at', [walletId, label])
+    'update wallet_addresses set handed_out = true, label = $2 where wallet_id = $1 and not handed_out returning id, address, created_at',
+    [walletId, label]
+  )
 }

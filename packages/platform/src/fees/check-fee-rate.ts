@@ -13,15 +13,28 @@ export function checkedFeeRate(text: string, network: Network, registry: Registr
   try {
     rate = feeRateInteger(network, text)
   } catch {
-    throw new ApiError('INVALID_REQUEST', `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${feeRateDecimals} decimals`, { field: 'fee_rate' })
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${feeRateDecimals} decimals`,
+      { field: 'fee_rate' }
+    )
   }
   const least = leastRate(network)
-  if (rate < least) throw new ApiError('INVALID_REQUEST', `fee_rate: must be at least ${formatAmount(least, feeRateDecimals)} ${network.fee_rate_unit}, the least that ${network.name} relays`, { field: 'fee_rate' })
+  if (rate < least)
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `fee_rate: must be at least ${formatAmount(least, feeRateDecimals)} ${network.fee_rate_unit}, the least that ${network.name} relays`,
+      { field: 'fee_rate' }
+    )
   // A rate whose smallest fee passes the nodes' cap can never be signed.
   const [cost, cap] = [leastFee(rate), BigInt(network.fee_cap)]
   if (cost > cap) {
     const show = (value: bigint) => `${formatAmount(value, registry.asset(network.native_asset)?.decimals ?? 0)} ${network.native_asset}`
-    throw new ApiError('INVALID_REQUEST', `fee_rate: the smallest transaction would cost ${show(cost)}; one may cost at most ${show(cap)}, the signer nodes' cap`, { field: 'fee_rate' })
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `fee_rate: the smallest transaction would cost ${show(cost)}; one may cost at most ${show(cap)}, the signer nodes' cap`,
+      { field: 'fee_rate' }
+    )
   }
   return rate
 }

@@ -13,7 +13,12 @@ export function likelyName(given: string, known: readonly string[]): string | nu
   let best: { name: string; slips: number } | null = null
   for (const name of known) {
     const slips = slipsBetween(wanted, plain(name))
-    if (slips <= Math.max(1, Math.floor(name.length / LETTERS_PER_SLIP)) && slips < Math.min(wanted.length, name.length) && (best === null || slips < best.slips)) best = { name, slips }
+    if (
+      slips <= Math.max(1, Math.floor(name.length / LETTERS_PER_SLIP)) &&
+      slips < Math.min(wanted.length, name.length) &&
+      (best === null || slips < best.slips)
+    )
+      best = { name, slips }
   }
   return best?.name ?? null
 }
@@ -26,7 +31,8 @@ function slipsBetween(a: string, b: string): number {
     for (let column = 1; column <= b.length; column++) {
       const changed = (last[column - 1] as number) + (a[row - 1] === b[column - 1] ? 0 : 1)
       let least = Math.min(changed, (last[column] as number) + 1, (next[column - 1] as number) + 1)
-      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) least = Math.min(least, (beforeLast[column - 2] as number) + 1)
+      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1])
+        least = Math.min(least, (beforeLast[column - 2] as number) + 1)
       next.push(least)
     }
     ;[beforeLast, last] = [last, next]

@@ -22,9 +22,15 @@ export function answerOnSocket(services: Services, limits: AddressLimits, error:
   const requestId = services.environment.uuid()
   const body = JSON.stringify(problemOf(error, requestId))
   const headers = {
-    connection: 'close', 'content-type': 'application/problem+json; charset=utf-8', 'content-length': Buffer.byteLength(body), 'x-request-id': requestId, 'cache-control': 'no-store',
+    connection: 'close',
+    'content-type': 'application/problem+json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    'x-request-id': requestId,
+    'cache-control': 'no-store',
     ...rateHeaders(limits.strangers.count(socket.remoteAddress ?? '', services.environment.now())),
   }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  const lines = Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
   socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines}\r\n${body}`)
 }

@@ -17,10 +17,23 @@ const INDEX = {
   description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers',
   links: { openapi: '/openapi.json', assets: '/assets', live: '/livez', ready: '/readyz' },
   authentication: 'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; README.md says how to make them',
-  documentation: ['README.md', 'ARCHITECTURE.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/mainnet.md', 'docs/enrolment.md', 'docs/adding-a-chain.md', 'docs/restoring-a-database.md', 'docs/decisions', 'packages/client/README.md'],
+  documentation: [
+    'README.md',
+    'ARCHITECTURE.md',
+    'SECURITY.md',
+    'CHANGELOG.md',
+    'docs/mainnet.md',
+    'docs/enrolment.md',
+    'docs/adding-a-chain.md',
+    'docs/restoring-a-database.md',
+    'docs/decisions',
+    'packages/client/README.md',
+  ],
 }
 
-const DEEP = z.strictObject({ deep: z.enum(['', '1', 'true']).optional().meta({ description: 'Given: 503 also where fewer than two signer nodes can sign' }) })
+const DEEP = z.strictObject({
+  deep: z.enum(['', '1', 'true']).optional().meta({ description: 'Given: 503 also where fewer than two signer nodes can sign' }),
+})
 
 const openSchema = (summary: string) => ({ summary, security: [] })
 
@@ -42,7 +55,11 @@ export function registerOpenRoutes(server: FastifyInstance, services: Services, 
   server.get('/', { schema: openSchema('Where things are'), preHandler: counted }, async () => INDEX)
   server.get('/openapi.json', { schema: openSchema('This document'), preHandler: counted }, async () => server.swagger())
   server.get('/livez', { schema: openSchema('Whether the process runs'), preHandler: probe }, async () => ({ status: 'ok' }))
-  const ready = shared(() => services.readiness(), READINESS_KEPT_MS, () => services.environment.now())
+  const ready = shared(
+    () => services.readiness(),
+    READINESS_KEPT_MS,
+    () => services.environment.now()
+  )
   const readyz = openSchema('Whether transfers are accepted: 200, else 503; with ?deep, whether they would also be signed')
   server.get('/readyz', { schema: { ...readyz, querystring: jsonSchema(DEEP) }, preHandler: look }, async (request, reply) => {
     const { deep } = readQuery(DEEP, request.query as Record<string, unknown>)
@@ -52,8 +69,12 @@ export function registerOpenRoutes(server: FastifyInstance, services: Services, 
   })
   server.get('/metrics', { schema: openSchema('Prometheus metrics, from loopback only'), preHandler: probe }, async (request, reply) => {
     // A request that a proxy passed on comes from outside, whatever its last hop.
-    if (!isLoopback(request.ip) || request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined) throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
-    return reply.type(services.metrics.contentType).serializer((text) => text as string).send(await services.metrics.text())
+    if (!isLoopback(request.ip) || request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined)
+      throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
+    return reply
+      .type(services.metrics.contentType)
+      .serializer((text) => text as string)
+      .send(await services.metrics.text())
   })
 }
 

@@ -12,10 +12,18 @@ const PROBLEM = {
   content: {
     'application/problem+json': {
       schema: {
-        type: 'object', required: ['type', 'title', 'status', 'detail', 'error', 'message', 'code', 'request_id'],
+        type: 'object',
+        required: ['type', 'title', 'status', 'detail', 'error', 'message', 'code', 'request_id'],
         properties: {
-          type: { type: 'string' }, title: { type: 'string' }, status: { type: 'integer' }, detail: { type: 'string' }, error: { type: 'string' }, message: { type: 'string' },
-          code: { type: 'string', enum: Object.keys(ERRORS) }, field: { type: 'string', description: 'The field that failed' }, request_id: { type: 'string' },
+          type: { type: 'string' },
+          title: { type: 'string' },
+          status: { type: 'integer' },
+          detail: { type: 'string' },
+          error: { type: 'string' },
+          message: { type: 'string' },
+          code: { type: 'string', enum: Object.keys(ERRORS) },
+          field: { type: 'string', description: 'The field that failed' },
+          request_id: { type: 'string' },
         },
       },
     },
@@ -38,9 +46,16 @@ export function problemOf(error: ApiError, requestId: string): Record<string, un
   const [status, title] = ERRORS[error.code]
   const { rate: _, ...details } = error.details ?? {}
   return {
-    type: `urn:custody:error:${error.code.toLowerCase()}`, title, status, detail: error.message,
-    error: REASONS[status] ?? STATUS_CODES[status] ?? 'Error', message: error.message, code: error.code,
-    ...(error.field === undefined ? {} : { field: error.field }), request_id: requestId, ...details,
+    type: `urn:custody:error:${error.code.toLowerCase()}`,
+    title,
+    status,
+    detail: error.message,
+    error: REASONS[status] ?? STATUS_CODES[status] ?? 'Error',
+    message: error.message,
+    code: error.code,
+    ...(error.field === undefined ? {} : { field: error.field }),
+    request_id: requestId,
+    ...details,
   }
 }
 
@@ -54,19 +69,32 @@ export async function sendError(services: Services, request: FastifyRequest, rep
   request.problem = { code: known.code, ...(known.field === undefined ? {} : { field: known.field.slice(0, FIELD_LOGGED_MAX) }) }
   const { status } = known
   if (status === 429) {
-    const reset = request.rate?.reset ?? (known.details?.['rate'] as RateState | undefined)?.reset ?? windowOf(services.environment.now()).end
+    const reset =
+      request.rate?.reset ?? (known.details?.['rate'] as RateState | undefined)?.reset ?? windowOf(services.environment.now()).end
     reply.header('retry-after', Math.max(1, Math.ceil((reset - services.environment.now()) / 1000)))
   }
   if (status === 503) reply.header('retry-after', 5)
   if (status === 401) reply.header('www-authenticate', 'Bearer')
-  await reply.code(status).type('application/problem+json; charset=utf-8').serializer((data: unknown) => data as string).send(stringifyJson(problemOf(known, request.id)))
+  await reply
+    .code(status)
+    .type('application/problem+json; charset=utf-8')
+    .serializer((data: unknown) => data as string)
+    .send(stringifyJson(problemOf(known, request.id)))
 }
 
 /** One line for each answer that is an error. Without the query and the body: both are the caller's own. */
 export function logProblem(services: Services, request: FastifyRequest, reply: FastifyReply): void {
   const { code, field } = request.problem ?? {}
   const path = request.url.split('?', 1)[0]?.slice(0, PATH_LOGGED_MAX)
-  const line = { request_id: request.id, method: request.method, path, status: reply.statusCode, code, ...(field === undefined ? {} : { field }), ip: request.ip }
+  const line = {
+    request_id: request.id,
+    method: request.method,
+    path,
+    status: reply.statusCode,
+    code,
+    ...(field === undefined ? {} : { field }),
+    ip: request.ip,
+  }
   if (reply.statusCode >= 500) services.log.warn(line, 'request not served')
   else services.log.info(line, 'request refused')
 }
@@ -87,7 +115,8 @@ const FRAMEWORK: Record<string, [ErrorCode, string, field?: string]> = {
 function translate(error: unknown, request: FastifyRequest): ApiError | null {
   if (error instanceof ApiError) return error
   const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number }
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ApiError('PAYLOAD_TOO_LARGE', `body: must have at most ${request.routeOptions.bodyLimit} bytes`, { field: 'body' })
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new ApiError('PAYLOAD_TOO_LARGE', `body: must have at most ${request.routeOptions.bodyLimit} bytes`, { field: 'body' })
   const known = code === undefined || !Object.hasOwn(FRAMEWORK, code) ? undefined : FRAMEWORK[code]
   if (known) return new ApiError(known[0], known[1], known[2] === undefined ? {} : { field: known[2] })
   if (statusCode === 404) return new ApiError('NOT_FOUND', 'no such path')

@@ -1,5 +1,8 @@
 /** Requests left in a one-minute window, and when it ends (milliseconds since the Unix Epoch). */
-export interface RateState { remaining: number; reset: number }
+export interface RateState {
+  remaining: number
+  reset: number
+}
 
 const WINDOW_MS = 60_000
 const ADDRESSES_MAX = 50_000
@@ -12,7 +15,12 @@ export function windowOf(now: number): { start: number; end: number } {
 
 /** The headers that every response carries; both spellings of the document. */
 export function rateHeaders({ remaining, reset }: RateState): Record<string, string> {
-  return { 'x-rate-limit-remaining': String(remaining), 'x-rate-limit-limit': '1m', 'x-ratelimit-limit': '1m', 'x-rate-limit-reset': new Date(reset).toISOString() }
+  return {
+    'x-rate-limit-remaining': String(remaining),
+    'x-rate-limit-limit': '1m',
+    'x-ratelimit-limit': '1m',
+    'x-rate-limit-reset': new Date(reset).toISOString(),
+  }
 }
 
 /** Counts requests by client address, in this process. */

@@ -15,7 +15,11 @@ import { readBody, readParams, readQuery } from './validate.ts'
 export function countAddress(limit: AddressLimit, services: Services, request: FastifyRequest): void {
   const state = limit.count(request.ip, services.environment.now())
   request.rate = state
-  if (state.exceeded) throw new ApiError('RATE_LIMITED', `too many requests without a valid key in this minute; wait until ${new Date(state.reset).toISOString()}`)
+  if (state.exceeded)
+    throw new ApiError(
+      'RATE_LIMITED',
+      `too many requests without a valid key in this minute; wait until ${new Date(state.reset).toISOString()}`
+    )
 }
 
 /** Makes an endpoint a route: authenticates, validates, calls its handler, and tells OpenAPI of it. */
@@ -31,7 +35,10 @@ export function register(server: FastifyInstance, services: Services, definition
       ...(definition.body ? { body: bodySchema(definition.body) } : {}),
       ...(definition.query ? { querystring: jsonSchema(definition.query) } : {}),
       ...(definition.params ? { params: jsonSchema(definition.params) } : {}),
-      response: { ...(definition.response ? { 200: { description: 'Success', ...jsonSchema(definition.response) } } : {}), ...problemResponses(open) },
+      response: {
+        ...(definition.response ? { 200: { description: 'Success', ...jsonSchema(definition.response) } } : {}),
+        ...problemResponses(open),
+      },
       ...(open ? { security: [] } : { security: [{ jwt: [], apiKey: [] }] }),
     },
     async handler(request, reply) {
@@ -41,7 +48,8 @@ export function register(server: FastifyInstance, services: Services, definition
       if (open) countAddress(limits.open, services, request)
       else ({ caller, signed } = await admit(services, limits, request, rawBody, definition))
       // Without a schema a body may be absent, or an empty object.
-      const body = definition.body || (definition.method !== 'GET' && rawBody.trim() !== '') ? readBody(definition.body ?? null, rawBody) : undefined
+      const body =
+        definition.body || (definition.method !== 'GET' && rawBody.trim() !== '') ? readBody(definition.body ?? null, rawBody) : undefined
       const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
       const params = definition.params ? readParams(definition.params, request.params) : undefined
       const answer = await definition.handler({ services, caller: caller as Caller, body, query, params, signed: signed as SignedRequest })
@@ -53,12 +61,22 @@ export function register(server: FastifyInstance, services: Services, definition
 }
 
 /** Who asks, and whether he may. Only a failed authentication costs the address something. */
-async function admit(services: Services, limits: AddressLimits, request: FastifyRequest, rawBody: string, { access, path }: Endpoint): Promise<{ caller: Caller; signed: SignedRequest }> {
-  if (request.headers['content-encoding'] !== undefined) throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: is not accepted; the body hash covers the bytes as sent', { field: 'Content-Encoding' })
+async function admit(
+  services: Services,
+  limits: AddressLimits,
+  request: FastifyRequest,
+  rawBody: string,
+  { access, path }: Endpoint
+): Promise<{ caller: Caller; signed: SignedRequest }> {
+  if (request.headers['content-encoding'] !== undefined)
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: is not accepted; the body hash covers the bytes as sent', {
+      field: 'Content-Encoding',
+    })
   try {
     const { caller, signed, rate } = await authenticate(services, request.raw, rawBody, path)
     request.rate = rate
-    if (access === 'write' && caller.role !== 'full') throw new ApiError('READ_ONLY', 'this API key is read-only; the operation needs a key with the role full')
+    if (access === 'write' && caller.role !== 'full')
+      throw new ApiError('READ_ONLY', 'this API key is read-only; the operation needs a key with the role full')
     if (access === 'write') assertExactTarget(request.raw.url ?? '', path)
     if (access === 'write') assertNotHeld(services)
     return { caller, signed }

@@ -5,41 +5,63 @@ import { mustBeOneOf } from './validate.ts'
 export { assetName, decimal, optional, text } from '@custody/request-auth/bodies'
 
 /** One of a few words in any case; what is read is the word as it stands in the list. */
-export const oneOf = <T extends string>(values: readonly T[], description?: string) => z.string()
-  .transform((value, context): T => {
-    const known = values.find((each) => each.toLowerCase() === value.toLowerCase())
-    if (known !== undefined) return known
-    context.addIssue({ code: 'custom', message: mustBeOneOf(values) })
-    return z.NEVER
-  })
-  .meta({ type: 'string', enum: [...values], ...(description === undefined ? {} : { description }) })
+export const oneOf = <T extends string>(values: readonly T[], description?: string) =>
+  z
+    .string()
+    .transform((value, context): T => {
+      const known = values.find((each) => each.toLowerCase() === value.toLowerCase())
+      if (known !== undefined) return known
+      context.addIssue({ code: 'custom', message: mustBeOneOf(values) })
+      return z.NEVER
+    })
+    .meta({ type: 'string', enum: [...values], ...(description === undefined ? {} : { description }) })
 
 /** An integer in a query string. */
-export const integer = (min: number, max: number, description: string) => z.string()
-  .transform((value, context): number => {
-    if (/^\d{1,10}$/.test(value) && Number(value) >= min && Number(value) <= max) return Number(value)
-    context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
-    return z.NEVER
-  })
-  .meta({ type: 'integer', minimum: min, maximum: max, description })
+export const integer = (min: number, max: number, description: string) =>
+  z
+    .string()
+    .transform((value, context): number => {
+      if (/^\d{1,10}$/.test(value) && Number(value) >= min && Number(value) <= max) return Number(value)
+      context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
+      return z.NEVER
+    })
+    .meta({ type: 'integer', minimum: min, maximum: max, description })
 
 /** Query of a paged list. */
 export const pageQuery = {
-  page: integer(1, 1_000_000_000, 'Page number; 1 where it is absent').default(1), limit: integer(1, 500, 'Records on a page; 50 where it is absent').default(50),
+  page: integer(1, 1_000_000_000, 'Page number; 1 where it is absent').default(1),
+  limit: integer(1, 500, 'Records on a page; 50 where it is absent').default(50),
 }
 
 /** JSON Schema of a zod schema for the OpenAPI document. */
 export function jsonSchema(schema: z.ZodType): Record<string, unknown> {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', target: 'draft-2020-12' }) as Record<string, unknown>
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', target: 'draft-2020-12' }) as Record<
+    string,
+    unknown
+  >
   return rest
 }
 
 /** The same of a body, whose optional fields may be null: that means absent. */
 export function bodySchema(schema: z.ZodType): Record<string, unknown> {
-  const { properties = {}, required = [], ...rest } = jsonSchema(schema) as { properties?: Record<string, Record<string, unknown>>; required?: string[] }
-  const nullable = (property: Record<string, unknown>) => (JSON.stringify(property).includes('"type":"null"') ? property : wrapped(property))
-  const wrapped = ({ description, ...plain }: Record<string, unknown>) => ({ ...(description === undefined ? {} : { description }), ...(Object.keys(plain).length === 0 ? {} : { anyOf: [plain, { type: 'null' }] }) })
-  return { ...rest, properties: Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, required.includes(name) ? property : nullable(property)])), required }
+  const {
+    properties = {},
+    required = [],
+    ...rest
+  } = jsonSchema(schema) as { properties?: Record<string, Record<string, unknown>>; required?: string[] }
+  const nullable = (property: Record<string, unknown>) =>
+    JSON.stringify(property).includes('"type":"null"') ? property : wrapped(property)
+  const wrapped = ({ description, ...plain }: Record<string, unknown>) => ({
+    ...(description === undefined ? {} : { description }),
+    ...(Object.keys(plain).length === 0 ? {} : { anyOf: [plain, { type: 'null' }] }),
+  })
+  return {
+    ...rest,
+    properties: Object.fromEntries(
+      Object.entries(properties).map(([name, property]) => [name, required.includes(name) ? property : nullable(property)])
+    ),
+    required,
+  }
 }
 
 /** Exact decimal as a JSON number for a response. A caller's own may begin with zeros, which no JSON number does. */

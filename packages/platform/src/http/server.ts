@@ -12,7 +12,10 @@ import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
 import { countAddress, register } from './register.ts'
 
 declare module 'fastify' {
-  interface FastifyRequest { rate: RateState | null; problem: { code: string; field?: string } | null }
+  interface FastifyRequest {
+    rate: RateState | null
+    problem: { code: string; field?: string } | null
+  }
 }
 
 const BODY_BYTES_MAX = 1024 * 1024
@@ -22,7 +25,12 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
     request.rate ??= limits.strangers.count(request.ip, services.environment.now())
-    void reply.headers({ ...rateHeaders(request.rate), 'x-request-id': request.id, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    void reply.headers({
+      ...rateHeaders(request.rate),
+      'x-request-id': request.id,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    })
   }
   const server = Fastify({
     bodyLimit: BODY_BYTES_MAX,
@@ -47,18 +55,30 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   })
   server.decorateRequest('rate', null)
   server.decorateRequest('problem', null)
-  server.server.on('connect', (_request, socket) => answerOnSocket(services, limits, new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported: this is no proxy'), socket as Parameters<typeof answerOnSocket>[3]))
+  server.server.on('connect', (_request, socket) =>
+    answerOnSocket(
+      services,
+      limits,
+      new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported: this is no proxy'),
+      socket as Parameters<typeof answerOnSocket>[3]
+    )
+  )
   // An expectation that nobody knows may be passed over (RFC 9110); Node would answer it without our headers.
   server.server.on('checkExpectation', (request, response) => void server.server.emit('request', request, response))
   server.removeAllContentTypeParsers()
   // Hash first, parse after: the raw bytes are what the caller signed.
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => done(refusedBytes(request, body as Buffer), body))
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) =>
+    done(refusedBytes(request, body as Buffer), body)
+  )
   server.setValidatorCompiler(() => () => true)
   server.setSerializerCompiler(() => (data) => stringifyJson(data))
   server.addHook('onRequest', async (request) => {
-    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') throw new ApiError('INVALID_REQUEST', 'Host: header is missing', { field: 'Host' })
+    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
+      throw new ApiError('INVALID_REQUEST', 'Host: header is missing', { field: 'Host' })
     if (!request.is404 && (request.method === 'GET' || request.method === 'HEAD') && hasBody(request)) {
-      throw new ApiError('INVALID_REQUEST', `body: a ${request.method} has none; send what it asks for as query parameters`, { field: 'body' })
+      throw new ApiError('INVALID_REQUEST', `body: a ${request.method} has none; send what it asks for as query parameters`, {
+        field: 'body',
+      })
     }
   })
   server.addHook('onSend', async (request, reply, payload) => {
@@ -79,15 +99,30 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     countAddress(limits.strangers, services, request)
     const path = request.url.split('?', 1)[0] as string
     const allowed = routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
-    if (allowed.length === 0) return sendError(services, request, reply, new ApiError('NOT_FOUND', `no such path: ${request.method} ${path.slice(0, 200)}`))
+    if (allowed.length === 0)
+      return sendError(services, request, reply, new ApiError('NOT_FOUND', `no such path: ${request.method} ${path.slice(0, 200)}`))
     reply.header('allow', allowed.join(', '))
-    return sendError(services, request, reply, new ApiError('METHOD_NOT_ALLOWED', `${request.method} is not supported here; use ${allowed.join(' or ')}`))
+    return sendError(
+      services,
+      request,
+      reply,
+      new ApiError('METHOD_NOT_ALLOWED', `${request.method} is not supported here; use ${allowed.join(' or ')}`)
+    )
   })
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Custody API', version: '1', description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers. Amounts are exact decimals.' },
-      components: { securitySchemes: { jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }, apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } } },
+      info: {
+        title: 'Custody API',
+        version: '1',
+        description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers. Amounts are exact decimals.',
+      },
+      components: {
+        securitySchemes: {
+          jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+          apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        },
+      },
     },
   })
   for (const definition of endpoints) register(server, services, definition, limits)
@@ -95,11 +130,13 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   return server
 }
 
-const hasBody = ({ headers }: FastifyRequest): boolean => headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
+const hasBody = ({ headers }: FastifyRequest): boolean =>
+  headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 
 /** Bytes that are no text cannot be hashed again from the stored request, nor shown to a signer node. */
 function refusedBytes(request: FastifyRequest, body: Buffer): ApiError | null {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
-  if (charset !== undefined && !/^utf-?8$/i.test(charset)) return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Type: its charset must be utf-8, as JSON is', { field: 'Content-Type' })
+  if (charset !== undefined && !/^utf-?8$/i.test(charset))
+    return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Type: its charset must be utf-8, as JSON is', { field: 'Content-Type' })
   return isUtf8(body) ? null : new ApiError('INVALID_JSON', 'body: is not UTF-8 text, which JSON has to be', { field: 'body' })
 }

@@ -50,7 +50,8 @@ function parseObject(rawBody: string): Record<string, unknown> {
     if (error instanceof AuthError) throw invalid(error.message)
     throw error
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) throw invalid('must be a JSON object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber)
+    throw invalid('must be a JSON object')
   return value as Record<string, unknown>
 }
 
@@ -61,7 +62,12 @@ const namesOf = (schema: z.ZodType): string[] => Object.keys((schema as unknown 
 function unknownName(name: string, what: 'field' | 'parameter', known: readonly string[], none: string): ApiError {
   const shown = name.slice(0, NAME_SHOWN_MAX)
   const likely = likelyName(name, known)
-  const hint = known.length === 0 ? ` of this request, ${none}` : likely === null ? ` of this request; known are ${known.join(', ')}` : `; did you mean ${likely}?`
+  const hint =
+    known.length === 0
+      ? ` of this request, ${none}`
+      : likely === null
+        ? ` of this request; known are ${known.join(', ')}`
+        : `; did you mean ${likely}?`
   return new ApiError('UNKNOWN_FIELD', `${shown}: is not a known ${what}${hint}`, { field: shown })
 }
 
@@ -72,21 +78,37 @@ function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
   const field = issue && issue.path.length > 0 ? issue.path.map(String).join('.') : part
   // A schema's own message, such as "must be EXTERNAL", says less of a field that is not there.
   const isAbsent = issue?.path.length === 1 && !Object.hasOwn(value as object, issue.path[0] as PropertyKey)
-  throw new ApiError('INVALID_REQUEST', `${field}: ${isAbsent ? 'is required' : issue?.message ?? 'is not valid'}`, { field })
+  throw new ApiError('INVALID_REQUEST', `${field}: ${isAbsent ? 'is required' : (issue?.message ?? 'is not valid')}`, { field })
 }
 
-const KINDS: Record<string, string> = { string: 'a string', number: 'a number', boolean: 'true or false', object: 'an object', array: 'a list' }
+const KINDS: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+}
 
 /** What a schema that has no words of its own says of a value: ours, never a library's. */
 export function inOurWords(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
-    case 'invalid_type': return `must be ${KINDS[issue.expected] ?? 'of another kind'}`
-    case 'invalid_value': return mustBeOneOf(issue.values.map(String))
-    case 'too_small': return issue.origin === 'string' ? (issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum} characters`) : `must be at least ${issue.minimum}`
-    case 'too_big': return issue.origin === 'string' ? `must have at most ${issue.maximum} characters` : `must be at most ${issue.maximum}`
-    default: return 'is not valid'
+    case 'invalid_type':
+      return `must be ${KINDS[issue.expected] ?? 'of another kind'}`
+    case 'invalid_value':
+      return mustBeOneOf(issue.values.map(String))
+    case 'too_small':
+      return issue.origin === 'string'
+        ? issue.minimum === 1
+          ? 'must not be empty'
+          : `must have at least ${issue.minimum} characters`
+        : `must be at least ${issue.minimum}`
+    case 'too_big':
+      return issue.origin === 'string' ? `must have at most ${issue.maximum} characters` : `must be at most ${issue.maximum}`
+    default:
+      return 'is not valid'
   }
 }
 
 /** The one sentence for a value that is none of a list. */
-export const mustBeOneOf = (values: readonly string[]): string => (values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(', ')}`)
+export const mustBeOneOf = (values: readonly string[]): string =>
+  values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(', ')}`

@@ -5,21 +5,44 @@ import { OperatorError, type Command } from './command.ts'
 const STATUSES = ['active', 'inactive']
 const REASON_MAX = 500
 
-interface Found { id: string; workspace_id: string; sub_account_id: string; workspace: string; sub_account: string; asset: string; network: string; status: string }
+interface Found {
+  id: string
+  workspace_id: string
+  sub_account_id: string
+  workspace: string
+  sub_account: string
+  asset: string
+  network: string
+  status: string
+}
 
 const FOUND = `select x.id, x.workspace_id, x.sub_account_id, w.name workspace, s.name sub_account, x.asset, x.network, x.status
   from wallets x join workspaces w on w.id = x.workspace_id join sub_accounts s on s.id = x.sub_account_id`
 
-const given = (input: Record<string, unknown>, name: string): string | null => (input[name] === undefined || input[name] === null ? null : String(input[name]))
+const given = (input: Record<string, unknown>, name: string): string | null =>
+  input[name] === undefined || input[name] === null ? null : String(input[name])
 
 /** By its id, or by workspace, sub-account and asset. */
 async function findOne(services: Services, input: Record<string, unknown>): Promise<Found> {
-  const [id, workspace, subAccount, asset] = [given(input, 'id'), given(input, 'workspace'), given(input, 'sub_account'), given(input, 'asset')]
-  if (id === null && (workspace === null || subAccount === null || asset === null)) throw new OperatorError('give --id, or --workspace, --sub-account and --asset')
+  const [id, workspace, subAccount, asset] = [
+    given(input, 'id'),
+    given(input, 'workspace'),
+    given(input, 'sub_account'),
+    given(input, 'asset'),
+  ]
+  if (id === null && (workspace === null || subAccount === null || asset === null))
+    throw new OperatorError('give --id, or --workspace, --sub-account and --asset')
   const found = await services.database.one<Found>(
-    `${FOUND} where ($1::text is null or x.id::text = lower($1)) and ($2::text is null or w.name = $2) and ($3::text is null or s.name = $3) and ($4::text is null or x.asset = $4)`,
-    [id, workspace, subAccount, asset])
-  if (!found) throw new OperatorError(id === null ? `there is no ${asset} wallet of ${workspace} / ${subAccount}` : `--id: there is no wallet ${id}; "custody wallet list" shows them`)
+    `${FOUND} where ($1::text is null or x.id::text = lower($1)) and ($2::text is null or w.name = $2) and ($3::text is null or s.name = $3)
+       and ($4::text is null or x.asset = $4)`,
+    [id, workspace, subAccount, asset]
+  )
+  if (!found)
+    throw new OperatorError(
+      id === null
+        ? `there is no ${asset} wallet of ${workspace} / ${subAccount}`
+        : `--id: there is no wallet ${id}; "custody wallet list" shows them`
+    )
   return found
 }
 
@@ -31,16 +54,29 @@ export const setWallet: Command = async (services, input) => {
   const status = given(input, 'status')
   if (status === null || !STATUSES.includes(status)) throw new OperatorError(`--status: must be ${STATUSES.join(' or ')}`)
   const reason = given(input, 'reason')
-  if (reason !== null && (reason.length > REASON_MAX || reason.includes('\0'))) throw new OperatorError(`--reason: must have at most ${REASON_MAX} characters`)
+  if (reason !== null && (reason.length > REASON_MAX || reason.includes('\0')))
+    throw new OperatorError(`--reason: must have at most ${REASON_MAX} characters`)
   const { workspace_id: workspaceId, sub_account_id: subAccountId, ...wallet } = await findOne(services, input)
   const at = new Date(services.environment.now())
   const changed = await services.database.transaction(async (tx) => {
     const written = await tx.query('update wallets set status = $2 where id = $1 and status <> $2 returning 1', [wallet.id, status])
     if (written.length === 0) return false
-    await tx.query('insert into wallet_status_changes (wallet_id, status, reason, changed_at) values ($1, $2, $3, $4)', [wallet.id, status, reason, at])
-    await emit(tx, workspaceId, subAccountId, 'wallet.updated', JSON.stringify({ id: wallet.id, asset: wallet.asset, status, updated_at: at.toISOString() }))
+    await tx.query('insert into wallet_status_changes (wallet_id, status, reason, changed_at) values ($1, $2, $3, $4)', [
+      wallet.id,
+      status,
+      reason,
+      at,
+    ])
+    await emit(
+      tx,
+      workspaceId,
+      subAccountId,
+      'wallet.updated',
+      JSON.stringify({ id: wallet.id, asset: wallet.asset, status, updated_at: at.toISOString() })
+    )
     // Rules that wait for the wallet look at it again.
-    if (status === 'active') await tx.query(`update forward_rules set next_run_at = now() where wallet_id = $1 and state = 'ACTIVE'`, [wallet.id])
+    if (status === 'active')
+      await tx.query(`update forward_rules set next_run_at = now() where wallet_id = $1 and state = 'ACTIVE'`, [wallet.id])
     return true
   })
   if (changed) services.log.warn({ wallet: wallet.id, asset: wallet.asset, status, reason }, 'the operator changed the status of a wallet')
@@ -51,7 +87,10 @@ export const setWallet: Command = async (services, input) => {
 export const listWallets: Command = async (services, input) => {
   const rows = await services.database.query<Found & { changes: { status: string; reason: string | null; changed_at: string }[] }>(
     `select f.id, f.workspace, f.sub_account, f.asset, f.network, f.status,
-       coalesce((select jsonb_agg(jsonb_build_object('status', c.status, 'reason', c.reason, 'changed_at', c.changed_at) order by c.id) from wallet_status_changes c where c.wallet_id = f.id), '[]') changes
-     from (${FOUND}) f where $1::text is null or f.workspace = $1 order by f.workspace, f.sub_account, f.asset limit 10000`, [given(input, 'workspace')])
+       coalesce((select jsonb_agg(jsonb_build_object('status', c.status, 'reason', c.reason, 'changed_at', c.changed_at) order by c.id)
+         from wallet_status_changes c where c.wallet_id = f.id), '[]') changes
+     from (${FOUND}) f where $1::text is null or f.workspace = $1 order by f.workspace, f.sub_account, f.asset limit 10000`,
+    [given(input, 'workspace')]
+  )
   return { wallets: rows }
 }

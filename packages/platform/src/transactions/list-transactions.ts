@@ -7,7 +7,13 @@ import { KIND_OF_TYPE, presentTransaction, STATUSES, transactionShape, TYPE_NAME
 const INT32_MAX = 2_147_483_647
 const PLACES = ['INTERNAL', 'EXTERNAL', 'GAS_TANK', 'OMNIBUS', 'STAKING'] as const
 
-const word = (description: string) => z.string().min(1).max(200).refine((value) => !value.includes('\0'), 'must not contain NUL').meta({ description })
+const word = (description: string) =>
+  z
+    .string()
+    .min(1)
+    .max(200)
+    .refine((value) => !value.includes('\0'), 'must not contain NUL')
+    .meta({ description })
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const HEX_HASH = /^(?:0x)?[0-9a-f]{40,}$/i
@@ -19,16 +25,26 @@ const spellings = (hash: string): string[] => (HEX_HASH.test(hash) ? [hash, hash
 
 /** Transactions of the sub-account, newest first. Fuel and sweeps are shown only where a filter asks for them. */
 export const listTransactions = endpoint({
-  method: 'GET', path: '/dac/v1/transactions', summary: 'List transactions', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/transactions',
+  summary: 'List transactions',
+  access: 'read',
   query: z.strictObject({
     asset: assetName.optional(),
     before: integer(0, INT32_MAX, 'Created before this Unix time in seconds').optional(),
     after: integer(0, INT32_MAX, 'Created after this Unix time in seconds').optional(),
-    source_type: oneOf(PLACES).optional(), source_id: word('Source address or label').optional(),
-    dest_type: oneOf(PLACES).optional(), dest_id: word('Destination address or label').optional(),
-    status: oneOf(STATUSES).optional(), id: word('Platform id or hash on the chain').optional(),
+    source_type: oneOf(PLACES).optional(),
+    source_id: word('Source address or label').optional(),
+    dest_type: oneOf(PLACES).optional(),
+    dest_id: word('Destination address or label').optional(),
+    status: oneOf(STATUSES).optional(),
+    id: word('Platform id or hash on the chain').optional(),
     sequence_id: word('The idempotency key given at creation, exactly').optional(),
-    memo: z.string().max(1000).refine((value) => !value.includes('\0'), 'must not contain NUL').optional(),
+    memo: z
+      .string()
+      .max(1000)
+      .refine((value) => !value.includes('\0'), 'must not contain NUL')
+      .optional(),
     type: oneOf(TYPE_NAMES, 'Fuel, Sweep and what else the platform does by itself is shown only where it is asked for').optional(),
     ...pageQuery,
   }),
@@ -48,10 +64,17 @@ export const listTransactions = endpoint({
     where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
     where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
     where(query.source_type, (at) => `source_type = ${at}`)
-    where(query.source_id, (at) => `(source_id = ${at} or lower(source_id) = lower(${at}) or source_id in (${LABELLED} and a.label = ${at}))`)
+    where(
+      query.source_id,
+      (at) => `(source_id = ${at} or lower(source_id) = lower(${at}) or source_id in (${LABELLED} and a.label = ${at}))`
+    )
     where(query.dest_type, (at) => `destination_type = ${at}`)
-    where(query.dest_id, (at) => `(destination_id = ${at} or lower(destination_id) = lower(${at})
-      or exists (${LABELLED} and a.label = ${at} and a.address = destination_id and a.address_tag is not distinct from transactions.address_tag))`)
+    where(
+      query.dest_id,
+      (at) => `(destination_id = ${at} or lower(destination_id) = lower(${at})
+      or exists (${LABELLED} and a.label = ${at} and a.address = destination_id
+        and a.address_tag is not distinct from transactions.address_tag))`
+    )
     where(query.status, (at) => `status = ${at}`)
     if (query.id !== undefined && UUID.test(query.id)) where(query.id, (at) => `id = ${at}::uuid`)
     else if (query.id !== undefined) where(spellings(query.id), (at) => `hash = any(${at}::text[])`)
@@ -63,7 +86,10 @@ export const listTransactions = endpoint({
     const found = conditions.join(' and ')
     const [rows, count] = await Promise.all([
       services.database.query<TransactionRow>(
-        `select * from transactions where ${found} order by created_at desc, id desc limit $${values.length + 1} offset $${values.length + 2}`, [...values, limit, (page - 1) * limit]),
+        `select * from transactions where ${found} order by created_at desc, id desc
+         limit $${values.length + 1} offset $${values.length + 2}`,
+        [...values, limit, (page - 1) * limit]
+      ),
       services.database.one<{ total: string }>(`select count(*)::text total from transactions where ${found}`, values),
     ])
     return { body: { data: rows.map((row) => presentTransaction(row, services.registry)), page, limit, total: Number(count?.total ?? 0) } }

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import fc from 'fast-check'
+import { endpoints } from '../src/http/endpoints.ts'
+import { useApi } from './api-support.ts'
+import { call, transferBody, type User } from './harness.ts'
+
+const api = useApi()
+let user: User
+before(async () => {
+  await api.started
+  user = await api.user('messages')
+})
+
+interface Problem {
+  message: string
+  code: string
+  field?: string
+}
+const ask = (method: string, path: string, body?: unknown) => call<Problem>(user, method, path, body)
+
+/** A path that is there, with something in place of its parameters. */
+const concrete = (path: string) =>
+  path.replace('{id}', '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH')
+
+test('limits are told as they are', async () => {
+  for (const asset of ['ETH', 'BTC']) await ask('POST', '/dac/v1/create-wallet', { asset })
+  const to = '0x00000000000000000000000000000000000000aa'
+  for (const [body, said] of [
+    [
+      transferBody('ETH', '1', to, { fee_rate: 1_000_000 }),
+      /^fee_rate: the smallest transaction would cost 21 ETH; one may cost at most [\d.]+ ETH, the signer nodes' cap$/,
+    ],
+    [
+      transferBody('BTC', '1', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', { fee_rate: 0.5 }),
+      'fee_rate: must be at least 1 Sat/Byte, the least that Bitcoin relays',
+    ],
+    [transferBody('ETH', '1e30', to), /^amount: must be at most 340282366920938463463\.374607431768211455 ETH$/],
+    [transferBody('ETH', '1', to, { memo: 'x'.repeat(1001) }), /^memo: must have at most \d+ (characters|bytes.*)$/],
+    [transferBody('ETH', '1', to, { memo: '' }), 'memo: must not be empty'],
+    [transferBody('ETH', '1', to, { memo: 7 }), 'memo: must be a string'],
+    [transferBody('ETH', '1', to, { fee_level: 'urgent' }), /^fee_level: must be (one of )?low, medium,? (or )?high$/],
+  ] as const) {
+    const {
+      body: { message },
+    } = await ask('POST', '/dac/v1/transaction', body)
+    if (typeof said === 'string') assert.equal(message, said)
+    else assert.match(message, said)
+  }
+  assert.equal(
+    (
+      await ask('POST', '/dac/v1/aml', {
+        provider: 'TRM',
+        aml_token: 't',
+        aml_risk_levels: 'HIGH',
+        aml_deposit: 'yes',
+        aml_withdrawal: true,
+      })
+    ).body.message,
+    'aml_deposit: must be true or false'
+  )
+  assert.equal((await ask('GET', '/dac/v1/wallets')).body.message, 'asset: is required')
+})
+
+const LIBRARY =
+  /\b(?:expected|received|invalid|undefined|NaN|object Object|JsonNumber|null|regex|zod|FST_|ERR_|Unexpected token)\b|\bToo (?:small|big)|[<>]=/i
+const BAD: unknown[] = ['', 'x', 'x'.repeat(5000), '\u0000', '\ud800', '-1', -1, 1e21, true, [], { a: 1 }, null, '1e-30']
+
+test('no message of any endpoint has a library’s words, whatever is wrong', async () => {
+  const seen = new Set<string>()
+  const look = async (method: string, path: string, body?: unknown) => {
+    const { status, body: problem, text } = await ask(method, path, body)
+    assert.ok(status < 500 || status === 503, `${method} ${path} ${JSON.stringify(body)}: ${text}`)
+    if (status < 400) return
+    // What the caller wrote may hold any word.
+    assert.doesNotMatch(
+      problem.message.replace(/^\w+: (?:nan|null) is/i, ''),
+      LIBRARY,
+      `${method} ${path} ${JSON.stringify(body)?.slice(0, 300)}`
+    )
+    if (status === 400) assert.match(problem.message, /^[\w-]+: /, `${method} ${path}`)
+    seen.add(problem.message)
+  }
+  const good: Record<string, unknown> = {
+    asset: 'ETH',
+    amount: 1,
+    address: '0x00000000000000000000000000000000000000aa',
+    destination_address: '0x00000000000000000000000000000000000000aa',
+    destination_type: 'EXTERNAL',
+    source_type: 'INTERNAL',
+    fee_rate: 1,
+    provider: 'TRM',
+    aml_token: 't',
+    aml_risk_levels: 'HIGH',
+    aml_deposit: true,
+    aml_withdrawal: true,
+    resource: 'ENERGY',
+    min_amount: 1,
+    daily_cap: 2,
+    expires_at: '2099-01-01T00:00:00Z',
+  }
+  for (const { method, path, body, query, params } of endpoints) {
+    const at = concrete(path)
+    const shape = (body as { shape?: Record<string, unknown> } | undefined)?.shape
+    const whole = Object.fromEntries(
+      Object.keys(shape ?? {}).flatMap((name) =>
+        name in good
+          ? [[name, (path.startsWith('/dav') ? { ...good, asset: 'TRX', address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' } : good)[name]]]
+          : []
+      )
+    )
+    for (const name of Object.keys(shape ?? {})) {
+      for (const value of BAD) await look(method, at, { ...whole, [name]: value })
+      const { [name]: _, ...without } = whole
+      await look(method, at, without)
+    }
+    for (const text of [
+      '[]',
+      '7',
+      '"x"',
+      'null',
+      '{',
+      '{"a":1,"a":2}',
+      '{"__proto__":1}',
+      '['.repeat(40) + ']'.repeat(40),
+      '\uFEFF{}',
+      ' ',
+    ])
+      if (method !== 'GET') await look(method, at, text)
+    for (const name of Object.keys((query as { shape?: object } | undefined)?.shape ?? {})) {
+      for (const value of ['', 'x', 'x'.repeat(5000), '\u0000', '-1', '1e9', 'null'])
+        await look(method, `${at}?${name}=${encodeURIComponent(value)}`)
+    }
+    if (params)
+      for (const value of ['x', '%00', '%20', 'a'.repeat(150)])
+        await look(method, path.replace(/\{\w+\}/, value), method === 'GET' ? undefined : body ? whole : {})
+  }
+  assert.ok(seen.size > 60, `only ${seen.size} messages were seen`)
+})
+
+test('no body or query yields a 500, and every refusal names a field', async () => {
+  const writable = endpoints.filter(({ method, access }) => method !== 'GET' && access !== 'public')
+  const listed = endpoints.filter(({ query }) => query)
+  const names = (schema: unknown) => Object.keys((schema as { shape?: object } | undefined)?.shape ?? {})
+  const leaf = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.double(),
+    fc.constant(null),
+    fc.boolean(),
+    fc.bigInt().map(String),
+    fc.constantFrom(
+      'BTC',
+      'ETH',
+      'TRX',
+      'XRP',
+      'SOL',
+      'EXTERNAL',
+      'INTERNAL',
+      'ENERGY',
+      '0.1',
+      '1e-30',
+      '0x00000000000000000000000000000000000000aa',
+      '2099-01-01T00:00:00Z'
+    )
+  )
+  const asked = fc
+    .constantFrom(...writable)
+    .chain((endpoint) =>
+      fc.tuple(
+        fc.constant(endpoint),
+        fc.dictionary(
+          fc.constantFrom(...names(endpoint.body), 'more'),
+          fc.oneof({ weight: 8, arbitrary: leaf }, fc.array(leaf), fc.object()),
+          { noNullPrototype: true }
+        )
+      )
+    )
+  const told = ({ status, body, text }: Awaited<ReturnType<typeof ask>>, what: string) => {
+    assert.ok(status < 500 || status === 503, `${what}: ${text}`)
+    if (status === 400) assert.ok(typeof body.field === 'string' && body.message.startsWith(`${body.field}: `), `${what}: ${text}`)
+  }
+  await fc.assert(
+    fc.asyncProperty(asked, async ([{ method, path }, body]) =>
+      told(await ask(method, concrete(path), JSON.stringify(body)), `${method} ${path} ${JSON.stringify(body)}`)
+    ),
+    { numRuns: 300, seed: 11 }
+  )
+  const queried = fc
+    .constantFrom(...listed)
+    .chain((endpoint) =>
+      fc.tuple(
+        fc.constant(endpoint),
+        fc.dictionary(
+          fc.constantFrom(...names(endpoint.query), 'more'),
+          fc.oneof(
+            fc.string({ unit: 'binary' }),
+            fc.integer().map(String),
+            fc.constantFrom('BTC', 'ETH', 'pending', 'Deposit', 'INTERNAL')
+          ),
+          { noNullPrototype: true }
+        )
+      )
+    )
+  await fc.assert(
+    fc.asyncProperty(queried, async ([{ path }, query]) => {
+      const text = Object.entries(query)
+        .map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`)
+        .join('&')
+      told(await ask('GET', `${concrete(path)}?${text}`), `${path} ${text}`)
+    }),
+    { numRuns: 200, seed: 12 }
+  )
+})
+
