@@ -29,7 +29,7 @@ import { ScriptedXrp } from './scripted-xrp.ts'
 
 /**
  * Transfers of two sub-accounts out of one gas tank, through the real steps, a real database and the rules of real nodes,
- * while nodes refuse, answers are lost, callers cancel and the pool forgets: no nonce stays open, and nobody waits for
+ * while nodes refuse, answers are lost, processes end, callers cancel and the pool forgets: no nonce stays open, and nobody waits for
  * another's bad transfer. Time is what the rows wait for: it is turned forward, never slept.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-nonce-gaps-'))
@@ -83,6 +83,7 @@ class Stage {
   readonly refused = new Map<string, 'fuel' | 'pay'>()
   faults = 0
   readonly #asked = new Set<string>()
+  #isWorking = false
   services!: Services
 
   constructor(seed: number, code: Code) {
@@ -115,7 +116,10 @@ class Stage {
     const { code, network, chain: { client } } = this
     const { held, tank } = PLACES[code]
     await database.query('truncate workspaces, ledger_entries, signing_accounts, network_scans, blocks cascade')
-    const environment = { ...systemEnvironment(), bytes: (length: number) => Uint8Array.from({ length }, () => Math.floor(this.random() * 256)) }
+    const checkpoint = () => {
+      if (this.#isWorking && this.random() < this.faults / 3) throw new Error('the process ended here')
+    }
+    const environment = { ...systemEnvironment(), checkpoint, bytes: (length: number) => Uint8Array.from({ length }, () => Math.floor(this.random() * 256)) }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
     const connected = { network, family: network.family, client }
     const networks = {
@@ -177,7 +181,9 @@ class Stage {
   async turn(mostMs: number): Promise<boolean> {
     const due = await claim(this.services, 16)
     if (due.length > 0) {
+      this.#isWorking = true
       await Promise.all(due.map((row) => runStep(this.services, row)))
+      this.#isWorking = false
       return true
     }
     if (this.chain.pool.size > 0) this.#buriedAt = this.chain.height + 4
@@ -263,7 +269,7 @@ for (const code of ['ETH', 'XRP'] as const) test(`${code}: a gap in the walletâ€
   assert.deepEqual(await stage.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
 }))
 
-test('200 transfers of two sub-accounts, with refusals, lost answers, cancellations and drops: the good ones are confirmed', () => staged(3, 'ETH', async (stage) => {
+test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, cancellations and drops: the good ones are confirmed', () => staged(3, 'ETH', async (stage) => {
   const chain = stage.chain as ScriptedEvm
   stage.faults = 0.06
   const fates: Fate[] = []
@@ -276,13 +282,13 @@ test('200 transfers of two sub-accounts, with refusals, lost answers, cancellati
     const id = await stage.create(stage.callers[stage.random() < 0.5 ? 0 : 1] as Caller, fate)
     if (fate === 'cancelled') unasked.push(id)
     // Between two arrivals the work goes on by a few turns, so that they meet each other at every step.
-    for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--) await stage.turn(120_000)
+    for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--) await stage.turn(15_000)
     chain.drop(() => stage.random() < 0.1)
     while (unasked.length > 0 && stage.random() < 0.3) await stage.cancel(unasked.splice(Math.floor(stage.random() * unasked.length), 1)[0] as string)
   }
   chain.drop(() => stage.random() < 0.5)
   for (const id of unasked) await stage.cancel(id)
-  await stage.run(120_000)
+  await stage.run(15_000)
   const counts = await stage.check()
   assert.ok((counts['good CONFIRMED'] ?? 0) > 100 && (counts['fuel FAILED'] ?? 0) > 5 && (counts['pay FAILED'] ?? 0) > 5 && (counts['cancelled CANCELLED'] ?? 0) > 10, JSON.stringify(counts))
 }))
