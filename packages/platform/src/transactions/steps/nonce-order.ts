@@ -123,7 +123,7 @@ async function standingOf(tx: Queryable, network: string, account: string, id: s
 }
 
 const isContiguous = ({ nonce, floor, held }: Standing): boolean =>
-  floor !== null && BigInt(nonce) >= BigInt(floor) && BigInt(held) === BigInt(nonce) - BigInt(floor)
+  floor !== null && (BigInt(nonce) <= BigInt(floor) || BigInt(held) === BigInt(nonce) - BigInt(floor))
 
 /**
  * Gives the lowest free number to the last transaction of the account that no node has seen and that goes on to be
@@ -137,11 +137,11 @@ async function closeGap(
   mined: bigint,
 ): Promise<UnsignedTransaction | 'another' | null> {
   const free = await lowestFree(tx, row.network, own.account, mined)
-  if (free >= own.nonce && own.nonce >= mined) return null
+  if (free >= own.nonce) return null
   const last = await tx.one<{ id: string; transaction_id: string; unsigned: UnsignedTransaction }>(
     `select c.id, c.transaction_id, c.unsigned from chain_transactions c join transactions t on t.id = c.transaction_id
-     where ${MOVABLE} and (c.nonce > $3 or c.nonce < $4) order by c.nonce < $4, c.nonce desc limit 1`,
-    [row.network, own.account, free.toString(), mined.toString()],
+     where ${MOVABLE} and c.nonce > $3 order by c.nonce desc limit 1`,
+    [row.network, own.account, free.toString()],
   )
   if (!last) return null
   const unsigned = withNonce(services.networks.get(row.network).network, last.unsigned, free)
@@ -149,11 +149,6 @@ async function closeGap(
     last.id,
     free.toString(),
     JSON.stringify(unsigned),
-  ])
-  await tx.query('update signing_accounts set next_nonce = greatest(next_nonce, $3) where network = $1 and address = $2', [
-    row.network,
-    own.account,
-    (free + 1n).toString(),
   ])
   services.log.info(
     { transaction: last.transaction_id, account: own.account, nonce: free.toString() },
