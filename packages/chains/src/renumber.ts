@@ -10,14 +10,30 @@ import { ChainError, type Network, type UnsignedTransaction } from './types.ts'
  */
 export function withNonce(network: Network, unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
   switch (network.family) {
-    case 'evm': return { ...unsigned, bytes: serializeTransaction({ ...parseTransaction(`0x${unsigned.bytes}`), nonce: Number(nonce) } as TransactionSerializable).slice(2) }
-    case 'xrp': return { ...unsigned, bytes: encodeXrp({ ...decodeXrp(unsigned.bytes.toUpperCase()), Sequence: Number(nonce) } as Parameters<typeof encodeXrp>[0]).toLowerCase() }
+    case 'evm':
+      return {
+        ...unsigned,
+        bytes: serializeTransaction({ ...parseTransaction(`0x${unsigned.bytes}`), nonce: Number(nonce) } as TransactionSerializable).slice(
+          2,
+        ),
+      }
+    case 'xrp':
+      return {
+        ...unsigned,
+        bytes: encodeXrp({ ...decodeXrp(unsigned.bytes.toUpperCase()), Sequence: Number(nonce) } as Parameters<
+          typeof encodeXrp
+        >[0]).toLowerCase(),
+      }
     case 'stellar': {
       const { xdr: stellar } = library()
       const envelope = stellar.TransactionEnvelope.fromXDR(unsigned.bytes, 'hex')
-      envelope.v1().tx().seqNum(stellar.Int64.fromString(nonce.toString()) as unknown as xdr.SequenceNumber)
+      envelope
+        .v1()
+        .tx()
+        .seqNum(stellar.Int64.fromString(nonce.toString()) as unknown as xdr.SequenceNumber)
       return { ...unsigned, bytes: envelope.toXDR('hex') }
     }
-    default: throw new ChainError('SHAPE', `transactions of ${network.name} have no number`)
+    default:
+      throw new ChainError('SHAPE', `transactions of ${network.name} have no number`)
   }
 }

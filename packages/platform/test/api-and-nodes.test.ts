@@ -1,162 +1,108 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { evm, familyOf, loadRegistry, OMNIBUS_INDEX, pathOf, type Asset, type Network } from '@custody/chains'
-import { requestHeaders, signRequest, type SignedRequest } from '@custody/request-auth'
+import { evm, OMNIBUS_INDEX, pathOf, type Asset } from '@custody/chains'
+import type { SignedRequest } from '@custody/request-auth'
 import fc from 'fast-check'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
-import { openDatabase, type Database } from '../src/database/pool.ts'
-import { systemEnvironment } from '../src/environment.ts'
-import { Callers } from '../src/http/callers.ts'
-import { buildServer } from '../src/http/server.ts'
-import { post } from '../src/ledger/post.ts'
-import { createMetrics } from '../src/metrics.ts'
-import { readTiers } from '../src/prepaid-fee/tiers.ts'
-import type { Services } from '../src/services.ts'
-import { NodeRefused } from '../src/signing/nodes.ts'
+import { endRules } from '../src/auto-forwarding/end-rules.ts'
 import type { TransactionRow } from '../src/transactions/present.ts'
 import { runStep } from '../src/transactions/steps.ts'
-import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
-import { NodeRoom, publicKeyAt } from './node-room.ts'
+import {
+  closeApi,
+  create,
+  database,
+  DESTINATIONS,
+  FEE,
+  judged,
+  jsonOf,
+  network,
+  openApi,
+  own,
+  registry,
+  send,
+  services,
+  subAccountId,
+  transferOf,
+} from './api-stage.ts'
+import { PUBLIC_KEY } from './harness.ts'
 
-/**
- * The real HTTP server on a real database, and the rules of real nodes: whatever the API answers 200 to, nodes accept;
- * what they refuse all the same ends `failed`, with its money back. Only the chains are scripted.
- */
-const home = mkdtempSync(join(tmpdir(), 'custody-api-and-nodes-'))
-let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
-let database: Database
-const registry = loadRegistry('local')
-const WORKSPACE = 'acme'
-const apiKey = randomUUID()
-const HELD = 10n ** 24n
-const nodes = new NodeRoom(2)
-const network = (code: string) => registry.network(code) as Network
-const own = (code: string) => familyOf(network(code)).address(network(code), publicKeyAt(pathOf(network(code), 1, OMNIBUS_INDEX)))
-const DESTINATIONS: Record<string, string> = {
-  ETH: `0x${'ab'.repeat(20)}`, USDT_ETH: `0x${'ab'.repeat(20)}`, XRP: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', TRX: 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH',
-}
-let services: Services
-let port = 0
-let close: () => Promise<void>
-let workspaceId = ''
-let subAccountId = ''
-
-const FEE = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
-/** What is asked of a chain when a request is taken. */
-const CLIENT = {
-  account: async () => ({ balance: HELD, sequence: 5n, reserve: 0n, requiresTag: false, closed: false, wallet: true }),
-  activation: async () => 1n, isActivated: async () => true, probe: async () => undefined, status: async () => ({ state: 'pending' }),
-  tip: async () => ({ height: 10, hash: 'b10', finalHeight: 5 }), block: async (height: number) => ({ height, hash: `b${height}`, parent: `b${height - 1}` }),
-  isContract: async () => false, headTime: async () => Date.now(), withdrawable: async () => 0n,
-}
-
-before(async () => {
-  postgres = await startEmbeddedPostgres(home)
-  database = openDatabase(postgres.url)
-  await migrate(database)
-  const environment = systemEnvironment()
-  const silent = { info: () => undefined, warn: () => undefined, error: (...all: unknown[]) => { console.error(...all) } }
-  services = {
-    environment, registry, database: database, log: silent, signers: nodes.signers, metrics: createMetrics(), callers: new Callers(database, environment),
-    settings: { network: 'local', rateLimit: 1_000_000, rateScope: 'key', trustProxy: 0, authLegacy: false, prepaidTiers: readTiers('FREE:0:0:0:0') },
-    prices: { price: () => null }, keys: { get: async () => ({ at: publicKeyAt }) },
-    networks: {
-      has: (code: string) => ['ETH', 'XRP', 'TRX'].includes(code), get: (code: string) => ({ network: network(code), family: network(code).family, client: CLIENT }),
-      client: () => CLIENT, evm: () => CLIENT, tagged: () => CLIENT, tron: () => CLIENT, evmFeeRates: async () => ({ low: FEE, medium: FEE, high: FEE }),
-      taggedFeeRates: async () => ({ low: 12n, medium: 12n, high: 12n }),
-      tronParameters: async () => ({ energySun: 100n, bandwidthSun: 1000n, createAccountSun: 1_000_000n, createAccountFeeSun: 100_000n, unfreezeDelayDays: 14, maxFeeLimit: 15_000_000_000n }),
-    },
-  } as unknown as Services
-  const one = async (sql: string, values: unknown[]) => (await database.one<{ id: string }>(sql, values))?.id as string
-  workspaceId = await one('insert into workspaces (name) values ($1) returning id', [WORKSPACE])
-  subAccountId = await one(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`, [workspaceId])
-  await database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [apiKey, subAccountId, PUBLIC_KEY])
-  for (const asset of Object.keys(DESTINATIONS)) {
-    const wallet = await one(`insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) returning id`, [workspaceId, subAccountId, asset, (registry.asset(asset) as Asset).network])
-    await database.transaction((tx) => post(tx, 'deposit', randomUUID(), [{ workspace: workspaceId, asset, kind: 'chain', amount: -HELD }, { workspace: workspaceId, wallet, asset, kind: 'available', amount: HELD }]))
-  }
-  nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: WORKSPACE, sub_account: 1 })
-  const server = await buildServer(services)
-  await server.listen({ port: 0, host: '127.0.0.1' })
-  port = (server.server.address() as AddressInfo).port
-  close = () => server.close()
-})
-after(async () => {
-  await close()
-  nodes.close()
-  await database.close()
-  await postgres.stop()
-  rmSync(home, { recursive: true, force: true })
-})
-
-interface Answered { status: number; body: Record<string, unknown>; request: SignedRequest }
-
-/** One signed request with exactly this target: `fetch` would tidy it up. */
-async function send(method: string, uri: string, body: string, more: Record<string, string> = {}): Promise<Answered> {
-  const request = await signRequest({ apiKey, privateKey: PRIVATE_KEY, method, uri, body })
-  return new Promise((resolve, reject) => {
-    const outgoing = httpRequest({ host: '127.0.0.1', port, method, path: uri, headers: { ...requestHeaders(request, apiKey), 'content-length': String(Buffer.byteLength(body)), ...more } }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () => {
-        resolve({ status: response.statusCode as number, body: JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>, request })
-      })
-    })
-    outgoing.on('error', reject)
-    outgoing.end(body)
-  })
-}
-
-/** What the API takes, both nodes take. */
-async function judged({ status, body, request }: Answered): Promise<boolean> {
-  assert.ok(status < 500, `${status} ${JSON.stringify(body)} to ${request.uri} ${request.body.slice(0, 300)}`)
-  if (status !== 200) return false
-  for (const node of [1, 2]) {
-    await nodes.call(node, 'POST', '/receipt', { request }).catch((error: unknown) => {
-      assert.fail(`200, and node ${node} refuses (${error instanceof NodeRefused ? `${error.code}: ${error.message}` : String(error)}): ${request.method} ${request.uri} ${request.body.slice(0, 300)}`)
-    })
-  }
-  return true
-}
-
-const transferOf = (asset: string, more: Record<string, string> = {}): Record<string, string> => ({
-  asset: `"${asset}"`, amount: '1', destination_address: `"${DESTINATIONS[asset]}"`, destination_type: '"EXTERNAL"', source_type: '"INTERNAL"', ...more,
-})
-const jsonOf = (fields: readonly (readonly [string, string])[], space = '') => `{${space}${fields.map(([name, value]) => `"${name}"${space}:${space}${value}`).join(`${space},`)}}${space}`
-const create = (fields: Record<string, string>, uri = '/dac/v1/transaction') => send('POST', uri, jsonOf(Object.entries(fields)))
+/** Whatever the API answers 200 to, nodes accept; what they refuse all the same ends `failed`, with its money back. */
+before(openApi)
+after(closeApi)
 
 /** Texts around every limit, in letters of one, two and several UTF-16 units. */
-const long = (most: number) => fc.tuple(fc.constantFrom('a', 'é', '😀', '👩‍👩‍👧', '\u0000', '\ud800', ' '), fc.oneof(fc.integer({ min: 0, max: 3 }), fc.integer({ min: most - 2, max: most + 2 }), fc.constantFrom(129, 256, 257, 600, 1025)))
-  .map(([letter, count]) => JSON.stringify(letter.repeat(count)))
+const long = (most: number) =>
+  fc
+    .tuple(
+      fc.constantFrom('a', 'é', '😀', '👩‍👩‍👧', '\u0000', '\ud800', ' '),
+      fc.oneof(fc.integer({ min: 0, max: 3 }), fc.integer({ min: most - 2, max: most + 2 }), fc.constantFrom(129, 256, 257, 600, 1025)),
+    )
+    .map(([letter, count]) => JSON.stringify(letter.repeat(count)))
 const odd = fc.constantFrom('null', 'true', '{}', '[]', '7', '0', '-1', '1e3', '1.5', '"7"', '"007"', '""', '"low"', '1e400', '"\\ud800"')
 const FIELDS: Record<string, fc.Arbitrary<string>> = {
   amount: fc.constantFrom('0.5', '"0.25"', '1e-3', '"1E-3"', '1.50', '0.000000000000000001', '1E0', '" 1"', '1e-30', '0x1', '"١"'),
-  sequence_id: long(200), memo: long(1000), address_tag: long(200), destination_address: fc.oneof(long(256), fc.constantFrom(`"${DESTINATIONS['ETH']!.toUpperCase().replace('X', 'x')}"`, `" ${DESTINATIONS['ETH']}"`)),
-  ts: fc.constantFrom('1700000000', '1700000000.5', '"2026-01-01T00:00:00Z"', '""'), fee_rate: fc.constantFrom('2', '"2"', '2e0', '2.000000001', '2.0000000000001', '20'),
-  fee_level: fc.constantFrom('"low"', '"high"', '"turbo"'), type: fc.constantFrom('"Withdraw"', '"withdraw"'), destination_type: fc.constantFrom('"external"'), source_type: fc.constantFrom('"EXTERNAL"'), surprise: fc.constant('1'),
+  sequence_id: long(200),
+  memo: long(1000),
+  address_tag: long(200),
+  destination_address: fc.oneof(
+    long(256),
+    fc.constantFrom(`"${DESTINATIONS['ETH']!.toUpperCase().replace('X', 'x')}"`, `" ${DESTINATIONS['ETH']}"`),
+  ),
+  ts: fc.constantFrom('1700000000', '1700000000.5', '"2026-01-01T00:00:00Z"', '""'),
+  fee_rate: fc.constantFrom('2', '"2"', '2e0', '2.000000001', '2.0000000000001', '20'),
+  fee_level: fc.constantFrom('"low"', '"high"', '"turbo"'),
+  type: fc.constantFrom('"Withdraw"', '"withdraw"'),
+  destination_type: fc.constantFrom('"external"'),
+  source_type: fc.constantFrom('"EXTERNAL"'),
+  surprise: fc.constant('1'),
 }
-const change = fc.constantFrom(...Object.keys(FIELDS)).chain((name) => fc.tuple(fc.constant(name), fc.oneof({ weight: 3, arbitrary: FIELDS[name] as fc.Arbitrary<string> }, { weight: 1, arbitrary: odd })))
-const spelling = (path: string) => fc.oneof(
-  { weight: 12, arbitrary: fc.constant(path) },
-  { weight: 1, arbitrary: fc.constantFrom(`${path}?`, `${path}?a=1`, `${path}/`, `/${path}`, `${path}#x`, `${path};x=1`, `http://127.0.0.1${path}`, path.replace('t', '%74'), path.replace('v1', 'V1'), path.replace('/v1/', '/v1/./')) })
+const change = fc
+  .constantFrom(...Object.keys(FIELDS))
+  .chain((name) =>
+    fc.tuple(fc.constant(name), fc.oneof({ weight: 3, arbitrary: FIELDS[name] as fc.Arbitrary<string> }, { weight: 1, arbitrary: odd })),
+  )
+const spelling = (path: string) =>
+  fc.oneof(
+    { weight: 12, arbitrary: fc.constant(path) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(
+        `${path}?`,
+        `${path}?a=1`,
+        `${path}/`,
+        `/${path}`,
+        `${path}#x`,
+        `${path};x=1`,
+        `http://127.0.0.1${path}`,
+        path.replace('t', '%74'),
+        path.replace('v1', 'V1'),
+        path.replace('/v1/', '/v1/./'),
+      ),
+    },
+  )
 const space = fc.oneof({ weight: 8, arbitrary: fc.constant('') }, { weight: 1, arbitrary: fc.constantFrom(' ', '\n\t', ' '.repeat(7000)) })
 
 test('whatever transfer the API answers 200 to, the nodes accept', async () => {
   let taken = 0
-  await fc.assert(fc.asyncProperty(
-    fc.constantFrom('ETH', 'ETH', 'USDT_ETH', 'XRP', 'TRX'), fc.array(change, { maxLength: 2 }), spelling('/dac/v1/transaction'), space, fc.infiniteStream(fc.nat()), fc.boolean(),
-    async (asset, changes, uri, gap, order, twice) => {
-      const fields = Object.entries({ ...transferOf(asset), ...Object.fromEntries(changes) }).map((field) => ({ field, at: order.next().value as number })).sort((a, b) => a.at - b.at).map(({ field }) => field)
-      if (twice && changes[0] && gap === ' ') fields.push(changes[0])
-      if (await judged(await send('POST', uri, jsonOf(fields, gap)))) taken++
-    }), { seed: 10, numRuns: 400 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom('ETH', 'ETH', 'USDT_ETH', 'XRP', 'TRX'),
+      fc.array(change, { maxLength: 2 }),
+      spelling('/dac/v1/transaction'),
+      space,
+      fc.infiniteStream(fc.nat()),
+      fc.nat(9),
+      async (asset, changes, uri, gap, order, twice) => {
+        const fields = Object.entries({ ...transferOf(asset), ...Object.fromEntries(changes) })
+          .map((field) => ({ field, at: order.next().value as number }))
+          .sort((a, b) => a.at - b.at)
+          .map(({ field }) => field)
+        if (twice === 0 && changes[0]) fields.push(changes[0])
+        if (await judged(await send('POST', uri, jsonOf(fields, gap)))) taken++
+      },
+    ),
+    { seed: 10, numRuns: 400 },
+  )
   assert.ok(taken > 100, `only ${taken} were taken`)
 })
 
@@ -164,45 +110,116 @@ test('whatever else a caller signs and the API answers 200 to, the nodes accept'
   const waiting = await waitingTransfer()
   let taken = 0
   const cases: fc.Arbitrary<[method: string, path: string, body: [string, string][]]>[] = [
-    fc.tuple(fc.constant('POST'), fc.constant(`/dac/v1/transaction/${waiting}/speed-up`), fc.array(fc.tuple(fc.constantFrom('fee_rate', 'fee_level'), fc.oneof(odd, fc.constantFrom('3', '"4"', '"high"', '"low"'))), { maxLength: 2 })),
+    fc.tuple(
+      fc.constant('POST'),
+      fc.constant(`/dac/v1/transaction/${waiting}/speed-up`),
+      fc.array(fc.tuple(fc.constantFrom('fee_rate', 'fee_level'), fc.oneof(odd, fc.constantFrom('3', '"4"', '"high"', '"low"'))), {
+        maxLength: 2,
+      }),
+    ),
     fc.constant(null).map(() => ['POST', '/dac/v1/transaction/NEW/cancel', []] as [string, string, [string, string][]]),
-    fc.array(fc.tuple(fc.constantFrom('sequence_id', 'resource', 'amount', 'address'), fc.oneof(odd, long(200), fc.constantFrom('"ENERGY"', '2.5', '"3"'))), { maxLength: 1 })
-      .map((more) => ['POST', '/dav/v1/stake', Object.entries({ asset: '"TRX"', address: `"${own('TRX')}"`, resource: '"BANDWIDTH"', amount: '2', ...Object.fromEntries(more) })]),
-    fc.array(fc.tuple(fc.constantFrom('address_tag', 'min_amount', 'daily_cap', 'expires_at'), fc.oneof(odd, fc.constantFrom('"2030-02-30T00:00:00Z"', '"2030-01-01T00:00:00.123456Z"', '"2030-01-01T00:00:00.1Z"', '5', '"5"', '5e0'))), { maxLength: 1 })
-      .map((more) => ['POST', '/dac/v1/auto-forwarding', Object.entries({ asset: '"ETH"', min_amount: '1', destination_address: `"${DESTINATIONS['ETH']}"`, daily_cap: '9', expires_at: '"2030-01-01T00:00:00Z"', ...Object.fromEntries(more) })]),
+    fc
+      .array(
+        fc.tuple(
+          fc.constantFrom('sequence_id', 'resource', 'amount', 'address'),
+          fc.oneof(odd, long(200), fc.constantFrom('"ENERGY"', '2.5', '"3"')),
+        ),
+        { maxLength: 1 },
+      )
+      .map((more) => [
+        'POST',
+        '/dav/v1/stake',
+        Object.entries({ asset: '"TRX"', address: `"${own('TRX')}"`, resource: '"BANDWIDTH"', amount: '2', ...Object.fromEntries(more) }),
+      ]),
+    fc
+      .array(
+        fc.tuple(
+          fc.constantFrom('address_tag', 'min_amount', 'daily_cap', 'expires_at'),
+          fc.oneof(
+            odd,
+            fc.constantFrom('"2030-02-30T00:00:00Z"', '"2030-01-01T00:00:00.123456Z"', '"2030-01-01T00:00:00.1Z"', '5', '"5"', '5e0'),
+          ),
+        ),
+        { maxLength: 1 },
+      )
+      .map((more) => [
+        'POST',
+        '/dac/v1/auto-forwarding',
+        Object.entries({
+          asset: '"ETH"',
+          min_amount: '1',
+          destination_address: `"${DESTINATIONS['ETH']}"`,
+          daily_cap: '9',
+          expires_at: '"2030-01-01T00:00:00Z"',
+          ...Object.fromEntries(more),
+        }),
+      ]),
   ]
-  const named = fc.oneof(...cases).chain(([method, path, body]) => fc.tuple(fc.constant(method), spelling(path), fc.constant(body), space, fc.boolean()))
-  await fc.assert(fc.asyncProperty(named, async ([method, given, body, gap, loud]) => {
-    let path = given
-    if (path.includes('NEW')) path = path.replace('NEW', (await create(transferOf('ETH'))).body['id'] as string)
-    if (loud) path = path.replace(/[0-9a-f-]{36}/, (id) => id.toUpperCase())
-    const answer = await send(method, path, jsonOf(body, gap))
-    if (await judged(answer)) taken++
-    await database.query(`update replacements set state = 'REFUSED' where state = 'PENDING'`)
-    if (answer.status !== 200 || !path.includes('auto-forwarding')) return
-    assert.equal(await judged(await send('DELETE', `/dac/v1/auto-forwarding/${answer.body['id'] as string}`, '{}')), true)
-  }), { seed: 11, numRuns: 250 })
+  const named = fc
+    .oneof(...cases)
+    .chain(([method, path, body]) => fc.tuple(fc.constant(method), spelling(path), fc.constant(body), space, fc.boolean()))
+  await fc.assert(
+    fc.asyncProperty(named, async ([method, given, body, gap, loud]) => {
+      let path = given
+      if (path.includes('NEW')) path = path.replace('NEW', (await create(transferOf('ETH'))).body['id'] as string)
+      if (loud) path = path.replace(/[0-9a-f-]{36}/, (id) => id.toUpperCase())
+      const answer = await send(method, path, jsonOf(body, gap))
+      if (await judged(answer)) taken++
+      await database.query(`update replacements set state = 'REFUSED' where state = 'PENDING'`)
+      if (answer.status !== 200 || !path.includes('auto-forwarding')) return
+      assert.equal(await judged(await send('DELETE', `/dac/v1/auto-forwarding/${answer.body['id'] as string}`, '{}')), true)
+    }),
+    { seed: 11, numRuns: 250 },
+  )
   assert.ok(taken > 60, `only ${taken} were taken`)
 })
 
 /** A transfer whose signed bytes wait for a block. */
 async function waitingTransfer(): Promise<string> {
   const id = (await create(transferOf('ETH'))).body['id'] as string
-  const unsigned = evm.buildTransfer(network('ETH'), { asset: registry.asset('ETH') as Asset, to: DESTINATIONS['ETH'] as string, amount: 10n ** 18n, nonce: 0n, gas: 21_000n, fee: FEE, path: pathOf(network('ETH'), 1, OMNIBUS_INDEX) })
+  const unsigned = evm.buildTransfer(network('ETH'), {
+    asset: registry.asset('ETH') as Asset,
+    to: DESTINATIONS['ETH'] as string,
+    amount: 10n ** 18n,
+    nonce: 0n,
+    gas: 21_000n,
+    fee: FEE,
+    path: pathOf(network('ETH'), 1, OMNIBUS_INDEX),
+  })
   await database.query(`update transactions set state = 'BROADCASTING' where id = $1`, [id])
-  await database.query(`insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, hash, signed) values ($1, $2, 'ETH', 'SIGNED', 'x', 0, $3, 1, '0x1', '0x')`, [randomUUID(), id, JSON.stringify(unsigned)])
+  await database.query(
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, hash, signed)
+       values ($1, $2, 'ETH', 'SIGNED', 'x', 0, $3, 1, '0x1', '0x')`,
+    [randomUUID(), id, JSON.stringify(unsigned)],
+  )
   return id
 }
 
 test('null for an optional field means absent, at the API and at the nodes', async () => {
-  const answer = await create(transferOf('ETH', { sequence_id: 'null', memo: 'null', address_tag: 'null', fee_rate: 'null', fee_level: 'null', type: 'null', ts: 'null' }))
+  const answer = await create(
+    transferOf('ETH', {
+      sequence_id: 'null',
+      memo: 'null',
+      address_tag: 'null',
+      fee_rate: 'null',
+      fee_level: 'null',
+      type: 'null',
+      ts: 'null',
+    }),
+  )
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
   assert.equal(await judged(answer), true)
 })
 
 test('lengths are counted in characters: 200 emoji are a sequence_id, 201 are not', async () => {
-  assert.equal(await judged(await create(transferOf('ETH', { sequence_id: `"${'😀'.repeat(200)}"`, memo: `"${'😀'.repeat(1000)}"` }))), true)
-  for (const [field, count] of [['sequence_id', 201], ['memo', 1001]] as const) {
+  assert.equal(
+    await judged(await create(transferOf('ETH', { sequence_id: `"${'😀'.repeat(200)}"`, memo: `"${'😀'.repeat(1000)}"` }))),
+    true,
+  )
+  for (const [field, count] of [
+    ['sequence_id', 201],
+    ['memo', 1001],
+  ] as const) {
     const refused = await create(transferOf('ETH', { [field]: `"${'😀'.repeat(count)}"` }))
     assert.deepEqual([refused.status, refused.body['field']], [400, field])
   }
@@ -236,7 +253,10 @@ test('a signed write of more than 64 KiB is 413, before anybody is authenticated
 /** The steps of one transfer until it ends. */
 async function work(id: string, most = 8): Promise<TransactionRow> {
   for (let step = 0; step < most; step++) {
-    const row = await database.one<TransactionRow>(`update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 and status = 'pending' returning *`, [id])
+    const row = await database.one<TransactionRow>(
+      `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 and status = 'pending' returning *`,
+      [id],
+    )
     if (!row) break
     await runStep(services, row)
   }
@@ -244,7 +264,8 @@ async function work(id: string, most = 8): Promise<TransactionRow> {
 }
 
 test('a request that no node can read is voided by its name: it ends failed, with its money back', async () => {
-  const books = () => database.query(`select kind, asset, balance::text from ledger_accounts where kind in ('available', 'reserved') order by 1, 2`)
+  const books = () =>
+    database.query(`select kind, asset, balance::text from ledger_accounts where kind in ('available', 'reserved') order by 1, 2`)
   const before = await books()
   const broken: [what: string, change: (request: SignedRequest & { api_key: string }) => unknown][] = [
     ['a body beyond every limit', (request) => ({ ...request, body: request.body + ' '.repeat(100_000) })],
@@ -254,10 +275,41 @@ test('a request that no node can read is voided by its name: it ends failed, wit
   ]
   for (const [what, change] of broken) {
     const { id } = (await create(transferOf('ETH'))).body as { id: string }
-    const row = (await database.one<TransactionRow>(`update transactions set state = 'VOIDING', plan = '{"reason":"refused"}' where id = $1 returning *`, [id])) as TransactionRow
-    await database.query('update transactions set request = $2 where id = $1', [id, JSON.stringify(change(row.request as SignedRequest & { api_key: string }))])
+    const row = (await database.one<TransactionRow>(
+      `update transactions set state = 'VOIDING', plan = '{"reason":"refused"}' where id = $1 returning *`,
+      [id],
+    )) as TransactionRow
+    await database.query('update transactions set request = $2 where id = $1', [
+      id,
+      JSON.stringify(change(row.request as SignedRequest & { api_key: string })),
+    ])
     const ended = await work(id)
     assert.deepEqual([ended.state, ended.status, ended.failure_reason], ['FAILED', 'failed', 'refused'], `${what}: ${ended.last_error}`)
   }
   assert.deepEqual(await books(), before)
+})
+
+test('what a caller asks for whom no node knows ends too: a transfer failed, with its money back, and a rule', async () => {
+  const stranger = randomUUID()
+  await database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [
+    stranger,
+    subAccountId,
+    PUBLIC_KEY,
+  ])
+  const asked = await send('POST', '/dac/v1/transaction', jsonOf(Object.entries(transferOf('ETH'))), {}, stranger)
+  assert.equal(asked.status, 200)
+  await database.query(`update transactions set state = 'VOIDING', plan = '{"reason":"refused"}' where id = $1`, [asked.body['id']])
+  assert.equal((await work(asked.body['id'] as string)).state, 'FAILED')
+  const rule = jsonOf(
+    Object.entries({
+      asset: '"ETH"',
+      min_amount: '1',
+      destination_address: `"${DESTINATIONS['ETH']}"`,
+      daily_cap: '9',
+      expires_at: '"2030-01-01T00:00:00Z"',
+    }),
+  )
+  assert.equal((await send('POST', '/dac/v1/auto-forwarding', rule, {}, stranger)).status, 503)
+  await endRules(services)
+  assert.deepEqual(await database.query(`select 1 from forward_rules where state not in ('ENDED')`), [])
 })

@@ -13,7 +13,10 @@ async function suspended(): Promise<{ world: World; alice: Tenant; id: string }>
   const world = new World(database.get(), 'xrp')
   await world.open()
   const alice = await world.tenant('alice')
-  world.chain.mine({ txid: newId(), outcome: [{ position: 0, asset: 'XRP', address: alice.omnibus, amount: 7_000_000n, tag: '4000000000' }] })
+  world.chain.mine({
+    txid: newId(),
+    outcome: [{ position: 0, asset: 'XRP', address: alice.omnibus, amount: 7_000_000n, tag: '4000000000' }],
+  })
   world.chain.bury()
   await world.settle()
   const [row] = await world.deposits()
@@ -33,7 +36,7 @@ test('a deposit in suspense is pending until the operator assigns it', async () 
   assert.deepEqual(await shown(world), { status: 'pending', sub: 'SUSPENSE', isConfirmedAt: false })
   assert.deepEqual(before.slice(-2), ['deposit.detected', 'deposit.suspended'])
   assert.deepEqual(await world.books(alice), { XRP: '7000000' })
-  const listed = await listSuspense(world.services, {}) as { suspense: Record<string, unknown>[] }
+  const listed = (await listSuspense(world.services, {})) as { suspense: Record<string, unknown>[] }
   assert.ok(showSuspense(listed.suspense).startsWith(`${id}  `), 'what is printed first is what assign takes')
   await assignSuspense(world.services, { id })
   assert.deepEqual(await shown(world), { status: 'confirmed', sub: 'CREDITED', isConfirmedAt: true })
@@ -45,7 +48,9 @@ test('one that waits for its wallet is confirmed when the wallet is made', async
   await database.get().query('update transactions set address_tag = null')
   const before = await events()
   const wallet = { id: alice.wallets['XRP'] as string, asset: 'XRP', status: 'active', created_at: new Date(), network: 'XRP' }
-  await database.get().transaction((tx) => creditWaitingDeposits(world.services, tx, alice.subAccount, wallet as Parameters<typeof creditWaitingDeposits>[3]))
+  await database
+    .get()
+    .transaction((tx) => creditWaitingDeposits(world.services, tx, alice.subAccount, wallet as Parameters<typeof creditWaitingDeposits>[3]))
   assert.deepEqual(await shown(world), { status: 'confirmed', sub: 'CREDITED', isConfirmedAt: true })
   assert.deepEqual((await events()).slice(before.length), ['deposit.confirmed'])
 })

@@ -12,13 +12,34 @@ const SOL_TO = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
 const TRX_TO = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'
 
 async function estimate(o: { asset: string; rate: string; to?: string; exists?: boolean }): Promise<Record<string, string>> {
-  const client = { account: async () => (o.exists ? {} : null), isActivated: async () => o.exists === true, resources: async () => ({ energyLeft: 0n, stakedBandwidthLeft: 0n, freeBandwidthLeft: 0n }) }
+  const client = {
+    account: async () => (o.exists ? {} : null),
+    isActivated: async () => o.exists === true,
+    resources: async () => ({ energyLeft: 0n, stakedBandwidthLeft: 0n, freeBandwidthLeft: 0n }),
+  }
   const services = {
-    registry, keys: { get: async () => { throw new Error('not asked') } },
-    networks: { has: () => true, solana: () => client, tron: () => client, tronParameters: async () => ({ createAccountSun: 100_000n, createAccountFeeSun: 1_000_000n, bandwidthSun: 1000n, energySun: 100n }) },
+    registry,
+    keys: {
+      get: async () => {
+        throw new Error('not asked')
+      },
+    },
+    networks: {
+      has: () => true,
+      solana: () => client,
+      tron: () => client,
+      tronParameters: async () => ({ createAccountSun: 100_000n, createAccountFeeSun: 1_000_000n, bandwidthSun: 1000n, energySun: 100n }),
+    },
   } as unknown as Services
   const body = { asset: o.asset, fee_rate: o.rate, ...(o.to === undefined ? {} : { destination_address: o.to }) }
-  const answer = await estimateFeeEndpoint.handler({ services, caller: {} as Caller, body, query: undefined, params: undefined, signed: { token: '', method: 'POST', uri: '', body: '' } })
+  const answer = await estimateFeeEndpoint.handler({
+    services,
+    caller: {} as Caller,
+    body,
+    query: undefined,
+    params: undefined,
+    signed: { token: '', method: 'POST', uri: '', body: '' },
+  })
   return plain(answer.body) as Record<string, string>
 }
 

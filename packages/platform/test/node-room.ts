@@ -20,7 +20,12 @@ import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/signing/n
  */
 const registry = loadRegistry('local')
 const master = HDKey.fromMasterSeed(Buffer.alloc(32, 7))
-const key = { key_id: 'k', curve: 'secp256k1' as const, publicKey: master.publicKey as Uint8Array, chainCode: master.chainCode as Uint8Array }
+const key = {
+  key_id: 'k',
+  curve: 'secp256k1' as const,
+  publicKey: master.publicKey as Uint8Array,
+  chainCode: master.chainCode as Uint8Array,
+}
 export const publicKeyAt = publicKeysBelow(key)
 const secretAt = (path: readonly number[]) => path.reduce((node, index) => node.deriveChild(index), master).privateKey as Uint8Array
 
@@ -43,7 +48,14 @@ export class NodeRoom {
       const store = new Store(join(this.home, `record-${node}.sqlite`), () => this.now())
       const judge = new Judge({ registry, store, identities, budgetFeeCaps: 10_000, keyOf: async () => ({ ...key, publicKeyAt }) })
       const coordinator = { sign: (order: Order, partner: number) => this.#sign(node, partner, order) }
-      this.#nodes.set(node, { store, registry, judge, coordinator, config: { node, identity: identity.privateKey }, restoring: () => false } as unknown as Parts)
+      this.#nodes.set(node, {
+        store,
+        registry,
+        judge,
+        coordinator,
+        config: { node, identity: identity.privateKey },
+        restoring: () => false,
+      } as unknown as Parts)
     }
   }
 
@@ -82,7 +94,10 @@ export class NodeRoom {
       return { signature: signature.subarray(1), recoveryId: signature[0] as number }
     })
     const { hash, raw } = assemble(registry, order.unsigned, made, publicKeyAt)
-    const signatures = made.map(({ signature, recoveryId }) => ({ signature: Buffer.from(signature).toString('hex'), recovery_id: recoveryId }))
+    const signatures = made.map(({ signature, recoveryId }) => ({
+      signature: Buffer.from(signature).toString('hex'),
+      recovery_id: recoveryId,
+    }))
     for (const [at, { judge, store }] of pair.entries()) {
       const step = judge.admit(verdicts[at] as Verdict, { sessions: [], partner: pair[1 - at]?.config.node, peer_head: null })
       if (!step.signed) store.append('signed', { step_height: step.height, signatures, hash, raw })
@@ -97,14 +112,19 @@ export class NodeRoom {
     if (account === null || !isNonceGap(store.state, verdict)) return
     for (const peer of this.#nodes.values()) {
       const nonce = peer.store.state.nonces.get(account)
-      if (nonce !== undefined && nonce > (store.state.nonces.get(account) ?? -1n)) store.append('nonce', { account, nonce: nonce.toString() })
+      if (nonce !== undefined && nonce > (store.state.nonces.get(account) ?? -1n))
+        store.append('nonce', { account, nonce: nonce.toString() })
     }
   }
 
   /** What the platform has of them. */
   get signers(): SignerNodes {
     const peers = [...this.#nodes.keys()].map((node) => ({ node }))
-    return { peers, call: (node: number, method: string, path: string, body: unknown) => this.call(node, method, path, body), verify: () => true } as unknown as SignerNodes
+    return {
+      peers,
+      call: (node: number, method: string, path: string, body: unknown) => this.call(node, method, path, body),
+      verify: () => true,
+    } as unknown as SignerNodes
   }
 
   close(): void {

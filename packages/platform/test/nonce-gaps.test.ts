@@ -1,244 +1,18 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { familyOf, loadRegistry, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
-import { signRequest } from '@custody/request-auth'
-import type { Order } from '../../signer/src/policy/order.ts'
-import { audit } from '../src/audit/audit.ts'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
-import { openDatabase, type Database } from '../src/database/pool.ts'
-import { systemEnvironment } from '../src/environment.ts'
-import { ApiError } from '../src/errors.ts'
+import { test } from 'node:test'
 import type { Caller } from '../src/http/endpoint.ts'
-import { post } from '../src/ledger/post.ts'
-import { createMetrics } from '../src/metrics.ts'
-import { readTiers } from '../src/prepaid-fee/tiers.ts'
-import type { Services } from '../src/services.ts'
-import { cancelTransaction } from '../src/transactions/cancel.ts'
-import { createTransaction } from '../src/transactions/create-transaction.ts'
-import { runStep } from '../src/transactions/steps.ts'
-import { claim, wake } from '../src/work/lease.ts'
-import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
-import { NodeRoom, publicKeyAt, type Fault } from './node-room.ts'
-import { BASE_FEE, ScriptedEvm } from './scripted-evm.ts'
-import { ScriptedXrp } from './scripted-xrp.ts'
+import { useDatabase } from './deposits-support.ts'
+import { Stage, type Code, type Fate } from './nonce-stage.ts'
+import type { ScriptedEvm } from './scripted-evm.ts'
 
 /**
- * Transfers of two sub-accounts out of one gas tank, through the real steps, a real database and the rules of real nodes,
- * while nodes refuse, answers are lost, callers cancel and the pool forgets: no nonce stays open, and nobody waits for
- * another's bad transfer. Time is what the rows wait for: it is turned forward, never slept.
+ * Transfers of two sub-accounts out of one gas tank, while nodes refuse, answers are lost, processes end, callers cancel
+ * and the pool forgets: no nonce stays open, and nobody waits for another's bad transfer.
  */
-const home = mkdtempSync(join(tmpdir(), 'custody-nonce-gaps-'))
-const registry = loadRegistry('local')
-const PRICE = { maxFeePerGas: 2n * BASE_FEE + 10n ** 8n, maxPriorityFeePerGas: 10n ** 8n }
-/** Where the transfers are made, and whether a tank pays their fees. */
-const PLACES = {
-  ETH: { held: 10n ** 21n, to: `0x${'ab'.repeat(20)}`, chain: () => new ScriptedEvm(), tank: true },
-  XRP: { held: 10n ** 15n, to: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', chain: () => new ScriptedXrp(), tank: false },
-}
-type Code = keyof typeof PLACES
-let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
-let database: Database
-
-before(async () => {
-  postgres = await startEmbeddedPostgres(home)
-  database = openDatabase(postgres.url)
-  await migrate(database)
-})
-after(async () => {
-  await database.close()
-  await postgres.stop()
-  rmSync(home, { recursive: true, force: true })
-})
-
-/** mulberry32: the same numbers for the same seed. */
-function chance(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let value = Math.imul(state ^ (state >>> 15), 1 | state)
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value
-    return ((value ^ (value >>> 14)) >>> 0) / 4294967296
-  }
-}
-
-/** How a transfer is to fare: `fuel` and `pay` are refused by the nodes at that step. */
-type Fate = 'good' | 'fuel' | 'pay' | 'cancelled'
-
-class Stage {
-  readonly code: Code
-  readonly chain: ScriptedEvm | ScriptedXrp
-  readonly network: Network
-  readonly nodes: NodeRoom
-  readonly random: () => number
-  readonly fates = new Map<string, Fate>()
-  readonly callers: Caller[] = []
-  /** What rows have waited for, in all. */
-  waitedMs = 0
-  /** Tokens of the requests that nodes refuse, by step. */
-  readonly refused = new Map<string, 'fuel' | 'pay'>()
-  faults = 0
-  readonly #asked = new Set<string>()
-  services!: Services
-
-  constructor(seed: number, code: Code) {
-    this.code = code
-    this.chain = PLACES[code].chain()
-    this.network = registry.network(code) as Network
-    this.random = chance(seed)
-    this.nodes = new NodeRoom(3)
-    this.nodes.fault = (order) => this.#fault(order)
-  }
-
-  #fault({ purpose }: Order): Fault {
-    const about = purpose.kind === 'fuel' ? purpose.for : purpose
-    const drawn = this.random()
-    if ('request' in about && (purpose.kind === 'fuel' || purpose.kind === 'pay') && this.refused.get(about.request.token) === purpose.kind) {
-      const isFirst = !this.#asked.has(about.request.token)
-      this.#asked.add(about.request.token)
-      // Signed, unheard of, and refused from then on: nobody may wait for a signature that only nodes know.
-      return purpose.kind === 'fuel' && isFirst && drawn < 4 * this.faults ? 'lost' : 'refuse'
-    }
-    if (drawn >= this.faults) return undefined
-    return drawn < this.faults / 2 ? 'lost' : 'away'
-  }
-
-  addressOf(sub: number): string {
-    return familyOf(this.network).address(this.network, publicKeyAt(pathOf(this.network, sub, OMNIBUS_INDEX)))
-  }
-
-  async open(): Promise<void> {
-    const { code, network, chain: { client } } = this
-    const { held, tank } = PLACES[code]
-    await database.query('truncate workspaces, ledger_entries, signing_accounts, network_scans, blocks cascade')
-    const environment = { ...systemEnvironment(), bytes: (length: number) => Uint8Array.from({ length }, () => Math.floor(this.random() * 256)) }
-    const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    const connected = { network, family: network.family, client }
-    const networks = {
-      all: () => [connected], has: (asked: string) => asked === code, get: () => connected, client: () => client, evm: () => client, tagged: () => client,
-      taggedFeeRates: async () => ({ low: 12n, medium: 12n, high: 12n }),
-      evmFeeRates: async () => ({ low: PRICE, medium: PRICE, high: PRICE }),
-    }
-    this.services = {
-      environment, registry, database, log: silent, signers: this.nodes.signers, metrics: createMetrics(), networks, keys: { get: async () => ({ at: publicKeyAt }) },
-      settings: { network: 'local', prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0 }, prices: { price: () => null }, aml: { providers: {}, sanctions: { has: () => false } },
-    } as unknown as Services
-    const one = async (sql: string, values: unknown[]) => (await database.one<{ id: string }>(sql, values))?.id as string
-    const workspace = await one(`insert into workspaces (name) values ('acme') returning id`, [])
-    await database.query('insert into network_scans (network, height) values ($1, 10)', [code])
-    const book = (kind: 'tank' | 'available', wallet?: string) => database.transaction((tx) =>
-      post(tx, 'deposit', randomUUID(), [{ workspace, asset: code, kind: 'chain', amount: -held }, { workspace, ...(wallet ? { wallet } : {}), asset: code, kind, amount: held }]))
-    for (const sub of tank ? [TANK_SUB_ACCOUNT, 1, 2] : [1, 2]) this.chain.balances.set(this.addressOf(sub), held)
-    if (tank) {
-      const address = this.addressOf(TANK_SUB_ACCOUNT)
-      await database.query(`insert into chain_addresses (network, address, workspace_id, path_index, kind) values ($1, $2, $3, 0, 'tank')`, [code, address, workspace])
-      await database.query('insert into gas_tanks (workspace_id, network, address, threshold) values ($1, $2, $3, 0)', [workspace, code, address])
-      await book('tank')
-    }
-    for (const sub of [1, 2]) {
-      const subAccount = await one('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) returning id', [workspace, `sub-${sub}`, sub])
-      const wallet = await one(`insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $3) returning id`, [workspace, subAccount, code])
-      await database.query(`insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($4, $1, $2, $3, 0, 'omnibus')`, [this.addressOf(sub), workspace, subAccount, code])
-      await book('available', wallet)
-      const apiKey = randomUUID()
-      this.nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: 'acme', sub_account: sub })
-      this.callers.push({ apiKey, role: 'full', workspaceId: workspace, workspace: 'acme', subAccountId: subAccount, subAccount: `sub-${sub}`, subAccountIndex: sub })
-    }
-  }
-
-  async create(caller: Caller, fate: Fate): Promise<string> {
-    const body = { asset: this.code, amount: '0.001', destination_address: PLACES[this.code].to, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }
-    const signed = await signRequest({ apiKey: caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri: '/dac/v1/transaction', body: JSON.stringify(body) })
-    if (fate === 'fuel' || fate === 'pay') this.refused.set(signed.token, fate)
-    const answer = await createTransaction.handler({ services: this.services, caller, body, signed, query: undefined, params: undefined })
-    const { id } = JSON.parse(answer.text as string) as { id: string }
-    this.fates.set(id, fate)
-    return id
-  }
-
-  async cancel(id: string): Promise<boolean> {
-    const row = await database.one<{ sub_account_id: string }>('select sub_account_id from transactions where id = $1', [id])
-    const caller = this.callers.find((each) => each.subAccountId === row?.sub_account_id) as Caller
-    const signed = await signRequest({ apiKey: caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri: `/dac/v1/transaction/${id}/cancel`, body: '{}' })
-    try {
-      await cancelTransaction.handler({ services: this.services, caller, body: {}, signed, query: undefined, params: { id } })
-      return true
-    } catch (error) {
-      if (error instanceof ApiError) return false
-      throw error
-    }
-  }
-
-  /** What is due, as the workers take it; where nothing is, a block; where that wakes nobody, time goes on to the next row. */
-  async turn(mostMs: number): Promise<boolean> {
-    const due = await claim(this.services, 16)
-    if (due.length > 0) {
-      await Promise.all(due.map((row) => runStep(this.services, row)))
-      return true
-    }
-    if (this.chain.pool.size > 0) this.#buriedAt = this.chain.height + 4
-    if (this.chain.height < this.#buriedAt) {
-      this.chain.mine()
-      await wake(database, this.code)
-      return true
-    }
-    const next = await database.one<{ wait: number }>(`select extract(epoch from min(next_run_at) - now()) * 1000 wait from transactions where status = 'pending' and next_run_at is not null`)
-    if (next?.wait === null || next === undefined) return false
-    const wait = Math.max(1, Math.ceil(Number(next.wait)))
-    this.waitedMs += wait
-    assert.ok(this.waitedMs <= mostMs, `rows have waited ${this.waitedMs} ms: ${JSON.stringify(await this.pending())}`)
-    await database.query(`update transactions set next_run_at = next_run_at - $1 * interval '1 millisecond', created_at = created_at - $1 * interval '1 millisecond' where status = 'pending'`, [wait])
-    return true
-  }
-
-  #buriedAt = 0
-
-  async run(mostMs: number): Promise<void> {
-    while (await this.turn(mostMs));
-  }
-
-  async pending(): Promise<unknown[]> {
-    return database.query(`select kind, state, last_error, plan->>'reason' reason, count(*)::int from transactions where status = 'pending' group by 1, 2, 3, 4 order by 5 desc limit 10`)
-  }
-
-  /** What must hold when everything has ended. */
-  async check(): Promise<Record<string, number>> {
-    assert.deepEqual(await this.pending(), [])
-    const ended = await database.query<{ id: string; status: string; state: string; failure_reason: string | null }>(`select id, status, state, failure_reason from transactions where kind = 'WITHDRAWAL'`)
-    const counts: Record<string, number> = {}
-    for (const { id, status, state, failure_reason: reason } of ended) {
-      const fate = this.fates.get(id) as Fate
-      if (fate === 'good') assert.equal(status, 'confirmed', `${reason}`)
-      if (fate === 'fuel' || fate === 'pay') assert.match(reason ?? '', /refuse/)
-      const name = `${fate} ${state}`
-      counts[name] = (counts[name] ?? 0) + 1
-    }
-    for (const sub of [TANK_SUB_ACCOUNT, 1, 2]) {
-      const account = this.addressOf(sub)
-      const used = [...this.chain.mined.values()].filter(({ from }) => from === account).map(({ nonce }) => nonce).sort((a, b) => a - b)
-      assert.deepEqual(used, used.map((_, at) => (used[0] as number) + at), 'nonces are used one after the other')
-      const settled = await database.query<{ nonce: string }>(`select distinct nonce from chain_transactions where account = $1 and state = 'CONFIRMED' order by nonce`, [account])
-      assert.deepEqual(settled.map(({ nonce }) => Number(nonce)), used)
-    }
-    assert.deepEqual(await database.query(`select 1 from chain_transactions where state in ('BUILT', 'SIGNED', 'INCLUDED')`), [])
-    const report = await audit(this.services)
-    assert.deepEqual(report.differences, [])
-    const left = await database.query(`select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved', 'float_reserved') and balance <> 0`)
-    assert.deepEqual(left, [])
-    return counts
-  }
-
-  close(): void {
-    this.nodes.close()
-  }
-}
+const database = useDatabase()
 
 async function staged(seed: number, code: Code, play: (stage: Stage) => Promise<void>): Promise<void> {
-  const stage = new Stage(seed, code)
+  const stage = new Stage(database.get(), seed, code)
   await stage.open()
   try {
     await play(stage)
@@ -247,42 +21,53 @@ async function staged(seed: number, code: Code, play: (stage: Stage) => Promise<
   }
 }
 
-test('three bad transfers of one sub-account stop none of another', () => staged(1, 'ETH', async (stage) => {
-  const [bad, good] = stage.callers as [Caller, Caller]
-  for (let count = 0; count < 3; count++) await stage.create(bad, 'fuel')
-  for (let count = 0; count < 20; count++) await stage.create(good, 'good')
-  await stage.run(3000)
-  assert.deepEqual(await stage.check(), { 'fuel FAILED': 3, 'good CONFIRMED': 20 })
-}))
+test('three bad transfers of one sub-account stop none of another', () =>
+  staged(1, 'ETH', async (stage) => {
+    const [bad, good] = stage.callers as [Caller, Caller]
+    for (let count = 0; count < 3; count++) await stage.create(bad, 'fuel')
+    for (let count = 0; count < 20; count++) await stage.create(good, 'good')
+    await stage.run(3000)
+    assert.deepEqual(await stage.check(), { 'fuel FAILED': 3, 'good CONFIRMED': 20 })
+  }))
 
-for (const code of ['ETH', 'XRP'] as const) test(`${code}: a gap in the wallet’s own numbers is closed at once too`, () => staged(2, code, async (stage) => {
-  const [caller] = stage.callers as [Caller]
-  // Everybody waits at his nonce before the first of them is refused.
-  for (let count = 0; count < 12; count++) await stage.create(caller, count % 4 === 1 ? 'pay' : 'good')
-  await stage.run(3000)
-  assert.deepEqual(await stage.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
-}))
+for (const code of ['ETH', 'XRP'] as const)
+  test(`${code}: a gap in the wallet’s own numbers is closed at once too`, () =>
+    staged(2, code, async (stage) => {
+      const [caller] = stage.callers as [Caller]
+      // Everybody waits at his nonce before the first of them is refused.
+      for (let count = 0; count < 12; count++) await stage.create(caller, count % 4 === 1 ? 'pay' : 'good')
+      await stage.run(3000)
+      assert.deepEqual(await stage.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
+    }))
 
-test('200 transfers of two sub-accounts, with refusals, lost answers, cancellations and drops: the good ones are confirmed', () => staged(3, 'ETH', async (stage) => {
-  const chain = stage.chain as ScriptedEvm
-  stage.faults = 0.06
-  const fates: Fate[] = []
-  while (fates.length < 200) {
-    const drawn = stage.random()
-    fates.push(drawn < 0.08 ? 'fuel' : drawn < 0.16 ? 'pay' : drawn < 0.3 ? 'cancelled' : 'good')
-  }
-  const unasked: string[] = []
-  for (const fate of fates) {
-    const id = await stage.create(stage.callers[stage.random() < 0.5 ? 0 : 1] as Caller, fate)
-    if (fate === 'cancelled') unasked.push(id)
-    // Between two arrivals the work goes on by a few turns, so that they meet each other at every step.
-    for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--) await stage.turn(120_000)
-    chain.drop(() => stage.random() < 0.1)
-    while (unasked.length > 0 && stage.random() < 0.3) await stage.cancel(unasked.splice(Math.floor(stage.random() * unasked.length), 1)[0] as string)
-  }
-  chain.drop(() => stage.random() < 0.5)
-  for (const id of unasked) await stage.cancel(id)
-  await stage.run(120_000)
-  const counts = await stage.check()
-  assert.ok((counts['good CONFIRMED'] ?? 0) > 100 && (counts['fuel FAILED'] ?? 0) > 5 && (counts['pay FAILED'] ?? 0) > 5 && (counts['cancelled CANCELLED'] ?? 0) > 10, JSON.stringify(counts))
-}))
+test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, cancellations and drops: the good ones are confirmed', () =>
+  staged(3, 'ETH', async (stage) => {
+    const chain = stage.chain as ScriptedEvm
+    stage.faults = 0.06
+    const fates: Fate[] = []
+    while (fates.length < 200) {
+      const drawn = stage.random()
+      fates.push(drawn < 0.08 ? 'fuel' : drawn < 0.16 ? 'pay' : drawn < 0.3 ? 'cancelled' : 'good')
+    }
+    const unasked: string[] = []
+    for (const fate of fates) {
+      const id = await stage.create(stage.callers[stage.random() < 0.5 ? 0 : 1] as Caller, fate)
+      if (fate === 'cancelled') unasked.push(id)
+      // Between two arrivals the work goes on by a few turns, so that they meet each other at every step.
+      for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--) await stage.turn(15_000)
+      chain.drop(() => stage.random() < 0.1)
+      while (unasked.length > 0 && stage.random() < 0.3)
+        await stage.cancel(unasked.splice(Math.floor(stage.random() * unasked.length), 1)[0] as string)
+    }
+    chain.drop(() => stage.random() < 0.5)
+    for (const id of unasked) await stage.cancel(id)
+    await stage.run(15_000)
+    const counts = await stage.check()
+    assert.ok(
+      (counts['good CONFIRMED'] ?? 0) > 100 &&
+        (counts['fuel FAILED'] ?? 0) > 5 &&
+        (counts['pay FAILED'] ?? 0) > 5 &&
+        (counts['cancelled CANCELLED'] ?? 0) > 10,
+      JSON.stringify(counts),
+    )
+  }))

@@ -1,7 +1,16 @@
 import { getAddress, keccak256, parseTransaction, recoverTransactionAddress, type Hex, type TransactionSerialized } from 'viem'
 import type { Asset } from '@custody/chains'
 
-interface Waiting { hash: string; from: string; to: string; value: bigint; nonce: number; price: bigint; tip: bigint; gas: bigint }
+interface Waiting {
+  hash: string
+  from: string
+  to: string
+  value: bigint
+  nonce: number
+  price: bigint
+  tip: bigint
+  gas: bigint
+}
 
 export const BASE_FEE = 10n ** 9n
 const GAS = 21_000n
@@ -22,7 +31,7 @@ export class ScriptedEvm {
     tip: async () => ({ height: this.height, hash: `b${this.height}`, finalHeight: this.height - CONFIRMATIONS + 1 }),
     block: async (height: number) => ({ height, hash: `b${height}`, parent: `b${height - 1}`, txids: [], transfers: [] }),
     nonce: async (address: string) => BigInt(this.nonces.get(address) ?? 0),
-    balance: async (address: string, asset: Asset) => (asset.type === 'native' ? this.balances.get(address) ?? 0n : 0n),
+    balance: async (address: string, asset: Asset) => (asset.type === 'native' ? (this.balances.get(address) ?? 0n) : 0n),
     gasLimit: async () => GAS,
     status: async (hash: string) => {
       const found = this.mined.get(hash)
@@ -39,8 +48,18 @@ export class ScriptedEvm {
       if (nonce < (this.nonces.get(from) ?? 0)) return { kind: 'rejected', reason: 'nonce too low' }
       const price = parsed.maxFeePerGas as bigint
       const known = this.pool.get(this.#place(from, nonce))
-      if (known && known.hash !== hash && price * 10n < known.price * 11n) return { kind: 'rejected', reason: 'replacement transaction underpriced' }
-      this.pool.set(this.#place(from, nonce), { hash, from, to: getAddress(parsed.to as string), value: parsed.value ?? 0n, nonce, price, tip: parsed.maxPriorityFeePerGas ?? 0n, gas: parsed.gas as bigint })
+      if (known && known.hash !== hash && price * 10n < known.price * 11n)
+        return { kind: 'rejected', reason: 'replacement transaction underpriced' }
+      this.pool.set(this.#place(from, nonce), {
+        hash,
+        from,
+        to: getAddress(parsed.to as string),
+        value: parsed.value ?? 0n,
+        nonce,
+        price,
+        tip: parsed.maxPriorityFeePerGas ?? 0n,
+        gas: parsed.gas as bigint,
+      })
       return { kind: 'accepted' }
     },
   }

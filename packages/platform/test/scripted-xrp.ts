@@ -1,6 +1,13 @@
 import { decode, hashes } from 'xrpl'
 
-interface Waiting { hash: string; from: string; to: string; amount: bigint; sequence: number; fee: bigint }
+interface Waiting {
+  hash: string
+  from: string
+  to: string
+  amount: bigint
+  sequence: number
+  fee: bigint
+}
 
 const FIRST_SEQUENCE = 5
 const CONFIRMATIONS = 1
@@ -17,18 +24,32 @@ export class ScriptedXrp {
     probe: async () => undefined,
     tip: async () => ({ height: this.height, hash: `b${this.height}`, finalHeight: this.height - CONFIRMATIONS + 1 }),
     block: async (height: number) => ({ height, hash: `b${height}`, parent: `b${height - 1}`, txids: [], transfers: [] }),
-    account: async (address: string) => ({ balance: this.balances.get(address) ?? 0n, sequence: BigInt(this.#next(address)), reserve: 0n, requiresTag: false, closed: false }),
+    account: async (address: string) => ({
+      balance: this.balances.get(address) ?? 0n,
+      sequence: BigInt(this.#next(address)),
+      reserve: 0n,
+      requiresTag: false,
+      closed: false,
+    }),
     activation: async () => 1n,
     balance: async (address: string) => this.balances.get(address) ?? 0n,
     validUntil: async () => 1_000_000,
     isDead: async () => false,
     status: async (hash: string) => {
       const found = this.mined.get(hash)
-      return found ? { state: 'included', height: found.height, blockHash: `b${found.height}`, succeeded: true, fee: found.fee } : { state: this.pool.has(hash) ? 'mempool' : 'absent' }
+      return found
+        ? { state: 'included', height: found.height, blockHash: `b${found.height}`, succeeded: true, fee: found.fee }
+        : { state: this.pool.has(hash) ? 'mempool' : 'absent' }
     },
     broadcast: async (raw: string) => {
       const hash = hashes.hashSignedTx(raw.toUpperCase())
-      const { Account: from, Destination: to, Amount: amount, Fee: fee, Sequence: sequence } = decode(raw.toUpperCase()) as unknown as { Account: string; Destination: string; Amount: string; Fee: string; Sequence: number }
+      const {
+        Account: from,
+        Destination: to,
+        Amount: amount,
+        Fee: fee,
+        Sequence: sequence,
+      } = decode(raw.toUpperCase()) as unknown as { Account: string; Destination: string; Amount: string; Fee: string; Sequence: number }
       if (this.mined.has(hash)) return { kind: 'accepted' }
       if (sequence < this.#next(from)) return { kind: 'rejected', reason: 'tefPAST_SEQ' }
       this.pool.set(hash, { hash, from, to, amount: BigInt(amount), sequence, fee: BigInt(fee) })

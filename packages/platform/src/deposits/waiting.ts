@@ -11,7 +11,9 @@ import { queueSweep } from './sweeps.ts'
 export async function creditWaitingDeposits(services: Services, tx: Queryable, subAccountId: string, wallet: WalletRow): Promise<void> {
   const rows = await tx.query<TransactionRow & { address_kind: string }>(
     `select t.*, c.kind address_kind from transactions t join chain_addresses c on c.network = t.network and c.address = t.destination_id
-     where t.kind = 'DEPOSIT' and t.sub_account_id = $1 and t.asset = $2 and t.wallet_id is null and t.address_tag is null for update of t`, [subAccountId, wallet.asset])
+     where t.kind = 'DEPOSIT' and t.sub_account_id = $1 and t.asset = $2 and t.wallet_id is null and t.address_tag is null for update of t`,
+    [subAccountId, wallet.asset],
+  )
   for (const row of rows) {
     await tx.query('update transactions set wallet_id = $2 where id = $1', [row.id, wallet.id])
     if (isSuspended(row)) await leaveSuspense(services, tx, row, wallet.id, row.address_kind)
@@ -19,7 +21,13 @@ export async function creditWaitingDeposits(services: Services, tx: Queryable, s
 }
 
 /** A deposit in suspense becomes a wallet's: the one of the account that its coins lie at. */
-export async function leaveSuspense(services: Services, tx: Queryable, row: TransactionRow, walletId: string, addressKind: string): Promise<void> {
+export async function leaveSuspense(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  walletId: string,
+  addressKind: string,
+): Promise<void> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const amount = BigInt(row.amount)
   const unswept = addressKind === 'deposit'
@@ -28,7 +36,19 @@ export async function leaveSuspense(services: Services, tx: Queryable, row: Tran
     { ...scope, wallet: walletId, kind: unswept ? 'unswept' : 'available', address: unswept ? row.destination_id : null, amount },
   ])
   const end = { wallet_id: walletId, state: 'CREDITED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
-  await tx.query('update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5, updated_at = now() where id = $1', [row.id, walletId, end.state, end.status, end.confirmed_at])
-  await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.confirmed', stringifyJson(presentTransaction({ ...row, ...end }, services.registry)))
+  await tx.query('update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5, updated_at = now() where id = $1', [
+    row.id,
+    walletId,
+    end.state,
+    end.status,
+    end.confirmed_at,
+  ])
+  await emit(
+    tx,
+    row.workspace_id,
+    row.sub_account_id,
+    'deposit.confirmed',
+    stringifyJson(presentTransaction({ ...row, ...end }, services.registry)),
+  )
   if (unswept) await queueSweep(tx, { ...row, wallet_id: walletId, source_id: row.destination_id })
 }

@@ -10,7 +10,13 @@ import { ApiError } from '../errors.ts'
 export function assertExactTarget(target: string, path: string): void {
   const given = target.split('/')
   const wanted = path.split('/')
-  const isExact = given.length === wanted.length && wanted.every((part, at) => (part.startsWith('{') ? /^[\w-]+$/.test(given[at] as string) : part === given[at]))
+  const isExact =
+    given.length === wanted.length &&
+    wanted.every((part, at) => (part.startsWith('{') ? /^[\w-]+$/.test(given[at] as string) : part === given[at]))
   if (isExact) return
-  throw new ApiError('INVALID_REQUEST', `path: must be spelt ${path}, without a query string or percent-encoding: the signer nodes check the signed path`, { field: 'path' })
+  throw new ApiError(
+    'INVALID_REQUEST',
+    `path: must be spelt ${path}, without a query string or percent-encoding: the signer nodes check the signed path`,
+    { field: 'path' },
+  )
 }

@@ -1,5 +1,17 @@
 /** One line each, which begins with the id that `suspense assign` takes. */
-export const showSuspense = (rows: readonly Record<string, unknown>[]): string => rows.map((each) => [
-  each['id'], each['created_at'], `${String(each['amount'])} ${String(each['asset'])}`, `to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}`,
-  `from ${String(each['sender'] ?? '?')}`, each['workspace'], each['hash'],
-].map(String).join('  ')).join('\n') || 'nothing in suspense'
+export const showSuspense = (rows: readonly Record<string, unknown>[]): string =>
+  rows
+    .map((each) =>
+      [
+        each['id'],
+        each['created_at'],
+        `${String(each['amount'])} ${String(each['asset'])}`,
+        `to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}`,
+        `from ${String(each['sender'] ?? '?')}`,
+        each['workspace'],
+        each['hash'],
+      ]
+        .map(String)
+        .join('  '),
+    )
+    .join('\n') || 'nothing in suspense'

@@ -27,7 +27,6 @@ function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {
 export interface VoidOutcome { held: number; needed: number; enough: boolean; signed: string[]; voids: SignedVoid[] }
 
 type Intent = { request: SignedRequest } | { transaction_id: string } | { forward: { rule: string; id: string } }
-interface Named { name: { api_key: string; nonce: string } }
 interface VoidAnswer { voided?: boolean; record?: unknown; signature?: unknown }
 
 /** A node cannot read the request, and nothing of it could ever be signed there: it takes a void by the request's name. */
@@ -42,9 +41,16 @@ function payingHashes(error: unknown): string[] | null {
   return (error.body['paying_hashes'] ?? error.body['signed_hashes']) as string[]
 }
 
-function nameOf({ token }: SignedRequest): Named {
-  const { sub, nonce } = claimedNonceAndSubject(token)
-  return { name: { api_key: sub, nonce } }
+/** One node's answer to POST /void; a request that it cannot read is voided there by its name. @throws NodeRefused, NodeUnavailable */
+export async function askForVoid(signers: SignerNodes, node: number, intent: Intent, force: boolean): Promise<Record<string, unknown>> {
+  const call = (by: object) => signers.call<Record<string, unknown>>(node, 'POST', '/void', { ...by, force }, VOID_TIMEOUT_MS)
+  try {
+    return await call(intent)
+  } catch (error) {
+    if (!(error instanceof NodeRefused) || !UNREADABLE.has(error.code) || !('request' in intent)) throw error
+    const { sub, nonce } = claimedNonceAndSubject(intent.request.token)
+    return call({ name: { api_key: sub, nonce } })
+  }
 }
 
 /**
@@ -56,11 +62,7 @@ function nameOf({ token }: SignedRequest): Named {
 export async function voidIntent(services: Services, intent: Intent, dead: readonly string[] = []): Promise<VoidOutcome> {
   const { signers } = services
   const ask = async (node: number, force: boolean) => {
-    const call = (by: Intent | Named) => signers.call<VoidAnswer>(node, 'POST', '/void', { ...by, force }, VOID_TIMEOUT_MS)
-    const answer = await call(intent).catch((error: unknown) => {
-      if (error instanceof NodeRefused && UNREADABLE.has(error.code) && 'request' in intent) return call(nameOf(intent.request))
-      throw error
-    })
+    const answer = await askForVoid(signers, node, intent, force) as VoidAnswer
     const told = voidShape.safeParse({ record: answer.record, signature: answer.signature })
     return { ...answer, proof: told.success && isVoid(signers, node, told.data) ? told.data : null }
   }

@@ -18,25 +18,39 @@ export const decimal = z
 const charactersOf = (value: string): number => [...value].length
 
 /** Text without control characters, of 1 to `max` characters. */
-export const text = (max: number) => z.string()
-  .refine((value) => value !== '', 'must not be empty')
-  .refine((value) => value.length <= max || charactersOf(value) <= max, `must have at most ${max} characters`)
-  // oxlint-disable-next-line no-control-regex
-  .refine((value) => !/[\u0000-\u001f\u007f]/.test(value), 'must not contain control characters')
-  .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
-  .meta({ minLength: 1, maxLength: max })
+export const text = (max: number) =>
+  z
+    .string()
+    .refine((value) => value !== '', 'must not be empty')
+    .refine((value) => value.length <= max || charactersOf(value) <= max, `must have at most ${max} characters`)
+    // oxlint-disable-next-line no-control-regex
+    .refine((value) => !/[\u0000-\u001f\u007f]/.test(value), 'must not contain control characters')
+    .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
+    .meta({ minLength: 1, maxLength: max })
 
-export const assetName = text(64).meta({ minLength: 1, maxLength: 64, description: 'An `asset_name` of the assets list; case-sensitive', examples: ['BTC', 'USDT_ETH'] })
+export const assetName = text(64).meta({
+  minLength: 1,
+  maxLength: 64,
+  description: 'An `asset_name` of the assets list; case-sensitive',
+  examples: ['BTC', 'USDT_ETH'],
+})
 
 /** A field that may be left out; `null` is the same as leaving it out. */
-export const optional = <T extends z.ZodType>(schema: T) => schema.nullable().transform((value) => value ?? undefined).optional()
+export const optional = <T extends z.ZodType>(schema: T) =>
+  schema
+    .nullable()
+    .transform((value) => value ?? undefined)
+    .optional()
 
 /** A destination as the caller spells it; what it means its family says. */
 export const address = text(256)
 
 /** A destination tag or memo. Clients that keep it as a number send one. */
 export const tag = z
-  .custom<JsonNumber | string>((value) => typeof value === 'string' || (value instanceof JsonNumber && /^\d{1,20}$/.test(value.text)), 'must be a text')
+  .custom<JsonNumber | string>(
+    (value) => typeof value === 'string' || (value instanceof JsonNumber && /^\d{1,20}$/.test(value.text)),
+    'must be a text',
+  )
   .transform((value) => (value instanceof JsonNumber ? value.text : value))
   .pipe(text(200))
   .meta({ type: 'string', minLength: 1, maxLength: 200, description: 'Destination tag or memo of networks that have one' })

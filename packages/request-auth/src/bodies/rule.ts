@@ -4,12 +4,14 @@ import { address, assetName, decimal, optional, tag, text } from './fields.ts'
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/
 
 /** ISO 8601 in UTC, no day that the calendar does not have, rounded down to whole seconds. */
-const instant = text(40).transform((value, context): Date => {
-  const at = INSTANT.test(value) ? Date.parse(value) : Number.NaN
-  if (!Number.isNaN(at) && new Date(at).toISOString().slice(0, 19) === value.slice(0, 19)) return new Date(Math.floor(at / 1000) * 1000)
-  context.addIssue({ code: 'custom', message: 'must be a time in UTC such as 2030-01-31T12:00:00Z' })
-  return z.NEVER
-}).meta({ type: 'string', format: 'date-time', description: 'ISO 8601 in UTC' })
+const instant = text(40)
+  .transform((value, context): Date => {
+    const at = INSTANT.test(value) ? Date.parse(value) : Number.NaN
+    if (!Number.isNaN(at) && new Date(at).toISOString().slice(0, 19) === value.slice(0, 19)) return new Date(Math.floor(at / 1000) * 1000)
+    context.addIssue({ code: 'custom', message: 'must be a time in UTC such as 2030-01-31T12:00:00Z' })
+    return z.NEVER
+  })
+  .meta({ type: 'string', format: 'date-time', description: 'ISO 8601 in UTC' })
 
 /** Body of POST /dac/v1/auto-forwarding. */
 export const ruleBody = z.strictObject({

@@ -10,7 +10,9 @@ const asset = z.literal(STAKED_ASSET, `must be ${STAKED_ASSET}`)
 /** Body of POST /dav/v1/stake and /dav/v1/unstake. */
 export const stakeBody = z.strictObject({
   asset,
-  address: address.meta({ minLength: 1, maxLength: 256, description: 'Tron address that has the resource; the wallet’s own or another’s' }),
+  address: address.meta({
+    minLength: 1, maxLength: 256, description: 'Tron address that has the resource; the wallet’s own or another’s',
+  }),
   resource: z.enum(['ENERGY', 'BANDWIDTH'], 'must be ENERGY or BANDWIDTH'),
   amount: decimal,
   sequence_id: sequence,

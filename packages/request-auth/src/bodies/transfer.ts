@@ -15,8 +15,11 @@ export const transferBody = z.strictObject({
   fee_rate: optional(decimal).meta({ description: 'In the unit of the chain family; the signer nodes hold to it' }),
   fee_level: optional(feeLevel),
   type: optional(z.literal('Withdraw', 'must be Withdraw')).meta({ description: 'Accepted from older clients; means nothing' }),
-  ts: optional(z.custom<JsonNumber | string>((value) => typeof value === 'string' || value instanceof JsonNumber, 'must be a number or a text').meta({ type: ['number', 'string'] }))
-    .meta({ description: 'Accepted from older clients; means nothing' }),
+  ts: optional(
+    z
+      .custom<JsonNumber | string>((value) => typeof value === 'string' || value instanceof JsonNumber, 'must be a number or a text')
+      .meta({ type: ['number', 'string'] }),
+  ).meta({ description: 'Accepted from older clients; means nothing' }),
 })
 
 /** What {@link transferBody} reads. */

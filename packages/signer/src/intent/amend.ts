@@ -18,7 +18,8 @@ export interface AmendIntent {
 }
 
 export function amendIntent(proven: Proven, action: AmendAction): AmendIntent {
-  const body = action.name === 'cancel' ? { ...bodyOf(proven, emptyBody), fee_level: undefined, fee_rate: undefined } : bodyOf(proven, speedUpBody)
+  const body =
+    action.name === 'cancel' ? { ...bodyOf(proven, emptyBody), fee_level: undefined, fee_rate: undefined } : bodyOf(proven, speedUpBody)
   const level = body.fee_level ?? null
   let feeRate: string | null = null
   try {
@@ -28,5 +29,11 @@ export function amendIntent(proven: Proven, action: AmendAction): AmendIntent {
     throw error
   }
   const key = JSON.stringify([action.name, 'nonce', proven.enrolment.api_key, proven.nonce])
-  return { action: action.name, transaction_id: action.transaction_id, fee_rate: feeRate, key, content: sha256hex(JSON.stringify([key, action.transaction_id, feeRate, level])) }
+  return {
+    action: action.name,
+    transaction_id: action.transaction_id,
+    fee_rate: feeRate,
+    key,
+    content: sha256hex(JSON.stringify([key, action.transaction_id, feeRate, level])),
+  }
 }

@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { familyOf, loadRegistry, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
+import { signRequest } from '@custody/request-auth'
+import type { Order } from '../../signer/src/policy/order.ts'
+import { audit } from '../src/audit/audit.ts'
+import type { Database } from '../src/database/pool.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { ApiError } from '../src/errors.ts'
+import type { Caller } from '../src/http/endpoint.ts'
+import { post } from '../src/ledger/post.ts'
+import { createMetrics } from '../src/metrics.ts'
+import { readTiers } from '../src/prepaid-fee/tiers.ts'
+import type { Services } from '../src/services.ts'
+import { cancelTransaction } from '../src/transactions/cancel.ts'
+import { createTransaction } from '../src/transactions/create-transaction.ts'
+import { runStep } from '../src/transactions/steps.ts'
+import { claim, wake } from '../src/work/lease.ts'
+import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
+import { NodeRoom, publicKeyAt, type Fault } from './node-room.ts'
+import { BASE_FEE, ScriptedEvm } from './scripted-evm.ts'
+import { ScriptedXrp } from './scripted-xrp.ts'
+
+/**
+ * Transfers through the real steps, a real database and the rules of real nodes, on a chain in memory. Time is what the
+ * rows wait for: it is turned forward, never slept.
+ */
+const registry = loadRegistry('local')
+const PRICE = { maxFeePerGas: 2n * BASE_FEE + 10n ** 8n, maxPriorityFeePerGas: 10n ** 8n }
+/** Where the transfers are made, and whether a tank pays their fees. */
+const PLACES = {
+  ETH: { held: 10n ** 21n, to: `0x${'ab'.repeat(20)}`, chain: () => new ScriptedEvm(), tank: true },
+  XRP: { held: 10n ** 15n, to: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', chain: () => new ScriptedXrp(), tank: false },
+}
+export type Code = keyof typeof PLACES
+
+/** mulberry32: the same numbers for the same seed. */
+function chance(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let value = Math.imul(state ^ (state >>> 15), 1 | state)
+    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value
+    return ((value ^ (value >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+/** How a transfer is to fare: `fuel` and `pay` are refused by the nodes at that step. */
+export type Fate = 'good' | 'fuel' | 'pay' | 'cancelled'
+
+/** One network with its tank, two sub-accounts, three nodes, and everything that goes wrong. */
+export class Stage {
+  readonly database: Database
+  readonly code: Code
+  readonly chain: ScriptedEvm | ScriptedXrp
+  readonly network: Network
+  readonly nodes: NodeRoom
+  readonly random: () => number
+  readonly fates = new Map<string, Fate>()
+  readonly callers: Caller[] = []
+  /** What rows have waited for, in all. */
+  waitedMs = 0
+  /** Tokens of the requests that nodes refuse, by step. */
+  readonly refused = new Map<string, 'fuel' | 'pay'>()
+  faults = 0
+  readonly #asked = new Set<string>()
+  #isWorking = false
+  services!: Services
+
+  constructor(database: Database, seed: number, code: Code) {
+    this.database = database
+    this.code = code
+    this.chain = PLACES[code].chain()
+    this.network = registry.network(code) as Network
+    this.random = chance(seed)
+    this.nodes = new NodeRoom(3)
+    this.nodes.fault = (order) => this.#fault(order)
+  }
+
+  #fault({ purpose }: Order): Fault {
+    const about = purpose.kind === 'fuel' ? purpose.for : purpose
+    const drawn = this.random()
+    if (
+      'request' in about &&
+      (purpose.kind === 'fuel' || purpose.kind === 'pay') &&
+      this.refused.get(about.request.token) === purpose.kind
+    ) {
+      const isFirst = !this.#asked.has(about.request.token)
+      this.#asked.add(about.request.token)
+      // Signed, unheard of, and refused from then on: nobody may wait for a signature that only nodes know.
+      return purpose.kind === 'fuel' && isFirst && drawn < 4 * this.faults ? 'lost' : 'refuse'
+    }
+    if (drawn >= this.faults) return undefined
+    return drawn < this.faults / 2 ? 'lost' : 'away'
+  }
+
+  addressOf(sub: number): string {
+    return familyOf(this.network).address(this.network, publicKeyAt(pathOf(this.network, sub, OMNIBUS_INDEX)))
+  }
+
+  async open(): Promise<void> {
+    const {
+      code,
+      network,
+      chain: { client },
+    } = this
+    const { held, tank } = PLACES[code]
+    await this.database.query('truncate workspaces, ledger_entries, signing_accounts, network_scans, blocks cascade')
+    const checkpoint = () => {
+      if (this.#isWorking && this.random() < this.faults / 3) throw new Error('the process ended here')
+    }
+    const environment = {
+      ...systemEnvironment(),
+      checkpoint,
+      bytes: (length: number) => Uint8Array.from({ length }, () => Math.floor(this.random() * 256)),
+    }
+    const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
+    const connected = { network, family: network.family, client }
+    const networks = {
+      all: () => [connected],
+      has: (asked: string) => asked === code,
+      get: () => connected,
+      client: () => client,
+      evm: () => client,
+      tagged: () => client,
+      taggedFeeRates: async () => ({ low: 12n, medium: 12n, high: 12n }),
+      evmFeeRates: async () => ({ low: PRICE, medium: PRICE, high: PRICE }),
+    }
+    this.services = {
+      environment,
+      registry,
+      database: this.database,
+      log: silent,
+      signers: this.nodes.signers,
+      metrics: createMetrics(),
+      networks,
+      keys: { get: async () => ({ at: publicKeyAt }) },
+      settings: { network: 'local', prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0 },
+      prices: { price: () => null },
+      aml: { providers: {}, sanctions: { has: () => false } },
+    } as unknown as Services
+    const one = async (sql: string, values: unknown[]) => (await this.database.one<{ id: string }>(sql, values))?.id as string
+    const workspace = await one(`insert into workspaces (name) values ('acme') returning id`, [])
+    await this.database.query('insert into network_scans (network, height) values ($1, 10)', [code])
+    const book = (kind: 'tank' | 'available', wallet?: string) =>
+      this.database.transaction((tx) =>
+        post(tx, 'deposit', randomUUID(), [
+          { workspace, asset: code, kind: 'chain', amount: -held },
+          { workspace, ...(wallet ? { wallet } : {}), asset: code, kind, amount: held },
+        ]),
+      )
+    for (const sub of tank ? [TANK_SUB_ACCOUNT, 1, 2] : [1, 2]) this.chain.balances.set(this.addressOf(sub), held)
+    if (tank) {
+      const address = this.addressOf(TANK_SUB_ACCOUNT)
+      await this.database.query(
+        `insert into chain_addresses (network, address, workspace_id, path_index, kind) values ($1, $2, $3, 0, 'tank')`,
+        [code, address, workspace],
+      )
+      await this.database.query('insert into gas_tanks (workspace_id, network, address, threshold) values ($1, $2, $3, 0)', [
+        workspace,
+        code,
+        address,
+      ])
+      await book('tank')
+    }
+    for (const sub of [1, 2]) {
+      const subAccount = await one('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) returning id', [
+        workspace,
+        `sub-${sub}`,
+        sub,
+      ])
+      const wallet = await one(`insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $3) returning id`, [
+        workspace,
+        subAccount,
+        code,
+      ])
+      await this.database.query(
+        `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
+         values ($4, $1, $2, $3, 0, 'omnibus')`,
+        [this.addressOf(sub), workspace, subAccount, code],
+      )
+      await book('available', wallet)
+      const apiKey = randomUUID()
+      this.nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: 'acme', sub_account: sub })
+      this.callers.push({
+        apiKey,
+        role: 'full',
+        workspaceId: workspace,
+        workspace: 'acme',
+        subAccountId: subAccount,
+        subAccount: `sub-${sub}`,
+        subAccountIndex: sub,
+      })
+    }
+  }
+
+  async create(caller: Caller, fate: Fate): Promise<string> {
+    const body = {
+      asset: this.code,
+      amount: '0.001',
+      destination_address: PLACES[this.code].to,
+      destination_type: 'EXTERNAL',
+      source_type: 'INTERNAL',
+    }
+    const signed = await signRequest({
+      apiKey: caller.apiKey,
+      privateKey: PRIVATE_KEY,
+      method: 'POST',
+      uri: '/dac/v1/transaction',
+      body: JSON.stringify(body),
+    })
+    if (fate === 'fuel' || fate === 'pay') this.refused.set(signed.token, fate)
+    const answer = await createTransaction.handler({ services: this.services, caller, body, signed, query: undefined, params: undefined })
+    const { id } = JSON.parse(answer.text as string) as { id: string }
+    this.fates.set(id, fate)
+    return id
+  }
+
+  async cancel(id: string): Promise<boolean> {
+    const row = await this.database.one<{ sub_account_id: string }>('select sub_account_id from transactions where id = $1', [id])
+    const caller = this.callers.find((each) => each.subAccountId === row?.sub_account_id) as Caller
+    const signed = await signRequest({
+      apiKey: caller.apiKey,
+      privateKey: PRIVATE_KEY,
+      method: 'POST',
+      uri: `/dac/v1/transaction/${id}/cancel`,
+      body: '{}',
+    })
+    try {
+      await cancelTransaction.handler({ services: this.services, caller, body: {}, signed, query: undefined, params: { id } })
+      return true
+    } catch (error) {
+      if (error instanceof ApiError) return false
+      throw error
+    }
+  }
+
+  /** What is due, as the workers take it; where nothing is, a block; where that wakes nobody, time goes on to the next row. */
+  async turn(mostMs: number): Promise<boolean> {
+    const due = await claim(this.services, 16)
+    if (due.length > 0) {
+      this.#isWorking = true
+      await Promise.all(due.map((row) => runStep(this.services, row)))
+      this.#isWorking = false
+      return true
+    }
+    if (this.chain.pool.size > 0) this.#buriedAt = this.chain.height + 4
+    if (this.chain.height < this.#buriedAt) {
+      this.chain.mine()
+      await wake(this.database, this.code)
+      return true
+    }
+    const next = await this.database.one<{ wait: number }>(
+      `select extract(epoch from min(next_run_at) - now()) * 1000 wait from transactions
+       where status = 'pending' and next_run_at is not null`,
+    )
+    if (next?.wait === null || next === undefined) return false
+    const wait = Math.max(1, Math.ceil(Number(next.wait)))
+    this.waitedMs += wait
+    assert.ok(this.waitedMs <= mostMs, `rows have waited ${this.waitedMs} ms: ${JSON.stringify(await this.pending())}`)
+    await this.database.query(
+      `update transactions set next_run_at = next_run_at - $1 * interval '1 millisecond',
+         created_at = created_at - $1 * interval '1 millisecond' where status = 'pending'`,
+      [wait],
+    )
+    return true
+  }
+
+  #buriedAt = 0
+
+  async run(mostMs: number): Promise<void> {
+    while (await this.turn(mostMs));
+  }
+
+  async pending(): Promise<unknown[]> {
+    return this.database.query(
+      `select kind, state, last_error, plan->>'reason' reason, count(*)::int from transactions
+       where status = 'pending' group by 1, 2, 3, 4 order by 5 desc limit 10`,
+    )
+  }
+
+  /** What must hold when everything has ended. */
+  async check(): Promise<Record<string, number>> {
+    assert.deepEqual(await this.pending(), [])
+    const ended = await this.database.query<{ id: string; status: string; state: string; failure_reason: string | null }>(
+      `select id, status, state, failure_reason from transactions where kind = 'WITHDRAWAL'`,
+    )
+    const counts: Record<string, number> = {}
+    for (const { id, status, state, failure_reason: reason } of ended) {
+      const fate = this.fates.get(id) as Fate
+      if (fate === 'good') assert.equal(status, 'confirmed', `${reason}`)
+      if (fate === 'fuel' || fate === 'pay') assert.match(reason ?? '', /refuse/)
+      const name = `${fate} ${state}`
+      counts[name] = (counts[name] ?? 0) + 1
+    }
+    for (const sub of [TANK_SUB_ACCOUNT, 1, 2]) {
+      const account = this.addressOf(sub)
+      const used = [...this.chain.mined.values()]
+        .filter(({ from }) => from === account)
+        .map(({ nonce }) => nonce)
+        .sort((a, b) => a - b)
+      assert.deepEqual(
+        used,
+        used.map((_, at) => (used[0] as number) + at),
+        'nonces are used one after the other',
+      )
+      const settled = await this.database.query<{ nonce: string }>(
+        `select distinct nonce from chain_transactions where account = $1 and state = 'CONFIRMED' order by nonce`,
+        [account],
+      )
+      assert.deepEqual(
+        settled.map(({ nonce }) => Number(nonce)),
+        used,
+      )
+    }
+    assert.deepEqual(await this.database.query(`select 1 from chain_transactions where state in ('BUILT', 'SIGNED', 'INCLUDED')`), [])
+    const report = await audit(this.services)
+    assert.deepEqual(report.differences, [])
+    const left = await this.database.query(
+      `select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved', 'float_reserved') and balance <> 0`,
+    )
+    assert.deepEqual(left, [])
+    return counts
+  }
+
+  close(): void {
+    this.nodes.close()
+  }
+}
