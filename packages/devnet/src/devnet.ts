@@ -18,7 +18,7 @@ import type { SolanaChain } from './solana/chain.ts'
 import { PriceFaces } from './prices/faces.ts'
 import { Quotes } from './prices/quotes.ts'
 import { StellarChain } from './stellar/chain.ts'
-import { horizonRest } from './stellar/horizon.ts'
+import { horizonEvents, horizonRest } from './stellar/horizon.ts'
 import { stellarRpc } from './stellar/rpc.ts'
 import { TronChain } from './tron/chain.ts'
 import { tronRpc } from './tron/rpc.ts'
@@ -145,7 +145,11 @@ export class Devnet {
       if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: () => xrpSocket(chain, faults) }
       const horizon = tagged.path + HORIZON
       if (path !== tagged.path) {
-        return { faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(chain, faults, this.url + horizon, { method, path: path.slice(horizon.length + 1), body }) }
+        const [base, below] = [this.url + horizon, path.slice(horizon.length + 1)]
+        return {
+          faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(chain, faults, base, { method, path: below, body }),
+          events: (query, push) => horizonEvents(chain, base, below, query, push),
+        }
       }
       return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
     }

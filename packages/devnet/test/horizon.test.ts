@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Account, Asset, BadResponseError, BASE_FEE, Horizon, Keypair, Memo, MuxedAccount, NotFoundError, Operation, TransactionBuilder, TransactionFailedError, type xdr } from '@stellar/stellar-sdk'
-import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
+import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
 
 const home = tempHome()
 let devnet: Running
@@ -112,5 +112,25 @@ test('pages follow one another, both ways', async () => {
   assert.deepEqual((await server.payments().cursor('now').call()).records, [])
   for (const [path, status] of [['payments?limit=0', 400], ['payments?order=up', 400], ['accounts/nobody', 400], ['transactions/00', 404], ['offers', 404], ['%zz', 404]] as const) {
     assert.equal((await fetch(`${devnet.url}/xlm/horizon/${path}`)).status, status, path)
+  }
+})
+
+test('payments are streamed as ledgers close, from now or from the start', async () => {
+  const heard: string[][] = [[], []]
+  const ends = ['now', '0'].map((cursor, at) => server.payments().forAccount(bob.publicKey()).cursor(cursor).stream({ onmessage: (record) => void heard[at]?.push((record as unknown as { id: string }).id) }))
+  try {
+    const { records: past } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
+    await until('what was there is told', () => heard[1]?.length === past.length)
+    // The stream from now on has no first message that could be waited for: it is heard at some payment.
+    await until('a new payment is told', async () => {
+      await devnet.control({ command: 'fund', asset: 'XLM', address: bob.publicKey(), amount: '1' })
+      return heard[0]!.length > 0
+    })
+    const { records } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
+    await until('all is told', () => heard[1]?.length === records.length)
+    assert.deepEqual(heard[1], records.map(({ id }) => id))
+    assert.ok(heard[0]?.every((id) => !past.some((record) => record.id === id)))
+  } finally {
+    for (const end of ends) end?.()
   }
 })

@@ -23,7 +23,7 @@ export async function horizonRest(chain: StellarChain, faults: Faults, base: str
       const found = await submitTransaction(chain, faults, new URLSearchParams(body).get('tx'))
       return found && { status: 200, body: JSON.stringify(transactionRecord(base, found)) }
     }
-    return { status: 200, body: JSON.stringify(read(chain, base, path.split('/').map(decodeURIComponent), JSON.parse(body) as Query)) }
+    return { status: 200, body: JSON.stringify(read(chain, base, path, JSON.parse(body) as Query, pageOf)) }
   } catch (error) {
     if (error instanceof URIError) return { status: 404, body: JSON.stringify(missing().body) }
     if (!(error instanceof Problem)) throw error
@@ -31,9 +31,42 @@ export async function horizonRest(chain: StellarChain, faults: Faults, base: str
   }
 }
 
-function read(chain: StellarChain, base: string, [resource = '', id, under, key]: string[], query: Query): unknown {
+/**
+ * Events as Horizon streams them: the records of a collection after the cursor, those of each ledger as it is closed.
+ * Null: no such collection.
+ */
+export function horizonEvents(chain: StellarChain, base: string, path: string, query: Query, push: (event: string) => void): { close: () => void } | null {
+  const records = (): HorizonRecord[] | null => {
+    try {
+      const found = read(chain, base, path, query, (_path, all) => ({ all })) as { all?: HorizonRecord[] }
+      return found.all ?? null
+    } catch (error) {
+      if (error instanceof Problem || error instanceof URIError) return null
+      throw error
+    }
+  }
+  const first = records()
+  if (!first) return null
+  const cursor = query['cursor'] ?? ''
+  let last = cursor === 'now' ? BigInt(first.at(-1)?.paging_token ?? 0) : /^\d{1,19}$/.test(cursor) ? BigInt(cursor) : 0n
+  const tell = (): void => {
+    for (const record of records() ?? []) {
+      if (BigInt(record.paging_token) <= last) continue
+      last = BigInt(record.paging_token)
+      push(`id: ${record.paging_token}\ndata: ${JSON.stringify(record)}\n\n`)
+    }
+  }
+  push('retry: 1000\nevent: open\ndata: "hello"\n\n')
+  tell()
+  return { close: chain.ledgers.watch(tell) }
+}
+
+type Pages = (path: string, records: HorizonRecord[], query: Query) => unknown
+
+function read(chain: StellarChain, base: string, path: string, query: Query, pages: Pages): unknown {
   const { ledgers } = chain
-  const page = (records: HorizonRecord[]) => pageOf(`${base}/${[resource, id, under].filter((each) => each !== undefined).join('/')}`, records, query)
+  const [resource = '', id, under, key] = path.split('/').map(decodeURIComponent)
+  const page = (records: HorizonRecord[]) => pages(`${base}/${[resource, id, under].filter((each) => each !== undefined).join('/')}`, records, query)
   const list = (kind: string | undefined, places: StellarPlace[], account?: string): unknown => {
     const isShown = ({ outcome }: StellarPlace) => query['include_failed'] === 'true' || outcome.code === 'tx_success'
     if (kind === 'transactions') return page(places.filter((place) => isShown(place) && (account === undefined || concerns(place, account))).map((place) => transactionRecord(base, place)))
