@@ -138,16 +138,23 @@ export class Devnet {
       const chain = await utxo.chain()
       return { faults, contentType: 'application/json', handle: async (body) => bitcoinRpc(chain, faults, body) }
     }
-    const tagged = this.tagged.find((each) => path === each.path || (each.code === 'XLM' && `${path}/`.startsWith(`${each.path}${HORIZON}/`)))
+    const tagged = this.tagged.find(
+      (each) => path === each.path || (each.code === 'XLM' && `${path}/`.startsWith(`${each.path}${HORIZON}/`))
+    )
     if (tagged) {
       const { faults } = tagged
       const chain = await tagged.chain()
-      if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: () => xrpSocket(chain, faults) }
+      if (chain instanceof XrpChain) return {
+        faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body),
+        socket: () => xrpSocket(chain, faults),
+      }
       const horizon = tagged.path + HORIZON
       if (path !== tagged.path) {
         const [base, below] = [this.url + horizon, path.slice(horizon.length + 1)]
         return {
-          faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(chain, faults, base, { method, path: below, body }),
+          faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(
+            chain, faults, base, { method, path: below, body }
+          ),
           events: (query, push) => horizonEvents(chain, base, below, query, push),
         }
       }
@@ -162,7 +169,10 @@ export class Devnet {
       const { faults } = this.solana
       const chain = await this.solana.chain()
       const [{ solanaRpc }, { solanaSocket }] = await Promise.all([import('./solana/rpc.ts'), import('./solana/subscriptions.ts')])
-      return { faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body), socket: (push) => solanaSocket(chain, push) }
+      return {
+        faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body),
+        socket: (push) => solanaSocket(chain, push),
+      }
     }
     if (path === this.cardano.path || path.startsWith(`${this.cardano.path}/`)) {
       const { faults } = this.cardano

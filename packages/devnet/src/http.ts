@@ -94,7 +94,8 @@ async function serve(
   if (!rpc) return send(response, 404, 'application/json', JSON.stringify({ error: `no chain at ${path}` }))
   if (rpc.faults.mode === 'down') return void request.socket.destroy()
   if (request.method !== 'POST' && !(rpc.isGetAllowed && request.method === 'GET')) return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
-  if (request.method === 'GET' && rpc.events && request.headers.accept?.includes('text/event-stream') && streamEvents(request, response, rpc.events)) return
+  const wantsEvents = request.method === 'GET' && request.headers.accept?.includes('text/event-stream') === true
+  if (wantsEvents && rpc.events && streamEvents(request, response, rpc.events)) return
   const body = request.method === 'GET' ? JSON.stringify(Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams)) : await readBody(request, rpc.isBinary ? 'latin1' : 'utf8')
   const answer = await rpc.handle(body, request.method ?? 'GET')
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
