@@ -38,7 +38,9 @@ test('BIP21: the specification’s own examples', () => {
 })
 
 test('BIP21, read by bip21: address and amount, in each coin’s own scheme', () => {
-  const coins = [['BTC', 'bitcoin', BTC], ['LTC', 'litecoin', 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9'], ['DASH', 'dash', 'XpESxaUmonkq8RaLLp46Brx2K39ggQe226'],
+  const coins = [['BTC', 'bitcoin', BTC], [
+    'LTC', 'litecoin', 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9',
+  ], ['DASH', 'dash', 'XpESxaUmonkq8RaLLp46Brx2K39ggQe226'],
     ['DOGE', 'dogecoin', 'D597mvw6YevQFTEZQxeF69DsWnLRCY5v36'], ['BCH', 'bitcoincash', BCH]] as const
   for (const [ticker, scheme, address] of coins) {
     fc.assert(fc.property(amounts(21n * 10n ** 14n), (amount) => {
@@ -62,9 +64,12 @@ test('EIP-681, read by eth-url-parser: whole numbers of the smallest unit, token
     return { ...rest, others, amount: parseAmount(text ?? '', 0) }
   }
   fc.assert(fc.property(amounts(10n ** 27n), (amount) => {
-    assert.deepEqual(read(uri('BASE', EVM, { amount }), 'value'), { scheme: 'ethereum', target_address: EVM, chain_id: '8453', others: {}, amount })
+    assert.deepEqual(
+      read(uri('BASE', EVM, { amount }), 'value'), { scheme: 'ethereum', target_address: EVM, chain_id: '8453', others: {}, amount }
+    )
     assert.deepEqual(read(uri('USDT_ETH', EVM, { amount }), 'uint256'), {
-      scheme: 'ethereum', target_address: '0xdAC17F958D2ee523a2206206994597C13D831ec7', chain_id: '1', function_name: 'transfer', others: { address: EVM }, amount,
+      scheme: 'ethereum', target_address: '0xdAC17F958D2ee523a2206206994597C13D831ec7', chain_id: '1', function_name: 'transfer',
+      others: { address: EVM }, amount,
     })
   }), { numRuns: 50 })
   assert.deepEqual(readEip681(uri('ETH', EVM) ?? ''), { scheme: 'ethereum', target_address: EVM, chain_id: '1' })
@@ -118,7 +123,9 @@ test('Solana Pay: a transfer request as its specification reads it; the amount i
     return { recipient: url.pathname, words: Object.fromEntries(url.searchParams) }
   }
   assert.deepEqual(read(uri('SOL', SOL)), { recipient: SOL, words: {} })
-  for (const [ticker, decimals, mint] of [['SOL', 9, undefined], ['USDC_SOL', 6, 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v']] as const) {
+  for (
+    const [ticker, decimals, mint] of [['SOL', 9, undefined], ['USDC_SOL', 6, 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v']] as const
+  ) {
     fc.assert(fc.property(amounts(10n ** 17n), (amount) => {
       const { recipient, words } = read(uri(ticker, SOL, { amount }))
       assert.equal(recipient, SOL)

@@ -12,9 +12,15 @@ type CoinLine = File['coins'][number]
 const FAMILIES = ['utxo', 'evm', 'tron', 'xrp', 'stellar', 'cardano', 'solana']
 const MODES = ['mainnet', 'local'] as const
 const WORDS = {
-  network: ['code', 'name', 'family', 'curve', 'native_asset', 'ready', 'chain_index', 'fee_rate_unit', 'confirmations', 'fee_cap', 'mainnet', 'local', 'l1_fee_oracle', 'legacy_gas_price'],
+  network: [
+    'code', 'name', 'family', 'curve', 'native_asset', 'ready', 'chain_index', 'fee_rate_unit', 'confirmations', 'fee_cap', 'mainnet',
+    'local', 'l1_fee_oracle', 'legacy_gas_price',
+  ],
   mode: ['utxo', 'chain_id', 'passphrase', 'network_id', 'genesis', 'checkpoint', 'explorer_transaction_url'],
-  utxo: ['bech32_hrp', 'p2pkh_version', 'p2sh_version', 'script', 'dust', 'min_fee_rate', 'coinbase_maturity', 'dust_rate', 'replaceable', 'cashaddr_prefix', 'block_verbosity', 'extension_blocks', 'chainlock_confirmations'],
+  utxo: [
+    'bech32_hrp', 'p2pkh_version', 'p2sh_version', 'script', 'dust', 'min_fee_rate', 'coinbase_maturity', 'dust_rate', 'replaceable',
+    'cashaddr_prefix', 'block_verbosity', 'extension_blocks', 'chainlock_confirmations',
+  ],
   asset: ['asset_name', 'name', 'ticker', 'network', 'decimals', 'type', 'requires_tag', 'min_withdrawal', 'ready', 'contract_address'],
   coin: ['ticker', 'coingecko_id', 'local_price'],
 }
@@ -65,12 +71,22 @@ function networkProblems(network: NetworkLine, assets: readonly AssetLine[]): st
   const curve = ['stellar', 'cardano', 'solana'].includes(network.family) ? 'ed25519' : 'secp256k1'
   line.check(network.curve === curve, `curve must be ${curve}`)
   line.check(typeof network.ready === 'boolean', 'ready must be true or false')
-  line.check(Number.isInteger(network.chain_index) && network.chain_index >= 0 && network.chain_index < 2 ** 31, 'chain_index must be an integer from 0 to 2^31 - 1')
-  line.check(network.confirmations === null || network.confirmations > 0, 'confirmations must be above zero, or null for the chain\'s own finality')
-  line.check(typeof network.fee_cap === 'string' && /^[1-9]\d*$/.test(network.fee_cap), 'fee_cap must be an amount of the smallest unit, in a string')
+  line.check(
+    Number.isInteger(network.chain_index) && network.chain_index >= 0 && network.chain_index < 2 ** 31,
+    'chain_index must be an integer from 0 to 2^31 - 1'
+  )
+  line.check(
+    network.confirmations === null || network.confirmations > 0, 'confirmations must be above zero, or null for the chain\'s own finality'
+  )
+  line.check(
+    typeof network.fee_cap === 'string' && /^[1-9]\d*$/.test(network.fee_cap), 'fee_cap must be an amount of the smallest unit, in a string'
+  )
   line.text(network.fee_rate_unit, 'fee_rate_unit')
   const native = assets.filter((asset) => asset.network === network.code && asset.type === 'native').map((asset) => asset.asset_name)
-  line.check(native.length === 1 && native[0] === network.native_asset, `must have one native asset, ${network.native_asset}; there is ${native.join(', ') || 'none'}`)
+  line.check(
+    native.length === 1 && native[0] === network.native_asset,
+    `must have one native asset, ${network.native_asset}; there is ${native.join(', ') || 'none'}`
+  )
   line.check(MODES.some((mode) => network[mode] !== undefined), 'must have mainnet or local')
   for (const mode of MODES) if (network[mode]) line.problems.push(...modeProblems(network, mode))
   return line.problems
@@ -85,14 +101,21 @@ function modeProblems(network: NetworkLine, name: 'mainnet' | 'local'): string[]
     line.check(params !== undefined, 'utxo must be there')
     if (params) {
       line.problems.push(...new Line(line.name, params, WORDS.utxo).problems)
-      for (const version of [params.p2pkh_version, params.p2sh_version]) line.check(version >= 0 && version < 256, 'versions of addresses must be a byte')
+      for (const version of [params.p2pkh_version, params.p2sh_version]) line.check(
+        version >= 0 && version < 256, 'versions of addresses must be a byte'
+      )
       line.check(params.p2pkh_version !== params.p2sh_version, 'p2pkh_version and p2sh_version must differ')
-      line.check(params.dust > 0 && params.min_fee_rate > 0 && params.coinbase_maturity > 0, 'dust, min_fee_rate and coinbase_maturity must be above zero')
+      line.check(
+        params.dust > 0 && params.min_fee_rate > 0 && params.coinbase_maturity > 0,
+        'dust, min_fee_rate and coinbase_maturity must be above zero'
+      )
       line.check((params.script === 'p2wpkh') === (params.bech32_hrp !== null), 'bech32_hrp belongs to script p2wpkh')
     }
     if (network.ready) line.check(/^[0-9a-f]{64}$/.test(mode.genesis ?? ''), 'genesis must be a block hash')
   }
-  if (mode.explorer_transaction_url !== undefined) line.check(/^https:\/\/\S+\/$/.test(mode.explorer_transaction_url), 'explorer_transaction_url must be https and end in /')
+  if (mode.explorer_transaction_url !== undefined) line.check(
+    /^https:\/\/\S+\/$/.test(mode.explorer_transaction_url), 'explorer_transaction_url must be https and end in /'
+  )
   return line.problems
 }
 
@@ -104,9 +127,15 @@ function assetProblems(asset: AssetLine, { networks, coins }: File): string[] {
   line.check(asset.type === 'native' || asset.type === 'token', 'type must be native or token')
   const isCounted = Number.isInteger(asset.decimals) && asset.decimals >= 0 && asset.decimals <= 18
   line.check(isCounted, 'decimals must be an integer from 0 to 18')
-  if (isCounted) line.check(isAmount(asset.min_withdrawal, asset.decimals), `min_withdrawal must be a decimal above zero with at most ${asset.decimals} decimals, in a string`)
+  if (isCounted) line.check(
+    isAmount(asset.min_withdrawal, asset.decimals),
+    `min_withdrawal must be a decimal above zero with at most ${asset.decimals} decimals, in a string`
+  )
   line.check(typeof asset.requires_tag === 'boolean', 'requires_tag must be true or false')
-  line.check(coins.some(({ ticker }) => ticker === asset.ticker), `there is no line of the coin ${asset.ticker} in "coins", so that nobody can tell what it is worth`)
+  line.check(
+    coins.some(({ ticker }) => ticker === asset.ticker),
+    `there is no line of the coin ${asset.ticker} in "coins", so that nobody can tell what it is worth`
+  )
   if (asset.type === 'native') line.check(asset.contract_address === undefined, 'a native coin has no contract_address')
   if (asset.type !== 'token') return line.problems
   line.check(asset.asset_name === `${asset.ticker}_${asset.network}`, `asset_name must be ${asset.ticker}_${asset.network}`)
@@ -114,7 +143,9 @@ function assetProblems(asset: AssetLine, { networks, coins }: File): string[] {
   line.check(contracts.length > 0, 'contract_address must name the contract on mainnet or local')
   for (const [mode, contract] of contracts) {
     line.check(mode === 'mainnet' || mode === 'local', `contract_address knows mainnet and local, not "${mode}"`)
-    line.problems.push(...contractProblem(network?.family, contract).map((sentence) => `${line.name}: contract_address.${mode} ${sentence}`))
+    line.problems.push(
+      ...contractProblem(network?.family, contract).map((sentence) => `${line.name}: contract_address.${mode} ${sentence}`)
+    )
   }
   return line.problems
 }
@@ -150,7 +181,9 @@ function coinProblems(coin: CoinLine, assets: readonly AssetLine[]): string[] {
 /** So that no signature is valid on two networks. */
 function sharedChainIds(networks: readonly NetworkLine[]): string[] {
   return MODES.flatMap((mode) => {
-    const ids = networks.flatMap((network) => (network[mode]?.chain_id === undefined ? [] : [{ code: network.code, id: network[mode].chain_id }]))
+    const ids = networks.flatMap(
+      (network) => (network[mode]?.chain_id === undefined ? [] : [{ code: network.code, id: network[mode].chain_id }])
+    )
     return ids.flatMap(({ code, id }, at) => {
       const before = ids.slice(0, at).find((each) => each.id === id)
       return before ? [`${code}, ${mode}: the chain_id ${id} is ${before.code}'s`] : []
@@ -161,7 +194,9 @@ function sharedChainIds(networks: readonly NetworkLine[]): string[] {
 /** Only EVM networks, whose addresses are the same everywhere, share a chain index. */
 function sharedChainIndices(networks: readonly NetworkLine[]): string[] {
   return networks.flatMap((network, at) => {
-    const before = networks.slice(0, at).find((each) => each.chain_index === network.chain_index && !(each.family === 'evm' && network.family === 'evm'))
+    const before = networks.slice(0, at).find(
+      (each) => each.chain_index === network.chain_index && !(each.family === 'evm' && network.family === 'evm')
+    )
     return before ? [`${network.code}: the chain_index ${network.chain_index} is ${before.code}'s`] : []
   })
 }
@@ -169,7 +204,9 @@ function sharedChainIndices(networks: readonly NetworkLine[]): string[] {
 function sharedContracts(assets: readonly AssetLine[]): string[] {
   return MODES.flatMap((mode) => assets.flatMap((asset, at) => {
     const contract = asset.contract_address?.[mode]
-    const before = contract === undefined ? undefined : assets.slice(0, at).find((each) => each.network === asset.network && each.contract_address?.[mode] === contract)
+    const before = contract === undefined ? undefined : assets.slice(0, at).find(
+      (each) => each.network === asset.network && each.contract_address?.[mode] === contract
+    )
     return before ? [`${asset.asset_name}: contract_address.${mode} is ${before.asset_name}'s`] : []
   }))
 }

@@ -12,7 +12,9 @@ test('networks, assets and coins are complete, unique, and written as their chai
 
 test('a mistake is told with the line that it is in', () => {
   type Lines = Record<'networks' | 'assets' | 'coins', Record<string, unknown>[]>
-  const line = (lines: Lines, list: keyof Lines, name: string) => lines[list].find((each) => [each['code'], each['asset_name'], each['ticker']].includes(name)) ?? assert.fail(name)
+  const line = (lines: Lines, list: keyof Lines, name: string) => lines[list].find(
+    (each) => [each['code'], each['asset_name'], each['ticker']].includes(name)
+  ) ?? assert.fail(name)
   const mistakes: [(lines: Lines) => unknown, RegExp][] = [
     [(lines) => { line(lines, 'assets', 'USDC_ETH')['network'] = 'ETHX' }, /^USDC_ETH: there is no network ETHX$/],
     [(lines) => lines.assets.push(line(lines, 'assets', 'USDC_ETH')), /^USDC_ETH: two assets have this name$/],
@@ -21,12 +23,30 @@ test('a mistake is told with the line that it is in', () => {
     [(lines) => { delete line(lines, 'assets', 'USDC_ETH')['decimals'] }, /^USDC_ETH: decimals must be/],
     [(lines) => { line(lines, 'assets', 'USDC_ETH')['min_withdrawal'] = '0.0000001' }, /^USDC_ETH: min_withdrawal must be .* 6 decimals/],
     [(lines) => { line(lines, 'assets', 'USDC_ETH')['min_withdrawal'] = 1 }, /^USDC_ETH: min_withdrawal/],
-    [(lines) => { line(lines, 'assets', 'USDC_ETH')['contract_address'] = { mainnet: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48' } }, /^USDC_ETH: contract_address.mainnet must be 0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48 \(EIP-55\)$/],
-    [(lines) => { line(lines, 'assets', 'USDC_ETH')['contract_address'] = { mainnet: '0xA0b8' } }, /^USDC_ETH: contract_address.mainnet must be an address/],
-    [(lines) => { line(lines, 'assets', 'USDC_ETH')['contract_address'] = { main: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48' } }, /^USDC_ETH: contract_address knows mainnet and local, not "main"$/],
-    [(lines) => { line(lines, 'assets', 'USDC_ETH')['contract_address'] = { mainnet: '0xdAC17F958D2ee523a2206206994597C13D831ec7' } }, /^USDC_ETH: contract_address.mainnet is USDT_ETH's$/],
-    [(lines) => { line(lines, 'assets', 'USDC_TRX')['contract_address'] = { mainnet: '0xdAC17F958D2ee523a2206206994597C13D831ec7' } }, /^USDC_TRX: contract_address.mainnet must be a T… address$/],
-    [(lines) => { line(lines, 'assets', 'USDC_SOL')['contract_address'] = { local: 'G3EK' } }, /^USDC_SOL: contract_address.local must be the address of a mint$/],
+    [
+      (lines) => { line(lines, 'assets', 'USDC_ETH')['contract_address'] = { mainnet: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48' } },
+      /^USDC_ETH: contract_address.mainnet must be 0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48 \(EIP-55\)$/,
+    ],
+    [
+      (lines) => { line(lines, 'assets', 'USDC_ETH')['contract_address'] = { mainnet: '0xA0b8' } },
+      /^USDC_ETH: contract_address.mainnet must be an address/,
+    ],
+    [
+      (lines) => { line(lines, 'assets', 'USDC_ETH')['contract_address'] = { main: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48' } },
+      /^USDC_ETH: contract_address knows mainnet and local, not "main"$/,
+    ],
+    [
+      (lines) => { line(lines, 'assets', 'USDC_ETH')['contract_address'] = { mainnet: '0xdAC17F958D2ee523a2206206994597C13D831ec7' } },
+      /^USDC_ETH: contract_address.mainnet is USDT_ETH's$/,
+    ],
+    [
+      (lines) => { line(lines, 'assets', 'USDC_TRX')['contract_address'] = { mainnet: '0xdAC17F958D2ee523a2206206994597C13D831ec7' } },
+      /^USDC_TRX: contract_address.mainnet must be a T… address$/,
+    ],
+    [
+      (lines) => { line(lines, 'assets', 'USDC_SOL')['contract_address'] = { local: 'G3EK' } },
+      /^USDC_SOL: contract_address.local must be the address of a mint$/,
+    ],
     [(lines) => { line(lines, 'assets', 'USDC_ETH')['ticker'] = 'USDX' }, /^USDC_ETH: there is no line of the coin USDX/],
     [(lines) => { line(lines, 'coins', 'USDC')['local_price'] = 1 }, /^USDC: local_price must be/],
     [(lines) => { line(lines, 'coins', 'USDC')['coingecko_id'] = 'USD Coin' }, /^USDC: coingecko_id must be/],

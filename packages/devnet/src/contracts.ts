@@ -10,8 +10,12 @@ import { tokenAddress as tronAddress } from './tron/tvm.ts'
  * other joins by data alone.
  */
 export function localContract(network: unknown, ticker: unknown): { asset: string; local: string } {
-  if (typeof network !== 'string' || !/^[A-Z][A-Z0-9_]*$/.test(network)) throw new RequestError(`network ${JSON.stringify(network)} is not a network's code, such as "ETH"`)
-  if (typeof ticker !== 'string' || !/^[A-Za-z0-9.]{1,20}$/.test(ticker)) throw new RequestError(`ticker ${JSON.stringify(ticker)} is not a coin's ticker, such as "USDC"`)
+  if (typeof network !== 'string' || !/^[A-Z][A-Z0-9_]*$/.test(network)) throw new RequestError(
+    `network ${JSON.stringify(network)} is not a network's code, such as "ETH"`
+  )
+  if (typeof ticker !== 'string' || !/^[A-Za-z0-9.]{1,20}$/.test(ticker)) throw new RequestError(
+    `ticker ${JSON.stringify(ticker)} is not a coin's ticker, such as "USDC"`
+  )
   const asset = `${ticker}_${network}`
   switch (REGISTRY.networks.find(({ code }) => code === network)?.family ?? 'evm') {
     case 'evm': return { asset, local: tokenAddress(asset) }

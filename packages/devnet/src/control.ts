@@ -17,6 +17,8 @@ const SECONDS_MAX = 1000
 const SLOTS_MAX = 10_000
 const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
+const COMMANDS = 'fund, mine, reorg, fault, clock, risk, price, drop, congestion, contract, urls, info'
+
 type Command = Record<string, unknown>
 type Head = { height: number; hash: string }
 
@@ -51,7 +53,7 @@ export function createControl(devnet: Devnet): Control {
       case 'info':
         return info(devnet)
       default:
-        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of fund, mine, reorg, fault, clock, risk, price, drop, congestion, contract, urls, info`)
+        throw new RequestError(`command ${JSON.stringify(command['command'])} is unknown: one of ${COMMANDS}`)
     }
   }
 }

@@ -18,7 +18,7 @@ import type { SolanaChain } from './solana/chain.ts'
 import { PriceFaces } from './prices/faces.ts'
 import { Quotes } from './prices/quotes.ts'
 import { StellarChain } from './stellar/chain.ts'
-import { horizonRest } from './stellar/horizon.ts'
+import { horizonEvents, horizonRest } from './stellar/horizon.ts'
 import { stellarRpc } from './stellar/rpc.ts'
 import { TronChain } from './tron/chain.ts'
 import { tronRpc } from './tron/rpc.ts'
@@ -138,14 +138,25 @@ export class Devnet {
       const chain = await utxo.chain()
       return { faults, contentType: 'application/json', handle: async (body) => bitcoinRpc(chain, faults, body) }
     }
-    const tagged = this.tagged.find((each) => path === each.path || (each.code === 'XLM' && `${path}/`.startsWith(`${each.path}${HORIZON}/`)))
+    const tagged = this.tagged.find(
+      (each) => path === each.path || (each.code === 'XLM' && `${path}/`.startsWith(`${each.path}${HORIZON}/`))
+    )
     if (tagged) {
       const { faults } = tagged
       const chain = await tagged.chain()
-      if (chain instanceof XrpChain) return { faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: () => xrpSocket(chain, faults) }
+      if (chain instanceof XrpChain) return {
+        faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body),
+        socket: () => xrpSocket(chain, faults),
+      }
       const horizon = tagged.path + HORIZON
       if (path !== tagged.path) {
-        return { faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(chain, faults, this.url + horizon, { method, path: path.slice(horizon.length + 1), body }) }
+        const [base, below] = [this.url + horizon, path.slice(horizon.length + 1)]
+        return {
+          faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(
+            chain, faults, base, { method, path: below, body }
+          ),
+          events: (query, push) => horizonEvents(chain, base, below, query, push),
+        }
       }
       return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
     }
@@ -158,7 +169,10 @@ export class Devnet {
       const { faults } = this.solana
       const chain = await this.solana.chain()
       const [{ solanaRpc }, { solanaSocket }] = await Promise.all([import('./solana/rpc.ts'), import('./solana/subscriptions.ts')])
-      return { faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body), socket: (push) => solanaSocket(chain, push) }
+      return {
+        faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body),
+        socket: (push) => solanaSocket(chain, push),
+      }
     }
     if (path === this.cardano.path || path.startsWith(`${this.cardano.path}/`)) {
       const { faults } = this.cardano

@@ -16,7 +16,12 @@ export type RpcFace = {
   isBinary?: boolean
   /** Where the protocol has a WebSocket too: one client's session, which may push messages of its own. */
   socket?: (push: (text: string) => void) => SocketSession
+  /** Where the protocol streams events over HTTP. */
+  events?: EventStream
 }
+
+/** A GET that wants events (`text/event-stream`), and what is called with each; null where there is no such stream. */
+export type EventStream = (query: Record<string, string>, push: (event: string) => void) => { close: () => void } | null
 
 /** What becomes of a client's message: an answer, none, or the end of the connection. */
 export type Received = { text: string } | { silence: true } | { cut: true }
@@ -89,11 +94,31 @@ async function serve(
   if (!rpc) return send(response, 404, 'application/json', JSON.stringify({ error: `no chain at ${path}` }))
   if (rpc.faults.mode === 'down') return void request.socket.destroy()
   if (request.method !== 'POST' && !(rpc.isGetAllowed && request.method === 'GET')) return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
+  const wantsEvents = request.method === 'GET' && request.headers.accept?.includes('text/event-stream') === true
+  if (wantsEvents && rpc.events && streamEvents(request, response, rpc.events)) return
   const body = request.method === 'GET' ? JSON.stringify(Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams)) : await readBody(request, rpc.isBinary ? 'latin1' : 'utf8')
   const answer = await rpc.handle(body, request.method ?? 'GET')
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
   if (!answer) return void request.socket.destroy()
   send(response, answer.status, rpc.contentType, answer.body)
+}
+
+/** Server-sent events until the client goes; false where there is no such stream. */
+function streamEvents(request: IncomingMessage, response: ServerResponse, events: EventStream): boolean {
+  const query = Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams)
+  const last = request.headers['last-event-id']
+  const waiting: string[] = []
+  let isOpen = false
+  const stream = events({ ...query, ...(typeof last === 'string' && last !== '' ? { cursor: last } : {}) }, (event) => {
+    if (isOpen) response.write(event)
+    else waiting.push(event)
+  })
+  if (!stream) return false
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+  isOpen = true
+  for (const event of waiting) response.write(event)
+  response.on('close', () => stream.close())
+  return true
 }
 
 async function serveControl(request: IncomingMessage, response: ServerResponse, control: Control): Promise<void> {

@@ -12,16 +12,26 @@ export function endpointsOf(devnet: Devnet): Endpoint[] {
   const socket = (path: string): string => at(path).replace(/^http/, 'ws')
   const [tron, solana, cardano] = [devnet.tron, devnet.solana, devnet.cardano]
   return [
-    ...devnet.utxo.map(({ network: { code, path } }) => ({ network: code, protocol: 'Bitcoin Core JSON-RPC', url: at(path), example: post(at(path), { id: 1, method: 'getblockcount', params: [] }) })),
-    ...devnet.evm.map(({ network: { code, path } }) => ({ network: code, protocol: 'Ethereum JSON-RPC', url: at(path), example: post(at(path), modern('eth_blockNumber', [])) })),
+    ...devnet.utxo.map(({ network: { code, path } }) => (
+      { network: code, protocol: 'Bitcoin Core JSON-RPC', url: at(path), example: post(at(path), { id: 1, method: 'getblockcount' }) })),
+    ...devnet.evm.map(({ network: { code, path } }) => (
+      { network: code, protocol: 'Ethereum JSON-RPC', url: at(path), example: post(at(path), modern('eth_blockNumber', [])) })),
     ...devnet.tagged.flatMap(({ code, path }): Endpoint[] => (code === 'XRP'
-      ? [{ network: code, protocol: 'rippled', url: at(path), websocket: socket(path), example: post(at(path), { method: 'server_info', params: [{}] }) }]
+      ? [
+        {
+          network: code, protocol: 'rippled', url: at(path), websocket: socket(path),
+          example: post(at(path), { method: 'server_info', params: [{}] }),
+        }
+      ]
       : [
         { network: code, protocol: 'Stellar RPC', url: at(path), example: post(at(path), modern('getHealth')) },
         { network: code, protocol: 'Horizon', url: at(`${path}/horizon`), example: `curl -s ${at(`${path}/horizon/fee_stats`)}` },
       ])),
     { network: tron.code, protocol: 'java-tron HTTP', url: at(tron.path), example: `curl -s ${at(`${tron.path}/wallet/getnowblock`)}` },
-    { network: solana.code, protocol: 'Solana JSON-RPC', url: at(solana.path), websocket: socket(solana.path), example: post(at(solana.path), modern('getHealth')) },
+    {
+      network: solana.code, protocol: 'Solana JSON-RPC', url: at(solana.path), websocket: socket(solana.path),
+      example: post(at(solana.path), modern('getHealth')),
+    },
     { network: cardano.code, protocol: 'Blockfrost', url: at(cardano.path), example: `curl -s ${at(`${cardano.path}/blocks/latest`)}` },
   ]
 }

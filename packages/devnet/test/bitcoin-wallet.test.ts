@@ -44,9 +44,15 @@ for (const network of UTXO_NETWORKS) {
       assert.equal(call('getbalance'), 1.5)
       const [coin, ...rest] = call<Unspent[]>('listunspent')
       assert.equal(rest.length, 0)
-      assert.deepEqual([coin?.txid, coin?.address, coin?.label, coin?.amount, coin?.confirmations, coin?.spendable, coin?.safe], [txid, address, 'rent', 1.5, 1, true, true])
+      assert.deepEqual(
+        [coin?.txid, coin?.address, coin?.label, coin?.amount, coin?.confirmations, coin?.spendable, coin?.safe],
+        [txid, address, 'rent', 1.5, 1, true, true]
+      )
       const found = scan(`addr(${address})`)
-      assert.deepEqual([found.success, found.total_amount, found.bestblock, found.unspents.map((each) => [each.txid, each.vout])], [true, 1.5, chain.head.hash, [[txid, coin?.vout]]])
+      assert.deepEqual(
+        [found.success, found.total_amount, found.bestblock, found.unspents.map((each) => [each.txid, each.vout])],
+        [true, 1.5, chain.head.hash, [[txid, coin?.vout]]]
+      )
       // The descriptor of the wallet finds the same coin, with its checksum and without.
       assert.deepEqual(scan(coin?.desc).unspents, found.unspents)
       assert.deepEqual(scan({ desc: coin?.desc.split('#')[0] }).unspents, found.unspents)
@@ -86,7 +92,9 @@ for (const network of UTXO_NETWORKS) {
       assert.equal(ask('getnewaddress', '', 'bech32m').error?.code, -5)
       assert.equal(ask('getnewaddress', 7).error?.code, -3)
       assert.equal(ask('listunspent', 1, 2, ['nobody']).error?.code, -5)
-      for (const bad of ['addr(nobody)', 'raw(0)', 'wpkh(02)', 'sh(wpkh(02))', 'nothing', `raw(51)#qqqqqqqq`]) assert.equal(ask('scantxoutset', 'start', [bad]).error?.code, -5, bad)
+      for (
+        const bad of ['addr(nobody)', 'raw(0)', 'wpkh(02)', 'sh(wpkh(02))', 'nothing', `raw(51)#qqqqqqqq`]
+      ) assert.equal(ask('scantxoutset', 'start', [bad]).error?.code, -5, bad)
       assert.equal(ask('scantxoutset', 'begin').error?.code, -8)
       assert.equal(ask('scantxoutset', 'start').error?.code, -1)
       assert.equal(call('scantxoutset', 'status'), null)

@@ -10,9 +10,13 @@ import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 const home = tempHome()
 let devnet: Running
 let api: BlockFrostAPI
-const addressOf = (seed: number) => EnterpriseAddress.new(0, Credential.from_keyhash(PrivateKey.from_normal_bytes(Buffer.alloc(32, seed)).to_public().hash())).to_address().to_bech32()
+const addressOf = (seed: number) => EnterpriseAddress.new(
+  0, Credential.from_keyhash(PrivateKey.from_normal_bytes(Buffer.alloc(32, seed)).to_public().hash())
+).to_address().to_bech32()
 const ALICE = addressOf(1)
-const fund = (amount: string, more: Record<string, unknown> = {}) => devnet.control<{ hash: string }>({ command: 'fund', asset: 'ADA', address: ALICE, amount, ...more })
+const fund = (amount: string, more: Record<string, unknown> = {}) => devnet.control<{ hash: string }>(
+  { command: 'fund', asset: 'ADA', address: ALICE, amount, ...more }
+)
 
 before(async () => {
   devnet = await startDevnet(home)
@@ -39,7 +43,10 @@ test('an address: nothing before it is paid, then what it holds, token by token'
   assert.equal(shown.amount[0]?.quantity, '7500000')
   assert.deepEqual(shown.amount.map(({ quantity }) => quantity), ['7500000', '7'])
   const total = await api.addressesTotal(ALICE)
-  assert.deepEqual([total.tx_count, total.received_sum[0], total.sent_sum[0]], [2, { unit: 'lovelace', quantity: '7500000' }, { unit: 'lovelace', quantity: '0' }])
+  assert.deepEqual(
+    [total.tx_count, total.received_sum[0], total.sent_sum[0]],
+    [2, { unit: 'lovelace', quantity: '7500000' }, { unit: 'lovelace', quantity: '0' }]
+  )
 })
 
 test('its transactions, in both orders, by page and by range', async () => {
@@ -49,7 +56,9 @@ test('its transactions, in both orders, by page and by range', async () => {
   assert.equal(all.at(-1)?.tx_hash, hash)
   assert.deepEqual(await api.addressesTransactions(ALICE, { order: 'desc', count: 1 }), [all[2]])
   assert.deepEqual(await api.addressesTransactions(ALICE, { count: 2, page: 2 }), [all[2]])
-  assert.deepEqual(await api.addressesTransactions(ALICE, undefined, { from: String(all[1]?.block_height), to: `${all[1]?.block_height}:0` }), [all[1]])
+  assert.deepEqual(
+    await api.addressesTransactions(ALICE, undefined, { from: String(all[1]?.block_height), to: `${all[1]?.block_height}:0` }), [all[1]]
+  )
   assert.equal((await api.txs(hash)).block_height, all[2]?.block_height)
   assert.equal((await api.addressesUtxos(ALICE)).length, 3)
   assert.equal((await api.blocksLatest()).height! >= all[2]!.block_height, true)
@@ -66,7 +75,8 @@ test('what is answered has every field that Blockfrost requires', async () => {
     return names.slice(0, names.findIndex((line) => !line.startsWith('        - '))).map((line) => line.slice(10))
   }
   for (const [component, answer] of [
-    ['address_content', await api.addresses(ALICE)], ['address_content_total', await api.addressesTotal(ALICE)], ['block_content', await api.blocksLatest()], ['genesis_content', await api.genesis()],
+    ['address_content', await api.addresses(ALICE)], ['address_content_total', await api.addressesTotal(ALICE)],
+    ['block_content', await api.blocksLatest()], ['genesis_content', await api.genesis()],
   ] as const) {
     const names = required(component)
     assert.ok(names.length > 3, component)

@@ -1,8 +1,11 @@
 // Horizon.Server of stellar-sdk, unmodified, against the local Stellar network.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Account, Asset, BadResponseError, BASE_FEE, Horizon, Keypair, Memo, MuxedAccount, NotFoundError, Operation, TransactionBuilder, TransactionFailedError, type xdr } from '@stellar/stellar-sdk'
-import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
+import {
+  Account, Asset, BadResponseError, BASE_FEE, Horizon, Keypair, Memo, MuxedAccount, NotFoundError, Operation, TransactionBuilder,
+  TransactionFailedError, type xdr,
+} from '@stellar/stellar-sdk'
+import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
 
 const home = tempHome()
 let devnet: Running
@@ -23,7 +26,9 @@ after(async () => {
 async function build(operations: xdr.Operation[], o: { memo?: Memo; account?: Account; from?: Keypair } = {}) {
   const from = o.from ?? alice
   const account = o.account ?? await server.loadAccount(from.publicKey())
-  const builder = new TransactionBuilder(account, { fee: BASE_FEE, networkPassphrase: (await server.root()).network_passphrase, ...(o.memo ? { memo: o.memo } : {}) }).setTimeout(300)
+  const builder = new TransactionBuilder(
+    account, { fee: BASE_FEE, networkPassphrase: (await server.root()).network_passphrase, ...(o.memo ? { memo: o.memo } : {}) }
+  ).setTimeout(300)
   for (const operation of operations) builder.addOperation(operation)
   const transaction = builder.build()
   transaction.sign(from)
@@ -52,8 +57,13 @@ test('a payment is submitted, is in a ledger when the answer comes, and is found
   const shown = await server.transactions().transaction(sent.hash).call()
   assert.deepEqual([shown.memo, shown.memo_type, shown.source_account, shown.ledger_attr], ['rent', 'text', alice.publicKey(), sent.ledger])
   assert.equal((await shown.operations()).records[0]?.type, 'payment')
-  const [latest] = (await server.payments().forAccount(bob.publicKey()).order('desc').limit(1).call()).records as Horizon.ServerApi.PaymentOperationRecord[]
-  assert.deepEqual([latest?.type, latest?.from, latest?.to, latest?.amount, latest?.asset_type], ['payment', alice.publicKey(), bob.publicKey(), '2.5000000', 'native'])
+  const [latest] = (
+    await server.payments().forAccount(bob.publicKey()).order('desc').limit(1).call()
+  ).records as Horizon.ServerApi.PaymentOperationRecord[]
+  assert.deepEqual(
+    [latest?.type, latest?.from, latest?.to, latest?.amount, latest?.asset_type],
+    ['payment', alice.publicKey(), bob.publicKey(), '2.5000000', 'native']
+  )
   assert.equal((await latest?.transaction())?.hash, sent.hash)
   assert.equal((await server.operations().operation(latest?.id ?? '').call()).transaction_hash, sent.hash)
   const ledger = await server.ledgers().ledger(sent.ledger).call() as unknown as Horizon.ServerApi.LedgerRecord
@@ -77,20 +87,28 @@ test('an account is created, and a muxed one is paid', async () => {
 
 test('what fails is told with result codes; what waits for its account is not lost', async () => {
   const codes = async (operations: xdr.Operation[], o: { account?: Account } = {}) => {
-    const error: unknown = await server.submitTransaction(await build(operations, o)).then(() => assert.fail('it was taken'), (reason: unknown) => reason)
+    const error: unknown = await server.submitTransaction(await build(operations, o)).then(
+      () => assert.fail('it was taken'), (reason: unknown) => reason
+    )
     assert.ok(error instanceof TransactionFailedError, String(error))
     return error.getResultCodes()
   }
   const stranger = Keypair.random().publicKey()
   assert.deepEqual(await codes([pay('1'), pay('9000')]), { transaction: 'tx_failed', operations: ['op_success', 'op_underfunded'] })
   assert.deepEqual(await codes([pay('1', stranger)]), { transaction: 'tx_failed', operations: ['op_no_destination'] })
-  assert.deepEqual(await codes([Operation.createAccount({ destination: bob.publicKey(), startingBalance: '5' })]), { transaction: 'tx_failed', operations: ['op_already_exists'] })
+  assert.deepEqual(
+    await codes([Operation.createAccount({ destination: bob.publicKey(), startingBalance: '5' })]),
+    { transaction: 'tx_failed', operations: ['op_already_exists'] }
+  )
   assert.deepEqual(await codes([pay('1')], { account: new Account(alice.publicKey(), '5') }), { transaction: 'tx_bad_seq', operations: [] })
   const account = new Account(alice.publicKey(), (await server.loadAccount(alice.publicKey())).sequenceNumber())
   const [first, second] = [await build([pay('1')], { account }), await build([pay('2')], { account })]
   const [a, b] = await Promise.all([server.submitTransaction(first), server.submitTransaction(second)])
   assert.ok(b.ledger > a.ledger)
-  const nonsense = await fetch(`${devnet.url}/xlm/horizon/transactions`, { method: 'POST', body: 'tx=AAAA', headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+  const nonsense = await fetch(
+    `${devnet.url}/xlm/horizon/transactions`,
+    { method: 'POST', body: 'tx=AAAA', headers: { 'content-type': 'application/x-www-form-urlencoded' } }
+  )
   assert.deepEqual([nonsense.status, (await nonsense.json() as { title: string }).title], [400, 'Transaction Malformed'])
   await devnet.control({ command: 'fault', network: 'XLM', mode: 'reject' })
   await assert.rejects(server.submitTransaction(await build([pay('1')])), BadResponseError)
@@ -110,7 +128,36 @@ test('pages follow one another, both ways', async () => {
   assert.deepEqual(backwards.records.map(({ id }) => id), seen.slice(-3).reverse())
   assert.deepEqual((await backwards.next()).records.map(({ id }) => id), seen.slice(-6, -3).reverse())
   assert.deepEqual((await server.payments().cursor('now').call()).records, [])
-  for (const [path, status] of [['payments?limit=0', 400], ['payments?order=up', 400], ['accounts/nobody', 400], ['transactions/00', 404], ['offers', 404], ['%zz', 404]] as const) {
+  for (
+    const [path, status] of [
+      ['payments?limit=0', 400], ['payments?order=up', 400], ['accounts/nobody', 400], ['transactions/00', 404], ['offers', 404],
+      ['%zz', 404],
+    ] as const
+  ) {
     assert.equal((await fetch(`${devnet.url}/xlm/horizon/${path}`)).status, status, path)
+  }
+})
+
+test('payments are streamed as ledgers close, from now or from the start', async () => {
+  const heard: string[][] = [[], []]
+  const ends = ['now', '0'].map(
+    (cursor, at) => server.payments().forAccount(bob.publicKey()).cursor(cursor).stream(
+      { onmessage: (record) => void heard[at]?.push((record as unknown as { id: string }).id) }
+    )
+  )
+  try {
+    const { records: past } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
+    await until('what was there is told', () => heard[1]?.length === past.length)
+    // The stream from now on has no first message that could be waited for: it is heard at some payment.
+    await until('a new payment is told', async () => {
+      await devnet.control({ command: 'fund', asset: 'XLM', address: bob.publicKey(), amount: '1' })
+      return heard[0]!.length > 0
+    })
+    const { records } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
+    await until('all is told', () => heard[1]?.length === records.length)
+    assert.deepEqual(heard[1], records.map(({ id }) => id))
+    assert.ok(heard[0]?.every((id) => !past.some((record) => record.id === id)))
+  } finally {
+    for (const end of ends) end?.()
   }
 })

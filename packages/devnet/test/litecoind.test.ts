@@ -180,7 +180,9 @@ test('objects have the fields a client reads, of the same type', { skip }, async
     const address = String((await node.call('getnewaddress', 'rent')).result)
     const { hash } = payments.p2wpkh({ address, network: node.name === 'ledger' ? networks.regtest : RLTC })
     const spend = await node.coin()
-    await node.call('sendrawtransaction', (await pay([spend], [{ script: payments.p2wpkh({ hash: hash! }).output!, value: spend.value - FEE }])).toHex())
+    await node.call(
+      'sendrawtransaction', (await pay([spend], [{ script: payments.p2wpkh({ hash: hash! }).output!, value: spend.value - FEE }])).toHex()
+    )
     await node.mine()
     const { unspents, ...scan } = (await node.call('scantxoutset', 'start', [`addr(${address})`])).result as { unspents: object[] }
     const [coin] = (await node.call('listunspent', 1, 9_999_999, [address])).result as object[]

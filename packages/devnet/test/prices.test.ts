@@ -6,6 +6,7 @@ const home = tempHome()
 let devnet: Running
 
 before(async () => {
+  process.env['CUSTODY_COINGECKO_IDS'] = 'KLAY=kaia'
   devnet = await startDevnet(home)
 })
 after(async () => {
@@ -32,6 +33,8 @@ test('CoinGecko: prices by id with their time; unknown ids are left out', async 
   assert.deepEqual(Object.keys(body), ['bitcoin', 'tether'])
   assert.deepEqual([body['bitcoin']?.usd, body['tether']?.usd], [60_000, 1.0003])
   assert.ok(Math.abs(Number(body['bitcoin']?.last_updated_at) - Date.now() / 1000) < 5)
+  // Also by the id that an installation says a coin has.
+  assert.deepEqual(Object.keys((await ask(`${SIMPLE}&ids=klay-token,kaia`)).body), ['klay-token', 'kaia'])
   assert.equal((await ask('/coingecko/simple/price?ids=bitcoin')).status, 422)
   assert.equal((await ask('/coingecko/elsewhere')).status, 404)
 })

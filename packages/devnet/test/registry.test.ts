@@ -11,7 +11,9 @@ import { tokensOf } from '../src/tron/tvm.ts'
 import { removeHome, tempHome } from './support.ts'
 
 const withToken = (network: string, local: string): RegistryData => ({
-  ...REGISTRY, assets: [...REGISTRY.assets, { asset_name: `EURC_${network}`, ticker: 'EURC', network, type: 'token', decimals: 6, contract_address: { local } }],
+  ...REGISTRY, assets: [
+    ...REGISTRY.assets, { asset_name: `EURC_${network}`, ticker: 'EURC', network, type: 'token', decimals: 6, contract_address: { local } },
+  ],
 })
 
 test('the address of a token that is yet to be added follows from its name, and is where the local chain puts it', () => {
@@ -36,12 +38,20 @@ test('it is what the registry has of every token that is there', () => {
 
 test('another address is told with the one that it must be', () => {
   const other = '0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c'
-  assert.throws(() => evmNetworksOf(withToken('ETH', other)), { message: `the asset registry has EURC_ETH at ${other}: on the local chain it is at ${localContract('ETH', 'EURC').local}` })
-  assert.throws(() => tokensOf('41', withToken('TRX', other)), { message: `the asset registry has EURC_TRX at ${other}: on the local chain it is at ${localContract('TRX', 'EURC').local}` })
+  assert.throws(
+    () => evmNetworksOf(withToken('ETH', other)),
+    { message: `the asset registry has EURC_ETH at ${other}: on the local chain it is at ${localContract('ETH', 'EURC').local}` }
+  )
+  assert.throws(
+    () => tokensOf('41', withToken('TRX', other)),
+    { message: `the asset registry has EURC_TRX at ${other}: on the local chain it is at ${localContract('TRX', 'EURC').local}` }
+  )
 })
 
 test('networks without tokens, and names that are none, are refused', () => {
-  for (const network of ['BTC', 'XRP', 'XLM', 'ADA']) assert.throws(() => localContract(network, 'EURC'), new RegExp(`${network} has no tokens`))
+  for (const network of ['BTC', 'XRP', 'XLM', 'ADA']) assert.throws(
+    () => localContract(network, 'EURC'), new RegExp(`${network} has no tokens`)
+  )
   assert.throws(() => localContract('eth', 'EURC'), /network "eth"/)
   assert.throws(() => localContract('ETH', undefined), /ticker/)
 })

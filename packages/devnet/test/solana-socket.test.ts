@@ -4,8 +4,10 @@ import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import { getTransferSolInstruction } from '@solana-program/system'
 import {
-  appendTransactionMessageInstructions, assertIsTransactionWithBlockhashLifetime, createKeyPairSignerFromPrivateKeyBytes, createSolanaRpc, createSolanaRpcSubscriptions, createTransactionMessage,
-  pipe, sendAndConfirmTransactionFactory, setTransactionMessageFeePayerSigner, setTransactionMessageLifetimeUsingBlockhash, signTransactionMessageWithSigners, type KeyPairSigner,
+  appendTransactionMessageInstructions, assertIsTransactionWithBlockhashLifetime, createKeyPairSignerFromPrivateKeyBytes, createSolanaRpc,
+  createSolanaRpcSubscriptions, createTransactionMessage,
+  pipe, sendAndConfirmTransactionFactory, setTransactionMessageFeePayerSigner, setTransactionMessageLifetimeUsingBlockhash,
+  signTransactionMessageWithSigners, type KeyPairSigner,
 } from '@solana/kit'
 import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
 
@@ -40,7 +42,9 @@ async function transfer(amount: bigint) {
 
 test('sendAndConfirmTransaction: it resolves when a block has the transaction, and rejects what the runtime refuses', async () => {
   const sendAndConfirm = sendAndConfirmTransactionFactory(clients())
-  for (const commitment of ['processed', 'confirmed', 'finalized'] as const) await sendAndConfirm(await transfer(1_000_000n + BigInt(commitment.length)), { commitment })
+  for (const commitment of ['processed', 'confirmed', 'finalized'] as const) await sendAndConfirm(
+    await transfer(1_000_000n + BigInt(commitment.length)), { commitment }
+  )
   assert.ok((await clients().rpc.getBalance(bob.address).send()).value > 3_000_000n)
   await assert.rejects(sendAndConfirm(await transfer(10n ** 12n), { commitment: 'confirmed' }))
 })
@@ -51,7 +55,9 @@ test('subscriptions: slots, an account, logs, and a signature that is in a block
   const abortSignal = stop.signal
   // Kit keeps what comes from the first `next` on.
   const first = async <T>(subscription: Promise<AsyncIterable<T>>) => (await subscription)[Symbol.asyncIterator]().next()
-  const account = first(rpcSubscriptions.accountNotifications(bob.address, { encoding: 'base64', commitment: 'confirmed' }).subscribe({ abortSignal }))
+  const account = first(
+    rpcSubscriptions.accountNotifications(bob.address, { encoding: 'base64', commitment: 'confirmed' }).subscribe({ abortSignal })
+  )
   const logs = first(rpcSubscriptions.logsNotifications({ mentions: [bob.address] }).subscribe({ abortSignal }))
   const slot = first(rpcSubscriptions.slotNotifications().subscribe({ abortSignal }))
   // Subscribed after the others.
@@ -81,7 +87,9 @@ async function hearLate(hash: string): Promise<void> {
   ask(1, 'signatureSubscribe', hash, { commitment: 'finalized' })
   await heard(2)
   assert.equal(messages[0]?.result, 1)
-  assert.deepEqual([messages[1]?.method, messages[1]?.params?.result.value, messages[1]?.params?.subscription], ['signatureNotification', { err: null }, 1])
+  assert.deepEqual(
+    [messages[1]?.method, messages[1]?.params?.result.value, messages[1]?.params?.subscription], ['signatureNotification', { err: null }, 1]
+  )
   // That ended it; a slot's is ended by its owner, and then says nothing more.
   ask(2, 'signatureUnsubscribe', 1)
   ask(3, 'rootSubscribe')

@@ -17,11 +17,15 @@ export class ChangedCopy {
     cpSync(join(ROOT, 'packages'), join(this.root, 'packages'), { recursive: true, filter: (path) => !HEAVY.has(basename(path)) })
     const modules = join(this.root, 'node_modules')
     mkdirSync(join(modules, '@custody'), { recursive: true })
-    for (const name of readdirSync(join(ROOT, 'node_modules'))) if (name !== '@custody' && name !== '.bin') symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
+    for (
+      const name of readdirSync(join(ROOT, 'node_modules'))
+    ) if (name !== '@custody' && name !== '.bin') symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
     for (const name of readdirSync(join(this.root, 'packages'))) {
       symlinkSync(join(this.root, 'packages', name), join(modules, '@custody', name))
       const own = join(ROOT, 'packages', name, 'node_modules')
-      if (readdirSync(join(ROOT, 'packages', name)).includes('node_modules')) symlinkSync(own, join(this.root, 'packages', name, 'node_modules'))
+      if (
+        readdirSync(join(ROOT, 'packages', name)).includes('node_modules')
+      ) symlinkSync(own, join(this.root, 'packages', name, 'node_modules'))
     }
   }
 

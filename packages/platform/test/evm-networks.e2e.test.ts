@@ -9,6 +9,12 @@ import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody,
 const copy = new ChangedCopy()
 const added = fencedBlocks('docs/adding-a-chain.md', 'json').map((block) => JSON.parse(block) as Record<string, unknown>)
 copy.addToRegistry(added)
+/** "Tokens of Tron and Solana are added the same way." */
+const elsewhere = [
+  ['TRX', 'TL4b31DTpMxnUaraRLwV4QvvxyPmT9aevS'], ['SOL', '7c8HY9BeBrbcUWgnXHPLgY69T42HJmdBEgVDHE3SDa2Z'],
+].map(([network, local]) => (
+  { ...added[0], asset_name: `EURC_${network}`, network, contract_address: { local } }))
+copy.addToRegistry(elsewhere)
 const platform = new TestPlatform(undefined, join(copy.root, 'packages', 'platform'))
 let alice: User
 const TO = '0x00000000000000000000000000000000000000B1'
@@ -18,7 +24,8 @@ let assets: Listed[] = []
 const networks = () => [...new Set(assets.map((asset) => asset.network))]
 
 before(async () => {
-  await platform.start()
+  // An id that is corrected is what the local source of prices is asked for too.
+  await platform.start({ CUSTODY_COINGECKO_IDS: 'EURC=another-euro' })
   alice = await platform.user('alice')
   assets = (await call<Listed[]>(alice, 'GET', '/assets')).body.filter((asset) => asset.family === 'evm')
 })
@@ -44,12 +51,18 @@ test('every EVM network and token of the registry, and what the document adds', 
 })
 
 test('a token and a network added by the document pass the registry’s test and have a price', async () => {
-  assert.deepEqual(added.map((line) => line['asset_name'] ?? line['code'] ?? line['ticker']), ['EURC_ETH', 'EURC', 'GNOSIS', 'GNOSIS', 'XDAI'])
+  assert.deepEqual(
+    added.map((line) => line['asset_name'] ?? line['code'] ?? line['ticker']), ['EURC_ETH', 'EURC', 'GNOSIS', 'GNOSIS', 'XDAI']
+  )
   const checked = copy.test('packages/chains/test/registry.test.ts')
   assert.equal(checked.status, 0, checked.output)
   const printed = platform.cli('devnet', 'contract', 'ETH', 'EURC', '--json')
-  assert.deepEqual(JSON.parse(printed.stdout), { asset: 'EURC_ETH', local: (added[0] as { contract_address: { local: string } }).contract_address.local })
-  const priceOf = async (asset: string) => (await call<{ price_usd: string }[]>(alice, 'GET', `/dac/v1/prices?assets=${asset}`)).body[0]?.price_usd
+  assert.deepEqual(
+    JSON.parse(printed.stdout), { asset: 'EURC_ETH', local: (added[0] as { contract_address: { local: string } }).contract_address.local }
+  )
+  const priceOf = async (asset: string) => (
+    await call<{ price_usd: string }[]>(alice, 'GET', `/dac/v1/prices?assets=${asset}`)
+  ).body[0]?.price_usd
   assert.deepEqual([await priceOf('EURC_ETH'), await priceOf('GNOSIS')], ['1.08', '1'])
   assert.equal(platform.cli('devnet', 'price', 'EURC', '1.10').status, 0)
   await waitFor('the new price of EURC', async () => await priceOf('EURC_ETH') === '1.1')
@@ -63,6 +76,26 @@ test('the new network’s endpoint is printed with the others', () => {
   assert.match(printed.stdout, /^SOL {5}Solana JSON-RPC {8}http:\S+\/sol, ws:\S+\/sol$/m)
   const { endpoints } = JSON.parse(platform.cli('devnet', 'urls', '--json').stdout) as { endpoints: { network: string; url: string; example: string }[] }
   assert.match(endpoints.find(({ network }) => network === 'GNOSIS')?.url ?? '', /\/gnosis$/)
+})
+
+test('a token of Tron and one of Solana, added the same way, are received and sent', { timeout: 240_000 }, async () => {
+  await Promise.all([
+    ['TRX', 'TUg28KYvCXWW81EqMUeZvCZmZw2BChk1HQ'], ['SOL', '7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU'],
+  ].map(async ([network, to]) => {
+    const ticker = `EURC_${network}`
+    assert.deepEqual(
+      JSON.parse(platform.cli('devnet', 'contract', network as string, 'EURC', '--json').stdout),
+      { asset: ticker, local: elsewhere.find((line) => line.network === network)?.contract_address.local }
+    )
+    // On Solana the sub-account's own SOL pays the fee.
+    if (network === 'SOL') await fundedWallet(platform, alice, 'SOL', '1')
+    await fundedWallet(platform, alice, ticker, '5')
+    const sent = await call<Transfer>(alice, 'POST', '/dac/v1/transaction', transferBody(ticker, '1.5', to as string))
+    assert.equal(sent.status, 200, sent.text)
+    const done = await terminal(alice, sent.body.id)
+    assert.equal(done.status, 'confirmed', String(done.failure_reason))
+    assert.equal((await balance(alice, ticker)).balance, '3.5')
+  }))
 })
 
 /** One network: each of its assets receives and sends, fuelled by the tank. */

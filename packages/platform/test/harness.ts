@@ -36,7 +36,10 @@ export class TestPlatform {
 
   async start(env: Record<string, string> = {}): Promise<void> {
     this.output = ''
-    const child = spawn(process.execPath, [join(this.package, MAIN)], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', ...env } })
+    const child = spawn(
+      process.execPath, [join(this.package, MAIN)],
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', ...env } }
+    )
     this.process = child
     child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()))
     this.base = await new Promise<string>((resolve, reject) => {
@@ -103,7 +106,9 @@ export class TestPlatform {
 
   /** The operator's command as an operator runs it. */
   cli(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-    return spawnSync(process.execPath, [join(this.package, CLI), ...args], { encoding: 'utf8', env: { ...process.env, CUSTODY_HOME: this.home } })
+    return spawnSync(
+      process.execPath, [join(this.package, CLI), ...args], { encoding: 'utf8', env: { ...process.env, CUSTODY_HOME: this.home } }
+    )
   }
 
   writePublicKey(): string {

@@ -51,7 +51,12 @@ test('CoinGecko: one call for all coins in the documented shape; unknown coins a
 test('CoinGecko: away, silent, limited, broken or refused is an error that names no key', async () => {
   const broken: [unknown, number][] = [['cut', 200], ['silent', 200], ['<html>', 200], ['[]', 200], ['', 200], [{}, 429], [{ status: { error_code: 10_002 } }, 401], [{}, 500]]
   for (const [answer, status] of broken) {
-    const source = coinGecko({ url: 'https://host', key: { header: 'x-cg-pro-api-key', value: 'secret' }, ids: IDS, fetch: scripted({ '/simple/price': answer }, status, { 'retry-after': '7' }).fetch, timeoutMs: 30 })
+    const source = coinGecko(
+      {
+        url: 'https://host', key: { header: 'x-cg-pro-api-key', value: 'secret' }, ids: IDS,
+        fetch: scripted({ '/simple/price': answer }, status, { 'retry-after': '7' }).fetch, timeoutMs: 30,
+      }
+    )
     await assert.rejects(source.quotes(['BTC']), (error: unknown) => error instanceof SourceError && !error.message.includes('secret') && error.waitMs === (status === 429 ? 7000 : 0))
   }
 })
@@ -155,5 +160,7 @@ test('CoinGecko is asked by the ids of the asset registry, which the setting cor
   for (const asset of registry.assets) assert.equal(ids[asset.ticker], registry.coins[asset.ticker]?.coingecko_id, asset.asset_name)
   assert.deepEqual(read('KLAY=kaia, USDC = usd-coin_2'), { ...ids, KLAY: 'kaia', USDC: 'usd-coin_2' })
   assert.throws(() => read('KLAI=kaia'), /^Error: CUSTODY_COINGECKO_IDS: there is no coin KLAI: one of BTC, /)
-  for (const bad of ['KLAY', 'KLAY=', '=kaia', 'KLAY=Kaia']) assert.throws(() => read(bad), /CUSTODY_COINGECKO_IDS: ".*" is not COIN=id/, bad)
+  for (const bad of ['KLAY', 'KLAY=', '=kaia', 'KLAY=Kaia']) assert.throws(
+    () => read(bad), /CUSTODY_COINGECKO_IDS: ".*" is not COIN=id/, bad
+  )
 })

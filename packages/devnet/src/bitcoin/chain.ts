@@ -44,7 +44,10 @@ export class BitcoinChain {
   /** Satoshi per vbyte below which blocks leave a transaction out. In memory only: a restart ends the congestion. */
   congestionRate = 0n
 
-  private constructor(network: UtxoNetwork, wallet: NodeWallet, { journal, records }: { journal: Journal<ChainRecord>; records: ChainRecord[] }, fullRbf: boolean) {
+  private constructor(
+    network: UtxoNetwork, wallet: NodeWallet, { journal, records }: { journal: Journal<ChainRecord>; records: ChainRecord[] },
+    fullRbf: boolean
+  ) {
     this.network = network
     this.ledger = new Ledger(network)
     this.wallet = wallet
@@ -65,7 +68,9 @@ export class BitcoinChain {
   static open(home: string, options: { fullRbf?: boolean; network?: UtxoNetwork; manual?: boolean } = {}): BitcoinChain {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const network = options.network ?? BTC
-    const chain = new BitcoinChain(network, NodeWallet.open(network, home), Journal.open<ChainRecord>(join(home, 'blocks.journal')), options.fullRbf ?? true)
+    const chain = new BitcoinChain(
+      network, NodeWallet.open(network, home), Journal.open<ChainRecord>(join(home, 'blocks.journal')), options.fullRbf ?? true
+    )
     if (options.manual) chain.#producer.stop()
     else chain.#producer.wake()
     return chain

@@ -5,7 +5,8 @@ import { btc, Literal } from './json.ts'
 import type { Block } from './ledger.ts'
 import type { UtxoNetwork } from './networks.ts'
 import {
-  ALREADY_IN_UTXO_SET, DESERIALIZATION, hash, integer, INVALID_ADDRESS_OR_KEY, INVALID_PARAMETER, method, REJECTED, TRANSACTION_ERROR, TYPE, type Method, type Params,
+  ALREADY_IN_UTXO_SET, DESERIALIZATION, hash, integer, INVALID_ADDRESS_OR_KEY, INVALID_PARAMETER, method, REJECTED, TRANSACTION_ERROR, TYPE,
+  type Method, type Params,
 } from './parameters.ts'
 import type { Rejection } from './policy.ts'
 import { addressObject, blockObject, chainWork, DIFFICULTY, headerObject, isLocked, mempoolEntry, scriptPubKey, txObject } from './shapes.ts'

@@ -73,7 +73,8 @@ export class NodeWallet {
   /** A signed payment, its change to a fresh address; or what can be paid at most. */
   pay(coins: readonly WalletCoin[], to: TxOut): Tx | { available: bigint } {
     const tried = spend(this.#network, coins, to, coins[0]?.coin.script ?? to.script)
-    return 'available' in tried ? tried : spend(this.#network, coins, to, this.newAddress('', this.#network.segwit ? 'bech32' : 'legacy').script)
+    if ('available' in tried) return tried
+    return spend(this.#network, coins, to, this.newAddress('', this.#network.segwit ? 'bech32' : 'legacy').script)
   }
 
   #owned(coin: Omit<OwnCoin, 'key'>, confirmations: number): WalletCoin[] {
@@ -90,6 +91,9 @@ export class NodeWallet {
     this.#count += 1
     const script = record.type === 'bech32' ? key.segwitScript : key.legacyScript
     const hex = key.publicKey.toString('hex')
-    this.#byScript.set(script.toString('hex'), { address: addressOf(script, this.#network)!, label: record.label, script, key, descriptor: record.type === 'bech32' ? `wpkh(${hex})` : `pkh(${hex})` })
+    this.#byScript.set(script.toString('hex'), {
+      address: addressOf(script, this.#network)!, label: record.label, script, key,
+      descriptor: record.type === 'bech32' ? `wpkh(${hex})` : `pkh(${hex})`,
+    })
   }
 }

@@ -14,7 +14,9 @@ const bad = (message: string) => new RpcError(INVALID_ADDRESS_OR_KEY, message)
 /** Scripts of one output descriptor: addr, raw, and those of one public key. Ranges and multisignatures are not there. */
 function scriptsOf({ network }: BitcoinChain, text: string): Buffer[] {
   const [body = '', checksum] = text.split('#')
-  if (checksum !== undefined && checksum !== descriptorChecksum(body)) throw bad(`Provided checksum '${checksum}' does not match computed checksum '${descriptorChecksum(body)}'`)
+  if (checksum !== undefined && checksum !== descriptorChecksum(body)) throw bad(
+    `Provided checksum '${checksum}' does not match computed checksum '${descriptorChecksum(body)}'`
+  )
   const [, name = '', argument = ''] = /^([a-z]+)\(([^()]*)\)$/.exec(body) ?? []
   if (name === 'addr') {
     const script = scriptOf(argument, network)
@@ -57,7 +59,8 @@ export function scanTxOutSet(chain: BitcoinChain, [action, objects]: Params): un
       const address = addressOf(script, chain.network)
       const body = address === undefined ? `raw(${script.toString('hex')})` : `addr(${address})`
       return {
-        txid, vout: Number(vout), scriptPubKey: script.toString('hex'), desc: `${body}#${descriptorChecksum(body)}`, amount: btc(value), coinbase, height,
+        txid, vout: Number(vout), scriptPubKey: script.toString('hex'), desc: `${body}#${descriptorChecksum(body)}`, amount: btc(value),
+        coinbase, height,
         blockhash: blocks[height]?.hash, confirmations: tip.height - height + 1,
       }
     }),

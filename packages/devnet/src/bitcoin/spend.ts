@@ -65,7 +65,10 @@ function sign(network: UtxoNetwork, coins: readonly OwnCoin[], outs: TxOut[]): T
   const sequence = network.replacement === 'none' ? 0xffffffff : 0xfffffffd
   const ins = coins.map(({ txid, vout }): TxIn => ({ txid, vout, script: Buffer.alloc(0), sequence, witness: [] }))
   const hashType = network.forkId ? SIGHASH_ALL | SIGHASH_FORKID : SIGHASH_ALL
-  const digests = coins.map((coin, index) => (isSegwit(coin) || network.forkId ? digestWithValue(ins, outs, coin, index, hashType) : plainDigest(ins, outs, coin, index, hashType)))
+  const digests = coins.map((coin, index) => {
+    const digest = isSegwit(coin) || network.forkId ? digestWithValue : plainDigest
+    return digest(ins, outs, coin, index, hashType)
+  })
   for (const [index, input] of ins.entries()) {
     const { key } = coins[index]!
     const signature = key.sign(digests[index]!, hashType)

@@ -5,7 +5,9 @@ import type { BitcoinChain } from './chain.ts'
 import { descriptorChecksum } from './descriptor.ts'
 import { btc } from './json.ts'
 import type { WalletCoin } from './node-wallet.ts'
-import { INSUFFICIENT_FUNDS, integer, INVALID_ADDRESS_OR_KEY, INVALID_PARAMETER, method, REJECTED, TYPE, WALLET, type Method, type Params } from './parameters.ts'
+import {
+  INSUFFICIENT_FUNDS, integer, INVALID_ADDRESS_OR_KEY, INVALID_PARAMETER, method, REJECTED, TYPE, WALLET, type Method, type Params,
+} from './parameters.ts'
 
 const CONFIRMATIONS_MAX = 9_999_999
 
@@ -20,28 +22,37 @@ const coinsOf = (chain: BitcoinChain): WalletCoin[] => chain.wallet.coins(chain.
 function getNewAddress({ wallet, network }: BitcoinChain, [label, type]: Params): unknown {
   if (label !== undefined && label !== null && typeof label !== 'string') throw new RpcError(TYPE, 'JSON value is not a string as expected')
   const wanted = type ?? (network.segwit ? 'bech32' : 'legacy')
-  if (wanted !== 'legacy' && !(wanted === 'bech32' && network.segwit)) throw new RpcError(INVALID_ADDRESS_OR_KEY, `Unknown address type '${String(wanted)}'`)
+  if (wanted !== 'legacy' && !(wanted === 'bech32' && network.segwit)) throw new RpcError(
+    INVALID_ADDRESS_OR_KEY, `Unknown address type '${String(wanted)}'`
+  )
   return wallet.newAddress(label ?? '', wanted).address
 }
 
 function getBalance(chain: BitcoinChain, [dummy, minimum]: Params): unknown {
-  if (dummy !== undefined && dummy !== null && dummy !== '*') throw new RpcError(-32, 'dummy first argument must be excluded or set to "*".')
+  if (dummy !== undefined && dummy !== null && dummy !== '*') throw new RpcError(
+    -32, 'dummy first argument must be excluded or set to "*".'
+  )
   const least = integer(minimum, 0)
-  return btc(coinsOf(chain).filter((coin) => isSafe(chain, coin) && coin.confirmations >= least).reduce((sum, { coin }) => sum + coin.value, 0n))
+  return btc(
+    coinsOf(chain).filter((coin) => isSafe(chain, coin) && coin.confirmations >= least).reduce((sum, { coin }) => sum + coin.value, 0n)
+  )
 }
 
 function listUnspent(chain: BitcoinChain, [minimum, maximum, addresses, includeUnsafe]: Params): unknown {
   const [least, most] = [integer(minimum, 1), integer(maximum, CONFIRMATIONS_MAX)]
-  if (addresses !== undefined && addresses !== null && !Array.isArray(addresses)) throw new RpcError(TYPE, 'Expected type array for addresses')
+  if (!Array.isArray(addresses ?? [])) throw new RpcError(TYPE, 'Expected type array for addresses')
   const wanted = (addresses as unknown[] | null | undefined) ?? []
   for (const address of wanted) {
-    if (typeof address !== 'string' || !Buffer.isBuffer(scriptOf(address, chain.network))) throw new RpcError(INVALID_ADDRESS_OR_KEY, `Invalid Bitcoin address: ${String(address)}`)
+    const isKnown = typeof address === 'string' && Buffer.isBuffer(scriptOf(address, chain.network))
+    if (!isKnown) throw new RpcError(INVALID_ADDRESS_OR_KEY, `Invalid Bitcoin address: ${String(address)}`)
   }
   return coinsOf(chain)
-    .filter(({ confirmations, owner }) => confirmations >= least && confirmations <= most && (wanted.length === 0 || wanted.includes(owner.address)))
+    .filter(({ confirmations }) => confirmations >= least && confirmations <= most)
+    .filter(({ owner }) => wanted.length === 0 || wanted.includes(owner.address))
     .map((each) => ({ ...each, safe: isSafe(chain, each) })).filter(({ safe }) => safe || includeUnsafe !== false)
     .map(({ txid, vout, coin, owner, confirmations, safe }) => ({
-      txid, vout, address: owner.address, label: owner.label, scriptPubKey: coin.script.toString('hex'), amount: btc(coin.value), confirmations, spendable: true, solvable: true,
+      txid, vout, address: owner.address, label: owner.label, scriptPubKey: coin.script.toString('hex'), amount: btc(coin.value),
+      confirmations, spendable: true, solvable: true,
       desc: `${owner.descriptor}#${descriptorChecksum(owner.descriptor)}`, safe,
     }))
 }

@@ -20,7 +20,9 @@ function historyOf(chain: CardanoChain, address: string): Part[] {
 function sumsOf(outputs: readonly Output[]): Amount[] {
   const sums = new Map<string, bigint>([['lovelace', 0n]])
   for (const { coin, tokens } of outputs) {
-    for (const { unit, quantity } of [{ unit: 'lovelace', quantity: coin }, ...tokens]) sums.set(unit, (sums.get(unit) ?? 0n) + BigInt(quantity))
+    for (const { unit, quantity } of [{ unit: 'lovelace', quantity: coin }, ...tokens]) {
+      sums.set(unit, (sums.get(unit) ?? 0n) + BigInt(quantity))
+    }
   }
   return [...sums].map(([unit, quantity]) => ({ unit, quantity: quantity.toString() }))
 }
@@ -32,7 +34,8 @@ export function addressObject(chain: CardanoChain, address: string): unknown {
   const unspent = chain.unspent(address).map(({ index, place }) => place.transaction.outputs[index] as Output)
   const stake = BaseAddress.from_address(parsed)?.stake_cred()
   return {
-    address, amount: sumsOf(unspent), stake_address: stake ? RewardAddress.new(parsed.network_id(), stake).to_address().to_bech32() : null, type: 'shelley',
+    address, amount: sumsOf(unspent), type: 'shelley',
+    stake_address: stake ? RewardAddress.new(parsed.network_id(), stake).to_address().to_bech32() : null,
     script: parsed.payment_cred()?.to_scripthash() !== undefined,
   }
 }
@@ -41,7 +44,10 @@ export function addressObject(chain: CardanoChain, address: string): unknown {
 export function addressTotal(chain: CardanoChain, address: string): unknown {
   const history = historyOf(chain, address)
   if (history.length === 0) return null
-  return { address, received_sum: sumsOf(history.flatMap(({ received }) => received)), sent_sum: sumsOf(history.flatMap(({ sent }) => sent)), tx_count: history.length }
+  return {
+    address, received_sum: sumsOf(history.flatMap(({ received }) => received)), sent_sum: sumsOf(history.flatMap(({ sent }) => sent)),
+    tx_count: history.length,
+  }
 }
 
 /**
@@ -52,13 +58,18 @@ export function addressTransactions(chain: CardanoChain, address: string, range:
   const history = historyOf(chain, address)
   if (history.length === 0) return null
   const [from, to] = [placeOf(range.from, 0), placeOf(range.to, Infinity)]
-  const isBefore = (a: readonly number[], b: readonly number[]) => (a[0] as number) < (b[0] as number) || (a[0] === b[0] && (a[1] as number) < (b[1] as number))
-  return history.map(({ place: { transaction, block, order } }) => ({ transaction, block, order, at: [block.height, order] }))
+  const isBefore = ([height, index]: Spot, [otherHeight, otherIndex]: Spot) => (
+    height < otherHeight || (height === otherHeight && index < otherIndex))
+  return history.map(({ place: { transaction, block, order } }) => ({ transaction, block, order, at: [block.height, order] as Spot }))
     .filter(({ at }) => !isBefore(at, from) && !isBefore(to, at))
-    .map(({ transaction, block, order }) => ({ tx_hash: transaction.hash, tx_index: order, block_height: block.height, block_time: SLOT_ZERO_MS / SLOT_MS + block.slot }))
+    .map(({ transaction, block, order }) => (
+      { tx_hash: transaction.hash, tx_index: order, block_height: block.height, block_time: SLOT_ZERO_MS / SLOT_MS + block.slot }))
 }
 
-function placeOf(text: string | undefined, otherwise: number): [number, number] {
+/** A block's height, and a transaction's index in it. */
+type Spot = [number, number]
+
+function placeOf(text: string | undefined, otherwise: number): Spot {
   const [, height, index] = /^(\d{1,10})(?::(\d{1,6}))?$/.exec(text ?? '') ?? []
   return height === undefined ? [otherwise, otherwise] : [Number(height), index === undefined ? otherwise : Number(index)]
 }

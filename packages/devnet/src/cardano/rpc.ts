@@ -136,7 +136,9 @@ function addresses(chain: CardanoChain, address: string, more: string, query: Qu
       return found(all && page(all, query))
     }
     case 'utxos': return json(200, page(chain.unspent(address).map(({ index, place }) => (
-      { ...shared(place.transaction.outputs[index] as Output), tx_hash: place.transaction.hash, tx_index: index, block: place.block.hash })), query))
+      {
+        ...shared(place.transaction.outputs[index] as Output), tx_hash: place.transaction.hash, tx_index: index, block: place.block.hash,
+      })), query))
     default: return error(400, 'Invalid path. Please check https://docs.blockfrost.io/')
   }
 }

@@ -45,7 +45,8 @@ const QUIET_BLOCKS_MORE = 3
 
 /** A further EVM network is a line of the asset registry. */
 export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
-  return registry.networks.flatMap(({ code, family, native_asset, confirmations, l1_fee_oracle, legacy_gas_price, local }): EvmNetwork[] => {
+  return registry.networks.flatMap((line): EvmNetwork[] => {
+    const { code, family, native_asset, confirmations, l1_fee_oracle, legacy_gas_price, local } = line
     if (family !== 'evm' || local?.chain_id === undefined) return []
     const legacy = legacy_gas_price === true
     return [{
@@ -60,7 +61,10 @@ export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
       eager: code === 'ETH',
       predeploys: l1_fee_oracle === undefined ? [] : [{ address: l1_fee_oracle, artefact: 'GasPriceOracleLike' }],
       tokens: localTokens(registry, code).map(({ asset, ticker, decimals, address }) => (
-        { asset, address: contractOf(asset, address), decimals, artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike', supply: WHOLE_SUPPLY * 10n ** BigInt(decimals) })),
+        {
+          asset, address: contractOf(asset, address), decimals, artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike',
+          supply: WHOLE_SUPPLY * 10n ** BigInt(decimals),
+        })),
     }]
   })
 }
@@ -68,7 +72,9 @@ export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
 /** Where a token's local contract stands. @throws Error that names the address which the registry must have */
 function contractOf(asset: string, named: string): Hex {
   const address = tokenAddress(asset)
-  if (named !== address && named !== deployedAddress(FAUCET_KEY)) throw new Error(`the asset registry has ${asset} at ${named}: on the local chain it is at ${address}`)
+  if (named !== address && named !== deployedAddress(FAUCET_KEY)) throw new Error(
+    `the asset registry has ${asset} at ${named}: on the local chain it is at ${address}`
+  )
   return named as Hex
 }
 

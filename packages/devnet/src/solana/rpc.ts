@@ -151,7 +151,10 @@ export function accountOf(chain: SolanaChain, key: Address, config: Config): unk
   if (!found.exists || found.lamports === 0n) return null
   const { offset = 0, length = found.data.length } = (config['dataSlice'] ?? {}) as { offset?: number; length?: number }
   const data = Buffer.from(found.data.slice(offset, offset + length)).toString('base64')
-  return { lamports: found.lamports, owner: found.programAddress, executable: found.executable, data: [data, 'base64'], rentEpoch: 18446744073709551615n, space: found.data.length }
+  return {
+    lamports: found.lamports, owner: found.programAddress, executable: found.executable, data: [data, 'base64'],
+    rentEpoch: 18446744073709551615n, space: found.data.length,
+  }
 }
 
 function getTokenAccountsByOwner(chain: SolanaChain, [key, filter]: unknown[]): unknown {

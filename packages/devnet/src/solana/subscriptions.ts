@@ -11,24 +11,33 @@ type Subscribe = (chain: SolanaChain, params: unknown[]) => Subscription
 const KINDS: Record<string, Subscribe> = {
   signature: (chain, [signature]) => ({
     notification: 'signatureNotification',
-    news: ({ slot, transactions }) => transactions.filter(({ signatures }) => signatures[0] === signature).map((included) => ({ result: { context: { slot }, value: { err: included.meta.err } }, isLast: true })),
+    news: ({ slot, transactions }) => transactions.filter(({ signatures }) => signatures[0] === signature).map(
+      (included) => ({ result: { context: { slot }, value: { err: included.meta.err } }, isLast: true })
+    ),
   }),
-  slot: () => ({ notification: 'slotNotification', news: ({ slot, parentSlot }) => [{ result: { parent: parentSlot, root: slot, slot } }] }),
+  slot: () => (
+    { notification: 'slotNotification', news: ({ slot, parentSlot }) => [{ result: { parent: parentSlot, root: slot, slot } }] }
+  ),
   root: () => ({ notification: 'rootNotification', news: ({ slot }) => [{ result: slot }] }),
   account: (chain, [key]) => {
     const account = keyOf(key)
     return {
       notification: 'accountNotification',
-      news: ({ transactions }) => (transactions.some(({ keys }) => keys.includes(account)) ? [{ result: inContext(chain, accountOf(chain, account, {})) }] : []),
+      news: ({ transactions }) => (
+        transactions.some(({ keys }) => keys.includes(account)) ? [{ result: inContext(chain, accountOf(chain, account, {})) }] : []
+      ),
     }
   },
   logs: (chain, [filter]) => {
     const mentions = (filter as { mentions?: unknown[] } | null)?.mentions
-    if (filter !== 'all' && filter !== 'allWithVotes' && !(Array.isArray(mentions) && mentions.length === 1)) throw new RpcError(INVALID_PARAMS, 'Invalid Request: Only 1 address supported')
+    const isKnown = filter === 'all' || filter === 'allWithVotes' || (Array.isArray(mentions) && mentions.length === 1)
+    if (!isKnown) throw new RpcError(INVALID_PARAMS, 'Invalid Request: Only 1 address supported')
     const isMeant = ({ keys }: Included) => mentions === undefined || keys.includes(keyOf(mentions[0]))
     return {
       notification: 'logsNotification',
-      news: ({ slot, transactions }) => transactions.filter(isMeant).map(({ signatures, meta }) => ({ result: { context: { slot }, value: { signature: signatures[0], err: meta.err, logs: meta.logs } } })),
+      news: ({ slot, transactions }) => transactions.filter(isMeant).map(
+        ({ signatures, meta }) => ({ result: { context: { slot }, value: { signature: signatures[0], err: meta.err, logs: meta.logs } } })
+      ),
     }
   },
 }
@@ -78,7 +87,9 @@ export function solanaSocket(chain: SolanaChain, push: (message: string) => void
         return { text: text({ jsonrpc: '2.0', id, result }) }
       } catch (error) {
         if (!(error instanceof RpcError) && !(error instanceof SyntaxError)) throw error
-        return { text: text({ jsonrpc: '2.0', id, error: { code: error instanceof RpcError ? error.code : -32700, message: error.message } }) }
+        return {
+          text: text({ jsonrpc: '2.0', id, error: { code: error instanceof RpcError ? error.code : -32700, message: error.message } })
+        }
       }
     },
     close: unwatch,

@@ -11,4 +11,6 @@ export class Problem extends Error {
 }
 
 export const missing = () => new Problem(404, 'not_found', 'Resource Missing', 'The resource at the url requested was not found.')
-export const badRequest = (field: string, reason: string) => new Problem(400, 'bad_request', 'Bad Request', 'The request you sent was invalid in some way.', { invalid_field: field, reason })
+export const badRequest = (field: string, reason: string) => new Problem(
+  400, 'bad_request', 'Bad Request', 'The request you sent was invalid in some way.', { invalid_field: field, reason }
+)

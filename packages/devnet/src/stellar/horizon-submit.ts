@@ -14,9 +14,15 @@ export async function submitTransaction(chain: StellarChain, faults: Faults, env
     tx = readTransaction(envelope ?? '')
   } catch (error) {
     if (!(error instanceof NotATransaction)) throw error
-    throw new Problem(400, 'transaction_malformed', 'Transaction Malformed', 'Horizon could not decode the transaction envelope in this request.', { envelope_xdr: envelope })
+    throw new Problem(
+      400, 'transaction_malformed', 'Transaction Malformed', 'Horizon could not decode the transaction envelope in this request.',
+      { envelope_xdr: envelope }
+    )
   }
-  if (faults.mode === 'reject') throw new Problem(503, 'server_over_capacity', 'Server Over Capacity', 'This horizon server is currently overloaded. Please wait for several minutes before trying your request again.')
+  if (faults.mode === 'reject') throw new Problem(
+    503, 'server_over_capacity', 'Server Over Capacity',
+    'This horizon server is currently overloaded. Please wait for several minutes before trying your request again.'
+  )
   const { ledgers } = chain
   const deadline = Date.now() + WAIT_MS
   // The same again is answered by what became of it.

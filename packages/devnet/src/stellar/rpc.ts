@@ -136,7 +136,8 @@ function getLedgers(chain: StellarChain, parameters: Parameters): Answer {
 function shown({ tx, outcome, ledger, order }: Place<StellarTransaction, Outcome>): Answer {
   return {
     status: outcome.code === 'tx_success' ? 'SUCCESS' : 'FAILED', txHash: tx.hash, applicationOrder: order + 1, feeBump: false, envelopeXdr: tx.raw, resultXdr: resultXdr(outcome),
-    resultMetaXdr: resultMetaXdr(), ledger: ledger.index, createdAt: ledger.time, events: { transactionEventsXdr: [], contractEventsXdr: [] }, diagnosticEventsXdr: [],
+    resultMetaXdr: resultMetaXdr(), ledger: ledger.index, createdAt: ledger.time,
+    events: { transactionEventsXdr: [], contractEventsXdr: [] }, diagnosticEventsXdr: [],
   }
 }
 

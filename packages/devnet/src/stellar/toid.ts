@@ -3,4 +3,6 @@
  * @param order of the transaction in its ledger, from 0
  * @param operation in its transaction, from 0; without it the transaction's own
  */
-export const toid = (ledger: number, order: number, operation = -1): bigint => (BigInt(ledger) << 32n) | (BigInt(order + 1) << 12n) | BigInt(operation + 1)
+export function toid(ledger: number, order: number, operation = -1): bigint {
+  return (BigInt(ledger) << 32n) | (BigInt(order + 1) << 12n) | BigInt(operation + 1)
+}

@@ -42,7 +42,9 @@ export function tokenAddress(asset: string): string {
 export function tokensOf(owner: string, registry: RegistryData = REGISTRY): TronToken[] {
   return localTokens(registry, 'TRX').map(({ asset, ticker, decimals, address: named }) => {
     const address = tokenAddress(asset)
-    if (toHex(named) !== address) throw new Error(`the asset registry has ${asset} at ${named}: on the local chain it is at ${toBase58(address)}`)
+    if (toHex(named) !== address) throw new Error(
+      `the asset registry has ${asset} at ${named}: on the local chain it is at ${toBase58(address)}`
+    )
     return { asset, address, decimals, artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike', owner }
   })
 }

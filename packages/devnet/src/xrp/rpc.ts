@@ -63,7 +63,11 @@ function answerMessage(chain: XrpChain, faults: Faults, text: string): Received 
   const { id, command, ...parameters } = request
   const { answer, error } = run(chain, faults, String(command), parameters)
   if (faults.mode === 'drop-answer' && command === 'submit') return { cut: true }
-  return { text: JSON.stringify(error ? { id, status: 'error', type: 'response', ...error, request } : { id, status: 'success', type: 'response', result: answer }) }
+  return {
+    text: JSON.stringify(
+      error ? { id, status: 'error', type: 'response', ...error, request } : { id, status: 'success', type: 'response', result: answer }
+    )
+  }
 }
 
 function run(chain: XrpChain, faults: Faults, method: string, request: Request): { answer?: Answer; error?: Answer } {

@@ -11,7 +11,8 @@ export const pathShape = z.array(z.int()).length(3)
 
 export const addressShape = z.object({
   id: z.string(), asset: z.string(), address: z.string(), address_tag: z.string().nullable(), label: z.string().nullable(),
-  payment_uri: z.string().nullable().meta({ description: 'For a QR code: BIP21, EIP-681, Solana Pay, SEP-7, CIP-13, xrpl:; null where wallets agree on none (TRX, tokens on ADA)' }),
+  payment_uri: z.string().nullable()
+    .meta({ description: 'For a QR code: BIP21, EIP-681, Solana Pay, SEP-7, CIP-13, xrpl:; null where wallets agree on none (TRX)' }),
   path: pathShape, created_at: z.string(),
 })
 

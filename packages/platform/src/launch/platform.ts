@@ -98,7 +98,10 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     callers: new Callers(database, environment),
     keys: new WorkspaceKeys(database, signers, settings.network),
     aml: createAml({ home: settings.home, installation: readAmlInstallation(devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
-    prices: new Prices({ sources: priceSources(pricesInstallation, environment, fetch), coins: coinsOf(registry), environment, log, everyMs: pricesInstallation.everyMs }),
+    prices: new Prices({
+      sources: priceSources(pricesInstallation, environment, fetch), coins: coinsOf(registry), environment, log,
+      everyMs: pricesInstallation.everyMs,
+    }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(services),

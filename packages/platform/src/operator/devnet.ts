@@ -26,7 +26,10 @@ export async function devnetCommand(home: string, words: readonly string[], valu
   if (!input) throw new OperatorError(`devnet: ${action || '(nothing)'} is not one of ${Object.keys(COMMANDS).join(', ')}`)
   const result = await callPlatform(home, 'devnet', input(rest, values))
   if (action === 'urls') return { result, text: (result['endpoints'] as Endpoint[]).map(endpointText).join('\n') }
-  return { result, text: Object.entries(result).map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n') }
+  return {
+    result,
+    text: Object.entries(result).map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n'),
+  }
 }
 
 interface Endpoint { network: string; protocol: string; url: string; websocket?: string; example: string }

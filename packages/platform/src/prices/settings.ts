@@ -28,7 +28,9 @@ function ids(registry: Registry): Record<string, string> {
   const corrections = pairs.map((pair) => {
     const [, coin = '', id = ''] = /^\s*([^\s=]+)\s*=\s*([a-z0-9][a-z0-9._-]*)\s*$/.exec(pair) ?? []
     if (coin === '') throw new Error(`CUSTODY_COINGECKO_IDS: "${pair}" is not COIN=id`)
-    if (!Object.hasOwn(known, coin)) throw new Error(`CUSTODY_COINGECKO_IDS: there is no coin ${coin}: one of ${Object.keys(known).join(', ')}`)
+    if (!Object.hasOwn(known, coin)) throw new Error(
+      `CUSTODY_COINGECKO_IDS: there is no coin ${coin}: one of ${Object.keys(known).join(', ')}`
+    )
     return [coin, id] as const
   })
   return { ...known, ...Object.fromEntries(corrections) }
@@ -60,7 +62,8 @@ export function readPricesInstallation(devnetUrl: string | null, registry: Regis
   const seconds = Number(process.env['CUSTODY_PRICE_REFRESH_S'] || (devnetUrl === null ? EVERY_S : LOCAL_EVERY_S))
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > 50) throw new Error('CUSTODY_PRICE_REFRESH_S: must be an integer from 1 to 50')
   return {
-    coinGeckoUrl: url.replace(/\/+$/, ''), coinGeckoKey: key === null ? null : { header: `x-cg-${plan}-api-key`, value: key }, coinGeckoIds: ids(registry),
+    coinGeckoUrl: url.replace(/\/+$/, ''), coinGeckoIds: ids(registry),
+    coinGeckoKey: key === null ? null : { header: `x-cg-${plan}-api-key`, value: key },
     exchanges: exchanges(devnetUrl), everyMs: seconds * 1000,
   }
 }
