@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { pino, type Logger } from 'pino'
 import type { Database } from '../src/database/pool.ts'
@@ -68,6 +69,11 @@ test('each answer that is an error has a line with its request_id, and nothing o
   assert.deepEqual(taken(), [])
   assert.equal((await server.inject('/nowhere')).statusCode, 404)
   assert.deepEqual(taken().map(({ status, code }) => [status, code]), [[404, 'NOT_FOUND']])
+  assert.equal((await server.inject('/%zz')).statusCode, 400, 'before routing')
+  assert.deepEqual(taken().map(({ path, status, code }) => [path, status, code]), [['/%zz', 400, 'INVALID_REQUEST']])
+  const base = new URL(await server.listen({ port: 0, host: '127.0.0.1' }))
+  await new Promise((resolve) => { connect(Number(base.port), base.hostname).on('close', resolve).on('data', () => undefined).end('nonsense\r\n\r\n') })
+  assert.deepEqual(taken().map(({ status, code, ip }) => [status, code, ip]), [[400, 'INVALID_REQUEST', '127.0.0.1']])
   assert.equal((await server.inject('/readyz')).statusCode, 503)
   assert.deepEqual(taken().map(({ msg, status }) => [msg, status]), [['request not served', 503]])
   await server.close()

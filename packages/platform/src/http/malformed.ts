@@ -32,5 +32,6 @@ export function answerOnSocket(services: Services, limits: AddressLimits, error:
   const lines = Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
+  services.log.info({ request_id: requestId, status: error.status, code: error.code, ip: socket.remoteAddress }, 'request refused')
   socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines}\r\n${body}`)
 }

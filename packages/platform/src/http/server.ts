@@ -50,6 +50,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
       // No hook runs for these.
       finish(request as FastifyRequest, reply as unknown as FastifyReply)
       void sendError(services, request as FastifyRequest, reply as unknown as FastifyReply, error)
+      logProblem(services, request as FastifyRequest, reply as unknown as FastifyReply)
     },
     clientErrorHandler: (error, socket) => answerMalformed(services, limits, error, socket),
   })
