@@ -109,6 +109,7 @@ async function journey(network: string): Promise<string> {
     assert.equal(sent.status, 200, sent.text)
     const done = await terminal(alice, sent.body.id)
     assert.equal(done.status, 'confirmed', `${ticker}: ${String(done.failure_reason)}`)
+    assert.ok(Number(done['platform_fee']) > 0, `${ticker} has a price, and so a platform fee`)
     assert.equal((await balance(alice, ticker)).balance, '3.999999', 'the tank pays the fee, not the wallet')
     const after = asset.type === 'native' ? await coinsOf(network, TO) : await tokensOf(asset, TO)
     assert.equal(after - before, (whole(asset.decimals) * 1_000_001n) / 1_000_000n, ticker)
