@@ -75,6 +75,6 @@ test('wrong options say what is wrong', () => {
   for (const words of wrong) {
     const refused = verify(...words)
     assert.equal(refused.status, 1)
-    assert.match(refused.stderr, /^custody: (?:usage|--)/)
+    assert.match(refused.stderr, /^custody: (?:missing required argument|--)/)
   }
 })
