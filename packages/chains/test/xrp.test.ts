@@ -122,6 +122,8 @@ describe('transactions', () => {
       const decoded = family.decode(XRP, unsigned, ASSETS, publicKeyAt)
       assert.deepEqual(decoded.payments[0], { address: SINK, amount, tag: tag === null ? null : String(tag) })
       const bytes = Buffer.from(unsigned.bytes, 'hex')
+      // tfFullyCanonicalSig, the topmost bit of the flags, is the one that may be set or not: it says nothing of the payment.
+      fc.pre(!(where % bytes.length === bytes.indexOf(Buffer.from('2200000000', 'hex')) + 1 && flip === 0x80))
       bytes[where % bytes.length]! ^= flip
       try {
         assert.notDeepEqual(family.decode(XRP, { ...unsigned, bytes: bytes.toString('hex') }, ASSETS, publicKeyAt), decoded)
