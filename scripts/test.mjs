@@ -19,6 +19,8 @@ const END_TO_END_CONCURRENCY = 3
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
 await underPinnedNode(fileURLToPath(import.meta.url))
+// Each file runs in a process of its own, which needs not compile again what the one before has.
+process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'compile')
 // Not a static import: Node 20, which may have started this file, has no globSync.
 const { globSync } = await import('node:fs')
 

@@ -15,6 +15,7 @@ export class ChangedCopy {
 
   constructor() {
     cpSync(join(ROOT, 'packages'), join(this.root, 'packages'), { recursive: true, filter: (path) => !HEAVY.has(basename(path)) })
+    cpSync(join(ROOT, 'scripts'), join(this.root, 'scripts'), { recursive: true })
     const modules = join(this.root, 'node_modules')
     mkdirSync(join(modules, '@custody'), { recursive: true })
     for (

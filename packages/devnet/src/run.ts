@@ -1,0 +1,41 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { Devnet } from './devnet.ts'
+import { endLeftover, writePidFile } from './processes.ts'
+
+const { values } = parseArgs({ options: { home: { type: 'string' }, port: { type: 'string', default: '0' } } })
+const port = Number(values.port)
+if (values.home === undefined || !Number.isInteger(port) || port < 0 || port > 65_535) {
+  console.error('usage: main.ts --home DIR --port N')
+  process.exit(1)
+}
+
+const home = resolve(values.home)
+mkdirSync(home, { recursive: true, mode: 0o700 })
+const pidFile = join(home, 'devnet.pid')
+// A predecessor whose parent was killed may still be closing: two writers would ruin the journals.
+await endLeftover(pidFile)
+writePidFile(pidFile, process.pid)
+
+let devnet: Devnet | undefined
+function end(code: number): void {
+  devnet?.close()
+  rmSync(pidFile, { force: true })
+  process.exit(code)
+}
+process.once('SIGTERM', () => end(0))
+process.once('SIGINT', () => end(0))
+// The launcher holds the other end: when it dies, however it dies, the chains go with it.
+process.stdin.once('end', () => end(0))
+process.stdin.once('close', () => end(0))
+process.stdin.once('error', () => end(0))
+process.stdin.resume()
+
+try {
+  devnet = await Devnet.start(home, port)
+  process.stdout.write(`devnet ready ${devnet.url}\n`)
+} catch (error) {
+  console.error(`devnet: ${(error as Error).message}`)
+  end(1)
+}

@@ -1,0 +1,43 @@
+import { parseArgs } from 'node:util'
+import { loadConfig } from './config.ts'
+import { realEnvironment } from './environment.ts'
+import { openLog, reason } from './log.ts'
+import { startNode } from './node.ts'
+
+/** `node main.ts --home DIR [--keep]`: one signer node. Ends with its standard input, or on SIGTERM. */
+const STOP_MS_MAX = 4500
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { home: { type: 'string' }, keep: { type: 'boolean', default: false } } })
+  if (!values.home) throw new Error('--home DIR is required')
+  const environment = realEnvironment
+  const config = loadConfig(values.home)
+  const log = openLog(config.node, () => environment.now())
+  const { stop } = await startNode(config, environment, log, process.env)
+  const end = (why: string): void => {
+    log('info', 'ending', { why })
+    setTimeout(() => { environment.exit(1) }, STOP_MS_MAX).unref()
+    stop().then(() => { environment.exit(0) }, (error: unknown) => {
+      log('error', 'could not end cleanly', { reason: reason(error) })
+      environment.exit(1)
+    })
+  }
+  process.on('SIGTERM', () => { end('SIGTERM') })
+  process.on('SIGINT', () => { end('SIGINT') })
+  if (!values.keep) {
+    process.stdin.on('end', () => { end('standard input closed') })
+    process.stdin.on('error', () => { end('standard input closed') })
+    process.stdin.resume()
+  }
+  process.stdout.on('error', () => {})
+  process.stdout.write(`signer ${config.node} ready https://${config.host}:${config.port}\n`)
+}
+
+process.on('unhandledRejection', (error) => {
+  process.stderr.write(`${JSON.stringify({ level: 'error', message: 'unhandled rejection', reason: reason(error) })}\n`)
+  process.exit(70)
+})
+main().catch((error: unknown) => {
+  process.stderr.write(`signer: ${reason(error)}\n`)
+  process.exit(1)
+})
