@@ -22,6 +22,7 @@ const ELSEWHERE: Record<string, string> = {
   'npm ci && npm run demo': 'installing is done; the demo’s steps are tested one by one',
   'npm ci && npm test': 'this is it',
   'npm start': 'the platform of this test',
+  'npm test -- registry': 'evm-networks.e2e follows docs/adding-a-chain.md in a copy of the tree',
 }
 const NODE_HOME = '/var/lib/custody-signer'
 /** A command that ends by itself fails slowly; one that hangs must not hang the tests. */
@@ -102,6 +103,10 @@ test('docs/enrolment.md: one machine, then node by node, then an order about a t
   await sitting('docs/enrolment.md')
 })
 
+test('docs/adding-a-chain.md: where a local contract stands', { timeout: 100_000 }, async () => {
+  await sitting('docs/adding-a-chain.md')
+})
+
 test('a signer node and the local chains by themselves, as their own documents start them', { timeout: 120_000 }, async () => {
   for (const file of ['packages/signer/README.md', 'packages/devnet/README.md']) {
     for (const block of shellBlocks(file)) {
@@ -119,7 +124,7 @@ test('a signer node and the local chains by themselves, as their own documents s
 })
 
 test('no document has commands that no sitting runs, and none that runs elsewhere is gone', () => {
-  const sat = new Set(['README.md', 'docs/enrolment.md', 'packages/signer/README.md', 'packages/devnet/README.md'])
+  const sat = new Set(['README.md', 'docs/enrolment.md', 'docs/adding-a-chain.md', 'packages/signer/README.md', 'packages/devnet/README.md'])
   assert.deepEqual(documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)), [])
   const all = documents().flatMap(shellBlocks).map(({ text }) => text).join('\n')
   for (const command of Object.keys(ELSEWHERE)) assert.ok(all.includes(command), command)
