@@ -5,7 +5,9 @@ import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { importable } from '../store/imported.ts'
+import type { Body, NewEntry } from '../store/entries/index.ts'
+import { RecordError } from '../store/entries/error.ts'
+import { takenFrom } from '../store/imported.ts'
 import { RecordStore } from '../store/record.ts'
 import type { Store } from '../store/index.ts'
 import { PAGE_ROWS, type Peers } from '../transport/peers.ts'
@@ -46,6 +48,16 @@ export function readRecoverySecret(path: string): Uint8Array {
   const digits = text.startsWith('{') ? String((JSON.parse(text) as { secret?: unknown }).secret) : text
   if (!/^[0-9a-f]{64}$/.test(digits)) throw new Refusal('BAD_REQUEST_FIELD', 'recovery_secret_file must hold 32 bytes in hex')
   return new Uint8Array(Buffer.from(digits, 'hex'))
+}
+
+/** A peer's entry that this version cannot read may be a step or a void: the node stays at rest, and takes part in nothing. */
+function readFrom(node: number, row: z.infer<typeof rowSchema>): Body<'imported'> | null {
+  try {
+    return takenFrom(node, row)
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error
+    throw new Refusal('RECORD_UNREADABLE', `From node ${node}: ${error.message}`, { node })
+  }
 }
 
 export class Backups {
@@ -111,7 +123,7 @@ export class Backups {
     if (file.node !== config.node || file.mode !== config.mode) throw new Refusal('BAD_REQUEST_FIELD', `The file is of node ${file.node}, ${file.mode}`)
     const secret = readRecoverySecret(parsed.data.recovery_secret_file)
     if (recoveryPublicKey(secret) !== config.recovery_public_key) throw new Refusal('BAD_REQUEST_FIELD', "The recovery secret does not belong to this node's recovery public key")
-    const entries: { kind: string; body: Record<string, unknown> }[] = [{ kind: 'restoring', body: { made_at: file.made_at } }]
+    const entries: NewEntry[] = [{ kind: 'restoring', body: { made_at: file.made_at } }]
     try {
       for (const { ready, signatures, share } of file.keys) {
         if (ready.mode !== config.mode || !isSignedByAll(readyBytes(ready), signatures, keyring.identities)) throw new Refusal('BAD_REQUEST_FIELD', `The key ${ready.key_id} is not certified by all three nodes`)
@@ -162,15 +174,13 @@ export class Backups {
       let previous = RecordStore.genesis
       for (;;) {
         const rows = z.array(rowSchema).parse((await peers.call<{ rows: unknown }>(node, '/peer/record', { from }, { timeout })).rows)
-        const entries: { kind: string; body: Record<string, unknown> }[] = []
+        const entries: NewEntry[] = []
         for (const row of rows) {
           if (row.height !== from || RecordStore.hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash) throw new Refusal('HEAD_WENT_BACK', `The record of node ${node} is broken at ${row.height}`, { node })
           previous = row.hash
           from++
-          const inner = JSON.parse(row.body) as Record<string, unknown>
-          const [at, kind, body] = row.kind === 'imported' ? [Number(inner['at']), String(inner['kind']), inner['body']] : [row.at, row.kind, inner]
-          const taken = importable(kind, body)
-          if (taken && Number.isSafeInteger(at)) entries.push({ kind: 'imported', body: { at, kind, body: taken, from: node } })
+          const taken = readFrom(node, row)
+          if (taken) entries.push({ kind: 'imported', body: taken })
         }
         if (entries.length > 0) store.appendAll(entries)
         imported += entries.length

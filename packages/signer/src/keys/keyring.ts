@@ -88,8 +88,7 @@ export class Keyring {
   }
 
   readyOf(key: KeyState): { ready: KeyReady; signatures: NodeSignature[] } {
-    const { body } = this.#store.record.read(key.height)
-    const { signatures, curve, key_id, public_key, chain_code, mode, epoch } = body as KeyReady & { signatures: NodeSignature[] }
+    const { signatures, curve, key_id, public_key, chain_code, mode, epoch } = this.#store.record.readAs(key.height, 'key').body
     return { ready: { curve, key_id, public_key, chain_code, mode, epoch }, signatures }
   }
 

@@ -8,6 +8,7 @@ import type { PayIntent } from '../intent/pay.ts'
 import { prove, type Proven } from '../intent/request.ts'
 import type { StakeIntent } from '../intent/stake.ts'
 import type { Store } from '../store/index.ts'
+import type { Body, NewEntry } from '../store/entries/index.ts'
 import { State, type StepEntry } from '../store/state.ts'
 import { assertAge, isTimely } from './age.ts'
 import { assertBudget, beyondShare, charge, chargeOnce, costOfFuel, sweepCharges } from './budget.ts'
@@ -132,14 +133,14 @@ export class Judge {
   }
 
   /** Writes the step down, durably, before round 1. */
-  admit(verdict: Verdict, session: Record<string, unknown> & { sessions: string[] }): StepEntry {
+  admit(verdict: Verdict, session: Pick<Body<'step'>, 'sessions' | 'partner' | 'peer_head'>): StepEntry {
     const same = this.assertAllowed(verdict)
     const { store } = this.#parts
     if (same) {
       store.append('session', { step_height: same.height, ...session })
       return same
     }
-    const entries: { kind: string; body: Record<string, unknown> }[] = []
+    const entries: NewEntry[] = []
     for (const seen of verdict.seen) if (!store.state.seen.has(State.requestKey(seen.api_key, seen.nonce))) entries.push({ kind: 'seen', body: { ...seen } })
     if (verdict.rule && !store.state.rules.has(verdict.rule.rule)) entries.push({ kind: 'rule', body: { ...verdict.rule } })
     if (verdict.voids.some((name) => !store.state.voids.has(name))) entries.push({ kind: 'void', body: { keys: verdict.voids, transaction_id: verdict.intent?.transaction_id ?? null, signed_hashes: [] } })
@@ -431,13 +432,17 @@ export class Judge {
 
   /** What a platform that lost its memory needs to go on with the transaction that stands. */
   #recordedOf(entry: StepEntry): Record<string, unknown> {
-    const { body } = this.#parts.store.record.read(entry.height)
-    const signed = entry.signed && this.#parts.store.record.read(entry.signed.height).body
-    return { unsigned: body['unsigned'] ?? null, signatures: signed?.['signatures'] ?? null, signed: signed ? { raw: signed['raw'], hash: signed['hash'] } : null }
+    const { record } = this.#parts.store
+    const step = record.read(entry.height)
+    const signed = entry.signed && record.readAs(entry.signed.height, 'signed').body
+    return {
+      unsigned: step.kind === 'step' ? step.body.unsigned : null,
+      signatures: signed?.signatures ?? null,
+      signed: signed && { raw: signed.raw, hash: signed.hash },
+    }
   }
 
   #decodedOf(entry: StepEntry): DecodedTransaction {
-    const { body } = this.#parts.store.record.read(entry.height)
-    return decodeDecoded((body['kind'] === 'step' ? body['body'] : body)['decoded'])
+    return decodeDecoded(this.#parts.store.stepBodyAt(entry.height).decoded)
   }
 }

@@ -80,8 +80,8 @@ export class Coordinator {
   }
 
   #recorded(verdict: Verdict, step: StepEntry): SignAnswer {
-    const { body } = this.#parts.store.record.read(step.signed!.height)
-    return this.#answer(verdict, fromWire(wireSchema.parse(body['signatures'])))
+    const { body } = this.#parts.store.record.readAs(step.signed!.height, 'signed')
+    return this.#answer(verdict, fromWire(body.signatures))
   }
 
   #answer(verdict: Verdict, signatures: SignatureBytes[]): SignAnswer {

@@ -62,7 +62,7 @@ export class Participant {
     const expected = bindingOf(verdict, items, '', 0, participants)
     if (header.key !== expected.key || header.path !== expected.path || header.digest !== expected.digest || header.participants.join() !== participants.join()) throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
     const known = judge.assertAllowed(verdict)
-    if (known?.signed) return { recorded: store.record.read(known.signed.height).body['signatures'] }
+    if (known?.signed) return { recorded: store.record.readAs(known.signed.height, 'signed').body.signatures }
     const mine = hex(environment.random(32))
     const agreed = this.#epoch(verdict.key.key_id, epoch)
     const ids = sessionIds({ key: verdict.key.key_id, epoch: agreed, participants, fresh: [theirs, mine], unsigned: verdict.unsignedHash }, items.length)
