@@ -55,6 +55,7 @@ export const orderSchema = z.strictObject({
   unsigned: unsignedSchema,
 })
 export type Order = z.infer<typeof orderSchema>
+export type Purpose = Order['purpose']
 export type Pay = z.infer<typeof paySchema>
 export type Cancel = z.infer<typeof cancelSchema>
 /** A signed request with the receipts that keep it usable. */
@@ -64,6 +65,8 @@ export type Forward = z.infer<typeof forwardSchema>
 export type Stake = z.infer<typeof stakeSchema>
 export type Lend = z.infer<typeof lendSchema>
 export type Fuel = z.infer<typeof fuelSchema>
+export type Drain = z.infer<typeof drainSchema>
+export type TankStake = z.infer<typeof tankStakeSchema>
 
 /** The same transaction has the same hash, whatever else came along with it. */
 export function hashOfUnsigned(unsigned: UnsignedTransaction): string {
