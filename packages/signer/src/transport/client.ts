@@ -10,9 +10,6 @@ export class Unreachable extends Error {
   }
 }
 
-/** The largest answer that a peer has reason to give: a page of its record. */
-export const ANSWER_BYTES_MAX = 64 * 1024 * 1024
-
 /** A pinned, kept-alive link to one peer. */
 export class Link {
   readonly peer: Peer
@@ -33,7 +30,8 @@ export class Link {
     })
   }
 
-  post(path: string, text: string, timeoutMs: number, bytesMax = ANSWER_BYTES_MAX): Promise<string> {
+  /** @param timeoutMs for all of it, to the answer's last byte @param bytesMax of the answer; both are kept while it is read */
+  post(path: string, text: string, timeoutMs: number, bytesMax: number): Promise<string> {
     return new Promise((resolve, reject) => {
       const request = httpsRequest({
         agent: this.#agent,

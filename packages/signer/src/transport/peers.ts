@@ -16,7 +16,14 @@ export type PeerLink = Pick<Link, 'peer' | 'post' | 'close'>
 
 /** Calls that a node answers before it has compared heads, or while it is being restored: they give nothing away that binds. */
 const PING = '/peer/ping'
-const BEFORE_HEADS = new Set([PING, '/peer/hash', '/peer/record', '/peer/generation', '/peer/head-of'])
+const RECORD = '/peer/record'
+const BEFORE_HEADS = new Set([PING, '/peer/hash', RECORD, '/peer/generation', '/peer/head-of'])
+
+/** What a peer has reason to answer at most: a page of its record; the few words of what comes before the heads; all else. */
+const PAGE_BYTES_MAX = 64 * 1024 * 1024
+const SHORT_BYTES_MAX = 256 * 1024
+const ANSWER_BYTES_MAX = 24 * 1024 * 1024
+const bytesMaxOf = (call: string): number => (call === RECORD ? PAGE_BYTES_MAX : BEFORE_HEADS.has(call) ? SHORT_BYTES_MAX : ANSWER_BYTES_MAX)
 
 /**
  * Calls between nodes. Each message is signed, carries the sender's head, and a peer whose head goes back,
@@ -55,7 +62,7 @@ export class Peers {
     this.handle(PING, async () => ({}))
     this.handle('/peer/head-of', async (_node, body) => ({ proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null }))
     this.handle('/peer/generation', async (node) => ({ generation: this.#highest(node)?.generation ?? 0 }))
-    this.handle('/peer/record', async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
+    this.handle(RECORD, async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
     this.handle('/peer/hash', async (_node, body) => ({ hash: this.#store.record.hashAt(Number((body as { height: number }).height)) }))
   }
 
@@ -82,7 +89,8 @@ export class Peers {
     const request = hex(this.#environment.random(16))
     let text: string
     try {
-      text = await link.post(call, seal(this.#config.identity, this.#header(node, call, request, false, 0, binding), body), timeout)
+      const sealed = seal(this.#config.identity, this.#header(node, call, request, false, 0, binding), body)
+      text = await link.post(call, sealed, timeout, bytesMaxOf(call))
     } catch (error) {
       if (error instanceof Unreachable) {
         this.#reachable.set(node, false)
