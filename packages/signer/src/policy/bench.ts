@@ -40,7 +40,10 @@ export function networkOf(bench: Bench, ticker: string): Network {
   return networkNamed(bench, asset.network)
 }
 
-/** The transaction as this node decodes it, with the workspace's own key. @throws Refusal where it is on another network, or no allowed shape */
+/**
+ * The transaction as this node decodes it, with the workspace's own key.
+ * @throws Refusal where it is on another network, or of no shape that is allowed
+ */
 export async function decodedOn(bench: Bench, order: Order, network: Network): Promise<Subject> {
   if (order.unsigned.network !== network.code) throw new Refusal('NETWORK_MISMATCH', `The transaction must be on ${network.code}`)
   const key = await bench.keyOf(order.workspace, network.curve)
@@ -55,7 +58,8 @@ export async function decodedOn(bench: Bench, order: Order, network: Network): P
 /** A verdict of what an authority says; what it leaves out binds nothing. */
 export function verdictOf(subject: Subject, part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>): Verdict {
   return {
-    intent: null, seen: [], callers: [], assertAge: () => {}, voidNames: [], voids: [], charges: [], leftover: null, fuelled: null, rule: null,
+    intent: null, seen: [], callers: [], assertAge: () => {}, voidNames: [], voids: [],
+    charges: [], leftover: null, fuelled: null, rule: null,
     ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part,
   }
 }

@@ -41,7 +41,9 @@ export function isSameOwner({ enrolment: a }: Proven, { enrolment: b }: Proven):
 }
 
 /** A signed request about a payment, by a caller of the same sub-account. */
-export async function amender(bench: Bench, signed: Signed, about: Proven, action: AmendIntent['action']): Promise<Amender & { amend: AmendIntent }> {
+export async function amender(
+  bench: Bench, signed: Signed, about: Proven, action: AmendIntent['action']
+): Promise<Amender & { amend: AmendIntent }> {
   const { proven, want } = await understand(bench, signed.request)
   if (want.action !== action || want.transaction_id !== about.transaction_id) {
     throw new Refusal('ACTION_NOT_ALLOWED', `The request asks for no ${action} of this payment`)

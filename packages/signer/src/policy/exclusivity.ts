@@ -5,12 +5,17 @@ import type { StepBody, StepEntry } from '../store/state.ts'
 import type { Verdict } from './order.ts'
 
 /** Rule 6: a further transaction of one step must exclude every earlier one that entered round 1. */
-export function assertExclusive(registry: Registry, earlier: readonly StepEntry[], decodedOf: (entry: StepEntry) => DecodedTransaction, recordedOf: (entry: StepEntry) => Record<string, unknown>, verdict: Verdict): void {
+export function assertExclusive(
+  registry: Registry, earlier: readonly StepEntry[], decodedOf: (entry: StepEntry) => DecodedTransaction,
+  recordedOf: (entry: StepEntry) => Record<string, unknown>, verdict: Verdict
+): void {
   if (verdict.repeatable) return
   for (const entry of earlier) {
     if (entry.unsigned_hash === verdict.unsignedHash) continue
     if (!exclusive(registry, decodedOf(entry), verdict.decoded)) {
-      throw new Refusal('NOT_EXCLUSIVE', 'Another transaction of this step was signed, and both could be mined', { hash: entry.signed?.hash ?? null, recorded: recordedOf(entry) })
+      throw new Refusal('NOT_EXCLUSIVE', 'Another transaction of this step was signed, and both could be mined', {
+        hash: entry.signed?.hash ?? null, recorded: recordedOf(entry),
+      })
     }
   }
 }

@@ -33,7 +33,9 @@ export class Judge {
   assertAllowed(verdict: Verdict): StepEntry | null {
     const { state } = this.#parts.store
     assertNotVoided(state, verdict.voidNames)
-    if (verdict.callers.some((apiKey) => state.enrolments.get(apiKey)?.revoked !== false)) throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
+    if (verdict.callers.some((apiKey) => state.enrolments.get(apiKey)?.revoked !== false)) {
+      throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
+    }
     for (const seen of verdict.seen) assertOneMeaning(state, seen.api_key, seen.nonce, seen.intent, seen.content)
     const steps = state.steps.get(verdict.step) ?? []
     const same = steps.find((entry) => entry.unsigned_hash === verdict.unsignedHash)
@@ -60,9 +62,15 @@ export class Judge {
       return same
     }
     const entries: NewEntry[] = []
-    for (const seen of verdict.seen) if (!store.state.seen.has(State.requestKey(seen.api_key, seen.nonce))) entries.push({ kind: 'seen', body: { ...seen } })
+    for (const seen of verdict.seen) {
+      if (!store.state.seen.has(State.requestKey(seen.api_key, seen.nonce))) entries.push({ kind: 'seen', body: { ...seen } })
+    }
     if (verdict.rule && !store.state.rules.has(verdict.rule.rule)) entries.push({ kind: 'rule', body: { ...verdict.rule } })
-    if (verdict.voids.some((name) => !store.state.voids.has(name))) entries.push({ kind: 'void', body: { keys: verdict.voids, transaction_id: verdict.intent?.transaction_id ?? null, signed_hashes: [] } })
+    if (verdict.voids.some((name) => !store.state.voids.has(name))) {
+      entries.push({
+        kind: 'void', body: { keys: verdict.voids, transaction_id: verdict.intent?.transaction_id ?? null, signed_hashes: [] },
+      })
+    }
     const { unsigned, workspace, purpose } = verdict.order
     entries.push({
       kind: 'step',
@@ -75,7 +83,9 @@ export class Judge {
         content: verdict.intent?.content ?? null,
         transaction_id: verdict.intent?.transaction_id ?? null,
         unsigned_hash: verdict.unsignedHash,
-        unsigned: { network: unsigned.network, bytes: unsigned.bytes, inputs: unsigned.inputs.map(({ path }) => ({ path })), change: unsigned.change },
+        unsigned: {
+          network: unsigned.network, bytes: unsigned.bytes, inputs: unsigned.inputs.map(({ path }) => ({ path })), change: unsigned.change,
+        },
         decoded: encodeDecoded(verdict.decoded),
         consumes: verdict.decoded.consumes,
         account: accountOf(verdict),

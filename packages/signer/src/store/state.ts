@@ -1,5 +1,7 @@
 import type { Proof } from '../transport/envelope.ts'
 import type { Body, Entry, Kind } from './entries/index.ts'
+import { FuelledAddresses } from './fuelled.ts'
+import { Spending } from './spending.ts'
 
 /** What the record says, indexed. Built from the verified record at start and by every append: it is never stored. */
 
@@ -30,20 +32,19 @@ export type Drain = Body<'drain'>
 export type StandingRule = Body<'rule'>
 /** The operator's order about a tank's stake. */
 export type TankStake = Body<'tank-stake'>
-/** What was signed about an address: fuel to it, and the most that sweeps from it have cost; by nonce, else by transaction. */
-export interface Fuelled { fuel: Map<string, bigint>; fees: Map<string, bigint> }
 export interface PeerHead { height: number; hash: string; generation: number; proof: Proof | null }
 
 /** A peer's entry at the peer's own time, and this node's own. */
 type Taken = Body<'imported'>
-export type ImportedEntry = { [K in Taken['kind']]: { height: number; at: number; kind: K; body: Extract<Taken, { kind: K }>['body'] } }[Taken['kind']]
+export type ImportedEntry = {
+  [K in Taken['kind']]: { height: number; at: number; kind: K; body: Extract<Taken, { kind: K }>['body'] }
+}[Taken['kind']]
 type OwnEntry = Entry<Exclude<Kind, 'imported'>>
 /** Kinds that are applied alike, whoever wrote them. */
 type Bound<E> = Extract<E, { kind: 'revoke' | 'sub-account' | 'allocate' | 'session' | 'nonce' | 'void' | 'rule' }>
 export type StepBody = Body<'step'> | Extract<Taken, { kind: 'step' }>['body']
 
 const pair = (a: string, b: string): string => JSON.stringify([a, b])
-const raise = (map: Map<string, bigint>, key: string, value: bigint): void => { if (value > (map.get(key) ?? -1n)) map.set(key, value) }
 
 export class State {
   readonly enrolments = new Map<string, Enrolment>()
@@ -66,13 +67,12 @@ export class State {
   readonly nonces = new Map<string, bigint>()
   /** Network → the highest end of a transaction's life on record, where its chain counts ledgers. */
   readonly ends = new Map<string, { end: number; at: number }>()
-  readonly spending = new Map<string, { at: number; amount: bigint; step: string }[]>()
+  readonly spending = new Spending()
   /** By the rule's id. */
   readonly rules = new Map<string, StandingRule>()
   /** By the rule's id: its forwards that entered signing. */
   readonly forwards = new Map<string, StepEntry[]>()
-  /** By address, where fuel went to a deposit address. */
-  readonly fuelled = new Map<string, Fuelled>()
+  readonly fuelled = new FuelledAddresses()
   readonly sessions = new Set<string>()
   readonly bans = new Map<number, { at: number; reason: string }>()
   readonly heads = new Map<number, PeerHead>()
@@ -272,42 +272,16 @@ export class State {
     const { network, valid_until: end } = body.decoded
     if (end !== undefined) this.#raiseEnd(network, end, at)
     for (const { budget, amount } of body.charges ?? (body.charge ? [body.charge] : [])) {
-      const spent = this.spending.get(budget) ?? []
-      this.spending.set(budget, spent)
-      spent.push({ at, amount: BigInt(amount), step: body.step })
+      this.spending.add(budget, { at, amount: BigInt(amount), step: body.step })
     }
-    if (body.fuelled) this.#countFuel(body.fuelled, body.nonce ?? body.unsigned_hash)
+    if (body.fuelled) {
+      const { kind, network: of, address, amount } = body.fuelled
+      this.fuelled.count(of, address, kind, body.nonce ?? body.unsigned_hash, BigInt(amount))
+    }
     for (const id of body.sessions) this.sessions.add(id)
   }
 
   #hearHead({ node, proof, ...head }: Body<'head'>): void { this.heads.set(node, { ...head, proof: proof ?? null }) }
-
-  /** Transactions of one nonce exclude each other: the dearest counts. */
-  #countFuel({ kind, network, address, amount }: NonNullable<StepBody['fuelled']>, place: string): void {
-    raise(this.fuelledAt(network, address)[kind], place, BigInt(amount))
-  }
-
-  fuelledAt(network: string, address: string): Fuelled {
-    const key = State.accountKey(network, address)
-    const known = this.fuelled.get(key) ?? { fuel: new Map<string, bigint>(), fees: new Map<string, bigint>() }
-    this.fuelled.set(key, known)
-    return known
-  }
-
-  /** A peer's account of an address: it took part in what this node did not see. */
-  mergeFuelled(network: string, address: string, theirs: Fuelled): void {
-    const mine = this.fuelledAt(network, address)
-    for (const name of ['fuel', 'fees'] as const) for (const [place, amount] of theirs[name]) raise(mine[name], place, amount)
-  }
-
-  /** Fuel that lies at a deposit address at least. Smallest native unit. */
-  leftoverAt(network: string, address: string): bigint {
-    const known = this.fuelled.get(State.accountKey(network, address))
-    if (!known) return 0n
-    const sum = (map: Map<string, bigint>) => [...map.values()].reduce((all, each) => all + each, 0n)
-    const left = sum(known.fuel) - sum(known.fees)
-    return left > 0n ? left : 0n
-  }
 
   #holdIndex(workspace: string, index: number, name: string | null): void {
     const key = State.subAccountIndexKey(workspace, index)
@@ -331,25 +305,5 @@ export class State {
   #raiseEnd(network: string, end: number, at: number): void {
     const highest = this.ends.get(network)
     if (!highest || end > highest.end) this.ends.set(network, { end, at })
-  }
-
-  /** What was charged to a budget since a time. */
-  spentSince(budget: string, since: number): bigint {
-    return this.#chargedSince(budget, since).reduce((sum, item) => sum + item.amount, 0n)
-  }
-
-  /** The same by step, where the transactions of one step exclude each other: the largest of each. */
-  largestSince(budget: string, since: number): Map<string, bigint> {
-    const largest = new Map<string, bigint>()
-    for (const { step, amount } of this.#chargedSince(budget, since)) if (amount > (largest.get(step) ?? 0n)) largest.set(step, amount)
-    return largest
-  }
-
-  /** Drops what is older for good: the sums only look forward. A peer's entries come in late and out of order. */
-  #chargedSince(budget: string, since: number): { at: number; amount: bigint; step: string }[] {
-    const kept = (this.spending.get(budget) ?? []).filter(({ at }) => at >= since)
-    if (kept.length > 0) this.spending.set(budget, kept)
-    else this.spending.delete(budget)
-    return kept
   }
 }

@@ -26,7 +26,9 @@ export class Link {
       ca: [peer.certificate],
       minVersion: 'TLSv1.3',
       // The certificate itself is the name.
-      checkServerIdentity: (_host: string, certificate: PeerCertificate) => (certificate.fingerprint256 === peer.fingerprint ? undefined : new Error('another certificate')),
+      checkServerIdentity: (_host: string, certificate: PeerCertificate) => (
+        certificate.fingerprint256 === peer.fingerprint ? undefined : new Error('another certificate')
+      ),
     })
   }
 
@@ -42,7 +44,9 @@ export class Link {
         headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
       })
       // One clock for connecting, sending and the whole answer: a stopped process accepts connections and says nothing.
-      const timer = setTimeout(() => { request.destroy(new Unreachable(`peer node ${this.peer.node} did not answer within ${timeoutMs} ms`)) }, timeoutMs)
+      const timer = setTimeout(
+        () => { request.destroy(new Unreachable(`peer node ${this.peer.node} did not answer within ${timeoutMs} ms`)) }, timeoutMs
+      )
       request.on('error', (error) => {
         clearTimeout(timer)
         reject(error instanceof Unreachable ? error : new Unreachable(`peer node ${this.peer.node}: ${error.message.slice(0, 200)}`))

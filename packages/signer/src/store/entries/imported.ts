@@ -41,7 +41,8 @@ export const IMPORTED = {
     decoded: z.object({
       network: text, asset: text, payments: z.array(amounts).max(1000), change: z.object({ address: text, amount: digits }).nullable(),
       from: z.array(text).max(1000), fee_max: digits, fee_rate: text, consumes: z.array(text).max(1000), nonce: digits.nullable(),
-      gas_limit: digits.nullable(), max_fee_per_gas: digits.nullable(), vsize: z.number().nullable(), valid_until: z.int().min(0).optional(),
+      gas_limit: digits.nullable(), max_fee_per_gas: digits.nullable(), vsize: z.number().nullable(),
+      valid_until: z.int().min(0).optional(),
       action: z.object({ kind: text, resource: text.nullable(), amount: digits, receiver: text.nullable() }).optional(),
     }),
   }).refine((step) => (step.account === null) === (step.nonce === null)),

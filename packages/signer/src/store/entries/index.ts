@@ -32,7 +32,9 @@ function issueOf(error: z.ZodError): string {
 export function entryOf({ height, at, kind, body: text }: Omit<Row, 'hash'>): Entry {
   const named = JSON.stringify(kind.slice(0, 40))
   if (!isKind(kind)) {
-    throw new RecordError(`The record's entry ${height} is of the kind ${named}, which this version does not know: was it written by a later one?`)
+    throw new RecordError(
+      `The record's entry ${height} is of the kind ${named}, which this version does not know: was it written by a later one?`
+    )
   }
   let body: unknown
   try {
@@ -41,6 +43,8 @@ export function entryOf({ height, at, kind, body: text }: Omit<Row, 'hash'>): En
     throw new RecordError(`The record's entry ${height} of the kind ${named} is not JSON`)
   }
   const parsed = BODIES[kind].safeParse(body)
-  if (!parsed.success) throw new RecordError(`The record's entry ${height} of the kind ${named} does not fit its kind: ${issueOf(parsed.error)}`)
+  if (!parsed.success) {
+    throw new RecordError(`The record's entry ${height} of the kind ${named} does not fit its kind: ${issueOf(parsed.error)}`)
+  }
   return { height, at, kind, body: parsed.data } as Entry
 }

@@ -40,7 +40,9 @@ export const TRANSACTIONS = {
     consumes: z.array(z.string()), account: z.string().nullable(), nonce: digits.nullable(),
     /** Earlier versions had one charge, and knew neither the fuel of an address nor the rule of a forward here. */
     rule: z.string().nullable().optional(),
-    fuelled: z.strictObject({ kind: z.enum(['fuel', 'fees']), address: z.string(), amount: digits, network: z.string() }).nullable().optional(),
+    fuelled: z.strictObject({
+      kind: z.enum(['fuel', 'fees']), address: z.string(), amount: digits, network: z.string(),
+    }).nullable().optional(),
     charges: z.array(charge).optional(), charge: charge.nullable().optional(),
     ...signing,
   }).refine(({ account, nonce }) => (account === null) === (nonce === null), 'an account goes with a nonce'),
