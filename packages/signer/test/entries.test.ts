@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
+import { Backups } from '../src/keys/backup.ts'
 import { RecordError } from '../src/store/entries/error.ts'
 import { BODIES, entryOf, type Kind, type NewEntry } from '../src/store/entries/index.ts'
 import { takenFrom } from '../src/store/imported.ts'
@@ -182,4 +183,25 @@ test('restoring: what binds every node is taken, the rest of a known kind is not
   assert.throws(() => takenFrom(2, row('void', { keys: 'i' })), /entry 7 of the kind "void" does not fit/)
   assert.throws(() => takenFrom(2, row('head', { node: 2 })), /entry 7 of the kind "head" does not fit/)
   assert.throws(() => takenFrom(2, row('void', { keys: Array(9).fill('i'), transaction_id: null, signed_hashes: [] })), /entry 7 of the kind "void" is beyond what is taken/)
+})
+
+test('restoring: a node whose peer holds what it cannot read stays at rest, and begins again', async () => {
+  const peer = new Store(join(folder, 'peer.sqlite'), () => 5)
+  peer.append('void', { keys: ['before'], transaction_id: null, signed_hashes: [] })
+  peer.append('ban', { node: 2, reason: 'drill' })
+  const good = peer.record.page(1, 10)
+  const [height, at, kind, body] = [3, 5, 'pledge', '{}'] as const
+  const later = { height, at, kind, body, hash: RecordStore.hashOf(height, at, kind, body, peer.record.head) }
+  peer.close()
+  const store = new Store(join(folder, 'restored.sqlite'), () => 5)
+  store.append('restoring', { made_at: 1 })
+  const rows: object[] = [...good, later]
+  const peers = { nodes: [1, 3], call: async (_node: number, call: string) => (call === '/peer/generation' ? { generation: 0 } : { rows }) }
+  const backups = new Backups({ config: { timeouts_ms: { keygen: 1 } }, store, peers, log: () => {} } as unknown as ConstructorParameters<typeof Backups>[0])
+  await assert.rejects(backups.takeRecords(), { code: 'RECORD_UNREADABLE', message: /From node 1: .*entry 3 is of the kind "pledge"/ })
+  assert.deepEqual([store.state.restoring, store.state.generation, store.record.height], [true, 0, 1])
+  rows.pop()
+  assert.deepEqual(await backups.takeRecords(), { imported: 2, generation: 1 })
+  assert.deepEqual([store.state.restoring, store.state.voids.has('before'), store.state.bans.size], [false, true, 0])
+  store.close()
 })
