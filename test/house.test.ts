@@ -8,6 +8,7 @@ import { importsIn } from './imports.ts'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const LINES_MAX = 600
+const COLUMNS_MAX = 140
 /** Folders that hold nothing of ours. */
 const FOREIGN = new Set(['node_modules', 'target', '.git', '.custody', 'dist', 'coverage'])
 
@@ -141,6 +142,12 @@ test('a relative import names a file that exists', () => {
     .filter((specifier) => !specifier.endsWith('.node'))
     .map((specifier) => `${path} imports ${specifier}`))
   assert.deepEqual(offenders, [])
+})
+
+test(`no line of the signer has more than ${COLUMNS_MAX} columns`, () => {
+  const long = find('packages/signer/src/**/*.ts').flatMap((path) => read(path).split('\n').flatMap((line, at) => (
+    line.length > COLUMNS_MAX ? [`${path}:${at + 1} has ${line.length}`] : [])))
+  assert.deepEqual(long, [])
 })
 
 test(`no source file has more than ${LINES_MAX} lines`, () => {

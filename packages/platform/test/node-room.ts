@@ -99,7 +99,7 @@ export class NodeRoom {
       recovery_id: recoveryId,
     }))
     for (const [at, { judge, store }] of pair.entries()) {
-      const step = judge.admit(verdicts[at] as Verdict, { sessions: [], partner: pair[1 - at]?.config.node, peer_head: null })
+      const step = judge.admit(verdicts[at] as Verdict, { sessions: [], partner: (pair[1 - at] as Parts).config.node, peer_head: null })
       if (!step.signed) store.append('signed', { step_height: step.height, signatures, hash, raw })
     }
     if (fault === 'lost') throw new NodeUnavailable(first, 'no answer')
@@ -110,10 +110,10 @@ export class NodeRoom {
   #learn({ store }: Parts, verdict: Verdict): void {
     const account = accountOf(verdict)
     if (account === null || !isNonceGap(store.state, verdict)) return
-    for (const peer of this.#nodes.values()) {
+    for (const [from, peer] of this.#nodes) {
       const nonce = peer.store.state.nonces.get(account)
       if (nonce !== undefined && nonce > (store.state.nonces.get(account) ?? -1n))
-        store.append('nonce', { account, nonce: nonce.toString() })
+        store.append('nonce', { account, nonce: nonce.toString(), from })
     }
   }
 

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 /** config.json of a node's home. Certificates and public keys are pinned here; nothing is learnt from the network. */
-const peerSchema = z.strictObject({ node: z.int().min(1).max(3), host: z.string(), port: z.int(), certificate: z.string(), identity: z.string() })
+const peerSchema = z.strictObject({
+  node: z.int().min(1).max(3), host: z.string(), port: z.int(), certificate: z.string(), identity: z.string(),
+})
 const configSchema = z.strictObject({
   version: z.literal(1),
   node: z.int().min(1).max(3),
@@ -54,8 +56,12 @@ export function loadConfig(home: string): Config {
   if (!parsed.success) throw new ConfigError(`config.json is not valid: ${z.prettifyError(parsed.error)}`)
   const file = parsed.data
   const others = [1, 2, 3].filter((n) => n !== file.node)
-  if (file.peers.length !== 2 || !others.every((n) => file.peers.some((p) => p.node === n))) throw new ConfigError(`config.json must name the peers ${others.join(' and ')}`)
-  if (file.mode !== 'local' && file.kek.kind === 'file') throw new ConfigError('A plain-file key-encryption key is for local only; use a passphrase')
+  if (file.peers.length !== 2 || !others.every((n) => file.peers.some((p) => p.node === n))) {
+    throw new ConfigError(`config.json must name the peers ${others.join(' and ')}`)
+  }
+  if (file.mode !== 'local' && file.kek.kind === 'file') {
+    throw new ConfigError('A plain-file key-encryption key is for local only; use a passphrase')
+  }
   const identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
   const peerList = file.peers.map((p) => ({ ...p, fingerprint: fingerprintOf(p.certificate), identity: createPublicKey(p.identity) }))
   const platformFingerprint = fingerprintOf(file.platform_certificate)

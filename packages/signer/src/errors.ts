@@ -71,6 +71,7 @@ export const CODES = {
   // Threshold rules.
   BANNED: [107, 409],
   HEAD_WENT_BACK: [113, 409],
+  RECORD_UNREADABLE: [113, 409],
   RESTORING: [113, 409],
 } as const satisfies Record<string, readonly [number, number]>
 

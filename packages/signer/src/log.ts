@@ -1,5 +1,7 @@
 /** One JSON object a line on standard error. Callers pass only public values; nothing here dumps objects or errors whole. */
-export type Log = (level: 'info' | 'warn' | 'error' | 'alert', message: string, fields?: Record<string, string | number | boolean | null>) => void
+export type Log = (
+  level: 'info' | 'warn' | 'error' | 'alert', message: string, fields?: Record<string, string | number | boolean | null>
+) => void
 
 export function openLog(node: number, now: () => number, write: (line: string) => void = (line) => { process.stderr.write(line) }): Log {
   return (level, message, fields = {}) => {

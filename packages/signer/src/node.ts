@@ -47,7 +47,9 @@ export interface Parts {
 async function openVault(config: Config, env: NodeJS.ProcessEnv): Promise<Vault> {
   if (config.kek.kind === 'file') return Vault.open({ kind: 'file', path: join(config.home, config.kek.path) })
   const file = env['CUSTODY_SIGNER_PASSPHRASE_FILE']
-  if (!file) throw new ConfigError('This node needs its passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE')
+  if (!file) {
+    throw new ConfigError('This node needs its passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE')
+  }
   const passphrase = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
   return Vault.open({ kind: 'passphrase', passphrase, salt: fromHex(config.kek.salt) })
 }
@@ -56,7 +58,9 @@ const TICK_MS = 2000
 /** The clock's high-water mark goes to disk every so many ticks. */
 const CLOCK_TICKS = 15
 
-export async function startNode(config: Config, environment: Environment, log: Log, env: NodeJS.ProcessEnv): Promise<{ parts: Parts; stop: () => Promise<void> }> {
+export async function startNode(
+  config: Config, environment: Environment, log: Log, env: NodeJS.ProcessEnv
+): Promise<{ parts: Parts; stop: () => Promise<void> }> {
   const store = new Store(join(config.home, 'record.sqlite'), () => environment.now())
   const registry = loadRegistry(config.mode)
   freezeRegistry(registry, store)
@@ -65,7 +69,10 @@ export async function startNode(config: Config, environment: Environment, log: L
   const bans = new Bans(store, log)
   const ceremonies = new Ceremonies({ config, store, peers, environment, log, vault, bans })
   const keyring = new Keyring({ config, store, peers, environment, log, ceremonies })
-  const judge = new Judge({ registry, store, identities: keyring.identities, budgetFeeCaps: config.budget_fee_caps, keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve) })
+  const judge = new Judge({
+    registry, store, identities: keyring.identities, budgetFeeCaps: config.budget_fee_caps,
+    keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
+  })
   const nonces = new Nonces({ config, store, peers, log })
   const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, nonces }
   const parts: Parts = {

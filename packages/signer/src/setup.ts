@@ -14,7 +14,14 @@ import { openText } from './keys/sealed.ts'
  * Makes homes. local: three nodes and the platform's client identity under one parent, which is not custody.
  * mainnet: one node at a time, on a host of its own; its public half is carried to the others by its operator.
  */
-export interface SetupOptions { home: string; ports: readonly number[]; mode: 'local' | 'mainnet'; node?: number; peers?: string; env?: NodeJS.ProcessEnv }
+export interface SetupOptions {
+  home: string
+  ports: readonly number[]
+  mode: 'local' | 'mainnet'
+  node?: number
+  peers?: string
+  env?: NodeJS.ProcessEnv
+}
 
 /** The public half of a node or of the platform: what the others pin. */
 interface PublicHalf { node: number; host: string; port: number; certificate: string; identity: string }
@@ -51,7 +58,10 @@ async function makeCertificate(name: string): Promise<{ key: string; certificate
     keys: keys as never,
   })
   const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey))
-  return { key: createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' }).export({ type: 'pkcs8', format: 'pem' }) as string, certificate: `${certificate.toString('pem')}\n` }
+  return {
+    key: createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' }).export({ type: 'pkcs8', format: 'pem' }) as string,
+    certificate: `${certificate.toString('pem')}\n`,
+  }
 }
 
 function socketOf(home: string): string {
@@ -78,10 +88,16 @@ async function makeIdentity(home: string, node: number): Promise<void> {
 function makeRecovery(): { secret: string; public: string } {
   const { privateKey } = generateKeyPairSync('x25519')
   const jwk = privateKey.export({ format: 'jwk' })
-  return { secret: Buffer.from(jwk.d!, 'base64url').toString('hex'), public: Buffer.from(createPublicKey(privateKey).export({ format: 'jwk' }).x!, 'base64url').toString('hex') }
+  return {
+    secret: Buffer.from(jwk.d!, 'base64url').toString('hex'),
+    public: Buffer.from(createPublicKey(privateKey).export({ format: 'jwk' }).x!, 'base64url').toString('hex'),
+  }
 }
 
-const half = (home: string, node: number, port: number): PublicHalf => ({ node, host: HOST, port, certificate: readFileSync(join(home, 'tls.crt'), 'utf8'), identity: readFileSync(join(home, 'identity.pub'), 'utf8') })
+const half = (home: string, node: number, port: number): PublicHalf => ({
+  node, host: HOST, port, certificate: readFileSync(join(home, 'tls.crt'), 'utf8'),
+  identity: readFileSync(join(home, 'identity.pub'), 'utf8'),
+})
 const closed = (path: string): string => {
   mkdirSync(path, { recursive: true, mode: 0o700 })
   chmodSync(path, 0o700)
@@ -114,7 +130,8 @@ async function setupLocal(parent: string, ports: readonly number[]): Promise<voi
     if (socket !== join(home, 'operator.sock')) closed(join(socket, '..'))
     if (existsSync(configFile)) continue
     const recovery = makeRecovery()
-    write(recoveryFile, `${JSON.stringify({ warning: 'For local use only: elsewhere the recovery key of each node is made and kept offline by a holder of its own.', node, secret: recovery.secret, public: recovery.public })}\n`)
+    const warning = 'For local use only: elsewhere the recovery key of each node is made and kept offline by a holder of its own.'
+    write(recoveryFile, `${JSON.stringify({ warning, node, secret: recovery.secret, public: recovery.public })}\n`)
     const config: ConfigFile = {
       version: 1, node, mode: 'local', host: HOST, port, socket,
       recovery_public_key: recovery.public,
@@ -128,7 +145,10 @@ async function setupLocal(parent: string, ports: readonly number[]): Promise<voi
     write(configFile, `${JSON.stringify(config, null, 2)}\n`)
   }
   // Last: its presence says that all is made.
-  write(join(platform, 'peers.json'), `${JSON.stringify({ version: 1, mode: 'local', nodes: halves.map((each) => ({ ...each, url: `https://${each.host}:${each.port}`, socket: sockets[each.node], home: join(parent, `node-${each.node}`) })) }, null, 2)}\n`)
+  const listed = halves.map((each) => ({
+    ...each, url: `https://${each.host}:${each.port}`, socket: sockets[each.node], home: join(parent, `node-${each.node}`),
+  }))
+  write(join(platform, 'peers.json'), `${JSON.stringify({ version: 1, mode: 'local', nodes: listed }, null, 2)}\n`)
 }
 
 /**
@@ -136,21 +156,37 @@ async function setupLocal(parent: string, ports: readonly number[]): Promise<voi
  * (public halves of the other two, the platform's certificate and the recovery public key), writes config.json.
  */
 async function setupMainnet(home: string, { node, ports, peers, env = process.env }: SetupOptions): Promise<void> {
-  if (node === undefined || ![1, 2, 3].includes(node)) throw new SetupError('mainnet is set up one node at a time: --node 1, 2 or 3, on its own host')
+  if (node === undefined || ![1, 2, 3].includes(node)) {
+    throw new SetupError('mainnet is set up one node at a time: --node 1, 2 or 3, on its own host')
+  }
   if (ports.length !== 1) throw new SetupError("--ports needs this node's one port")
   if (existsSync(join(home, 'config.json'))) return
-  for (const other of [1, 2, 3]) if (existsSync(join(home, `node-${other}`))) throw new SetupError('This home is shared by several nodes; in mainnet each node has a home and a host of its own')
+  for (const other of [1, 2, 3]) {
+    if (existsSync(join(home, `node-${other}`))) {
+      throw new SetupError('This home is shared by several nodes; in mainnet each node has a home and a host of its own')
+    }
+  }
   if (existsSync(join(home, 'kek'))) throw new SetupError('A plain-file key-encryption key is for local only')
-  if (!env['CUSTODY_SIGNER_PASSPHRASE_FILE']) throw new SetupError('mainnet needs a passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE')
-  if (readFileSync(env['CUSTODY_SIGNER_PASSPHRASE_FILE'], 'utf8').trim().length < 12) throw new SetupError('The passphrase must have at least 12 characters')
+  if (!env['CUSTODY_SIGNER_PASSPHRASE_FILE']) {
+    throw new SetupError('mainnet needs a passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE')
+  }
+  if (readFileSync(env['CUSTODY_SIGNER_PASSPHRASE_FILE'], 'utf8').trim().length < 12) {
+    throw new SetupError('The passphrase must have at least 12 characters')
+  }
   closed(home)
   await makeIdentity(home, node)
   if (!peers) {
     process.stdout.write(`${JSON.stringify(half(home, node, ports[0]!))}\n`)
     return
   }
-  const given = JSON.parse(readFileSync(peers, 'utf8')) as { peers: PublicHalf[]; platform_certificate: string; recovery_public_key: string }
-  if (!/^[0-9a-f]{64}$/.test(given.recovery_public_key ?? '')) throw new SetupError('--peers FILE must name recovery_public_key: 32 bytes in hex, made offline by its holder')
+  const given = JSON.parse(readFileSync(peers, 'utf8')) as {
+    peers: PublicHalf[]
+    platform_certificate: string
+    recovery_public_key: string
+  }
+  if (!/^[0-9a-f]{64}$/.test(given.recovery_public_key ?? '')) {
+    throw new SetupError('--peers FILE must name recovery_public_key: 32 bytes in hex, made offline by its holder')
+  }
   const socket = socketOf(home)
   if (socket !== join(home, 'operator.sock')) closed(join(socket, '..'))
   const config: ConfigFile = {
@@ -184,7 +220,9 @@ export async function restoreHome(o: { home: string; file: string; recoverySecre
     secret.fill(0)
   }
   const config = JSON.parse(files['config.json']!) as ConfigFile
-  if (config.mode !== 'local' && !(o.env ?? process.env)['CUSTODY_SIGNER_PASSPHRASE_FILE']) throw new SetupError('mainnet needs a passphrase: name its file in CUSTODY_SIGNER_PASSPHRASE_FILE')
+  if (config.mode !== 'local' && !(o.env ?? process.env)['CUSTODY_SIGNER_PASSPHRASE_FILE']) {
+    throw new SetupError('mainnet needs a passphrase: name its file in CUSTODY_SIGNER_PASSPHRASE_FILE')
+  }
   closed(home)
   const socket = socketOf(home)
   if (socket !== join(home, 'operator.sock')) closed(join(socket, '..'))
@@ -202,18 +240,30 @@ export async function setup(options: SetupOptions): Promise<void> {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { home: { type: 'string' }, ports: { type: 'string' }, mode: { type: 'string', default: 'local' }, node: { type: 'string' }, peers: { type: 'string' }, restore: { type: 'string' }, 'recovery-secret-file': { type: 'string' } } })
+  const { values } = parseArgs({
+    options: {
+      home: { type: 'string' }, ports: { type: 'string' }, mode: { type: 'string', default: 'local' }, node: { type: 'string' },
+      peers: { type: 'string' }, restore: { type: 'string' }, 'recovery-secret-file': { type: 'string' },
+    },
+  })
   try {
     if (values.restore) {
-      if (!values.home || !values['recovery-secret-file']) throw new SetupError('usage: setup.ts --home HOME --restore BACKUP --recovery-secret-file FILE')
+      if (!values.home || !values['recovery-secret-file']) {
+        throw new SetupError('usage: setup.ts --home HOME --restore BACKUP --recovery-secret-file FILE')
+      }
       await restoreHome({ home: values.home, file: values.restore, recoverySecretFile: values['recovery-secret-file'] })
       process.exit(0)
     }
-    if (!values.home || !values.ports) throw new SetupError('usage: setup.ts --home PARENT --ports p1,p2,p3 [--mode local|mainnet] [--node N] [--peers FILE]')
+    if (!values.home || !values.ports) {
+      throw new SetupError('usage: setup.ts --home PARENT --ports p1,p2,p3 [--mode local|mainnet] [--node N] [--peers FILE]')
+    }
     const ports = values.ports.split(',').map(Number)
     if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536)) throw new SetupError('--ports must be port numbers')
     if (values.mode !== 'local' && values.mode !== 'mainnet') throw new SetupError('--mode is local or mainnet')
-    await setup({ home: values.home, ports, mode: values.mode, ...(values.node ? { node: Number(values.node) } : {}), ...(values.peers ? { peers: values.peers } : {}) })
+    await setup({
+      home: values.home, ports, mode: values.mode, ...(values.node ? { node: Number(values.node) } : {}),
+      ...(values.peers ? { peers: values.peers } : {}),
+    })
   } catch (error) {
     process.stderr.write(`setup: ${error instanceof Error ? error.message : String(error)}\n`)
     process.exitCode = 1

@@ -281,7 +281,10 @@ test('rule 13: the cap is of any 24 hours, and what a peer recorded counts at it
   const folder = mkdtempSync(join(tmpdir(), 'forward-'))
   let clock = 1_000_000_000_000
   const store = new Store(join(folder, 'record.sqlite'), () => clock)
-  const charged = (step: string, amount: string) => ({ step, unsigned_hash: `${step}${amount}`, consumes: [], intent: null, content: null, transaction_id: null, account: null, nonce: null, charge: { budget: 'rule', amount }, sessions: [], decoded: {} })
+  const decoded = { network: 'ETH', asset: 'ETH', payments: [], change: null, from: [], fee_max: '1', fee_rate: '1', consumes: [], nonce: null, gas_limit: null, max_fee_per_gas: null, vsize: null }
+  // As earlier versions wrote a charge.
+  const charged = (step: string, amount: string) => ({ step, unsigned_hash: `${step}${amount}`, consumes: [], intent: null, content: null, transaction_id: null, account: null, nonce: null, charge: { budget: 'rule', amount }, sessions: [], decoded })
+  const own = { purpose: 'forward', workspace: 'w', key_id: 'k', unsigned: { network: 'ETH', bytes: '02', inputs: [{ path: [1] }] }, partner: 2, peer_head: null }
   const allows = (step: string, amount: bigint): boolean => {
     try {
       assertBudget(store.state, { step, charges: [{ budget: 'rule', amount, limit: 10n, largest: true, rule: true }] } as unknown as Verdict, store.clock())
@@ -290,8 +293,8 @@ test('rule 13: the cap is of any 24 hours, and what a peer recorded counts at it
       return false
     }
   }
-  store.append('step', charged('a', '4'))
-  store.append('step', charged('a', '5'))
+  store.append('step', { ...charged('a', '4'), ...own })
+  store.append('step', { ...charged('a', '5'), ...own })
   assert.ok(allows('b', 5n) && !allows('b', 6n))
   // In its own place it counts once, and never less than what was signed.
   assert.ok(allows('a', 10n) && allows('a', 1n))
@@ -337,7 +340,7 @@ test('rule 13: a standing rule outlives the age of requests where it was seen li
   const late = { ...told, seen_at: IAT + 25 + 61 }
   assert.equal(stands('b', IAT + 90 * DAY_S, [{ receipt: late, signature: signBytes(identity.privateKey, receiptBytes(late)) }]), 'RULE_UNKNOWN')
   // A restored node believes its peers' records about rules, and its own eyes and their receipts only about new ones.
-  store.append('imported', { at: 1, kind: 'rule', body: importable('rule', { ...standingRule(proven('d'), rule('d')), more: 1 }), from: 2 })
+  store.append('imported', { at: 1, kind: 'rule', body: importable('rule', { ...standingRule(proven('d'), rule('d')), more: 1 })!, from: 2 })
   store.append('restored', { generation: 1, not_before: (IAT + 1) * 1000 })
   assert.equal(stands('d', IAT + 90 * DAY_S, []), null)
   assert.equal(stands('a', IAT + 90 * DAY_S, []), null)

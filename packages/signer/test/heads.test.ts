@@ -44,7 +44,7 @@ class Trio {
 }
 
 const send = (node: Node, to: number) => node.peers.call(to, '/peer/test', {}, { timeout: 1000 })
-const grow = (node: Node) => node.store.append('noted', { text: 'x' })
+const grow = (node: Node) => node.store.append('revoke', { api_key: 'x' })
 
 test('a message that another one to the third node overtook is no record that went back', async () => {
   const trio = new Trio()
@@ -70,7 +70,7 @@ test('a record older than what the third node was shown is refused, and so is on
   await send(first, 3)
   await assert.rejects(send(trio.start(1), 2), { code: 'HEAD_WENT_BACK' })
   const rewritten = trio.start(1)
-  for (const text of ['y', 'z', 'z']) rewritten.store.append('noted', { text })
+  for (const text of ['y', 'z', 'z']) rewritten.store.append('revoke', { api_key: text })
   await assert.rejects(send(rewritten, 2), { code: 'HEAD_WENT_BACK' })
   assert.equal(second.alerts.length, 2)
 })

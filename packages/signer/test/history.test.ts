@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { history, historyBodySchema } from '../src/api/history.ts'
+import type { Body } from '../src/store/entries/index.ts'
 import { importable } from '../src/store/imported.ts'
 import { Store } from '../src/store/index.ts'
 import type { Parts } from '../src/node.ts'
@@ -29,7 +30,7 @@ function opened(name: string): { store: Store; page: (from: number, limit?: numb
 }
 
 const unsigned = { network: 'ETH', bytes: '02aa', inputs: [{ path: [1, 60, 0] }] }
-const step = (order: number, more: Record<string, unknown> = {}) => ({
+const step = (order: number, more: Partial<Body<'step'>> = {}): Body<'step'> => ({
   step: `["pay",${order}]`,
   purpose: 'pay',
   workspace: 'acme',
@@ -69,7 +70,7 @@ test('history tells what was signed and for whom, and nothing of how', () => {
   store.append('seen', { api_key: 'a', nonce: 'n', intent: 'i', content: 'c', transaction_id: 't', iat: 1, exp: 2, timely: true })
   const { height } = store.append('step', step(1))
   store.append('signed', { step_height: height, signatures: [{ signature: 'ab', recovery_id: 0 }], hash: '0x1', raw: '02aabb' })
-  store.append('session', { step_height: height, sessions: ['secret-session'] })
+  store.append('session', { step_height: height, sessions: ['secret-session'], partner: 2, peer_head: null })
   store.append('head', { node: 2, height: 1, hash: 'x', generation: 0 })
   store.append('void', { keys: ['k'], transaction_id: 't', signed_hashes: [] })
   const { entries } = page(1)
@@ -108,12 +109,12 @@ test('pages join without a gap, are bounded, and show whether the record is stil
 
 test('a restored node tells what its peers told it, also of transactions', () => {
   const { store, page } = opened('restored')
-  const taken = importable('step', step(5))
-  assert.deepEqual(taken?.['unsigned'], unsigned)
+  const taken = importable('step', step(5))!
+  assert.deepEqual(taken.unsigned, unsigned)
   store.append('imported', { at: 77, kind: 'step', body: taken, from: 2 })
   // One without its transaction counts for the rules all the same.
-  const bare = importable('step', step(6, { unsigned: { bytes: 'not hex' } }))
-  assert.ok(bare !== null && bare['unsigned'] === undefined)
+  const bare = importable('step', { ...step(6), unsigned: { bytes: 'not hex' } })
+  assert.ok(bare !== null && bare.unsigned === undefined)
   store.append('imported', { at: 78, kind: 'step', body: bare, from: 2 })
   const { entries } = page(1)
   assert.deepEqual(entries.map(({ height, kind, body }) => [height, kind, body['transaction_id']]), [[1, 'step', 't5']])

@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { seal, NO_BINDING, type Header } from '../src/transport/envelope.ts'
 import { Store } from '../src/store/index.ts'
+import { RecordStore } from '../src/store/record.ts'
 import { ETH, eth, House, now, pay, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
 
 let house: House
@@ -246,7 +247,7 @@ test('SIGTERM and a closed standard input end a node in time', async () => {
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('a tampered record is detected at start; so is a second process on one home', async () => {
+test('a tampered record is detected at start; so are a kind of a later version, and a second process on one home', async () => {
   await assert.rejects(house.run.call({ ...house, peers: house.peers, processes: new Map(), logs: '' } as never, 1), /ended with 1/)
   await house.kill(1)
   const path = join(house.peers.nodes[0]!.home, 'record.sqlite')
@@ -256,4 +257,12 @@ test('a tampered record is detected at start; so is a second process on one home
   database.close()
   await assert.rejects(house.run(1), /The record is broken: entry 3/)
   house.processes.delete(1)
+  await house.kill(2)
+  const later = new DatabaseSync(join(house.peers.nodes[1]!.home, 'record.sqlite'))
+  const { height, hash } = later.prepare('SELECT height, hash FROM record ORDER BY height DESC LIMIT 1').get() as { height: number; hash: string }
+  const next = [height + 1, Date.now(), 'pledge', '{}'] as const
+  later.prepare('INSERT INTO record (height, at, kind, body, hash) VALUES (?, ?, ?, ?, ?)').run(...next, RecordStore.hashOf(...next, hash))
+  later.close()
+  await assert.rejects(house.run(2), new RegExp(`entry ${height + 1} is of the kind "pledge", which this version does not know`))
+  house.processes.delete(2)
 })

@@ -42,7 +42,7 @@ test('rule 3: the clock never goes back, over a restart too', () => {
   time = 2_000_000
   const second = new Store(path, () => time)
   assert.equal(second.clock(), 9_000_000)
-  assert.equal(second.append('x', {}).at, 9_000_000)
+  assert.equal(second.append('backup', { keys: 0, made_at: 1 }).at, 9_000_000)
   second.close()
 })
 
@@ -75,9 +75,9 @@ test('rule 3: 24 hours; 7 days for what was seen live, here or by a peer who sig
 test('the record is append-only, and what waits shares the next flush', () => {
   const path = join(folder, 'append.sqlite')
   const store = new Store(path, () => 1)
-  store.appendSoon('one', { at: 1 })
+  store.appendSoon('revoke', { api_key: 'one' })
   assert.equal(store.record.height, 0)
-  assert.equal(store.append('two', { at: 2 }).height, 2)
+  assert.equal(store.append('revoke', { api_key: 'two' }).height, 2)
   assert.throws(() => { store.record.database.exec('DELETE FROM record') }, /append-only/)
   assert.throws(() => { store.record.database.exec("UPDATE record SET kind = 'x'") }, /append-only/)
   const head = store.record.head

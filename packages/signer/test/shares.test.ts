@@ -24,7 +24,7 @@ function material(epoch: number, keyId = 's-1'): KeyMaterial {
   }
 }
 const open = (path: string) => new Store(path, () => 1)
-const KEY = { key_id: 's-1', curve: 'secp256k1', public_key: '02', chain_code: '00', epoch: 0 }
+const KEY = { key_id: 's-1', curve: 'secp256k1' as const, public_key: '02', chain_code: '00', mode: 'local', epoch: 0, signatures: [] }
 
 /** A window of a share, anywhere in a home, in any spelling. */
 function isIn(path: string, share: KeyMaterial): boolean {

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { assertExpiry, TRON_LOCAL_SECONDS_MAX, TRON_SECONDS_MAX } from '../src/policy/expiry.ts'
 import { decodeDecoded, encodeDecoded } from '../src/policy/exclusivity.ts'
-import { IMPORTED } from '../src/store/imported.ts'
+import { IMPORTED } from '../src/store/entries/imported.ts'
 import { State } from '../src/store/state.ts'
 import { House, now, pay, registry, transfer, type Answer, type Caller, type Workspace } from './house.ts'
 
@@ -207,5 +207,5 @@ test('the record keeps what a staking transaction does and when it ends, also in
   const written = JSON.parse(JSON.stringify(encodeDecoded(decoded)))
   assert.deepEqual(decodeDecoded(written), decoded)
   const body = { step: 's', unsigned_hash: 'h', consumes: [], intent: null, content: null, transaction_id: null, account: null, nonce: null, charge: null, sessions: [], decoded: written }
-  assert.deepEqual(decodeDecoded((IMPORTED['step']!.parse(body) as { decoded: Record<string, unknown> }).decoded), decoded)
+  assert.deepEqual(decodeDecoded(IMPORTED.step.parse(body).decoded), decoded)
 })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { RecordStore, type Entry } from '../store/record.ts'
+import { entryOf, type Entry, type Kind } from '../store/entries/index.ts'
+import { RecordStore } from '../store/record.ts'
 import type { Parts } from '../node.ts'
 
 export const historyBodySchema = z.strictObject({ from: z.int().min(1), limit: z.int().min(1).max(2000).optional() })
@@ -9,7 +10,7 @@ const ROWS = 500
 const BYTES_MAX = 4 * 1024 * 1024
 
 /** What of each kind is told. Sessions, heads, partners, budgets and shares' epochs are nobody's business here. */
-const TOLD: Readonly<Record<string, readonly string[]>> = {
+const TOLD: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   step: ['step', 'purpose', 'workspace', 'intent', 'transaction_id', 'unsigned'],
   signed: ['step_height', 'signatures', 'hash'],
   void: ['keys', 'transaction_id'],
@@ -22,11 +23,13 @@ const TOLD: Readonly<Record<string, readonly string[]>> = {
 interface Told { height: number; at: number; kind: string; body: Record<string, unknown> }
 
 function told(entry: Entry): Told | null {
-  const { height, at, kind, body } = entry.kind === 'imported' ? { height: entry.height, ...entry.body } : entry
-  const fields = Object.hasOwn(TOLD, kind) ? TOLD[kind] : undefined
+  const { at, kind, body } = entry.kind === 'imported' ? entry.body : entry
+  const fields = TOLD[kind]
+  const values: Record<string, unknown> = body
   // What a restored node took from a peer that left the transaction itself out is told by that peer.
-  if (!fields || (kind === 'step' && !body.unsigned)) return null
-  return { height, at, kind, body: Object.fromEntries(fields.filter((name) => body[name] !== undefined).map((name) => [name, body[name]])) }
+  if (!fields || (kind === 'step' && !values['unsigned'])) return null
+  const shown = fields.filter((name) => values[name] !== undefined).map((name) => [name, values[name]])
+  return { height: entry.height, at, kind, body: Object.fromEntries(shown) }
 }
 
 /**
@@ -40,7 +43,7 @@ export function history({ config, store }: Parts, { from, limit = ROWS }: z.infe
   const entries: Told[] = []
   let [next, bytes] = [from, 0]
   for (const row of record.page(from, limit)) {
-    const entry = told({ ...row, body: JSON.parse(row.body) })
+    const entry = told(entryOf(row))
     const size = entry ? JSON.stringify(entry).length : 0
     if (bytes + size > BYTES_MAX && entries.length > 0) break
     if (entry) entries.push(entry)

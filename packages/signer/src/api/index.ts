@@ -15,7 +15,9 @@ const signBodySchema = orderSchema.extend({ partner: z.int().min(1).max(3) })
 function shapedText<T>(schema: z.ZodType<T>, text: string): T {
   const value = parseBody(text)
   const purpose = (value as { purpose?: { kind?: unknown; for?: unknown } } | null)?.purpose
-  if (purpose?.kind === 'fuel' && purpose.for === undefined) throw new Refusal('FUEL_WITHOUT_INTENT', 'Fuel is for one intent or sweep, and this names none')
+  if (purpose?.kind === 'fuel' && purpose.for === undefined) {
+    throw new Refusal('FUEL_WITHOUT_INTENT', 'Fuel is for one intent or sweep, and this names none')
+  }
   return shaped(schema, value)
 }
 

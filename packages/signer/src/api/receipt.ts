@@ -5,6 +5,7 @@ import { signedRequestSchema } from '../intent/request.ts'
 import { isTimely, receiptBytes } from '../policy/age.ts'
 import { standingRule } from '../policy/forward.ts'
 import { assertOneMeaning } from '../policy/identity.ts'
+import type { NewEntry } from '../store/entries/index.ts'
 import { State } from '../store/state.ts'
 import type { Parts } from '../node.ts'
 
@@ -21,7 +22,9 @@ export async function receipt({ judge, store, config }: Parts, body: z.infer<typ
     if (!isTimely(exp, store.seconds())) throw new Refusal('TOO_OLD', 'The request is not live any more')
     const seen = { api_key: enrolment.api_key, nonce, intent: want.key, content: want.content, transaction_id, iat, exp, timely: true }
     // A standing rule is held from here on, whatever the age of its request (rule 13).
-    store.appendAll([{ kind: 'seen', body: seen }, ...(want.action === 'forward' ? [{ kind: 'rule', body: { ...standingRule(proven, want) } }] : [])])
+    const entries: NewEntry[] = [{ kind: 'seen', body: seen }]
+    if (want.action === 'forward') entries.push({ kind: 'rule', body: standingRule(proven, want) })
+    store.appendAll(entries)
   }
   const seen = state.seen.get(name)!
   if (!seen.timely) throw new Refusal('TOO_OLD', 'This node saw the request too late')

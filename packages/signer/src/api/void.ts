@@ -10,9 +10,15 @@ import type { Parts } from '../node.ts'
 import type { Enrolment, StandingRule, StepEntry } from '../store/state.ts'
 
 export const voidBodySchema = z.strictObject({
-  request: signedRequestSchema.optional(), transaction_id: z.string().max(64).optional(), forward: z.strictObject({ rule: uuidSchema, id: uuidSchema }).optional(),
-  name: z.strictObject({ api_key: z.string().min(1).max(256), nonce: z.string().min(1).max(NONCE_LENGTH_MAX) }).optional(), force: z.boolean().optional(),
-}).refine(({ request, transaction_id: id, forward, name }) => [request, id, forward, name].filter((each) => each !== undefined).length === 1, 'exactly one of request, transaction_id, forward and name')
+  request: signedRequestSchema.optional(),
+  transaction_id: z.string().max(64).optional(),
+  forward: z.strictObject({ rule: uuidSchema, id: uuidSchema }).optional(),
+  name: z.strictObject({ api_key: z.string().min(1).max(256), nonce: z.string().min(1).max(NONCE_LENGTH_MAX) }).optional(),
+  force: z.boolean().optional(),
+}).refine(
+  ({ request, transaction_id: id, forward, name }) => [request, id, forward, name].filter((each) => each !== undefined).length === 1,
+  'exactly one of request, transaction_id, forward and name'
+)
 
 export const VOID_KEYS = ['node', 'intent', 'transaction_id', 'rule', 'height', 'voided_at', 'signed', 'unfinished'] as const
 /** Of a rule's forwards the newest are named, and the number of all. */
@@ -88,7 +94,11 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
     height: first.height, voided_at: Math.floor(first.at / 1000),
     signed: hashesOf(paying).slice(-NAMED_MAX), unfinished: paying.filter((entry) => !entry.signed).length,
   }
-  return { voided: true, record: told, signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)), signed_hashes: signedHashes.slice(-NAMED_MAX), unfinished }
+  return {
+    voided: true, record: told, signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)),
+    signed_hashes: signedHashes.slice(-NAMED_MAX), unfinished,
+  }
 }
 
-const isOwnRule = (rule: StandingRule, { workspace, sub_account }: Enrolment): boolean => rule.workspace === workspace && rule.sub_account === sub_account
+const isOwnRule = (rule: StandingRule, { workspace, sub_account }: Enrolment): boolean =>
+  rule.workspace === workspace && rule.sub_account === sub_account

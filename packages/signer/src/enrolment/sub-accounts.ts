@@ -16,7 +16,9 @@ export const bindingBytes = (binding: Binding): Buffer => canonicalBytes('subAcc
 export const subAccountNameSchema = z.string().min(1).max(128)
 // 0 is the workspace's gas tank and belongs to no caller.
 export const subAccountIndexSchema = z.int().min(1).max(0x7fffffff)
-const nameSchema = z.strictObject({ workspace: z.string().min(1).max(128), sub_account: subAccountNameSchema, index: subAccountIndexSchema.optional() })
+const nameSchema = z.strictObject({
+  workspace: z.string().min(1).max(128), sub_account: subAccountNameSchema, index: subAccountIndexSchema.optional(),
+})
 const pairSchema = nameSchema.extend({ index: subAccountIndexSchema })
 const certificatesSchema = z.array(z.strictObject({ node: z.int().min(1).max(3), signature: z.string().max(128) })).length(3)
 const setSchema = pairSchema.extend({ certificates: certificatesSchema })
@@ -64,28 +66,44 @@ export class SubAccounts {
     const { store, config } = this.#parts
     const key = State.subAccountKey(workspace, name)
     const known = store.state.subAccounts.get(key)
-    if (known && index !== undefined && known.index !== index) throw new Refusal('ENROLMENT_CONFLICT', `The sub-account ${name} has the index ${known.index}, for ever`)
+    if (known && index !== undefined && known.index !== index) {
+      throw new Refusal('ENROLMENT_CONFLICT', `The sub-account ${name} has the index ${known.index}, for ever`)
+    }
     if (known?.certificates) return known.index
     // An enrolment of before names were bound has an index without a name: this node's operator names it, by typing both.
-    if (!known && index !== undefined && store.state.subAccountNames.get(State.subAccountIndexKey(workspace, index)) === null) store.append('sub-account', { workspace, name, index })
+    if (!known && index !== undefined && store.state.subAccountNames.get(State.subAccountIndexKey(workspace, index)) === null) {
+      store.append('sub-account', { workspace, name, index })
+    }
     let running = this.#binding.get(key)
     if (!running) {
-      running = (config.node === ALLOCATOR ? this.#lead(workspace, name, index) : this.#ask(workspace, name, index)).finally(() => { this.#binding.delete(key) })
+      running = (config.node === ALLOCATOR ? this.#lead(workspace, name, index) : this.#ask(workspace, name, index)).finally(() => {
+        this.#binding.delete(key)
+      })
       this.#binding.set(key, running)
     }
     const bound = await running.catch((error: unknown) => {
       if (!(error instanceof Refusal) || error.code !== 'PEER_UNAVAILABLE') throw error
-      throw new Refusal('PEER_UNAVAILABLE', `The sub-account ${name} is new here, and all three nodes must be up to bind it: ${error.message}`, { ...error.detail })
+      throw new Refusal(
+        'PEER_UNAVAILABLE', `The sub-account ${name} is new here, and all three nodes must be up to bind it: ${error.message}`,
+        { ...error.detail }
+      )
     })
-    if (index !== undefined && bound !== index) throw new Refusal('ENROLMENT_CONFLICT', `The sub-account ${name} has the index ${bound}, for ever`)
+    if (index !== undefined && bound !== index) {
+      throw new Refusal('ENROLMENT_CONFLICT', `The sub-account ${name} has the index ${bound}, for ever`)
+    }
     return bound
   }
 
   async #ask(workspace: string, name: string, index: number | undefined): Promise<number> {
     const { peers, config } = this.#parts
-    const answer = await peers.call(ALLOCATOR, '/peer/sub-account/bind', { workspace, sub_account: name, ...(index === undefined ? {} : { index }) }, { timeout: config.timeouts_ms.keygen })
+    const answer = await peers.call(
+      ALLOCATOR, '/peer/sub-account/bind', { workspace, sub_account: name, ...(index === undefined ? {} : { index }) },
+      { timeout: config.timeouts_ms.keygen }
+    )
     const set = setSchema.parse(answer)
-    if (set.workspace !== workspace || set.sub_account !== name) throw new Refusal('PEER_UNAVAILABLE', `Node ${ALLOCATOR} answered about another sub-account`, { node: ALLOCATOR })
+    if (set.workspace !== workspace || set.sub_account !== name) {
+      throw new Refusal('PEER_UNAVAILABLE', `Node ${ALLOCATOR} answered about another sub-account`, { node: ALLOCATOR })
+    }
     return this.#adopt(set)
   }
 
@@ -95,7 +113,9 @@ export class SubAccounts {
     const proposed = store.state.subAccounts.get(State.subAccountKey(workspace, name))?.index ?? wanted ?? await this.#next(workspace)
     const own = { node: config.node, signature: this.#sign(workspace, name, proposed) }
     const others = await Promise.all(peers.nodes.map(async (node) => {
-      const { signature } = z.object({ signature: z.string() }).parse(await peers.call(node, '/peer/sub-account/certify', { workspace, sub_account: name, index: proposed }, { timeout }))
+      const { signature } = z.object({ signature: z.string() }).parse(
+        await peers.call(node, '/peer/sub-account/certify', { workspace, sub_account: name, index: proposed }, { timeout })
+      )
       return { node, signature }
     }))
     const set = { workspace, sub_account: name, index: proposed, certificates: [own, ...others].sort((a, b) => a.node - b.node) }
@@ -108,8 +128,11 @@ export class SubAccounts {
   /** The lowest index that is free at all three. A node that names a very high one wastes indexes, and nothing else. */
   async #next(workspace: string): Promise<number> {
     const { store, peers, config } = this.#parts
-    const theirs = await Promise.all(peers.nodes.map(async (node) => (
-      z.object({ next: subAccountIndexSchema }).parse(await peers.call(node, '/peer/sub-account/next', { workspace }, { timeout: config.timeouts_ms.round })).next)))
+    const timeout = config.timeouts_ms.round
+    const theirs = await Promise.all(peers.nodes.map(async (node) => {
+      const answer = await peers.call(node, '/peer/sub-account/next', { workspace }, { timeout })
+      return z.object({ next: subAccountIndexSchema }).parse(answer).next
+    }))
     return Math.max(store.state.nextSubAccount(workspace), ...theirs)
   }
 
@@ -121,24 +144,33 @@ export class SubAccounts {
   #sign(workspace: string, name: string, index: number): string {
     const { store, config } = this.#parts
     const known = store.state.subAccounts.get(State.subAccountKey(workspace, name))
-    if (known && known.index !== index) throw new Refusal('ENROLMENT_CONFLICT', `The sub-account ${name} has the index ${known.index}, for ever`, { node: config.node })
+    if (known && known.index !== index) {
+      throw new Refusal('ENROLMENT_CONFLICT', `The sub-account ${name} has the index ${known.index}, for ever`, { node: config.node })
+    }
     const holder = store.state.subAccountNames.get(State.subAccountIndexKey(workspace, index))
-    if (holder !== undefined && holder !== name) throw new Refusal('ENROLMENT_CONFLICT', `The index ${index} belongs to the sub-account ${holder}, for ever`, { node: config.node })
+    if (holder !== undefined && holder !== name) {
+      throw new Refusal('ENROLMENT_CONFLICT', `The index ${index} belongs to the sub-account ${holder}, for ever`, { node: config.node })
+    }
     if (!known) store.append('sub-account', { workspace, name, index })
     return signBytes(config.identity, bindingBytes(this.#pair(workspace, name, index)))
   }
 
   #adopt({ workspace, sub_account: name, index, certificates }: z.infer<typeof setSchema>): number {
     const { store, identities } = this.#parts
-    if (!isSignedByAll(bindingBytes(this.#pair(workspace, name, index)), certificates, identities)) throw new Refusal('ENROLMENT_CONFLICT', 'The certificates of the sub-account do not verify')
+    if (!isSignedByAll(bindingBytes(this.#pair(workspace, name, index)), certificates, identities)) {
+      throw new Refusal('ENROLMENT_CONFLICT', 'The certificates of the sub-account do not verify')
+    }
     // Signing first also checks that both sides are still free, or are this very pair.
     this.#sign(workspace, name, index)
-    if (!store.state.subAccounts.get(State.subAccountKey(workspace, name))!.certificates) store.append('sub-account-set', { workspace, name, index, certificates })
+    if (!store.state.subAccounts.get(State.subAccountKey(workspace, name))!.certificates) {
+      store.append('sub-account-set', { workspace, name, index, certificates })
+    }
     return index
   }
 
   #set(workspace: string, name: string, index: number): z.infer<typeof setSchema> {
-    const { certificates } = this.#parts.store.state.subAccounts.get(State.subAccountKey(workspace, name)) as { certificates: NodeSignature[] }
+    const bound = this.#parts.store.state.subAccounts.get(State.subAccountKey(workspace, name))
+    const { certificates } = bound as { certificates: NodeSignature[] }
     return { workspace, sub_account: name, index, certificates }
   }
 }

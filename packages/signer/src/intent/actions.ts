@@ -15,12 +15,16 @@ const UUID = '([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})'
 const AMEND = new RegExp(`^/dac/v1/transaction/${UUID}/(speed-up|cancel)$`)
 const RULE = new RegExp(`^/dac/v1/auto-forwarding/${UUID}$`)
 
-const STAKES: Readonly<Record<string, StakeAction['name']>> = { '/dav/v1/stake': 'stake', '/dav/v1/unstake': 'unstake', '/dav/v1/release-unstaked': 'release' }
+const STAKES: Readonly<Record<string, StakeAction['name']>> = {
+  '/dav/v1/stake': 'stake', '/dav/v1/unstake': 'unstake', '/dav/v1/release-unstaked': 'release',
+}
 
 /** Rule 2: which signed request means what. Exact: no prefix, no query, no other method. */
 export function actionOf({ request, enrolment }: Proven): Action {
   const action = request.method === 'POST' ? actionAt(request.uri) : request.method === 'DELETE' ? endAt(request.uri) : null
-  if (!action) throw new Refusal('ACTION_NOT_ALLOWED', `${request.method} ${request.uri.slice(0, 100)} authorises nothing that this node signs`)
+  if (!action) {
+    throw new Refusal('ACTION_NOT_ALLOWED', `${request.method} ${request.uri.slice(0, 100)} authorises nothing that this node signs`)
+  }
   if (enrolment.role !== 'full') throw new Refusal('READ_ONLY', 'The API key is read-only')
   return action
 }

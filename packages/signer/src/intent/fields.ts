@@ -18,7 +18,9 @@ export function bodyOf<T>(proven: Proven, schema: z.ZodType<T>): T {
     if (error instanceof AuthError) throw badField('body', error.message)
     throw error
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof JsonNumber) throw badField('body', 'must be a JSON object')
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof JsonNumber) {
+    throw badField('body', 'must be a JSON object')
+  }
   const result = schema.safeParse(body)
   if (result.success) return result.data
   const issue = result.error.issues[0]

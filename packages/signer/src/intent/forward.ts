@@ -50,8 +50,13 @@ export function forwardIntent(registry: Registry, proven: Proven): ForwardIntent
   const expires = body.expires_at.getTime() / 1000
   const { workspace, sub_account } = proven.enrolment
   const key = JSON.stringify(['forward', 'nonce', proven.enrolment.api_key, proven.nonce])
-  const meaning = { workspace, sub_account, asset: ticker, min_amount: min.toString(), daily_cap: cap.toString(), destination, tag, expires_at: expires }
-  return { ...meaning, action: 'forward', rule_id: proven.transaction_id, min_amount: min, daily_cap: cap, key, content: sha256hex(JSON.stringify([key, meaning])) }
+  const meaning = {
+    workspace, sub_account, asset: ticker, min_amount: min.toString(), daily_cap: cap.toString(), destination, tag, expires_at: expires,
+  }
+  return {
+    ...meaning, action: 'forward', rule_id: proven.transaction_id, min_amount: min, daily_cap: cap, key,
+    content: sha256hex(JSON.stringify([key, meaning])),
+  }
 }
 
 export function endForwardIntent(proven: Proven, { rule_id }: EndForwardAction): EndForwardIntent {

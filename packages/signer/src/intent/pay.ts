@@ -25,7 +25,8 @@ export interface PayIntent {
 }
 
 /** A `sequence_id` stands for one intent in its wallet, whatever that is (rule 4). */
-export const sequenceKey = (workspace: string, subAccount: number, ticker: string, sequence: string): string => JSON.stringify(['pay', 'sequence', workspace, subAccount, ticker, sequence])
+export const sequenceKey = (workspace: string, subAccount: number, ticker: string, sequence: string): string =>
+  JSON.stringify(['pay', 'sequence', workspace, subAccount, ticker, sequence])
 
 export function payIntent(registry: Registry, proven: Proven): PayIntent {
   const body = bodyOf(proven, transferBody)
@@ -52,7 +53,9 @@ export function payIntent(registry: Registry, proven: Proven): PayIntent {
   const key = sequence === null
     ? JSON.stringify(['pay', 'nonce', proven.enrolment.api_key, proven.nonce])
     : sequenceKey(workspace, sub_account, ticker, sequence)
-  const meaning = { workspace, sub_account, asset: ticker, amount: amount.toString(), destination, tag, fee_rate: feeRate, fee_level: level }
+  const meaning = {
+    workspace, sub_account, asset: ticker, amount: amount.toString(), destination, tag, fee_rate: feeRate, fee_level: level,
+  }
   return { ...meaning, amount, key, content: sha256hex(JSON.stringify([key, meaning])) }
 }
 

@@ -1,4 +1,6 @@
-import { AuthError, claimedNonceAndSubject, parsePublicKey, SIGNED_BODY_BYTES_MAX, transactionId, verifyRequest, type SignedRequest } from '@custody/request-auth'
+import {
+  AuthError, claimedNonceAndSubject, parsePublicKey, SIGNED_BODY_BYTES_MAX, transactionId, verifyRequest, type SignedRequest,
+} from '@custody/request-auth'
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { Refusal } from '../errors.ts'

@@ -44,7 +44,9 @@ export function stakeIntent(registry: Registry, proven: Proven, { name }: StakeA
   if (!released && amount <= 0n) throw badField('amount', 'must be more than zero')
   const { workspace, sub_account } = proven.enrolment
   // A sequence_id stands for one thing in its wallet, be it a payment or a stake (rule 4).
-  const key = sequence === null ? JSON.stringify([name, 'nonce', proven.enrolment.api_key, proven.nonce]) : sequenceKey(workspace, sub_account, ticker, sequence)
+  const key = sequence === null
+    ? JSON.stringify([name, 'nonce', proven.enrolment.api_key, proven.nonce])
+    : sequenceKey(workspace, sub_account, ticker, sequence)
   const meaning = { workspace, sub_account, asset: ticker, address: checked.address, resource, amount: amount.toString() }
   return { action: name, ...meaning, resource, amount, key, content: sha256hex(JSON.stringify([key, name, meaning])) }
 }

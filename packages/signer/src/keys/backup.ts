@@ -5,7 +5,9 @@ import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { importable } from '../store/imported.ts'
+import type { Body, NewEntry } from '../store/entries/index.ts'
+import { RecordError } from '../store/entries/error.ts'
+import { takenFrom } from '../store/imported.ts'
 import { RecordStore } from '../store/record.ts'
 import type { Store } from '../store/index.ts'
 import { PAGE_ROWS, type Peers } from '../transport/peers.ts'
@@ -14,7 +16,10 @@ import type { Keyring } from './keyring.ts'
 import { recoveryPublicKey, sealText } from './sealed.ts'
 
 const signaturesSchema = z.array(z.strictObject({ node: z.int(), signature: z.string() }))
-const readySchema = z.strictObject({ curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string(), public_key: z.string(), chain_code: z.string(), mode: z.string(), epoch: z.int() })
+const readySchema = z.strictObject({
+  curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string(), public_key: z.string(), chain_code: z.string(), mode: z.string(),
+  epoch: z.int(),
+})
 const sealedSchema = z.strictObject({ ephemeral: z.string(), nonce: z.string(), text: z.string(), tag: z.string() })
 
 /** The file: shares and the home's keys are readable with the recovery key only; the rest is public. */
@@ -28,11 +33,20 @@ export const backupFileSchema = z.strictObject({
   keys: z.array(z.strictObject({
     ready: readySchema,
     signatures: signaturesSchema,
-    share: z.strictObject({ engine: z.enum(['dkls23-secp256k1', 'frost-ed25519']), engine_version: z.string(), epoch: z.int(), party: z.int(), sealed: z.string() }),
+    share: z.strictObject({
+      engine: z.enum(['dkls23-secp256k1', 'frost-ed25519']), engine_version: z.string(), epoch: z.int(), party: z.int(), sealed: z.string(),
+    }),
   })),
-  sets: z.array(z.strictObject({ workspace: z.string(), curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string(), epoch: z.int(), certificates: signaturesSchema })),
-  enrolments: z.array(z.strictObject({ api_key: z.string(), public_key_pem: z.string(), role: z.enum(['full', 'read-only']), workspace: z.string(), sub_account: z.int(), sub_account_name: z.string().nullable().default(null), revoked: z.boolean() })),
-  drains: z.array(z.strictObject({ order: z.string(), workspace: z.string(), network: z.string(), to_address: z.string(), expires_at: z.int() })),
+  sets: z.array(z.strictObject({
+    workspace: z.string(), curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string(), epoch: z.int(), certificates: signaturesSchema,
+  })),
+  enrolments: z.array(z.strictObject({
+    api_key: z.string(), public_key_pem: z.string(), role: z.enum(['full', 'read-only']), workspace: z.string(), sub_account: z.int(),
+    sub_account_name: z.string().nullable().default(null), revoked: z.boolean(),
+  })),
+  drains: z.array(z.strictObject({
+    order: z.string(), workspace: z.string(), network: z.string(), to_address: z.string(), expires_at: z.int(),
+  })),
 })
 export type BackupFile = z.infer<typeof backupFileSchema>
 
@@ -46,6 +60,16 @@ export function readRecoverySecret(path: string): Uint8Array {
   const digits = text.startsWith('{') ? String((JSON.parse(text) as { secret?: unknown }).secret) : text
   if (!/^[0-9a-f]{64}$/.test(digits)) throw new Refusal('BAD_REQUEST_FIELD', 'recovery_secret_file must hold 32 bytes in hex')
   return new Uint8Array(Buffer.from(digits, 'hex'))
+}
+
+/** A peer's entry that this version cannot read may be a step or a void: the node stays at rest, and takes part in nothing. */
+function readFrom(node: number, row: z.infer<typeof rowSchema>): Body<'imported'> | null {
+  try {
+    return takenFrom(node, row)
+  } catch (error) {
+    if (!(error instanceof RecordError)) throw error
+    throw new Refusal('RECORD_UNREADABLE', `From node ${node}: ${error.message}`, { node })
+  }
 }
 
 export class Backups {
@@ -69,15 +93,23 @@ export class Backups {
       if (!material) continue
       const { engine, curve, keyId, epoch, party } = material
       const sealed = await vault.sealBackup(material.sealedShare, { engine, curve, keyId, epoch, party }, recovery)
-      keys.push({ ...keyring.readyOf(key), share: { engine, engine_version: material.engineVersion, epoch, party, sealed: Buffer.from(sealed).toString('base64') } })
+      keys.push({
+        ...keyring.readyOf(key),
+        share: { engine, engine_version: material.engineVersion, epoch, party, sealed: Buffer.from(sealed).toString('base64') },
+      })
     }
     const read = (name: string): string => readFileSync(join(config.home, name), 'utf8')
-    const home = JSON.stringify(Object.fromEntries(['config.json', 'identity.key', 'identity.pub', 'tls.key', 'tls.crt'].map((name) => [name, read(name)])))
+    const home = JSON.stringify(
+      Object.fromEntries(['config.json', 'identity.key', 'identity.pub', 'tls.key', 'tls.crt'].map((name) => [name, read(name)]))
+    )
     const file: BackupFile = {
       version: 1, node: config.node, mode: config.mode, made_at: store.seconds(), home: sealText(home, config.recovery_public_key), keys,
-      sets: [...state.allocations.values()].flatMap((each) => (each.certificates ? [{ workspace: each.workspace, curve: each.curve, key_id: each.key_id, epoch: each.epoch, certificates: each.certificates }] : [])),
+      sets: [...state.allocations.values()].flatMap(({ workspace, curve, key_id, epoch, certificates }) => (
+        certificates ? [{ workspace, curve, key_id, epoch, certificates }] : [])),
       enrolments: [...state.enrolments.values()],
-      drains: [...state.drains.values()].map(({ order, workspace, network, to_address, expires_at }) => ({ order, workspace, network, to_address, expires_at })),
+      drains: [...state.drains.values()].map(({ order, workspace, network, to_address, expires_at }) => ({
+        order, workspace, network, to_address, expires_at,
+      })),
     }
     try {
       writeFileSync(`${path}.draft`, JSON.stringify(file), { mode: 0o600, flush: true })
@@ -101,24 +133,35 @@ export class Backups {
     const parsed = restoreSchema.safeParse(body)
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'restore takes file and recovery_secret_file')
     const { state } = store
-    if (state.keys.size > 0 && !state.restoring) throw new Refusal('KEY_CONFLICT', 'This node has keys; restoring is for a node that lost its record')
+    if (state.keys.size > 0 && !state.restoring) {
+      throw new Refusal('KEY_CONFLICT', 'This node has keys; restoring is for a node that lost its record')
+    }
     let file: BackupFile
     try {
       file = backupFileSchema.parse(JSON.parse(readFileSync(parsed.data.file, 'utf8')))
     } catch {
       throw new Refusal('BAD_REQUEST_FIELD', 'The file is not a backup')
     }
-    if (file.node !== config.node || file.mode !== config.mode) throw new Refusal('BAD_REQUEST_FIELD', `The file is of node ${file.node}, ${file.mode}`)
+    if (file.node !== config.node || file.mode !== config.mode) {
+      throw new Refusal('BAD_REQUEST_FIELD', `The file is of node ${file.node}, ${file.mode}`)
+    }
     const secret = readRecoverySecret(parsed.data.recovery_secret_file)
-    if (recoveryPublicKey(secret) !== config.recovery_public_key) throw new Refusal('BAD_REQUEST_FIELD', "The recovery secret does not belong to this node's recovery public key")
-    const entries: { kind: string; body: Record<string, unknown> }[] = [{ kind: 'restoring', body: { made_at: file.made_at } }]
+    if (recoveryPublicKey(secret) !== config.recovery_public_key) {
+      throw new Refusal('BAD_REQUEST_FIELD', "The recovery secret does not belong to this node's recovery public key")
+    }
+    const entries: NewEntry[] = [{ kind: 'restoring', body: { made_at: file.made_at } }]
     try {
       for (const { ready, signatures, share } of file.keys) {
-        if (ready.mode !== config.mode || !isSignedByAll(readyBytes(ready), signatures, keyring.identities)) throw new Refusal('BAD_REQUEST_FIELD', `The key ${ready.key_id} is not certified by all three nodes`)
+        if (ready.mode !== config.mode || !isSignedByAll(readyBytes(ready), signatures, keyring.identities)) {
+          throw new Refusal('BAD_REQUEST_FIELD', `The key ${ready.key_id} is not certified by all three nodes`)
+        }
         const meta = { engine: share.engine, curve: ready.curve, keyId: ready.key_id, epoch: share.epoch, party: share.party }
         if (share.party !== config.node) throw new Refusal('BAD_REQUEST_FIELD', 'A share of another node')
         const material: KeyMaterial = {
-          ...meta, engineVersion: share.engine_version, publicKey: new Uint8Array(Buffer.from(ready.public_key, 'hex')), chainCode: new Uint8Array(Buffer.from(ready.chain_code, 'hex')),
+          ...meta,
+          engineVersion: share.engine_version,
+          publicKey: new Uint8Array(Buffer.from(ready.public_key, 'hex')),
+          chainCode: new Uint8Array(Buffer.from(ready.chain_code, 'hex')),
           sealedShare: await vault.restoreBackup(new Uint8Array(Buffer.from(share.sealed, 'base64')), secret, meta),
         }
         store.shares.save(material)
@@ -131,11 +174,20 @@ export class Backups {
     const byId = new Map(file.keys.map((key) => [key.ready.key_id, key.ready]))
     for (const set of file.sets) {
       const ready = byId.get(set.key_id)
-      if (!ready || !verifyCertificates({ workspace: set.workspace, curve: ready.curve, key_id: ready.key_id, public_key: ready.public_key, chain_code: ready.chain_code, mode: config.mode, epoch: set.epoch, certificates: set.certificates }, keyring.identities)) continue
-      entries.push({ kind: 'allocate', body: { workspace: set.workspace, curve: set.curve, key_id: set.key_id, epoch: set.epoch } }, { kind: 'certificates', body: { workspace: set.workspace, curve: set.curve, key_id: set.key_id, certificates: set.certificates } })
+      if (!ready) continue
+      const { workspace, curve, key_id, epoch, certificates } = set
+      const { public_key, chain_code } = ready
+      const certified = { workspace, curve: ready.curve, key_id, public_key, chain_code, mode: config.mode, epoch, certificates }
+      if (!verifyCertificates(certified, keyring.identities)) continue
+      entries.push({ kind: 'allocate', body: { workspace, curve, key_id, epoch } })
+      entries.push({ kind: 'certificates', body: { workspace, curve, key_id, certificates } })
     }
     for (const { revoked, ...enrolment } of file.enrolments) {
-      if (enrolment.sub_account_name !== null) entries.push({ kind: 'sub-account', body: { workspace: enrolment.workspace, name: enrolment.sub_account_name, index: enrolment.sub_account } })
+      if (enrolment.sub_account_name !== null) {
+        entries.push({
+          kind: 'sub-account', body: { workspace: enrolment.workspace, name: enrolment.sub_account_name, index: enrolment.sub_account },
+        })
+      }
       entries.push({ kind: 'enrol', body: enrolment })
       if (revoked) entries.push({ kind: 'revoke', body: { api_key: enrolment.api_key } })
     }
@@ -162,15 +214,15 @@ export class Backups {
       let previous = RecordStore.genesis
       for (;;) {
         const rows = z.array(rowSchema).parse((await peers.call<{ rows: unknown }>(node, '/peer/record', { from }, { timeout })).rows)
-        const entries: { kind: string; body: Record<string, unknown> }[] = []
+        const entries: NewEntry[] = []
         for (const row of rows) {
-          if (row.height !== from || RecordStore.hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash) throw new Refusal('HEAD_WENT_BACK', `The record of node ${node} is broken at ${row.height}`, { node })
+          if (row.height !== from || RecordStore.hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash) {
+            throw new Refusal('HEAD_WENT_BACK', `The record of node ${node} is broken at ${row.height}`, { node })
+          }
           previous = row.hash
           from++
-          const inner = JSON.parse(row.body) as Record<string, unknown>
-          const [at, kind, body] = row.kind === 'imported' ? [Number(inner['at']), String(inner['kind']), inner['body']] : [row.at, row.kind, inner]
-          const taken = importable(kind, body)
-          if (taken && Number.isSafeInteger(at)) entries.push({ kind: 'imported', body: { at, kind, body: taken, from: node } })
+          const taken = readFrom(node, row)
+          if (taken) entries.push({ kind: 'imported', body: taken })
         }
         if (entries.length > 0) store.appendAll(entries)
         imported += entries.length

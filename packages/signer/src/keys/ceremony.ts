@@ -14,7 +14,10 @@ import type { Bans } from './bans.ts'
 import { readyBytes, signReady, type KeyReady } from './certificate.ts'
 
 const freshSchema = z.string().regex(/^[0-9a-f]{64}$/)
-const openSchema = z.strictObject({ run: freshSchema, kind: z.enum(['keygen', 'refresh']), curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string().min(1).max(64), epoch: z.int().min(0) })
+const openSchema = z.strictObject({
+  run: freshSchema, kind: z.enum(['keygen', 'refresh']), curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string().min(1).max(64),
+  epoch: z.int().min(0),
+})
 const startSchema = z.strictObject({ run: freshSchema, fresh: z.array(z.strictObject({ node: z.int(), fresh: freshSchema })).length(3) })
 const messageSchema = z.strictObject({ run: freshSchema, payloads: z.array(z.string()).max(8) })
 const readySchema = z.strictObject({ run: freshSchema, signature: z.string() })
@@ -58,8 +61,12 @@ export class Ceremonies {
       const { run, fresh } = startSchema.parse(body)
       const known = this.#runs.get(run)
       if (!known || known.leader !== node || known.started) throw new Refusal('SESSION_ABORTED', 'No such run is open')
-      if (fresh.find((each) => each.node === this.#config.node)?.fresh !== known.fresh) throw new Refusal('SESSION_ABORTED', 'The fresh bytes of this node are missing')
-      known.ended = this.#begin(known, fresh).catch((error: unknown) => { this.#log('warn', 'a run of three ended', { kind: known.opening.kind, key: known.opening.key_id, reason: reason(error) }) })
+      if (fresh.find((each) => each.node === this.#config.node)?.fresh !== known.fresh) {
+        throw new Refusal('SESSION_ABORTED', 'The fresh bytes of this node are missing')
+      }
+      known.ended = this.#begin(known, fresh).catch((error: unknown) => {
+        this.#log('warn', 'a run of three ended', { kind: known.opening.kind, key: known.opening.key_id, reason: reason(error) })
+      })
       return {}
     })
     this.#peers.handle('/peer/ceremony/message', async (node, body, header) => {
@@ -78,8 +85,12 @@ export class Ceremonies {
     this.#bans.assertNone()
     if (this.#runs.has(opening.run)) throw new Refusal('SESSION_ABORTED', 'This run exists already')
     const { state } = this.#store
-    if (opening.kind === 'keygen' && (state.keys.has(opening.key_id) || opening.epoch !== 0)) throw new Refusal('KEY_CONFLICT', 'A key of this id exists')
-    if (opening.kind === 'refresh' && state.keys.get(opening.key_id)?.epoch !== opening.epoch) throw new Refusal('KEY_CONFLICT', 'The key is at another epoch here')
+    if (opening.kind === 'keygen' && (state.keys.has(opening.key_id) || opening.epoch !== 0)) {
+      throw new Refusal('KEY_CONFLICT', 'A key of this id exists')
+    }
+    if (opening.kind === 'refresh' && state.keys.get(opening.key_id)?.epoch !== opening.epoch) {
+      throw new Refusal('KEY_CONFLICT', 'The key is at another epoch here')
+    }
     this.#mailbox.open(opening.run, this.#environment.now() + this.#config.timeouts_ms.keygen * 3, this.#environment.now())
     const run: Run = { opening, leader, fresh: hex(this.#environment.random(32)), session: '', started: false }
     this.#runs.set(opening.run, run)
@@ -103,7 +114,9 @@ export class Ceremonies {
         return { node, fresh: freshSchema.parse(fresh) }
       }))
       const fresh = [{ node: this.#config.node, fresh: own.fresh }, ...others]
-      await Promise.all(this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/ceremony/start', { run: full.run, fresh }, { timeout })))
+      await Promise.all(
+        this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/ceremony/start', { run: full.run, fresh }, { timeout }))
+      )
       return await this.#begin(own, fresh)
     } finally {
       this.#mailbox.close(full.run)
@@ -114,15 +127,22 @@ export class Ceremonies {
   async #begin(run: Run, fresh: readonly { node: number; fresh: string }[]): Promise<CeremonyResult> {
     const { opening } = run
     const ordered = [...fresh].sort((a, b) => a.node - b.node)
-    if (ordered.map((each) => each.node).join() !== '1,2,3') throw new Refusal('SESSION_ABORTED', 'Fresh bytes of all three nodes are needed')
+    if (ordered.map((each) => each.node).join() !== '1,2,3') {
+      throw new Refusal('SESSION_ABORTED', 'Fresh bytes of all three nodes are needed')
+    }
     run.started = true
-    const sessionId = sha256('custody/ceremony/v1\n', JSON.stringify([opening.kind, opening.curve, opening.key_id, opening.epoch, ordered.map((each) => each.fresh)]))
+    const sessionId = sha256('custody/ceremony/v1\n', JSON.stringify([
+      opening.kind, opening.curve, opening.key_id, opening.epoch, ordered.map((each) => each.fresh),
+    ]))
     run.session = hex(sessionId)
     if (this.#store.state.sessions.has(run.session)) throw new Refusal('SESSION_ABORTED', 'The session id was used before')
     this.#store.append('session', { kind: opening.kind, key_id: opening.key_id, sessions: [run.session] })
     let session: Session<KeyMaterial>
     if (opening.kind === 'keygen') {
-      session = startKeygen({ vault: this.#vault, curve: opening.curve, keyId: opening.key_id, sessionId: new Uint8Array(sessionId), party: this.#config.node as 1 | 2 | 3 })
+      session = startKeygen({
+        vault: this.#vault, curve: opening.curve, keyId: opening.key_id, sessionId: new Uint8Array(sessionId),
+        party: this.#config.node as 1 | 2 | 3,
+      })
     } else {
       const key = this.#store.shares.read(opening.key_id, opening.epoch)
       if (!key) throw new Refusal('KEY_CONFLICT', 'This node holds no share of that epoch')
@@ -149,7 +169,8 @@ export class Ceremonies {
       const binding: Binding = { ...NO_BINDING, session: run.session, round, key: run.opening.key_id, participants: [1, 2, 3] }
       if (step.messages.length > 0) {
         await Promise.all(this.#peers.nodes.map((node) => {
-          const payloads = step.messages.filter((message) => message.to === 0 || message.to === node).map((message) => Buffer.from(message.payload).toString('base64'))
+          const payloads = step.messages.filter((message) => message.to === 0 || message.to === node)
+            .map((message) => Buffer.from(message.payload).toString('base64'))
           return this.#peers.call(node, '/peer/ceremony/message', { run: run.opening.run, payloads }, { timeout, binding })
         }))
       }
@@ -165,15 +186,24 @@ export class Ceremonies {
 
   async #certify(run: Run, material: KeyMaterial): Promise<CeremonyResult> {
     const expected = run.opening.kind === 'keygen' ? 0 : run.opening.epoch + 1
-    if (material.keyId !== run.opening.key_id || material.curve !== run.opening.curve || material.epoch !== expected) throw new Refusal('SESSION_ABORTED', 'The engine made another key')
-    const ready: KeyReady = { curve: material.curve, key_id: material.keyId, public_key: hex(material.publicKey), chain_code: hex(material.chainCode), mode: this.#config.mode, epoch: material.epoch }
+    if (material.keyId !== run.opening.key_id || material.curve !== run.opening.curve || material.epoch !== expected) {
+      throw new Refusal('SESSION_ABORTED', 'The engine made another key')
+    }
+    const ready: KeyReady = {
+      curve: material.curve, key_id: material.keyId, public_key: hex(material.publicKey), chain_code: hex(material.chainCode),
+      mode: this.#config.mode, epoch: material.epoch,
+    }
     const known = this.#store.state.keys.get(material.keyId)
-    if (run.opening.kind === 'refresh' && (known?.public_key !== ready.public_key || known.chain_code !== ready.chain_code)) throw new Refusal('SESSION_ABORTED', 'The refresh changed the key')
+    if (run.opening.kind === 'refresh' && (known?.public_key !== ready.public_key || known.chain_code !== ready.chain_code)) {
+      throw new Refusal('SESSION_ABORTED', 'The refresh changed the key')
+    }
     // The share is on disk before anyone may count on it.
     this.#store.shares.save(material)
     const own = signReady(this.#config.identity, ready)
     const timeout = this.#config.timeouts_ms.keygen
-    await Promise.all(this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/ceremony/ready', { run: run.opening.run, signature: own }, { timeout })))
+    await Promise.all(
+      this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/ceremony/ready', { run: run.opening.run, signature: own }, { timeout }))
+    )
     const bytes = readyBytes(ready)
     const others = await Promise.all(this.#config.peerList.map(async ({ node, identity }) => {
       const signature = (await this.#mailbox.take(run.opening.run, READY_ROUND, node, timeout)) as string

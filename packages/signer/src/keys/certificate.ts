@@ -3,21 +3,40 @@ import { canonicalBytes, signBytes, verifyBytes } from '../canonical.ts'
 import type { NodeSignature } from '../store/state.ts'
 
 /** What all three nodes sign before a key belongs to a workspace. Hex is lower case, epoch an integer. */
-export interface KeyCertificate { workspace: string; curve: string; key_id: string; public_key: string; chain_code: string; mode: string; epoch: number }
+export interface KeyCertificate {
+  workspace: string
+  curve: string
+  key_id: string
+  public_key: string
+  chain_code: string
+  mode: string
+  epoch: number
+}
 export const CERTIFICATE_KEYS = ['workspace', 'curve', 'key_id', 'public_key', 'chain_code', 'mode', 'epoch'] as const
 
 /** What all three sign after key generation and each refresh: the same key, at this epoch. */
-export interface KeyReady { curve: 'secp256k1' | 'ed25519'; key_id: string; public_key: string; chain_code: string; mode: string; epoch: number }
+export interface KeyReady {
+  curve: 'secp256k1' | 'ed25519'
+  key_id: string
+  public_key: string
+  chain_code: string
+  mode: string
+  epoch: number
+}
 export const READY_KEYS = ['curve', 'key_id', 'public_key', 'chain_code', 'mode', 'epoch'] as const
 
-export const certificateBytes = (certificate: KeyCertificate): Buffer => canonicalBytes('keyCertificate', CERTIFICATE_KEYS, { ...certificate })
+export const certificateBytes = (certificate: KeyCertificate): Buffer =>
+  canonicalBytes('keyCertificate', CERTIFICATE_KEYS, { ...certificate })
 export const readyBytes = (ready: KeyReady): Buffer => canonicalBytes('keyReady', READY_KEYS, { ...ready })
 
-export const signCertificate = (identity: KeyObject, certificate: KeyCertificate): string => signBytes(identity, certificateBytes(certificate))
+export const signCertificate = (identity: KeyObject, certificate: KeyCertificate): string =>
+  signBytes(identity, certificateBytes(certificate))
 export const signReady = (identity: KeyObject, ready: KeyReady): string => signBytes(identity, readyBytes(ready))
 
 /** One valid signature of each of the three nodes over these bytes, no more and no less. */
-export function isSignedByAll(bytes: Uint8Array, signatures: readonly NodeSignature[], identities: ReadonlyMap<number, KeyObject>): boolean {
+export function isSignedByAll(
+  bytes: Uint8Array, signatures: readonly NodeSignature[], identities: ReadonlyMap<number, KeyObject>
+): boolean {
   if (signatures.length !== 3 || new Set(signatures.map((each) => each.node)).size !== 3) return false
   return signatures.every(({ node, signature }) => {
     const identity = identities.get(node)
@@ -26,6 +45,8 @@ export function isSignedByAll(bytes: Uint8Array, signatures: readonly NodeSignat
 }
 
 /** Checks the answer of POST /key against the three pinned identity keys. Pure. */
-export function verifyCertificates(set: KeyCertificate & { certificates: readonly NodeSignature[] }, identityKeys: ReadonlyMap<number, KeyObject>): boolean {
+export function verifyCertificates(
+  set: KeyCertificate & { certificates: readonly NodeSignature[] }, identityKeys: ReadonlyMap<number, KeyObject>
+): boolean {
   return isSignedByAll(certificateBytes(set), set.certificates, identityKeys)
 }

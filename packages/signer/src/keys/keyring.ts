@@ -20,7 +20,13 @@ const signaturesSchema = z.array(z.strictObject({ node: z.int().min(1).max(3), s
 const nameSchema = z.strictObject({ workspace: z.string().min(1).max(128), curve: z.enum(['secp256k1', 'ed25519']) })
 const certifySchema = nameSchema.extend({ key_id: z.string().max(64) })
 const setSchema = certifySchema.extend({ certificates: signaturesSchema })
-const readySchema = z.strictObject({ ready: z.strictObject({ curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string().max(64), public_key: z.string(), chain_code: z.string(), mode: z.string(), epoch: z.int() }), signatures: signaturesSchema })
+const readySchema = z.strictObject({
+  ready: z.strictObject({
+    curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string().max(64), public_key: z.string(), chain_code: z.string(), mode: z.string(),
+    epoch: z.int(),
+  }),
+  signatures: signaturesSchema,
+})
 
 /** The node that gives keys to workspaces. All three must agree, so nothing is lost by asking one; two could collide. */
 const ALLOCATOR = 1
@@ -48,7 +54,9 @@ export class Keyring {
     this.#environment = parts.environment
     this.#log = parts.log
     this.#ceremonies = parts.ceremonies
-    this.identities = new Map([[this.#config.node, this.#config.identityPublic], ...this.#config.peerList.map((peer) => [peer.node, peer.identity] as const)])
+    this.identities = new Map([
+      [this.#config.node, this.#config.identityPublic], ...this.#config.peerList.map((peer) => [peer.node, peer.identity] as const),
+    ])
     this.#ceremonies.onReady = ({ ready, signatures, session }, kind) => {
       if (kind === 'keygen') this.#addKey(ready, signatures)
       else {
@@ -88,8 +96,7 @@ export class Keyring {
   }
 
   readyOf(key: KeyState): { ready: KeyReady; signatures: NodeSignature[] } {
-    const { body } = this.#store.record.read(key.height)
-    const { signatures, curve, key_id, public_key, chain_code, mode, epoch } = body as KeyReady & { signatures: NodeSignature[] }
+    const { signatures, curve, key_id, public_key, chain_code, mode, epoch } = this.#store.record.readAs(key.height, 'key').body
     return { ready: { curve, key_id, public_key, chain_code, mode, epoch }, signatures }
   }
 
@@ -100,11 +107,22 @@ export class Keyring {
     if (!share) throw new Refusal('KEY_CONFLICT', 'This node holds no share of that key')
     for (const node of this.#peers.nodes) {
       try {
-        const answer = await this.#peers.call<{ known: boolean }>(node, '/peer/key/ready', { key_id: keyId }, { timeout: this.#config.timeouts_ms.round })
+        const answer = await this.#peers.call<{ known: boolean }>(
+          node, '/peer/key/ready', { key_id: keyId }, { timeout: this.#config.timeouts_ms.round }
+        )
         if (!answer.known) continue
         const { known: _known, ...rest } = answer
         const { ready, signatures } = readySchema.parse(rest)
-        if (ready.public_key !== hex(share.publicKey) || ready.chain_code !== hex(share.chainCode) || ready.epoch !== 0 || ready.key_id !== keyId || ready.mode !== this.#config.mode || ready.curve !== share.curve) continue
+        if (
+          ready.public_key !== hex(share.publicKey)
+            || ready.chain_code !== hex(share.chainCode)
+            || ready.epoch !== 0
+            || ready.key_id !== keyId
+            || ready.mode !== this.#config.mode
+            || ready.curve !== share.curve
+        ) {
+          continue
+        }
         if (!isSignedByAll(readyBytes(ready), signatures, this.identities)) continue
         this.#addKey(ready, signatures)
         return
@@ -131,7 +149,8 @@ export class Keyring {
     this.#generating ??= (async () => {
       for (;;) {
         const sizes = this.poolSizes()
-        const want = (['secp256k1', 'ed25519'] as const).filter((curve) => sizes[curve] < this.#config.pool[curve]).sort((a, b) => sizes[a] - sizes[b])[0]
+        const want = (['secp256k1', 'ed25519'] as const).filter((curve) => sizes[curve] < this.#config.pool[curve])
+          .sort((a, b) => sizes[a] - sizes[b])[0]
         if (!want || this.#stopped) return
         await this.#generate(want)
       }
@@ -143,7 +162,9 @@ export class Keyring {
   }
 
   async #generate(curve: Curve): Promise<void> {
-    await this.#ceremonies.lead({ kind: 'keygen', curve, key_id: `${curve === 'secp256k1' ? 's' : 'e'}-${hex(this.#environment.random(12))}`, epoch: 0 })
+    await this.#ceremonies.lead({
+      kind: 'keygen', curve, key_id: `${curve === 'secp256k1' ? 's' : 'e'}-${hex(this.#environment.random(12))}`, epoch: 0,
+    })
   }
 
   #certificateOf(workspace: string, curve: Curve, key: KeyState, epoch: number): KeyCertificate {
@@ -154,7 +175,9 @@ export class Keyring {
     const allocation = this.#store.state.allocations.get(State.allocationKey(workspace, curve))
     const key = allocation && this.#store.state.keys.get(allocation.key_id)
     if (!allocation?.certificates || !key) return null
-    return { ...this.#certificateOf(workspace, curve, key, allocation.epoch), network: this.#config.mode, certificates: allocation.certificates }
+    return {
+      ...this.#certificateOf(workspace, curve, key, allocation.epoch), network: this.#config.mode, certificates: allocation.certificates,
+    }
   }
 
   /** This node's own certificate. Writes the pairing down first; another pairing of either side is refused for ever. */
@@ -178,7 +201,9 @@ export class Keyring {
     }
     const key = this.#store.state.keys.get(key_id)
     if (!key) throw new Refusal('KEY_CONFLICT', 'No such key')
-    if (!verifyCertificates({ ...this.#certificateOf(workspace, curve, key, 0), certificates }, this.identities)) throw new Refusal('KEY_CONFLICT', 'The certificates do not verify')
+    if (!verifyCertificates({ ...this.#certificateOf(workspace, curve, key, 0), certificates }, this.identities)) {
+      throw new Refusal('KEY_CONFLICT', 'The certificates do not verify')
+    }
     // Signing first also checks that both sides are still free, or are this very pair.
     this.#sign(workspace, curve, key_id)
     this.#store.append('certificates', { workspace, curve, key_id, certificates })
@@ -190,8 +215,12 @@ export class Keyring {
     const known = this.setOf(workspace, curve)
     if (known) return known
     if (this.#config.node === ALLOCATOR) return this.allocate(workspace, curve)
-    const set = await this.#peers.call<KeySet>(ALLOCATOR, '/peer/key/allocate', { workspace, curve }, { timeout: this.#config.timeouts_ms.keygen })
-    return this.setOf(workspace, curve) ?? this.#adopt(setSchema.parse({ workspace, curve, key_id: set.key_id, certificates: set.certificates }))
+    const set = await this.#peers.call<KeySet>(
+      ALLOCATOR, '/peer/key/allocate', { workspace, curve }, { timeout: this.#config.timeouts_ms.keygen }
+    )
+    return this.setOf(workspace, curve) ?? this.#adopt(setSchema.parse({
+      workspace, curve, key_id: set.key_id, certificates: set.certificates,
+    }))
   }
 
   allocate(workspace: string, curve: Curve): Promise<KeySet> {
@@ -224,13 +253,19 @@ export class Keyring {
     }
     const own = { node: this.#config.node, signature: this.#sign(workspace, curve, keyId) }
     const others = await Promise.all(this.#peers.nodes.map(async (node) => {
-      const { signature } = await this.#peers.call<{ signature: string }>(node, '/peer/key/certify', { workspace, curve, key_id: keyId }, { timeout: this.#config.timeouts_ms.round })
+      const { signature } = await this.#peers.call<{ signature: string }>(
+        node, '/peer/key/certify', { workspace, curve, key_id: keyId }, { timeout: this.#config.timeouts_ms.round }
+      )
       return { node, signature: z.string().parse(signature) }
     }))
     const certificates = [own, ...others].sort((a, b) => a.node - b.node)
     const set = this.#adopt({ workspace, curve, key_id: keyId, certificates })
     // All three hold the set before anyone outside may count on it.
-    await Promise.all(this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/key/set', { workspace, curve, key_id: keyId, certificates }, { timeout: this.#config.timeouts_ms.round })))
+    await Promise.all(
+      this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/key/set', { workspace, curve, key_id: keyId, certificates }, {
+        timeout: this.#config.timeouts_ms.round,
+      }))
+    )
     return set
   }
 
@@ -242,7 +277,9 @@ export class Keyring {
     let set = this.setOf(workspace, curve)
     for (const node of set ? [] : this.#peers.nodes) {
       try {
-        const answer = await this.#peers.call<{ set: unknown }>(node, '/peer/key/get', { workspace, curve }, { timeout: this.#config.timeouts_ms.round })
+        const answer = await this.#peers.call<{ set: unknown }>(
+          node, '/peer/key/get', { workspace, curve }, { timeout: this.#config.timeouts_ms.round }
+        )
         if (!answer.set) continue
         const heard = setSchema.parse(answer.set)
         if (heard.workspace !== workspace || heard.curve !== curve) continue

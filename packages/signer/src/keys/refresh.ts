@@ -22,7 +22,17 @@ const messagesSchema = z.strictObject({ messages: z.array(z.array(z.string()).ma
 const commandSchema = z.strictObject({ key_ids: z.array(z.string().max(64)).optional(), workspace: z.string().max(128).optional() })
 type Name = z.infer<typeof nameSchema>
 
-interface Parts { config: Config; environment: Environment; store: Store; peers: Peers; keyring: Keyring; vault: Vault; log: Log; bans: Bans; ceremonies: Ceremonies }
+interface Parts {
+  config: Config
+  environment: Environment
+  store: Store
+  peers: Peers
+  keyring: Keyring
+  vault: Vault
+  log: Log
+  bans: Bans
+  ceremonies: Ceremonies
+}
 interface Test { name: Name; partner: number; batch: Batch; next: Promise<string[][]>; round: number; timer: NodeJS.Timeout }
 
 /**
@@ -44,7 +54,10 @@ export class Refresher {
       return {}
     })
     peers.handle('/peer/refresh/open', async (node, body) => this.#opened(node, openSchema.parse(body)))
-    peers.handle('/peer/refresh/round', async (node, body, header) => this.#round(node, header.session, header.round, messagesSchema.parse(body).messages))
+    peers.handle(
+      '/peer/refresh/round',
+      async (node, body, header) => this.#round(node, header.session, header.round, messagesSchema.parse(body).messages)
+    )
     peers.handle('/peer/refresh/commit', async (_node, body) => {
       this.#commit(nameSchema.parse(body))
       return {}
@@ -118,10 +131,18 @@ export class Refresher {
     if (!prepared) return
     const timeout = config.timeouts_ms.round
     const name: Name = { key_id: keyId, epoch: prepared.epoch, session: prepared.session }
-    const epochs = await Promise.all(peers.nodes.map(async (node) => z.strictObject({ epoch: z.int().nullable() }).parse(await peers.call(node, '/peer/refresh/state', { key_id: keyId }, { timeout })).epoch))
+    const epochs = await Promise.all(
+      peers.nodes.map(
+        async (node) => z.strictObject({ epoch: z.int().nullable() }).parse(
+          await peers.call(node, '/peer/refresh/state', { key_id: keyId }, { timeout })
+        ).epoch
+      )
+    )
     if (key.epoch !== prepared.epoch && !epochs.includes(prepared.epoch)) return
     this.#commit(name)
-    for (const [at, node] of peers.nodes.entries()) if (epochs[at] !== name.epoch) await peers.call(node, '/peer/refresh/commit', name, { timeout })
+    for (const [at, node] of peers.nodes.entries()) {
+      if (epochs[at] !== name.epoch) await peers.call(node, '/peer/refresh/commit', name, { timeout })
+    }
     if (!store.shares.has(keyId, name.epoch - 1)) return
     await Promise.all(peers.nodes.map((node) => peers.call(node, '/peer/refresh/forget', name, { timeout })))
     this.#forget(name)
@@ -129,15 +150,21 @@ export class Refresher {
 
   #prepared(name: Name): { tested: Set<number> } {
     const prepared = this.#parts.store.state.prepared.get(name.key_id)
-    if (prepared?.session !== name.session || prepared.epoch !== name.epoch) throw new Refusal('KEY_CONFLICT', 'That refresh is not prepared here')
+    if (prepared?.session !== name.session || prepared.epoch !== name.epoch) {
+      throw new Refusal('KEY_CONFLICT', 'That refresh is not prepared here')
+    }
     return prepared
   }
 
   #commit(name: Name): void {
     const { store, peers } = this.#parts
     const prepared = this.#prepared(name)
-    for (const node of peers.nodes) if (!prepared.tested.has(node)) throw new Refusal('KEY_CONFLICT', `The new shares were not tested with node ${node}`)
-    if (store.state.keys.get(name.key_id)!.epoch < name.epoch) store.append('refreshed', { key_id: name.key_id, epoch: name.epoch, session: name.session })
+    for (const node of peers.nodes) {
+      if (!prepared.tested.has(node)) throw new Refusal('KEY_CONFLICT', `The new shares were not tested with node ${node}`)
+    }
+    if (store.state.keys.get(name.key_id)!.epoch < name.epoch) {
+      store.append('refreshed', { key_id: name.key_id, epoch: name.epoch, session: name.session })
+    }
   }
 
   #forget(name: Name): void {
@@ -154,7 +181,10 @@ export class Refresher {
   #item(name: Name): { path: number[]; publicKey: Uint8Array; message: Uint8Array } {
     const key = this.#parts.store.state.keys.get(name.key_id)
     if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
-    return { path: [], publicKey: fromHex(key.public_key), message: new Uint8Array(sha256('custody/refresh-test/v1\n', JSON.stringify([name.key_id, name.epoch]))) }
+    return {
+      path: [], publicKey: fromHex(key.public_key),
+      message: new Uint8Array(sha256('custody/refresh-test/v1\n', JSON.stringify([name.key_id, name.epoch]))),
+    }
   }
 
   #batch(name: Name, partner: number, fresh: readonly [string, string]): { batch: Batch; id: string; binding: (round: number) => Binding } {
@@ -165,8 +195,12 @@ export class Refresher {
     const id = hex(sessionId)
     if (store.state.sessions.has(id)) throw new Refusal('SESSION_ABORTED', 'The session id was used before')
     store.append('session', { kind: 'refresh-test', key_id: name.key_id, sessions: [id] })
-    const batch = new Batch({ vault, key: keyring.material(name.key_id, name.epoch), items: [item], sessionIds: [sessionId], participants, partner })
-    return { batch, id, binding: (round) => ({ ...NO_BINDING, session: id, round, key: name.key_id, digest: hex(item.message), participants }) }
+    const batch = new Batch({
+      vault, key: keyring.material(name.key_id, name.epoch), items: [item], sessionIds: [sessionId], participants, partner,
+    })
+    return {
+      batch, id, binding: (round) => ({ ...NO_BINDING, session: id, round, key: name.key_id, digest: hex(item.message), participants }),
+    }
   }
 
   async #test(name: Name, partner: number): Promise<void> {
@@ -175,12 +209,16 @@ export class Refresher {
     bans.assertNot(partner)
     const timeout = config.timeouts_ms.round
     const fresh = hex(environment.random(32))
-    const opened = z.strictObject({ fresh: freshSchema }).parse(await peers.call(partner, '/peer/refresh/open', { ...name, fresh }, { timeout }))
+    const opened = z.strictObject({ fresh: freshSchema }).parse(
+      await peers.call(partner, '/peer/refresh/open', { ...name, fresh }, { timeout })
+    )
     const { batch, binding } = this.#batch(name, partner, [fresh, opened.fresh])
     try {
       let messages = await batch.step(null)
       for (let round = 1; !batch.results; round++) {
-        const heard = messagesSchema.parse(await peers.call(partner, '/peer/refresh/round', { messages }, { timeout, binding: binding(round) }))
+        const heard = messagesSchema.parse(await peers.call(partner, '/peer/refresh/round', { messages }, {
+          timeout, binding: binding(round),
+        }))
         messages = await batch.step(heard.messages)
       }
       // The partner ends on its own: one more call hears that it did.
@@ -204,7 +242,9 @@ export class Refresher {
     const { batch, id } = this.#batch(name, node, [fresh, mine])
     const next = batch.step(null)
     next.catch(() => {})
-    this.#tests.set(id, { name, partner: node, batch, next, round: 0, timer: setTimeout(() => { this.#close(id) }, config.timeouts_ms.keygen) })
+    this.#tests.set(id, {
+      name, partner: node, batch, next, round: 0, timer: setTimeout(() => { this.#close(id) }, config.timeouts_ms.keygen),
+    })
     return { fresh: mine }
   }
 

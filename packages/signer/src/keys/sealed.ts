@@ -1,9 +1,14 @@
-import { createCipheriv, createDecipheriv, createPrivateKey, createPublicKey, diffieHellman, generateKeyPairSync, hkdfSync, randomBytes, type KeyObject } from 'node:crypto'
+import {
+  createCipheriv, createDecipheriv, createPrivateKey, createPublicKey, diffieHellman, generateKeyPairSync, hkdfSync, randomBytes,
+  type KeyObject,
+} from 'node:crypto'
 
 /** A text only the holder of the offline recovery key can read: ephemeral X25519, HKDF-SHA256, AES-256-GCM. */
 export interface SealedText { ephemeral: string; nonce: string; text: string; tag: string }
 
-const publicOf = (raw: string): KeyObject => createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: Buffer.from(raw, 'hex').toString('base64url') }, format: 'jwk' })
+const publicOf = (raw: string): KeyObject => createPublicKey({
+  key: { kty: 'OKP', crv: 'X25519', x: Buffer.from(raw, 'hex').toString('base64url') }, format: 'jwk',
+})
 
 /** The key pair of a raw secret. The public half is computed: PKCS#8 carries the secret alone. */
 export function recoveryKey(secret: Uint8Array): KeyObject {
@@ -24,12 +29,17 @@ export function sealText(text: string, recovery: string): SealedText {
   const nonce = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
   const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-  return { ephemeral: ephemeral.toString('hex'), nonce: nonce.toString('hex'), text: sealed.toString('base64'), tag: cipher.getAuthTag().toString('hex') }
+  return {
+    ephemeral: ephemeral.toString('hex'), nonce: nonce.toString('hex'), text: sealed.toString('base64'),
+    tag: cipher.getAuthTag().toString('hex'),
+  }
 }
 
 export function openText(sealed: SealedText, secret: Uint8Array): string {
   const privateKey = recoveryKey(secret)
-  const key = keyOf(diffieHellman({ privateKey, publicKey: publicOf(sealed.ephemeral) }), Buffer.from(sealed.ephemeral, 'hex'), rawPublic(privateKey))
+  const key = keyOf(
+    diffieHellman({ privateKey, publicKey: publicOf(sealed.ephemeral) }), Buffer.from(sealed.ephemeral, 'hex'), rawPublic(privateKey)
+  )
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(sealed.nonce, 'hex'), { authTagLength: 16 })
   decipher.setAuthTag(Buffer.from(sealed.tag, 'hex'))
   return Buffer.concat([decipher.update(Buffer.from(sealed.text, 'base64')), decipher.final()]).toString('utf8')

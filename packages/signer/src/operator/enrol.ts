@@ -16,12 +16,17 @@ const enrolSchema = keySchema.extend({
 })
 
 /** An enrolment as a node tells it to its operator, who compares it with what he typed and with the other nodes. */
-export const told = ({ config }: Parts, { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked }: Enrolment) => ({
-  node: config.node, api_key, key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)), role, workspace, sub_account: sub_account_name, sub_account_index: sub_account, revoked,
+export const told = (
+  { config }: Parts, { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked }: Enrolment
+) => ({
+  node: config.node, api_key, key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)), role, workspace,
+  sub_account: sub_account_name, sub_account_index: sub_account, revoked,
 })
 
 /** The pinned identity keys of all three nodes, as this one has them: what a caller pins in turn. */
-const identitiesOf = ({ keyring }: Parts) => [...keyring.identities].sort(([a], [b]) => a - b).map(([node, identity]) => ({ node, identity: identity.export({ type: 'spki', format: 'pem' }) as string }))
+const identitiesOf = ({ keyring }: Parts) => [...keyring.identities].sort(([a], [b]) => a - b).map(([node, identity]) => ({
+  node, identity: identity.export({ type: 'spki', format: 'pem' }) as string,
+}))
 
 /**
  * Rule 1: who may ask for payments is said here and nowhere else, in the operator's own words: the sub-account by its name,
@@ -43,11 +48,17 @@ export async function enrol(parts: Parts, body: unknown): Promise<unknown> {
   const known = store.state.enrolments.get(wanted.api_key)
   if (store.state.revoked.has(wanted.api_key)) throw new Refusal('ENROLMENT_CONFLICT', 'The API key is revoked, for ever')
   if (known) {
-    const same = known.public_key_pem.trim() === wanted.public_key_pem.trim() && known.role === wanted.role && known.workspace === wanted.workspace && known.sub_account === bound
+    const same = known.public_key_pem.trim() === wanted.public_key_pem.trim()
+      && known.role === wanted.role
+      && known.workspace === wanted.workspace
+      && known.sub_account === bound
     if (!same) throw new Refusal('ENROLMENT_CONFLICT', 'The API key is enrolled otherwise; an enrolment is immutable')
   } else store.append('enrol', { ...wanted, sub_account: bound, sub_account_name: wanted.sub_account })
   const enrolment = store.state.enrolments.get(wanted.api_key) as Enrolment
-  return { enrolled: true, new: !known, mode: config.mode, ...told(parts, { ...enrolment, sub_account_name: wanted.sub_account }), identities: identitiesOf(parts) }
+  return {
+    enrolled: true, new: !known, mode: config.mode, ...told(parts, { ...enrolment, sub_account_name: wanted.sub_account }),
+    identities: identitiesOf(parts),
+  }
 }
 
 /** For ever, and also of a key that this node does not know: one enrolled while it was away must not come in later. */

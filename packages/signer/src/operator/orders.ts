@@ -6,12 +6,19 @@ import type { Parts } from '../node.ts'
 import { DAY_S } from '../policy/age.ts'
 import { shaped } from './shaped.ts'
 
-const drainSchema = z.strictObject({ workspace: z.string().min(1).max(128), network: z.string().max(32), to_address: z.string().max(256), order: z.string().min(1).max(64).optional() })
+const drainSchema = z.strictObject({
+  workspace: z.string().min(1).max(128), network: z.string().max(32), to_address: z.string().max(256),
+  order: z.string().min(1).max(64).optional(),
+})
 
 const tankStakeSchema = z.strictObject({
   workspace: z.string().min(1).max(128), network: z.string().max(32), action: z.enum(['stake', 'unstake', 'release']),
-  resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(), amount: z.string().regex(/^(0|[1-9][0-9]{0,18})$/), order: z.string().min(1).max(64).optional(),
-}).refine((body) => (body.action === 'release') === (body.resource === null) && (body.action === 'release') === (body.amount === '0'), 'a release names neither resource nor amount')
+  resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(), amount: z.string().regex(/^(0|[1-9][0-9]{0,18})$/),
+  order: z.string().min(1).max(64).optional(),
+}).refine(
+  (body) => (body.action === 'release') === (body.resource === null) && (body.action === 'release') === (body.amount === '0'),
+  'a release names neither resource nor amount'
+)
 
 /** How long an order about a tank stands. */
 const ORDER_S = 7 * DAY_S
@@ -25,7 +32,9 @@ export function drain({ config, store, registry, environment }: Parts, body: unk
   if (!to.valid) throw new Refusal('BAD_REQUEST_FIELD', `to_address: ${to.reason}`)
   const id = order ?? hex(environment.random(16))
   const known = store.state.drains.get(id)
-  if (known && (known.workspace !== workspace || known.network !== code || known.to_address !== to.address)) throw new Refusal('ENROLMENT_CONFLICT', 'This order id stands for another drain')
+  if (known && (known.workspace !== workspace || known.network !== code || known.to_address !== to.address)) {
+    throw new Refusal('ENROLMENT_CONFLICT', 'This order id stands for another drain')
+  }
   const written = known ?? { order: id, workspace, network: code, to_address: to.address, expires_at: store.seconds() + ORDER_S }
   if (!known) store.append('drain', { ...written })
   return { node: config.node, ...written }
@@ -37,7 +46,9 @@ export function tankStake({ config, store, registry, environment }: Parts, body:
   if (registry.network(wanted.network)?.family !== 'tron') throw new Refusal('NETWORK_MISMATCH', `Nothing is staked on ${wanted.network}`)
   const id = order ?? hex(environment.random(16))
   const known = store.state.tankStakes.get(id)
-  if (known && (Object.keys(wanted) as (keyof typeof wanted)[]).some((name) => wanted[name] !== known[name])) throw new Refusal('ENROLMENT_CONFLICT', 'This order id stands for something else')
+  if (known && (Object.keys(wanted) as (keyof typeof wanted)[]).some((name) => wanted[name] !== known[name])) {
+    throw new Refusal('ENROLMENT_CONFLICT', 'This order id stands for something else')
+  }
   const written = known ?? { order: id, ...wanted, expires_at: store.seconds() + ORDER_S }
   if (!known) store.append('tank-stake', { ...written })
   return { node: config.node, ...written }

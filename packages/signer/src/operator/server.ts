@@ -30,7 +30,9 @@ export function openOperator(parts: Parts): Server {
     const handle = async (): Promise<void> => {
       const name = (request.url ?? '').slice(1)
       const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-      if (!command || (request.method !== 'POST' && !(request.method === 'GET' && name === 'status'))) throw new Refusal('NOT_FOUND', 'No such command')
+      if (!command || (request.method !== 'POST' && !(request.method === 'GET' && name === 'status'))) {
+        throw new Refusal('NOT_FOUND', 'No such command')
+      }
       const text = request.method === 'POST' ? await readText(request, 256 * 1024 * 1024) : ''
       answer(response, 200, JSON.stringify(await command(parts, text === '' ? {} : parseBody(text))))
     }

@@ -17,7 +17,9 @@ export const receiptBytes = (receipt: Receipt['receipt']): Buffer => canonicalBy
 export const isTimely = (exp: number, now: number): boolean => now <= exp + TIMELY_S
 
 /** @param content hash of the request's meaning: a receipt for another meaning proves nothing */
-export function assertAge(state: State, identities: ReadonlyMap<number, KeyObject>, proven: Proven, content: string, receipts: readonly Receipt[], now: number): void {
+export function assertAge(
+  state: State, identities: ReadonlyMap<number, KeyObject>, proven: Proven, content: string, receipts: readonly Receipt[], now: number
+): void {
   if (proven.iat * 1000 < state.notBefore) throw new Refusal('TOO_OLD', 'The request was issued before this node was restored')
   if (now <= proven.iat + DAY_S) return
   if (now > proven.iat + WEEK_S) throw new Refusal('TOO_OLD', 'The request was issued more than 7 days ago')
@@ -28,10 +30,14 @@ export function assertAge(state: State, identities: ReadonlyMap<number, KeyObjec
 }
 
 /** A node's signed receipt says that it saw the request, with this meaning, while it was live. */
-export function isVouchedFor(identities: ReadonlyMap<number, KeyObject>, proven: Proven, content: string, receipts: readonly Receipt[]): boolean {
+export function isVouchedFor(
+  identities: ReadonlyMap<number, KeyObject>, proven: Proven, content: string, receipts: readonly Receipt[]
+): boolean {
   return receipts.some(({ receipt, signature }) => {
     const identity = identities.get(receipt.node)
-    if (!identity || receipt.api_key !== proven.enrolment.api_key || receipt.nonce !== proven.nonce || receipt.intent !== content) return false
+    if (!identity || receipt.api_key !== proven.enrolment.api_key || receipt.nonce !== proven.nonce || receipt.intent !== content) {
+      return false
+    }
     return isTimely(proven.exp, receipt.seen_at) && verifyBytes(identity, receiptBytes(receipt), signature)
   })
 }

@@ -13,11 +13,15 @@ const FREE_SHARE = 20n
  * so that one caller's high fee_rate leaves the others theirs.
  */
 export function charge({ order, network }: Subject, subAccount: number, amount: bigint, feeCaps: number): Charge {
-  return { budget: State.budgetKey(order.workspace, network.code, String(subAccount)), amount, limit: BigInt(network.fee_cap) * BigInt(feeCaps) }
+  return {
+    budget: State.budgetKey(order.workspace, network.code, String(subAccount)), amount, limit: BigInt(network.fee_cap) * BigInt(feeCaps),
+  }
 }
 
 /** Of transactions that exclude each other only the dearest can be paid. */
-export const chargeOnce = (subject: Subject, subAccount: number, amount: bigint, feeCaps: number): Charge => ({ ...charge(subject, subAccount, amount, feeCaps), largest: true })
+export const chargeOnce = (subject: Subject, subAccount: number, amount: bigint, feeCaps: number): Charge => ({
+  ...charge(subject, subAccount, amount, feeCaps), largest: true,
+})
 
 /** Rules 11 and 12: what no caller has signed, within the workspace's budget for sweeps and the sub-account's share of it. */
 export function sweepCharges({ order, network }: Subject, subAccount: number, amount: bigint, feeCaps: number): Charge[] {
@@ -40,10 +44,14 @@ export function assertBudget(state: State, verdict: Verdict, clockMs: number): v
 
 function assertCharge(state: State, step: string, { budget, amount, limit, largest, rule }: Charge, clockMs: number): void {
   const since = clockMs - DAY_S * 1000
-  const spent = largest ? spentWithout(state, budget, since, step, amount) : spentWith(state.spentSince(budget, since), amount)
+  const spent = largest ? spentWithout(state, budget, since, step, amount) : spentWith(state.spending.since(budget, since), amount)
   if (spent.sum <= limit) return
   const detail = { spent: spent.before.toString(), limit: limit.toString() }
-  if (rule) throw new Refusal('FORWARD_CAP', `The rule's daily cap allows ${limit}; with this forward it would be ${spent.sum}`, { moved: detail.spent, limit: detail.limit })
+  if (rule) {
+    throw new Refusal('FORWARD_CAP', `The rule's daily cap allows ${limit}; with this forward it would be ${spent.sum}`, {
+      moved: detail.spent, limit: detail.limit,
+    })
+  }
   throw new Refusal('BUDGET', `The budget of 24 hours is used up: ${spent.before} of ${limit}`, detail)
 }
 
@@ -51,7 +59,7 @@ const spentWith = (before: bigint, amount: bigint): { before: bigint; sum: bigin
 
 /** The largest of each step, and what the others of this one come to. */
 function spentWithout(state: State, budget: string, since: number, step: string, amount: bigint): { before: bigint; sum: bigint } {
-  const steps = state.largestSince(budget, since)
+  const steps = state.spending.largestSince(budget, since)
   const mine = steps.get(step) ?? 0n
   steps.delete(step)
   const before = [...steps.values()].reduce((all, each) => all + each, 0n)

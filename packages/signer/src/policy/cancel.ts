@@ -9,7 +9,9 @@ import type { Subject } from './order.ts'
  */
 export function assertCancels(subject: Subject, subAccount: number, feeRate: string | null): void {
   const { decoded, network, key } = subject
-  if (network.family !== 'evm' && network.family !== 'utxo') throw new Refusal('ACTION_NOT_ALLOWED', `Nothing takes the place of a signed transaction on ${network.code}`)
+  if (network.family !== 'evm' && network.family !== 'utxo') {
+    throw new Refusal('ACTION_NOT_ALLOWED', `Nothing takes the place of a signed transaction on ${network.code}`)
+  }
   if (decoded.asset !== network.native_asset) throw new Refusal('ASSET_MISMATCH', 'A cancellation moves the native coin')
   const [payment, more] = decoded.payments
   if (!payment || more || decoded.change !== null) throw new Refusal('SHAPE', 'A cancellation has one output')

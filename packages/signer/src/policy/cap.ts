@@ -5,7 +5,9 @@ import type { Subject } from './order.ts'
 
 /** Rule 9, the node's own cap. */
 export function assertFeeCap({ decoded, network }: Subject): void {
-  if (decoded.fee_max > BigInt(network.fee_cap)) throw new Refusal('FEE_CAP', `The fee ${decoded.fee_max} is above the cap ${network.fee_cap}`)
+  if (decoded.fee_max > BigInt(network.fee_cap)) {
+    throw new Refusal('FEE_CAP', `The fee ${decoded.fee_max} is above the cap ${network.fee_cap}`)
+  }
 }
 
 /** vbytes of the largest change output: what a wallet saves when it leaves change out. */
@@ -23,13 +25,19 @@ export function assertFeeRate({ decoded, network }: Subject, feeRate: string | n
   const scale = 10n ** BigInt(FEE_RATE_DECIMALS)
   if (decoded.vsize !== null && decoded.fee_constant !== undefined) {
     const surplus = decoded.change === null ? cardano.surplusMost(limit / scale) : 0n
-    if (decoded.fee_max * scale > limit * (BigInt(decoded.vsize) + cardano.EDGE_BYTES) + (BigInt(decoded.fee_constant) + surplus) * scale) throw new Refusal('FEE_RATE', "The fee is above the caller's fee_rate")
+    if (decoded.fee_max * scale > limit * (BigInt(decoded.vsize) + cardano.EDGE_BYTES) + (BigInt(decoded.fee_constant) + surplus) * scale) {
+      throw new Refusal('FEE_RATE', "The fee is above the caller's fee_rate")
+    }
     return
   }
   if (decoded.vsize !== null) {
     const surplus = decoded.change === null ? CHANGE_VBYTES * limit + BigInt(network.utxo?.dust ?? 0) * scale : 0n
-    if (decoded.fee_max * scale > limit * BigInt(decoded.vsize) + surplus) throw new Refusal('FEE_RATE', "The fee is above the caller's fee_rate")
+    if (decoded.fee_max * scale > limit * BigInt(decoded.vsize) + surplus) {
+      throw new Refusal('FEE_RATE', "The fee is above the caller's fee_rate")
+    }
     return
   }
-  if (parseAmount(decoded.fee_rate, FEE_RATE_DECIMALS) > limit) throw new Refusal('FEE_RATE', `The fee rate ${decoded.fee_rate} is above the caller's`)
+  if (parseAmount(decoded.fee_rate, FEE_RATE_DECIMALS) > limit) {
+    throw new Refusal('FEE_RATE', `The fee rate ${decoded.fee_rate} is above the caller's`)
+  }
 }

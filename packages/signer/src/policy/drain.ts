@@ -20,7 +20,9 @@ export function assertDrains(subject: Subject, registry: Registry, drain: Drain)
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
   const to = validateAddress(registry, network.native_asset, drain.to_address)
-  if (!to.valid || payment.address !== to.address) throw new Refusal('DESTINATION_MISMATCH', "The transaction pays another address than the operator's order")
+  if (!to.valid || payment.address !== to.address) {
+    throw new Refusal('DESTINATION_MISMATCH', "The transaction pays another address than the operator's order")
+  }
   if (payment.tag !== to.address_tag) throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
   assertFeeCap(subject)
 }

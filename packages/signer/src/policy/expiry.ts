@@ -37,7 +37,8 @@ export function assertExpiry(state: State, { decoded, network }: Subject, now: n
     return
   }
   if (!highest) return
-  const [margin, perSecond, unit] = network.family === 'xrp' ? [LEDGERS_MAX, LEDGERS_PER_SECOND, 'ledger'] : [SLOTS_MAX, SLOTS_PER_SECOND, 'slot']
+  const [margin, perSecond, unit] = network.family === 'xrp'
+    ? [LEDGERS_MAX, LEDGERS_PER_SECOND, 'ledger'] : [SLOTS_MAX, SLOTS_PER_SECOND, 'slot']
   const most = highest.end + margin + perSecond * Math.max(0, now - Math.floor(highest.at / 1000))
   if (end > most) throw new Refusal('EXPIRY', `The transaction is valid until ${unit} ${end}, and the record allows ${most}`, { most })
 }

@@ -5,15 +5,34 @@ import type { Store } from '../store/index.ts'
 export function freezeRegistry(registry: Registry, store: Store): void {
   const fresh: Record<string, string> = {}
   const meanings: [string, unknown][] = [
-    ...registry.networks.map((network) => [`network:${network.code}`, [network.mode, network.family, network.curve, network.chain_index, network.native_asset, network.chain_id ?? null, network.utxo && [network.utxo.bech32_hrp, network.utxo.p2pkh_version, network.utxo.p2sh_version, network.utxo.script, ...(network.utxo.cashaddr_prefix === undefined ? [] : [network.utxo.cashaddr_prefix])], ...(network.passphrase === undefined && network.network_id === undefined ? [] : [network.passphrase ?? network.network_id])]] as [string, unknown]),
-    ...registry.assets.map((asset) => [`asset:${asset.asset_name}`, [asset.network, asset.decimals, asset.type, asset.contract_address?.toLowerCase() ?? null]] as [string, unknown]),
+    ...registry.networks.map(
+      (network) => [
+        `network:${network.code}`,
+        [
+          network.mode, network.family, network.curve, network.chain_index, network.native_asset, network.chain_id ?? null,
+          network.utxo && [
+            network.utxo.bech32_hrp, network.utxo.p2pkh_version, network.utxo.p2sh_version, network.utxo.script,
+            ...(network.utxo.cashaddr_prefix === undefined ? [] : [network.utxo.cashaddr_prefix]),
+          ],
+          ...(network.passphrase === undefined && network.network_id === undefined ? [] : [network.passphrase ?? network.network_id]),
+        ],
+      ] as [string, unknown]
+    ),
+    ...registry.assets.map(
+      (asset) => [
+        `asset:${asset.asset_name}`, [asset.network, asset.decimals, asset.type, asset.contract_address?.toLowerCase() ?? null],
+      ] as [string, unknown]
+    ),
   ]
   for (const [name, value] of meanings) {
     const meaning = JSON.stringify(value)
     const known = store.state.frozen.get(name)
     if (name.startsWith('network:') && known !== undefined) {
       const [[mode], [before]] = [value as [string], JSON.parse(known) as [string]]
-      if (mode !== before) throw new Error(`This node belongs to the network "${before}", where it was first started; config.json says mode "${mode}". A node of another network needs a home of its own`)
+      if (mode !== before) {
+        const started = `This node belongs to the network "${before}", where it was first started; config.json says mode "${mode}".`
+        throw new Error(`${started} A node of another network needs a home of its own`)
+      }
     }
     if (known === undefined) fresh[name] = meaning
     else if (known !== meaning) throw new Error(`The registry gives ${name} another meaning than this node knows: ${meaning}, not ${known}`)

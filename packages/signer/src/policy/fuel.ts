@@ -31,15 +31,23 @@ export function assertFuels(subject: Subject, fuel: Fuel, source: readonly numbe
   if (decoded.asset !== network.native_asset) throw new Refusal('ASSET_MISMATCH', 'Fuel is the native coin')
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
-  if (payment.address !== addressAt(network, key, source)) throw new Refusal('DESTINATION_MISMATCH', 'Fuel goes to the source address of its intent only')
+  if (payment.address !== addressAt(network, key, source)) {
+    throw new Refusal('DESTINATION_MISMATCH', 'Fuel goes to the source address of its intent only')
+  }
   if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'Fuel carries no tag')
   const cap = BigInt(network.fee_cap)
   const price = BigInt(fuel.max_fee_per_gas)
   const cost = BigInt(fuel.gas) * price
   const l1 = BigInt(fuel.l1_fee ?? '0')
   if (cost + l1 > cap) throw new Refusal('FUEL_TOO_LARGE', `The fee to be fuelled is above the cap ${cap}`)
-  if (l1 > extraMost(network)) throw new Refusal('FUEL_TOO_LARGE', `${network.code} takes no more than ${extraMost(network)} beside gas and price, and l1_fee is ${l1}`)
-  if (callerRate !== null && price * 10n ** BigInt(FEE_RATE_DECIMALS - (RATE_DECIMALS[network.family] ?? 0)) > BigInt(callerRate)) throw new Refusal('FEE_RATE', "The price to be fuelled is above the caller's fee_rate")
+  if (l1 > extraMost(network)) {
+    throw new Refusal(
+      'FUEL_TOO_LARGE', `${network.code} takes no more than ${extraMost(network)} beside gas and price, and l1_fee is ${l1}`
+    )
+  }
+  if (callerRate !== null && price * 10n ** BigInt(FEE_RATE_DECIMALS - (RATE_DECIMALS[network.family] ?? 0)) > BigInt(callerRate)) {
+    throw new Refusal('FEE_RATE', "The price to be fuelled is above the caller's fee_rate")
+  }
   const most = (cost * 12n) / 10n + l1
   if (payment.amount > most) throw new Refusal('FUEL_TOO_LARGE', `The fuel ${payment.amount} is more than ${most}`)
   assertFeeCap(subject)

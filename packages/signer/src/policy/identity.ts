@@ -4,7 +4,9 @@ import { State } from '../store/state.ts'
 /** Rule 4: one (sub, nonce) has one meaning for ever; one intent has one meaning from its first step on. */
 export function assertOneMeaning(state: State, apiKey: string, nonce: string, intent: string, content: string): void {
   const seen = state.seen.get(State.requestKey(apiKey, nonce))
-  if (seen && (seen.intent !== intent || seen.content !== content)) throw new Refusal('INTENT_CONFLICT', 'This API key used the nonce for another request')
+  if (seen && (seen.intent !== intent || seen.content !== content)) {
+    throw new Refusal('INTENT_CONFLICT', 'This API key used the nonce for another request')
+  }
   const known = state.intents.get(intent)
   if (known?.content && known.content !== content) throw new Refusal('INTENT_CONFLICT', 'The same sequence_id stands for another payment')
 }
@@ -13,7 +15,8 @@ export function assertOneMeaning(state: State, apiKey: string, nonce: string, in
 export const voidNameOfRequest = (apiKey: string, nonce: string): string => JSON.stringify(['request', apiKey, nonce])
 
 /** A rule's end, as its own sub-account asks for it: known by the rule's id, also at a node that never saw the rule. */
-export const endNameOfRule = (workspace: string, subAccount: number, ruleId: string): string => JSON.stringify(['rule', workspace, subAccount, ruleId])
+export const endNameOfRule = (workspace: string, subAccount: number, ruleId: string): string =>
+  JSON.stringify(['rule', workspace, subAccount, ruleId])
 /** One forward of a rule: the name of its intent, of its step and of its void. */
 export const forwardName = (ruleId: string, id: string): string => JSON.stringify(['forward', ruleId, id])
 

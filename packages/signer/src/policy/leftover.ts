@@ -9,9 +9,13 @@ import type { Verdict } from './order.ts'
  */
 export function refusesLeftover(state: State, { leftover, network }: Pick<Verdict, 'leftover' | 'network'>): string | null {
   if (!leftover) return null
-  const left = state.leftoverAt(network.code, leftover.address)
+  const left = state.fuelled.leftoverAt(network.code, leftover.address)
   if (left === 0n) return null
-  if ('most' in leftover) return leftover.amount + left > leftover.most ? `The fuel ${leftover.amount} and the ${left} of earlier fuel at the address are more than ${leftover.most}` : null
+  if ('most' in leftover) {
+    return leftover.amount + left > leftover.most
+      ? `The fuel ${leftover.amount} and the ${left} of earlier fuel at the address are more than ${leftover.most}`
+      : null
+  }
   return leftover.amount <= left ? `The sweep of ${leftover.amount} could be the ${left} of fuel that lie at the address` : null
 }
 

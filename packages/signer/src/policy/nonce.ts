@@ -20,6 +20,8 @@ export function isNonceGap(state: State, subject: Subject): boolean {
 
 export function assertNonce(state: State, subject: Subject): void {
   if (isNonceGap(state, subject)) {
-    throw new Refusal('NONCE_GAP', `The nonce ${subject.decoded.nonce} is more than one beyond the highest on record`, { highest: state.nonces.get(accountOf(subject)!)?.toString() ?? null })
+    throw new Refusal('NONCE_GAP', `The nonce ${subject.decoded.nonce} is more than one beyond the highest on record`, {
+      highest: state.nonces.get(accountOf(subject)!)?.toString() ?? null,
+    })
   }
 }

@@ -15,7 +15,10 @@ const isHex = (text: string): boolean => text.length % 2 === 0 && !/[^0-9a-f]/.t
 const hexSchema = z.string().min(2).max(HEX_LENGTH_MAX).refine(isHex, 'must be lower-case hex')
 
 export const receiptSchema = z.strictObject({
-  receipt: z.strictObject({ node: z.int().min(1).max(3), api_key: z.string().max(256), nonce: z.string().max(256), intent: z.string().max(64), seen_at: z.int().min(0) }),
+  receipt: z.strictObject({
+    node: z.int().min(1).max(3), api_key: z.string().max(256), nonce: z.string().max(256), intent: z.string().max(64),
+    seen_at: z.int().min(0),
+  }),
   signature: z.string().max(128),
 })
 export type Receipt = z.infer<typeof receiptSchema>
@@ -24,11 +27,17 @@ const provenSchema = { request: signedRequestSchema, receipts: z.array(receiptSc
 const paySchema = z.strictObject({ kind: z.literal('pay'), ...provenSchema, speed_up: z.strictObject(provenSchema).optional() })
 const sweepSchema = z.strictObject({ kind: z.literal('sweep'), sub_account: indexSchema, asset: nameSchema, address_index: indexSchema })
 /** `id`: which forward of the rule this is; chosen by the platform, and good for one payment. */
-const forwardSchema = z.strictObject({ kind: z.literal('forward'), id: uuidSchema, rule: signedRequestSchema, receipts: provenSchema.receipts })
+const forwardSchema = z.strictObject({
+  kind: z.literal('forward'), id: uuidSchema, rule: signedRequestSchema, receipts: provenSchema.receipts,
+})
 /** Of a payment, or of one forward: by the caller's own cancellation, or by the deletion of the rule. */
-const cancelSchema = z.strictObject({ kind: z.literal('cancel'), of: z.discriminatedUnion('kind', [paySchema, forwardSchema]), ...provenSchema })
+const cancelSchema = z.strictObject({
+  kind: z.literal('cancel'), of: z.discriminatedUnion('kind', [paySchema, forwardSchema]), ...provenSchema,
+})
 /** `step`: which call of the caller's stake, unstake or release this is. */
-const stakeSchema = z.strictObject({ kind: z.literal('stake'), step: z.enum(['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']), ...provenSchema })
+const stakeSchema = z.strictObject({
+  kind: z.literal('stake'), step: z.enum(['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']), ...provenSchema,
+})
 const fuelSchema = z.strictObject({
   kind: z.literal('fuel'),
   for: z.discriminatedUnion('kind', [paySchema, cancelSchema, sweepSchema, forwardSchema, stakeSchema]),
@@ -37,7 +46,10 @@ const fuelSchema = z.strictObject({
   l1_fee: decimalSchema.optional(),
 })
 /** Energy of the tank's stake: to the source address of what it is `for`, or back. */
-const lendSchema = z.strictObject({ kind: z.literal('lend'), step: z.enum(['delegate', 'undelegate']), for: z.discriminatedUnion('kind', [paySchema, sweepSchema, forwardSchema]) })
+const lendSchema = z.strictObject({
+  kind: z.literal('lend'), step: z.enum(['delegate', 'undelegate']),
+  for: z.discriminatedUnion('kind', [paySchema, sweepSchema, forwardSchema]),
+})
 const tankStakeSchema = z.strictObject({ kind: z.literal('tank-stake'), order: nameSchema })
 const drainSchema = z.strictObject({ kind: z.literal('drain'), order: nameSchema })
 
@@ -51,10 +63,13 @@ const unsignedSchema = z.strictObject({
 /** What the platform asks for. Both nodes of a pair judge the whole of it. */
 export const orderSchema = z.strictObject({
   workspace: nameSchema,
-  purpose: z.discriminatedUnion('kind', [paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema, forwardSchema, stakeSchema, lendSchema, tankStakeSchema]),
+  purpose: z.discriminatedUnion('kind', [
+    paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema, forwardSchema, stakeSchema, lendSchema, tankStakeSchema,
+  ]),
   unsigned: unsignedSchema,
 })
 export type Order = z.infer<typeof orderSchema>
+export type Purpose = Order['purpose']
 export type Pay = z.infer<typeof paySchema>
 export type Cancel = z.infer<typeof cancelSchema>
 /** A signed request with the receipts that keep it usable. */
@@ -64,6 +79,8 @@ export type Forward = z.infer<typeof forwardSchema>
 export type Stake = z.infer<typeof stakeSchema>
 export type Lend = z.infer<typeof lendSchema>
 export type Fuel = z.infer<typeof fuelSchema>
+export type Drain = z.infer<typeof drainSchema>
+export type TankStake = z.infer<typeof tankStakeSchema>
 
 /** The same transaction has the same hash, whatever else came along with it. */
 export function hashOfUnsigned(unsigned: UnsignedTransaction): string {
@@ -71,12 +88,27 @@ export function hashOfUnsigned(unsigned: UnsignedTransaction): string {
 }
 
 /** A workspace's public key on one curve, certified by three nodes. */
-export interface WorkspaceKey { key_id: string; curve: 'secp256k1' | 'ed25519'; publicKey: Uint8Array; chainCode: Uint8Array; publicKeyAt: PublicKeyAt }
+export interface WorkspaceKey {
+  key_id: string
+  curve: 'secp256k1' | 'ed25519'
+  publicKey: Uint8Array
+  chainCode: Uint8Array
+  publicKeyAt: PublicKeyAt
+}
 
 /** What a rule file knows while it judges: the transaction as this node decoded it. */
 export interface Subject { order: Order; network: Network; key: WorkspaceKey; decoded: DecodedTransaction }
 
-export interface SeenRequest { api_key: string; nonce: string; intent: string; content: string; transaction_id: string; iat: number; exp: number; timely: boolean }
+export interface SeenRequest {
+  api_key: string
+  nonce: string
+  intent: string
+  content: string
+  transaction_id: string
+  iat: number
+  exp: number
+  timely: boolean
+}
 
 /**
  * What is counted against a limit of 24 hours. `largest`: of one step's transactions only the largest counts, for they

@@ -8,10 +8,16 @@ const same = (a: readonly number[], b: readonly number[]): boolean => a.length =
 export function assertWalletPaths(order: Order, network: Network, subAccount: number): void {
   const { inputs, change } = order.unsigned
   for (const { path } of inputs) {
-    if (path.length !== 3 || path[0] !== subAccount || path[1] !== network.chain_index) throw new Refusal('FOREIGN_PATH', `The path ${path.join('/')} is not in the payer's wallet`)
-    if (network.family !== 'utxo' && network.family !== 'cardano' && path[2] !== OMNIBUS_INDEX) throw new Refusal('FOREIGN_PATH', 'A payment of an account-based chain leaves from the omnibus address only')
+    if (path.length !== 3 || path[0] !== subAccount || path[1] !== network.chain_index) {
+      throw new Refusal('FOREIGN_PATH', `The path ${path.join('/')} is not in the payer's wallet`)
+    }
+    if (network.family !== 'utxo' && network.family !== 'cardano' && path[2] !== OMNIBUS_INDEX) {
+      throw new Refusal('FOREIGN_PATH', 'A payment of an account-based chain leaves from the omnibus address only')
+    }
   }
-  if (change && !same(change.path, [subAccount, network.chain_index, CHANGE_INDEX])) throw new Refusal('CHANGE_MISMATCH', "Change goes to the wallet's fixed change path only")
+  if (change && !same(change.path, [subAccount, network.chain_index, CHANGE_INDEX])) {
+    throw new Refusal('CHANGE_MISMATCH', "Change goes to the wallet's fixed change path only")
+  }
 }
 
 /**
@@ -22,7 +28,9 @@ export function assertSweepPaths(order: Order, network: Network, subAccount: num
   const { inputs } = order.unsigned
   const deposit = [subAccount, network.chain_index, addressIndex]
   if (network.family !== 'solana' || inputs.length !== 2) return assertOnlyPath(order, deposit)
-  if (order.unsigned.change || !same(inputs[0]!.path, [subAccount, network.chain_index, OMNIBUS_INDEX]) || !same(inputs[1]!.path, deposit)) {
+  if (
+    order.unsigned.change || !same(inputs[0]!.path, [subAccount, network.chain_index, OMNIBUS_INDEX]) || !same(inputs[1]!.path, deposit)
+  ) {
     throw new Refusal('FOREIGN_PATH', `Only the omnibus path and the path ${deposit.join('/')} may be used here`)
   }
 }
@@ -30,5 +38,7 @@ export function assertSweepPaths(order: Order, network: Network, subAccount: num
 /** The one path an account-based transaction may be signed at. */
 export function assertOnlyPath(order: Order, path: readonly number[]): void {
   const [input, more] = order.unsigned.inputs
-  if (!input || more || order.unsigned.change || !same(input.path, path)) throw new Refusal('FOREIGN_PATH', `Only the path ${path.join('/')} may be used here`)
+  if (!input || more || order.unsigned.change || !same(input.path, path)) {
+    throw new Refusal('FOREIGN_PATH', `Only the path ${path.join('/')} may be used here`)
+  }
 }

@@ -6,7 +6,9 @@ import type { Subject } from './order.ts'
 /** Rule 7: exactly what the caller asked for, to whom, how much, with which tag. */
 export function assertPays(subject: Subject, want: PayIntent): void {
   const { decoded } = subject
-  if (decoded.asset !== want.asset) throw new Refusal('ASSET_MISMATCH', `The transaction moves ${decoded.asset}, the caller asked for ${want.asset}`)
+  if (decoded.asset !== want.asset) {
+    throw new Refusal('ASSET_MISMATCH', `The transaction moves ${decoded.asset}, the caller asked for ${want.asset}`)
+  }
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
   if (payment.address !== want.destination) throw new Refusal('DESTINATION_MISMATCH', 'The transaction pays another address')

@@ -9,11 +9,17 @@ import type { Subject, Sweep } from './order.ts'
  */
 export function assertSweeps(subject: Subject, sweep: Sweep): void {
   const { decoded, network, key } = subject
-  if (decoded.asset !== sweep.asset) throw new Refusal('ASSET_MISMATCH', `The transaction moves ${decoded.asset}, the sweep names ${sweep.asset}`)
+  if (decoded.asset !== sweep.asset) {
+    throw new Refusal('ASSET_MISMATCH', `The transaction moves ${decoded.asset}, the sweep names ${sweep.asset}`)
+  }
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
-  if (payment.address !== addressAt(network, key, [sweep.sub_account, network.chain_index, OMNIBUS_INDEX])) throw new Refusal('DESTINATION_MISMATCH', "A sweep goes to the sub-account's omnibus address only")
+  if (payment.address !== addressAt(network, key, [sweep.sub_account, network.chain_index, OMNIBUS_INDEX])) {
+    throw new Refusal('DESTINATION_MISMATCH', "A sweep goes to the sub-account's omnibus address only")
+  }
   if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'A sweep carries no tag')
   assertFeeCap(subject)
-  if (decoded.asset === network.native_asset && payment.amount < decoded.fee_max) throw new Refusal('SWEEP_MISMATCH', `The sweep moves ${payment.amount}, less than its fee of up to ${decoded.fee_max}`)
+  if (decoded.asset === network.native_asset && payment.amount < decoded.fee_max) {
+    throw new Refusal('SWEEP_MISMATCH', `The sweep moves ${payment.amount}, less than its fee of up to ${decoded.fee_max}`)
+  }
 }

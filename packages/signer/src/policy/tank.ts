@@ -30,8 +30,12 @@ export function assertTankStakes(subject: Subject, stake: TankStake): void {
 export function assertLends(subject: Subject, lend: Lend, source: readonly number[]): void {
   const action = assertCall(subject, lend.step)
   if (action.resource !== 'ENERGY') throw new Refusal('RESOURCE_MISMATCH', 'A tank lends energy only')
-  if (source[0] === TANK_SUB_ACCOUNT && source[2] === OMNIBUS_INDEX) throw new Refusal('DESTINATION_MISMATCH', 'A tank lends nothing to itself')
-  if (action.receiver !== addressAt(subject.network, subject.key, source)) throw new Refusal('DESTINATION_MISMATCH', 'Energy goes to the source address of its intent only')
+  if (source[0] === TANK_SUB_ACCOUNT && source[2] === OMNIBUS_INDEX) {
+    throw new Refusal('DESTINATION_MISMATCH', 'A tank lends nothing to itself')
+  }
+  if (action.receiver !== addressAt(subject.network, subject.key, source)) {
+    throw new Refusal('DESTINATION_MISMATCH', 'Energy goes to the source address of its intent only')
+  }
   assertFeeCap(subject)
 }
 

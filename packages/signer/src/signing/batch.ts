@@ -3,7 +3,8 @@ import type { SigningItem } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 
 /** A proven cheat where one of several errors is that. */
-export const gravest = (errors: readonly unknown[]): unknown => errors.find((error) => error instanceof ThresholdError && error.code === 'CHEAT') ?? errors[0]
+export const gravest = (errors: readonly unknown[]): unknown =>
+  errors.find((error) => error instanceof ThresholdError && error.code === 'CHEAT') ?? errors[0]
 
 /** One side's sessions of some inputs, stepped together. Messages travel as base64, one list per item. */
 export const BATCH_ITEMS_MAX = 8
@@ -13,15 +14,31 @@ export class Batch {
   readonly #partner: number
   results: SignResult[] | null = null
 
-  constructor(o: { vault: Vault; key: KeyMaterial; items: readonly SigningItem[]; sessionIds: readonly Uint8Array[]; participants: [number, number]; partner: number }) {
+  constructor(o: {
+    vault: Vault
+    key: KeyMaterial
+    items: readonly SigningItem[]
+    sessionIds: readonly Uint8Array[]
+    participants: [number, number]
+    partner: number
+  }) {
     this.#partner = o.partner
-    this.#sessions = o.items.map((item, at) => startSign({ vault: o.vault, key: o.key, sessionId: new Uint8Array(o.sessionIds[at]!), participants: o.participants, path: [...item.path], message: item.message }))
+    this.#sessions = o.items.map((item, at) => startSign({
+      vault: o.vault, key: o.key, sessionId: new Uint8Array(o.sessionIds[at]!), participants: o.participants, path: [...item.path],
+      message: item.message,
+    }))
   }
 
   /** @param inbox the partner's messages of one round; null at the start */
   async step(inbox: readonly (readonly string[])[] | null): Promise<string[][]> {
-    if (inbox && inbox.length !== this.#sessions.length) throw new Refusal('SESSION_ABORTED', 'Another number of items', { node: this.#partner })
-    const settled = await Promise.allSettled(this.#sessions.map((session, at) => session.step((inbox?.[at] ?? []).map((payload): InMessage => ({ from: this.#partner, payload: new Uint8Array(Buffer.from(payload, 'base64')) })))))
+    if (inbox && inbox.length !== this.#sessions.length) {
+      throw new Refusal('SESSION_ABORTED', 'Another number of items', { node: this.#partner })
+    }
+    const settled = await Promise.allSettled(
+      this.#sessions.map((session, at) => session.step((inbox?.[at] ?? []).map((payload): InMessage => ({
+        from: this.#partner, payload: new Uint8Array(Buffer.from(payload, 'base64')),
+      }))))
+    )
     const errors = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
     // All of them are looked at: a proven cheat in one item must not hide behind garbage in another.
     if (errors.length > 0) throw gravest(errors)
@@ -31,7 +48,9 @@ export class Batch {
       if (finished.length !== steps.length) throw new Refusal('SESSION_ABORTED', 'The items are at different rounds')
       this.results = finished.map((step) => step.result)
     }
-    return steps.map((step) => step.messages.filter((message) => message.to === 0 || message.to === this.#partner).map((message) => Buffer.from(message.payload).toString('base64')))
+    return steps.map((step) => step.messages
+      .filter((message) => message.to === 0 || message.to === this.#partner)
+      .map((message) => Buffer.from(message.payload).toString('base64')))
   }
 
   abort(): void { for (const session of this.#sessions) session.abort() }

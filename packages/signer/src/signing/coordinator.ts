@@ -16,12 +16,16 @@ import { Batch, BATCH_ITEMS_MAX } from './batch.ts'
 import { bindingOf, finish, fromWire, itemsOf, sessionIds, toWire, type WireSignature } from './items.ts'
 import type { Nonces } from './nonces.ts'
 
-const wireSchema = z.array(z.strictObject({ signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable() }))
+const wireSchema = z.array(z.strictObject({
+  signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable(),
+}))
 export const openedSchema = z.union([
   z.strictObject({ recorded: wireSchema }),
   z.strictObject({ fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) }),
 ])
-export const roundSchema = z.strictObject({ batch: z.int().min(0), messages: z.array(z.array(z.string()).max(4)).max(BATCH_ITEMS_MAX), done: z.boolean() })
+export const roundSchema = z.strictObject({
+  batch: z.int().min(0), messages: z.array(z.array(z.string()).max(4)).max(BATCH_ITEMS_MAX), done: z.boolean(),
+})
 
 export interface SigningParts {
   config: Config
@@ -50,7 +54,9 @@ export class Coordinator {
 
   async sign(order: Order, partner: number): Promise<SignAnswer> {
     const { judge, config, bans } = this.#parts
-    if (partner === config.node || !config.peerList.some((peer) => peer.node === partner)) throw new Refusal('BAD_ORDER', 'partner must name another node')
+    if (partner === config.node || !config.peerList.some((peer) => peer.node === partner)) {
+      throw new Refusal('BAD_ORDER', 'partner must name another node')
+    }
     bans.assertNot(partner)
     if (this.#running >= Coordinator.runningMax) throw new Refusal('TOO_BUSY', 'Too many signatures are under way')
     this.#running++
@@ -80,8 +86,8 @@ export class Coordinator {
   }
 
   #recorded(verdict: Verdict, step: StepEntry): SignAnswer {
-    const { body } = this.#parts.store.record.read(step.signed!.height)
-    return this.#answer(verdict, fromWire(wireSchema.parse(body['signatures'])))
+    const { body } = this.#parts.store.record.readAs(step.signed!.height, 'signed')
+    return this.#answer(verdict, fromWire(body.signatures))
   }
 
   #answer(verdict: Verdict, signatures: SignatureBytes[]): SignAnswer {
@@ -95,13 +101,23 @@ export class Coordinator {
     const fresh = hex(environment.random(32))
     const timeout = config.timeouts_ms.round
     const epoch = keyring.epochOf(verdict.key.key_id)
-    const opened = shapeOfAnswer(openedSchema, await peers.call(partner, '/peer/sign/open', { order: verdict.order, fresh, epoch }, { timeout: timeout + 1000, binding: bindingOf(verdict, items, '', 0, participants) }), partner)
+    const opened = shapeOfAnswer(
+      openedSchema,
+      await peers.call(
+        partner, '/peer/sign/open', { order: verdict.order, fresh, epoch },
+        { timeout: timeout + 1000, binding: bindingOf(verdict, items, '', 0, participants) }
+      ),
+      partner
+    )
     if ('recorded' in opened) {
       // The partner signed the very same transaction before; the signatures speak for themselves.
       const step = judge.admit(verdict, { sessions: [], partner, peer_head: peers.headOf(partner) })
       return this.#keep(verdict, step, fromWire(opened.recorded))
     }
-    const ids = sessionIds({ key: verdict.key.key_id, epoch: opened.epoch, participants, fresh: [fresh, opened.fresh], unsigned: verdict.unsignedHash }, items.length)
+    const ids = sessionIds(
+      { key: verdict.key.key_id, epoch: opened.epoch, participants, fresh: [fresh, opened.fresh], unsigned: verdict.unsignedHash },
+      items.length
+    )
     const session = hex(ids[0]!)
     if (ids.some((id) => store.state.sessions.has(hex(id)))) throw new Refusal('SESSION_ABORTED', 'A session id was used before')
     const key = keyring.material(verdict.key.key_id, opened.epoch)
@@ -115,8 +131,17 @@ export class Coordinator {
         let messages = await run.step(null)
         for (let round = 1; ; round++) {
           if (run.results && messages.every((list) => list.length === 0)) break
-          if (environment.now() > deadline) throw new Refusal('PEER_UNAVAILABLE', `The signature with partner ${partner} took too long`, { node: partner })
-          const heard = shapeOfAnswer(roundSchema, await peers.call(partner, '/peer/sign/round', { batch, messages, done: run.results !== null }, { timeout, binding: bindingOf(verdict, items, session, round, participants) }), partner)
+          if (environment.now() > deadline) {
+            throw new Refusal('PEER_UNAVAILABLE', `The signature with partner ${partner} took too long`, { node: partner })
+          }
+          const heard = shapeOfAnswer(
+            roundSchema,
+            await peers.call(
+              partner, '/peer/sign/round', { batch, messages, done: run.results !== null },
+              { timeout, binding: bindingOf(verdict, items, session, round, participants) }
+            ),
+            partner
+          )
           if (run.results) break
           messages = await run.step(heard.messages)
         }
@@ -124,7 +149,9 @@ export class Coordinator {
       } catch (error) {
         run.abort()
         bans.consider(error)
-        if (error instanceof ThresholdError) throw new Refusal('SESSION_ABORTED', `The session with partner ${partner} ended: ${error.code}`, { node: partner })
+        if (error instanceof ThresholdError) {
+          throw new Refusal('SESSION_ABORTED', `The session with partner ${partner} ended: ${error.code}`, { node: partner })
+        }
         throw error
       }
     }
@@ -133,7 +160,11 @@ export class Coordinator {
 
   #keep(verdict: Verdict, step: StepEntry, signatures: SignatureBytes[]): SignAnswer {
     const answer = this.#answer(verdict, signatures)
-    if (!step.signed) this.#parts.store.appendSoon('signed', { step_height: step.height, signatures: answer.signatures, hash: answer.signed.hash, raw: answer.signed.raw })
+    if (!step.signed) {
+      this.#parts.store.appendSoon('signed', {
+        step_height: step.height, signatures: answer.signatures, hash: answer.signed.hash, raw: answer.signed.raw,
+      })
+    }
     return answer
   }
 }

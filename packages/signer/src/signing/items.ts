@@ -11,7 +11,9 @@ export function itemsOf(registry: Registry, { order, key }: Verdict): SigningIte
   return signing(registry, order.unsigned, key.publicKeyAt)
 }
 
-export function bindingOf(verdict: Verdict, items: readonly SigningItem[], session: string, round: number, participants: readonly number[]): Binding {
+export function bindingOf(
+  verdict: Verdict, items: readonly SigningItem[], session: string, round: number, participants: readonly number[]
+): Binding {
   return {
     session,
     round,
@@ -23,14 +25,20 @@ export function bindingOf(verdict: Verdict, items: readonly SigningItem[], sessi
 }
 
 /** One session id per item, from fresh bytes of both participants and from what is signed. */
-export function sessionIds(base: { key: string; epoch: number; participants: readonly number[]; fresh: readonly string[]; unsigned: string }, count: number): Buffer[] {
+export function sessionIds(
+  base: { key: string; epoch: number; participants: readonly number[]; fresh: readonly string[]; unsigned: string }, count: number
+): Buffer[] {
   const text = JSON.stringify([base.key, base.epoch, base.participants, base.fresh, base.unsigned])
   return Array.from({ length: count }, (_, at) => sha256('custody/sign-session/v1\n', text, `\n${at}`))
 }
 
 export interface WireSignature { signature: string; recovery_id: number | null }
-export const toWire = (signatures: readonly SignatureBytes[]): WireSignature[] => signatures.map(({ signature, recoveryId }) => ({ signature: hex(signature), recovery_id: recoveryId }))
-export const fromWire = (signatures: readonly WireSignature[]): SignatureBytes[] => signatures.map(({ signature, recovery_id }) => ({ signature: fromHex(signature), recoveryId: recovery_id }))
+export const toWire = (signatures: readonly SignatureBytes[]): WireSignature[] => signatures.map(({ signature, recoveryId }) => ({
+  signature: hex(signature), recovery_id: recoveryId,
+}))
+export const fromWire = (signatures: readonly WireSignature[]): SignatureBytes[] => signatures.map(({ signature, recovery_id }) => ({
+  signature: fromHex(signature), recoveryId: recovery_id,
+}))
 
 /** Threshold rule 12: a second library verifies every signature before it counts, low-S and recovery id included. */
 export function verifyItems(curve: 'secp256k1' | 'ed25519', items: readonly SigningItem[], signatures: readonly SignatureBytes[]): void {
@@ -41,13 +49,18 @@ export function verifyItems(curve: 'secp256k1' | 'ed25519', items: readonly Sign
     if (curve === 'ed25519') good &&= recoveryId === null && ed25519.verify(signature, message, publicKey, { zip215: false })
     else {
       good &&= recoveryId !== null && secp256k1.verify(signature, message, publicKey, { prehash: false, lowS: true })
-      good &&= hex(secp256k1.Signature.fromBytes(signature).addRecoveryBit(recoveryId!).recoverPublicKey(message).toBytes(true)) === hex(publicKey)
+      const recovered = (): Uint8Array =>
+        secp256k1.Signature.fromBytes(signature).addRecoveryBit(recoveryId!).recoverPublicKey(message).toBytes(true)
+      good &&= hex(recovered()) === hex(publicKey)
     }
     if (!good) throw new Refusal('SESSION_ABORTED', 'A finished signature does not verify')
   })
 }
 
-/** For transactions `assemble` is that second verification: with noble, low-S, against the key at each path; verifying costs 4 ms and is not done twice. */
+/**
+ * For transactions `assemble` is that second verification: with noble, low-S, against the key at each path; verifying costs 4 ms and is
+ * not done twice.
+ */
 export function finish(registry: Registry, verdict: Verdict, signatures: SignatureBytes[]): SignedTransaction {
   return assemble(registry, verdict.order.unsigned, signatures, verdict.key.publicKeyAt)
 }

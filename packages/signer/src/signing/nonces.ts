@@ -5,7 +5,6 @@ import type { Verdict } from '../policy/order.ts'
 import type { Config } from '../config.ts'
 import { reason, type Log } from '../log.ts'
 import type { Store } from '../store/index.ts'
-import { State } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
 
 const askSchema = z.strictObject({ account: z.string().max(256) })
@@ -23,11 +22,14 @@ export class Nonces {
     this.#parts = parts
     parts.peers.handle('/peer/fuelled', async (_node, body) => {
       const { network, address } = addressSchema.parse(body)
-      const known = parts.store.state.fuelled.get(State.accountKey(network, address))
-      const places = (map: Map<string, bigint> | undefined) => [...map ?? []].slice(-10_000).map(([place, amount]) => [place, amount.toString()])
+      const known = parts.store.state.fuelled.get(network, address)
+      const places = (map: Map<string, bigint> | undefined) =>
+        [...map ?? []].slice(-10_000).map(([place, amount]) => [place, amount.toString()])
       return { fuel: places(known?.fuel), fees: places(known?.fees) }
     })
-    parts.peers.handle('/peer/nonce', async (_node, body) => ({ nonce: parts.store.state.nonces.get(askSchema.parse(body).account)?.toString() ?? null }))
+    parts.peers.handle('/peer/nonce', async (_node, body) => ({
+      nonce: parts.store.state.nonces.get(askSchema.parse(body).account)?.toString() ?? null,
+    }))
   }
 
   /** What this node must know from its peers before it judges by its record. */
@@ -43,9 +45,11 @@ export class Nonces {
     const { address } = leftover!
     await Promise.all(peers.nodes.map(async (node) => {
       try {
-        const told = fuelledSchema.parse(await peers.call(node, '/peer/fuelled', { network: network.code, address }, { timeout: Math.min(2000, config.timeouts_ms.round) }))
+        const told = fuelledSchema.parse(await peers.call(node, '/peer/fuelled', { network: network.code, address }, {
+          timeout: Math.min(2000, config.timeouts_ms.round),
+        }))
         const mapOf = (places: [string, string][]) => new Map(places.map(([place, amount]) => [place, BigInt(amount)]))
-        store.state.mergeFuelled(network.code, address, { fuel: mapOf(told.fuel), fees: mapOf(told.fees) })
+        store.state.fuelled.merge(network.code, address, { fuel: mapOf(told.fuel), fees: mapOf(told.fees) })
       } catch (error) {
         log('warn', 'could not ask for the fuel of an address', { peer: node, reason: reason(error) })
       }
@@ -57,8 +61,12 @@ export class Nonces {
     const account = accountOf(verdict)!
     await Promise.all(peers.nodes.map(async (node) => {
       try {
-        const { nonce } = tellSchema.parse(await peers.call(node, '/peer/nonce', { account }, { timeout: Math.min(2000, config.timeouts_ms.round) }))
-        if (nonce !== null && BigInt(nonce) > (store.state.nonces.get(account) ?? -1n) && isNonceGap(store.state, verdict)) store.append('nonce', { account, nonce, from: node })
+        const { nonce } = tellSchema.parse(await peers.call(node, '/peer/nonce', { account }, {
+          timeout: Math.min(2000, config.timeouts_ms.round),
+        }))
+        if (nonce !== null && BigInt(nonce) > (store.state.nonces.get(account) ?? -1n) && isNonceGap(store.state, verdict)) {
+          store.append('nonce', { account, nonce, from: node })
+        }
       } catch (error) {
         log('warn', 'could not ask for a nonce', { peer: node, reason: reason(error) })
       }

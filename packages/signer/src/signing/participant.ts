@@ -51,7 +51,9 @@ export class Participant {
   async #opened(partner: number, body: unknown, header: Header): Promise<unknown> {
     const { judge, config, store, registry, keyring, environment, bans, peers, nonces } = this.#parts
     bans.assertNot(partner)
-    if ([...this.#open.values()].filter((open) => open.partner === partner).length >= Participant.sessionsMax) throw new Refusal('TOO_BUSY', 'Too many sessions are open')
+    if ([...this.#open.values()].filter((open) => open.partner === partner).length >= Participant.sessionsMax) {
+      throw new Refusal('TOO_BUSY', 'Too many sessions are open')
+    }
     const parsed = openSchema.safeParse(body)
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has another shape')
     const { order, fresh: theirs, epoch } = parsed.data
@@ -60,18 +62,28 @@ export class Participant {
     const items = itemsOf(registry, verdict)
     const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
     const expected = bindingOf(verdict, items, '', 0, participants)
-    if (header.key !== expected.key || header.path !== expected.path || header.digest !== expected.digest || header.participants.join() !== participants.join()) throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
+    if (
+      header.key !== expected.key
+        || header.path !== expected.path
+        || header.digest !== expected.digest
+        || header.participants.join() !== participants.join()
+    ) {
+      throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
+    }
     const known = judge.assertAllowed(verdict)
-    if (known?.signed) return { recorded: store.record.read(known.signed.height).body['signatures'] }
+    if (known?.signed) return { recorded: store.record.readAs(known.signed.height, 'signed').body.signatures }
     const mine = hex(environment.random(32))
     const agreed = this.#epoch(verdict.key.key_id, epoch)
-    const ids = sessionIds({ key: verdict.key.key_id, epoch: agreed, participants, fresh: [theirs, mine], unsigned: verdict.unsignedHash }, items.length)
+    const ids = sessionIds(
+      { key: verdict.key.key_id, epoch: agreed, participants, fresh: [theirs, mine], unsigned: verdict.unsignedHash }, items.length
+    )
     if (ids.some((id) => store.state.sessions.has(hex(id)))) throw new Refusal('SESSION_ABORTED', 'A session id was used before')
     keyring.material(verdict.key.key_id, agreed)
     const step = judge.admit(verdict, { sessions: ids.map(hex), partner, peer_head: peers.headOf(partner) })
     const session = hex(ids[0]!)
     const open: Open = {
-      verdict, items, ids, participants, epoch: agreed, step, partner, batch: -1, run: null, round: 0, next: Promise.resolve([]), signatures: [],
+      verdict, items, ids, participants, epoch: agreed, step, partner, batch: -1, run: null, round: 0,
+      next: Promise.resolve([]), signatures: [],
       timer: setTimeout(() => { this.#close(session) }, config.timeouts_ms.sign),
     }
     this.#open.set(session, open)
@@ -90,7 +102,10 @@ export class Participant {
     open.batch++
     open.round = 0
     const [from, to] = [open.batch * BATCH_ITEMS_MAX, (open.batch + 1) * BATCH_ITEMS_MAX]
-    open.run = new Batch({ vault, key: keyring.material(open.verdict.key.key_id, open.epoch), items: open.items.slice(from, to), sessionIds: open.ids.slice(from, to), participants: open.participants, partner: open.partner })
+    open.run = new Batch({
+      vault, key: keyring.material(open.verdict.key.key_id, open.epoch), items: open.items.slice(from, to),
+      sessionIds: open.ids.slice(from, to), participants: open.participants, partner: open.partner,
+    })
     open.next = open.run.step(null)
     open.next.catch(() => {})
   }
@@ -103,7 +118,15 @@ export class Participant {
       // The partner may be through with a batch while this side still computes its end.
       if (batch === open.batch + 1) await open.next
       const expected = bindingOf(open.verdict, open.items, header.session, open.round + 1, open.participants)
-      if (header.round !== expected.round || header.key !== expected.key || header.path !== expected.path || header.digest !== expected.digest || header.participants.join() !== expected.participants.join()) throw new Refusal('SESSION_ABORTED', 'A message of another round or digest')
+      if (
+        header.round !== expected.round
+          || header.key !== expected.key
+          || header.path !== expected.path
+          || header.digest !== expected.digest
+          || header.participants.join() !== expected.participants.join()
+      ) {
+        throw new Refusal('SESSION_ABORTED', 'A message of another round or digest')
+      }
       if (batch !== open.batch) throw new Refusal('SESSION_ABORTED', 'A message of another batch')
       open.round++
       const run = open.run!
@@ -112,7 +135,10 @@ export class Participant {
       if (!done) {
         // Answer at once; work on while the answer travels.
         open.next = run.step(messages)
-        open.next.then(() => { if (run.results) this.#finished(header.session, open) }, (error: unknown) => { this.#failed(header.session, error) })
+        open.next.then(
+          () => { if (run.results) this.#finished(header.session, open) },
+          (error: unknown) => { this.#failed(header.session, error) }
+        )
       }
       return { batch, messages: mine, done }
     } catch (error) {
@@ -131,7 +157,11 @@ export class Participant {
       }
       const { registry, store } = this.#parts
       const signed = finish(registry, open.verdict, open.signatures)
-      if (!open.step.signed) store.appendSoon('signed', { step_height: open.step.height, signatures: toWire(open.signatures), hash: signed.hash, raw: signed.raw })
+      if (!open.step.signed) {
+        store.appendSoon('signed', {
+          step_height: open.step.height, signatures: toWire(open.signatures), hash: signed.hash, raw: signed.raw,
+        })
+      }
       this.#close(session)
     } catch (error) {
       this.#failed(session, error)

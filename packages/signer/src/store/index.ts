@@ -1,7 +1,9 @@
 import { PeerHeads } from './heads.ts'
-import { RecordStore, type Entry } from './record.ts'
+import { RecordError } from './entries/error.ts'
+import { entryOf, type Body, type Entry, type Kind, type NewEntry } from './entries/index.ts'
+import { RecordStore } from './record.ts'
 import { Shares, sharesFolder } from './shares.ts'
-import { State } from './state.ts'
+import { State, type ImportedEntry, type StepBody } from './state.ts'
 
 const FLUSH_MS = 20
 
@@ -11,7 +13,7 @@ export class Store {
   readonly state = new State()
   readonly heads: PeerHeads
   readonly shares: Shares
-  #waiting: { kind: string; body: Record<string, unknown> }[] = []
+  #waiting: NewEntry[] = []
   #timer: NodeJS.Timeout | undefined
 
   constructor(path: string, now: () => number) {
@@ -30,15 +32,18 @@ export class Store {
   }
 
   #apply(entry: Entry): void {
-    if (entry.kind === 'imported') this.state.apply({ height: entry.height, at: entry.body['at'], kind: entry.body['kind'], body: entry.body['body'] }, true)
-    else this.state.apply(entry)
+    if (entry.kind !== 'imported') this.state.apply(entry)
+    else {
+      const { at, kind, body } = entry.body
+      this.state.take({ height: entry.height, at, kind, body } as ImportedEntry)
+    }
   }
 
   /** Durable when it returns. */
-  append(kind: string, body: Record<string, unknown>): Entry { return this.appendAll([{ kind, body }])[0]! }
+  append<K extends Kind>(kind: K, body: Body<K>): Entry<K> { return this.appendAll([{ kind, body } as NewEntry])[0] as Entry<K> }
 
-  /** Several entries, one disk flush; all or none. What waited goes first, and the peers' newest heads along, under the same flush. */
-  appendAll(entries: readonly { kind: string; body: Record<string, unknown> }[]): Entry[] {
+  /** Several entries, one flush, all or none. What waited goes first; the peers' newest heads go along. */
+  appendAll(entries: readonly NewEntry[]): Entry[] {
     const waiting = this.#waiting
     let kept = (): void => {}
     const appended = this.record.appendAll([...waiting, ...entries], () => { kept = this.heads.write() })
@@ -52,8 +57,10 @@ export class Store {
    * For what may be lost in a crash because it can be made again (a finished signature of a step that is on record):
    * it shares the next entry's disk flush, or gets its own in a moment. Until then it is not part of the record.
    */
-  appendSoon(kind: string, body: Record<string, unknown>): void {
-    this.#waiting.push({ kind, body })
+  appendSoon<K extends Kind>(kind: K, body: Body<K>): void {
+    // Now, and not with the flush: what cannot be written must not wait there for ever, before all that comes after it.
+    entryOf({ height: this.record.height + 1, at: 0, kind, body: JSON.stringify(body) })
+    this.#waiting.push({ kind, body } as NewEntry)
     this.#arm()
   }
 
@@ -77,6 +84,14 @@ export class Store {
   /** Writes the peers' newest heads down where they changed, with what waits. On an idle machine nothing changes. */
   saveHeads(): void {
     if (this.heads.isBehind) this.appendAll([])
+  }
+
+  /** What entered signing at a height: here, or at a peer whose record was taken. */
+  stepBodyAt(height: number): StepBody {
+    const entry = this.record.read(height)
+    if (entry.kind === 'step') return entry.body
+    if (entry.kind === 'imported' && entry.body.kind === 'step') return entry.body.body
+    throw new RecordError(`The record's entry ${height} is no step, but of the kind "${entry.kind}"`)
   }
 
   clock(): number { return this.record.clock() }

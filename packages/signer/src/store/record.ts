@@ -1,26 +1,19 @@
 import { DatabaseSync } from 'node:sqlite'
 import { sha256hex } from '../canonical.ts'
-
-/**
- * The node's memory: append-only, each entry carries the hash of the one before it.
- * An append is durable (WAL with synchronous=FULL) when it returns. Nothing updates or deletes an entry.
- */
-/** This node's own writing, verified by the chain; its shapes are those of the `append` calls (and of imported.ts). */
-// oxlint-disable-next-line typescript/no-explicit-any -- one alias for entries of some twenty shapes
-export type Body = any
-export interface Entry { height: number; at: number; kind: string; body: Body }
-
-export class RecordError extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'RecordError'
-  }
-}
+import { RecordError } from './entries/error.ts'
+import { entryOf, type Entry, type Kind, type NewEntry, type Row } from './entries/index.ts'
 
 const GENESIS = '0'.repeat(64)
 const hashOf = (height: number, at: number, kind: string, body: string, previous: string): string =>
   sha256hex(JSON.stringify([height, at, kind, body, previous]))
 
+const COLUMNS = 'height, at, kind, body, hash'
+
+/**
+ * The node's memory: append-only, each entry carries the hash of the one before it, and is of a kind and a shape that this
+ * version knows, when it is written and when it is read. An append is durable (WAL with synchronous=FULL) when it returns.
+ * Nothing updates or deletes an entry.
+ */
 export class RecordStore {
   readonly database: DatabaseSync
   #height = 0
@@ -37,13 +30,16 @@ export class RecordStore {
     // Exclusive: two processes on one home would fork the chain.
     database.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;')
     database.exec(`
-      CREATE TABLE IF NOT EXISTS record (height INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
-      CREATE TRIGGER IF NOT EXISTS record_no_update BEFORE UPDATE ON record BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
-      CREATE TRIGGER IF NOT EXISTS record_no_delete BEFORE DELETE ON record BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
+      CREATE TABLE IF NOT EXISTS record (
+        height INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
+      CREATE TRIGGER IF NOT EXISTS record_no_update BEFORE UPDATE ON record
+        BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
+      CREATE TRIGGER IF NOT EXISTS record_no_delete BEFORE DELETE ON record
+        BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
       CREATE TABLE IF NOT EXISTS clock (one INTEGER PRIMARY KEY CHECK (one = 1), at INTEGER NOT NULL) STRICT;
       CREATE TABLE IF NOT EXISTS peer_head (
         node INTEGER PRIMARY KEY, generation INTEGER NOT NULL, height INTEGER NOT NULL, proof TEXT NOT NULL) STRICT;`)
-    this.#insert = database.prepare('INSERT INTO record (height, at, kind, body, hash) VALUES (?, ?, ?, ?, ?)')
+    this.#insert = database.prepare(`INSERT INTO record (${COLUMNS}) VALUES (?, ?, ?, ?, ?)`)
   }
 
   get height(): number { return this.#height }
@@ -58,41 +54,47 @@ export class RecordStore {
 
   /** Keeps the high-water mark of the clock while nothing else is written. */
   saveClock(): void {
-    this.database.prepare('INSERT INTO clock (one, at) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET at = max(at, excluded.at)').run(this.clock())
+    const upsert = 'INSERT INTO clock (one, at) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET at = max(at, excluded.at)'
+    this.database.prepare(upsert).run(this.clock())
   }
 
-  /** Walks the whole chain, verifying each hash; hands every entry to `each`. Throws at the first break. */
+  /** Walks the whole chain, verifying each hash and each shape; hands every entry to `each`. Throws at the first break. */
   replay(each: (entry: Entry) => void): void {
     const mark = this.database.prepare('SELECT at FROM clock WHERE one = 1').get() as { at: number } | undefined
     if (mark) this.#clock = mark.at
-    for (const row of this.database.prepare('SELECT height, at, kind, body, hash FROM record ORDER BY height').iterate()) {
-      const { height, at, kind, body, hash } = row as { height: number; at: number; kind: string; body: string; hash: string }
+    const rows = this.database.prepare(`SELECT ${COLUMNS} FROM record ORDER BY height`).iterate() as Iterable<unknown> as Iterable<Row>
+    for (const row of rows) {
+      const { height, at, kind, body, hash } = row
       if (height !== this.#height + 1) throw new RecordError(`The record is broken: entry ${this.#height + 1} is missing`)
-      if (hashOf(height, at, kind, body, this.#head) !== hash) throw new RecordError(`The record is broken: entry ${height} does not match its hash`)
+      if (hashOf(height, at, kind, body, this.#head) !== hash) {
+        throw new RecordError(`The record is broken: entry ${height} does not match its hash`)
+      }
       this.#height = height
       this.#head = hash
       if (at > this.#clock) this.#clock = at
-      each({ height, at, kind, body: JSON.parse(body) })
+      each(entryOf(row))
     }
   }
 
-  append(kind: string, body: Record<string, unknown>): Entry {
+  /** @throws RecordError before anything is written, where the entry could not be read again */
+  append({ kind, body }: NewEntry): Entry {
     const height = this.#height + 1
     const at = this.clock()
     const text = JSON.stringify(body)
+    const entry = entryOf({ height, at, kind, body: text })
     const hash = hashOf(height, at, kind, text, this.#head)
     this.#insert.run(height, at, kind, text, hash)
     this.#height = height
     this.#head = hash
-    return { height, at, kind, body: JSON.parse(text) }
+    return entry
   }
 
   /** Several entries under one disk flush; all or none. @param beside what is written beside the record with them */
-  appendAll(entries: readonly { kind: string; body: Record<string, unknown> }[], beside: () => void = () => {}): Entry[] {
+  appendAll(entries: readonly NewEntry[], beside: () => void = () => {}): Entry[] {
     const [height, head] = [this.#height, this.#head]
     this.database.exec('BEGIN IMMEDIATE')
     try {
-      const appended = entries.map(({ kind, body }) => this.append(kind, body))
+      const appended = entries.map((entry) => this.append(entry))
       beside()
       this.database.exec('COMMIT')
       return appended
@@ -111,15 +113,24 @@ export class RecordStore {
   }
 
   read(height: number): Entry {
-    const row = this.database.prepare('SELECT height, at, kind, body, hash FROM record WHERE height = ?').get(height) as { height: number; at: number; kind: string; body: string; hash: string } | undefined
+    const row = this.database.prepare(`SELECT ${COLUMNS} FROM record WHERE height = ?`).get(height) as Row | undefined
     const previous = this.hashAt(height - 1)
-    if (!row || previous === null || hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash) throw new RecordError(`The record is broken at entry ${height}`)
-    return { height, at: row.at, kind: row.kind, body: JSON.parse(row.body) }
+    if (!row || previous === null || hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash) {
+      throw new RecordError(`The record is broken at entry ${height}`)
+    }
+    return entryOf(row)
+  }
+
+  /** An entry that the state says is of a kind. */
+  readAs<K extends Kind>(height: number, kind: K): Entry<K> {
+    const entry = this.read(height)
+    if (entry.kind !== kind) throw new RecordError(`The record's entry ${height} is of the kind "${entry.kind}", not "${kind}"`)
+    return entry as Entry<K>
   }
 
   /** A page of raw rows for a peer that rebuilds its memory. */
-  page(from: number, limit: number): { height: number; at: number; kind: string; body: string; hash: string }[] {
-    return this.database.prepare('SELECT height, at, kind, body, hash FROM record WHERE height >= ? ORDER BY height LIMIT ?').all(from, limit) as never
+  page(from: number, limit: number): Row[] {
+    return this.database.prepare(`SELECT ${COLUMNS} FROM record WHERE height >= ? ORDER BY height LIMIT ?`).all(from, limit) as never
   }
 
   static readonly genesis = GENESIS

@@ -1,29 +1,50 @@
 import type { Proof } from '../transport/envelope.ts'
-import type { Body, Entry } from './record.ts'
+import type { Body, Entry, Kind } from './entries/index.ts'
+import { FuelledAddresses } from './fuelled.ts'
+import { Spending } from './spending.ts'
 
 /** What the record says, indexed. Built from the verified record at start and by every append: it is never stored. */
 
-export interface Enrolment { api_key: string; public_key_pem: string; role: 'full' | 'read-only'; workspace: string; sub_account: number; /** Null in records of before names were bound. */ sub_account_name: string | null; revoked: boolean }
+export interface Enrolment {
+  api_key: string
+  public_key_pem: string
+  role: 'full' | 'read-only'
+  workspace: string
+  sub_account: number
+  /** Null in records of before names were bound. */
+  sub_account_name: string | null
+  revoked: boolean
+}
 export interface NodeSignature { node: number; signature: string }
-export interface KeyState { key_id: string; curve: 'secp256k1' | 'ed25519'; public_key: string; chain_code: string; epoch: number; workspace: string | null; height: number }
-export interface Allocation { workspace: string; curve: 'secp256k1' | 'ed25519'; key_id: string; epoch: number; certificates: NodeSignature[] | null }
+type Curve = 'secp256k1' | 'ed25519'
+export interface KeyState {
+  key_id: string; curve: Curve; public_key: string; chain_code: string; epoch: number; workspace: string | null; height: number
+}
+export interface Allocation { workspace: string; curve: Curve; key_id: string; epoch: number; certificates: NodeSignature[] | null }
 /** A sub-account's index; certified by all three, or only written down here. */
 export interface SubAccountBinding { index: number; certificates: NodeSignature[] | null }
 /** A caller's request as this node first understood it. */
-export interface Seen { api_key: string; nonce: string; intent: string; content: string; transaction_id: string; iat: number; exp: number; seen_at: number; timely: boolean }
+export type Seen = Body<'seen'> & { seen_at: number }
 export interface StepEntry { height: number; unsigned_hash: string; consumes: string[]; signed: { height: number; hash: string } | null }
 export interface Intent { key: string; content: string | null; transaction_id: string; steps: Map<string, StepEntry[]> }
-export interface Drain { order: string; workspace: string; network: string; to_address: string; expires_at: number }
+export type Drain = Body<'drain'>
 /** Rule 13: a caller's standing rule, seen while its request was live. Amounts as decimal text. */
-export interface StandingRule { rule: string; api_key: string; nonce: string; content: string; workspace: string; sub_account: number; asset: string; destination: string; tag: string | null; min_amount: string; daily_cap: string; expires_at: number }
-/** The operator's order about a tank's stake; `resource` null and `amount` 0 for a release. */
-export interface TankStake { order: string; workspace: string; network: string; action: 'stake' | 'unstake' | 'release'; resource: 'ENERGY' | 'BANDWIDTH' | null; amount: string; expires_at: number }
-/** What was signed about an address: fuel to it, and the most that sweeps from it have cost; by nonce, else by transaction. */
-export interface Fuelled { fuel: Map<string, bigint>; fees: Map<string, bigint> }
+export type StandingRule = Body<'rule'>
+/** The operator's order about a tank's stake. */
+export type TankStake = Body<'tank-stake'>
 export interface PeerHead { height: number; hash: string; generation: number; proof: Proof | null }
 
+/** A peer's entry at the peer's own time, and this node's own. */
+type Taken = Body<'imported'>
+export type ImportedEntry = {
+  [K in Taken['kind']]: { height: number; at: number; kind: K; body: Extract<Taken, { kind: K }>['body'] }
+}[Taken['kind']]
+type OwnEntry = Entry<Exclude<Kind, 'imported'>>
+/** Kinds that are applied alike, whoever wrote them. */
+type Bound<E> = Extract<E, { kind: 'revoke' | 'sub-account' | 'allocate' | 'session' | 'nonce' | 'void' | 'rule' }>
+export type StepBody = Body<'step'> | Extract<Taken, { kind: 'step' }>['body']
+
 const pair = (a: string, b: string): string => JSON.stringify([a, b])
-const raise = (map: Map<string, bigint>, key: string, value: bigint): void => { if (value > (map.get(key) ?? -1n)) map.set(key, value) }
 
 export class State {
   readonly enrolments = new Map<string, Enrolment>()
@@ -46,13 +67,12 @@ export class State {
   readonly nonces = new Map<string, bigint>()
   /** Network → the highest end of a transaction's life on record, where its chain counts ledgers. */
   readonly ends = new Map<string, { end: number; at: number }>()
-  readonly spending = new Map<string, { at: number; amount: bigint; step: string }[]>()
+  readonly spending = new Spending()
   /** By the rule's id. */
   readonly rules = new Map<string, StandingRule>()
   /** By the rule's id: its forwards that entered signing. */
   readonly forwards = new Map<string, StepEntry[]>()
-  /** By address, where fuel went to a deposit address. */
-  readonly fuelled = new Map<string, Fuelled>()
+  readonly fuelled = new FuelledAddresses()
   readonly sessions = new Set<string>()
   readonly bans = new Map<number, { at: number; reason: string }>()
   readonly heads = new Map<number, PeerHead>()
@@ -83,184 +103,185 @@ export class State {
     return intent
   }
 
-  /** Applies one entry; `imported`: it comes from a peer's record, so that what is the peer's own is left out. */
-  apply(entry: Entry, imported = false): void {
-    const { body, at, height } = entry
+  /** Applies one entry of this node's own. */
+  apply(entry: OwnEntry): void {
     switch (entry.kind) {
       case 'registry':
-        if (!imported) for (const [name, meaning] of Object.entries(body['frozen'] as Record<string, string>)) this.frozen.set(name, meaning)
+        for (const [name, meaning] of Object.entries(entry.body.frozen)) this.frozen.set(name, meaning)
         break
-      case 'enrol':
-        if (!imported) {
-          this.enrolments.set(body['api_key'], {
-            api_key: body['api_key'], public_key_pem: body['public_key_pem'], role: body['role'], workspace: body['workspace'], sub_account: body['sub_account'],
-            sub_account_name: body['sub_account_name'] ?? null, revoked: this.revoked.has(body['api_key']),
-          })
-          this.#holdIndex(body['workspace'], body['sub_account'], null)
-        }
-        break
-      case 'sub-account': {
-        const name = State.subAccountKey(body['workspace'], body['name'])
-        if (!this.subAccounts.has(name)) this.subAccounts.set(name, { index: body['index'], certificates: null })
-        this.#holdIndex(body['workspace'], body['index'], body['name'])
+      case 'enrol': {
+        const { api_key, sub_account_name = null, ...enrolled } = entry.body
+        this.enrolments.set(api_key, { ...enrolled, api_key, sub_account_name, revoked: this.revoked.has(api_key) })
+        this.#holdIndex(enrolled.workspace, enrolled.sub_account, null)
         break
       }
       case 'sub-account-set': {
-        const binding = this.subAccounts.get(State.subAccountKey(body['workspace'], body['name']))
-        if (!imported && binding?.index === body['index']) binding!.certificates = body['certificates']
-        break
-      }
-      case 'revoke': {
-        this.revoked.add(body['api_key'])
-        const enrolment = this.enrolments.get(body['api_key'])
-        if (enrolment) enrolment.revoked = true
+        const { workspace, name, index, certificates } = entry.body
+        const binding = this.subAccounts.get(State.subAccountKey(workspace, name))
+        if (binding?.index === index) binding.certificates = certificates
         break
       }
       case 'key': {
-        const known = this.keys.get(body['key_id'])
-        if (!imported && (!known || known.epoch < body['epoch'])) {
-          this.keys.set(body['key_id'], { key_id: body['key_id'], curve: body['curve'], public_key: body['public_key'], chain_code: body['chain_code'], epoch: body['epoch'], workspace: known?.workspace ?? this.#workspaceOf(body['key_id']), height })
-        }
-        break
-      }
-      case 'prepared':
-        if (!imported) this.prepared.set(body['key_id'], { epoch: body['epoch'], session: body['session'], tested: new Set() })
-        break
-      case 'tested': {
-        const prepared = this.prepared.get(body['key_id'])
-        if (!imported && prepared && prepared.session === body['session']) prepared.tested.add(body['partner'])
-        break
-      }
-      case 'refreshed': {
-        const key = this.keys.get(body['key_id'])
-        if (!imported && key && body['epoch'] > key.epoch) key.epoch = body['epoch']
-        break
-      }
-      case 'restoring':
-        if (!imported) this.restoring = true
-        break
-      case 'allocate': {
-        const name = State.allocationKey(body['workspace'], body['curve'])
-        if (!this.allocations.has(name)) this.allocations.set(name, { workspace: body['workspace'], curve: body['curve'], key_id: body['key_id'], epoch: body['epoch'], certificates: null })
-        const key = this.keys.get(body['key_id'])
-        if (key) key.workspace = body['workspace']
+        const { key_id, curve, public_key, chain_code, epoch } = entry.body
+        const known = this.keys.get(key_id)
+        if (known && known.epoch >= epoch) break
+        const workspace = known?.workspace ?? this.#workspaceOf(key_id)
+        this.keys.set(key_id, { key_id, curve, public_key, chain_code, epoch, workspace, height: entry.height })
         break
       }
       case 'certificates': {
-        // A peer's word is not enough here: a restored node asks for the set and verifies it.
-        if (imported) break
-        const allocation = this.allocations.get(State.allocationKey(body['workspace'], body['curve']))
-        if (allocation && allocation.key_id === body['key_id']) allocation.certificates = body['certificates']
+        const { workspace, curve, key_id, certificates } = entry.body
+        const allocation = this.allocations.get(State.allocationKey(workspace, curve))
+        if (allocation?.key_id === key_id) allocation.certificates = certificates
         break
       }
-      case 'seen': {
-        const name = State.requestKey(body['api_key'], body['nonce'])
-        if (!this.seen.has(name)) this.seen.set(name, { ...(body as Omit<Seen, 'seen_at'>), seen_at: Math.floor(at / 1000), timely: body['timely'] && !imported })
-        this.intent(body['intent'], body['transaction_id'])
-        this.intentOfTransaction.set(body['transaction_id'], body['intent'])
+      case 'prepared':
+        this.prepared.set(entry.body.key_id, { epoch: entry.body.epoch, session: entry.body.session, tested: new Set() })
+        break
+      case 'tested': {
+        const prepared = this.prepared.get(entry.body.key_id)
+        if (prepared?.session === entry.body.session) prepared.tested.add(entry.body.partner)
         break
       }
-      case 'step': {
-        const step: StepEntry = { height, unsigned_hash: body['unsigned_hash'], consumes: body['consumes'], signed: null }
-        const name: string = body['step']
-        const list = this.steps.get(name) ?? []
-        this.steps.set(name, list)
-        if (imported && list.some((known) => known.unsigned_hash === step.unsigned_hash)) break
-        list.push(step)
-        this.stepAt.set(height, step)
-        if (body['rule']) {
-          const forwards = this.forwards.get(body['rule'])
-          if (forwards) forwards.push(step)
-          else this.forwards.set(body['rule'], [step])
-        }
-        if (body['intent']) {
-          const intent = this.intent(body['intent'], body['transaction_id'] ?? '')
-          intent.content ??= body['content'] ?? null
-          intent.steps.set(name, list)
-        }
-        if (body['account']) this.#raiseNonce(body['account'], BigInt(body['nonce']))
-        if (body['decoded']?.valid_until !== undefined) this.#raiseEnd(body['decoded'].network, body['decoded'].valid_until, at)
-        for (const { budget, amount } of (body['charges'] ?? (body['charge'] ? [body['charge']] : [])) as { budget: string; amount: string }[]) {
-          const spent = this.spending.get(budget) ?? []
-          this.spending.set(budget, spent)
-          spent.push({ at, amount: BigInt(amount), step: name })
-        }
-        if (body['fuelled']) this.#countFuel(body)
-        for (const id of body['sessions'] ?? []) this.sessions.add(id)
+      case 'refreshed': {
+        const key = this.keys.get(entry.body.key_id)
+        if (key && entry.body.epoch > key.epoch) key.epoch = entry.body.epoch
+        break
+      }
+      case 'signed': {
+        const step = this.stepAt.get(entry.body.step_height)
+        if (step) step.signed = { height: entry.height, hash: entry.body.hash }
+        break
+      }
+      case 'ban':
+        this.bans.set(entry.body.node, { at: entry.at, reason: entry.body.reason })
+        break
+      case 'head':
+        this.#hearHead(entry.body)
+        break
+      case 'drain':
+        this.drains.set(entry.body.order, entry.body)
+        break
+      case 'tank-stake':
+        this.tankStakes.set(entry.body.order, entry.body)
+        break
+      case 'restoring':
+        this.restoring = true
+        break
+      case 'restored':
+        this.generation = entry.body.generation
+        this.notBefore = entry.body.not_before
+        this.restoring = false
+        break
+      // What a start does about shares, and the operator's own note.
+      case 'forgotten':
+      case 'backup':
+        break
+      case 'seen':
+        this.#see(entry, entry.body.timely)
+        break
+      case 'step':
+        this.#enter(entry, false)
+        if (entry.body.peer_head) this.#hearHead(entry.body.peer_head)
+        break
+      case 'session':
+        this.#bind(entry)
+        if ('peer_head' in entry.body && entry.body.peer_head) this.#hearHead(entry.body.peer_head)
+        break
+      default:
+        this.#bind(entry)
+    }
+  }
+
+  /** Applies a peer's entry, at the peer's own time: what binds every node. */
+  take(entry: ImportedEntry): void {
+    // Nobody here saw it live.
+    if (entry.kind === 'seen') this.#see(entry, false)
+    else if (entry.kind === 'step') this.#enter(entry, true)
+    // A certificate is no part of it: a peer's word is not enough, and a restored node asks for the set and verifies it.
+    else this.#bind(entry)
+  }
+
+  /** What says the same of any node. */
+  #bind(entry: Bound<OwnEntry> | Bound<ImportedEntry>): void {
+    switch (entry.kind) {
+      case 'revoke': {
+        this.revoked.add(entry.body.api_key)
+        const enrolment = this.enrolments.get(entry.body.api_key)
+        if (enrolment) enrolment.revoked = true
+        break
+      }
+      case 'sub-account': {
+        const { workspace, name, index } = entry.body
+        const key = State.subAccountKey(workspace, name)
+        if (!this.subAccounts.has(key)) this.subAccounts.set(key, { index, certificates: null })
+        this.#holdIndex(workspace, index, name)
+        break
+      }
+      case 'allocate': {
+        const { workspace, curve, key_id, epoch } = entry.body
+        const name = State.allocationKey(workspace, curve)
+        if (!this.allocations.has(name)) this.allocations.set(name, { workspace, curve, key_id, epoch, certificates: null })
+        const key = this.keys.get(key_id)
+        if (key) key.workspace = workspace
         break
       }
       case 'session':
-        for (const id of body['sessions'] ?? []) this.sessions.add(id)
+        for (const id of entry.body.sessions) this.sessions.add(id)
         break
-      case 'signed': {
-        const step = this.stepAt.get(body['step_height'])
-        if (step && !imported) step.signed = { height, hash: body['hash'] }
-        break
-      }
       case 'nonce':
-        this.#raiseNonce(body['account'], BigInt(body['nonce']))
+        this.#raiseNonce(entry.body.account, BigInt(entry.body.nonce))
         break
       case 'void':
-        for (const name of body['keys'] as string[]) if (!this.voids.has(name)) this.voids.set(name, { height, at })
+        for (const name of entry.body.keys) if (!this.voids.has(name)) this.voids.set(name, { height: entry.height, at: entry.at })
         break
       case 'rule':
-        if (!this.rules.has(body['rule'])) this.rules.set(body['rule'], body as StandingRule)
-        break
-      case 'ban':
-        if (!imported) this.bans.set(body['node'], { at, reason: body['reason'] })
-        break
-      case 'head':
-        if (!imported) this.heads.set(body['node'], { height: body['height'], hash: body['hash'], generation: body['generation'], proof: body['proof'] ?? null })
-        break
-      case 'drain':
-        if (!imported) this.drains.set(body['order'], body as Drain)
-        break
-      case 'tank-stake':
-        if (!imported) this.tankStakes.set(body['order'], body as TankStake)
-        break
-      case 'restored':
-        if (!imported) {
-          this.generation = body['generation']
-          this.notBefore = body['not_before']
-          this.restoring = false
-        }
+        if (!this.rules.has(entry.body.rule)) this.rules.set(entry.body.rule, entry.body)
         break
       default:
-        break
-    }
-    if (!imported && body['peer_head']) {
-      const { node, ...head } = body['peer_head'] as PeerHead & { node: number }
-      this.heads.set(node, head)
+        entry satisfies never
     }
   }
 
-  /** Transactions of one nonce exclude each other: the dearest counts. */
-  #countFuel(body: Body): void {
-    const { kind, network, address, amount } = body['fuelled'] as { kind: 'fuel' | 'fees'; network: string; address: string; amount: string }
-    raise(this.fuelledAt(network, address)[kind], body['nonce'] ?? body['unsigned_hash'], BigInt(amount))
+  #see({ body, at }: { body: Body<'seen'>; at: number }, timely: boolean): void {
+    const name = State.requestKey(body.api_key, body.nonce)
+    if (!this.seen.has(name)) this.seen.set(name, { ...body, seen_at: Math.floor(at / 1000), timely })
+    this.intent(body.intent, body.transaction_id)
+    this.intentOfTransaction.set(body.transaction_id, body.intent)
   }
 
-  fuelledAt(network: string, address: string): Fuelled {
-    const key = State.accountKey(network, address)
-    const known = this.fuelled.get(key) ?? { fuel: new Map<string, bigint>(), fees: new Map<string, bigint>() }
-    this.fuelled.set(key, known)
-    return known
+  /** @param imported a peer's step: one that this node entered too counts once */
+  #enter({ body, at, height }: { body: StepBody; at: number; height: number }, imported: boolean): void {
+    const step: StepEntry = { height, unsigned_hash: body.unsigned_hash, consumes: body.consumes, signed: null }
+    const list = this.steps.get(body.step) ?? []
+    this.steps.set(body.step, list)
+    if (imported && list.some((known) => known.unsigned_hash === step.unsigned_hash)) return
+    list.push(step)
+    this.stepAt.set(height, step)
+    if (body.rule) {
+      const forwards = this.forwards.get(body.rule)
+      if (forwards) forwards.push(step)
+      else this.forwards.set(body.rule, [step])
+    }
+    if (body.intent) {
+      const intent = this.intent(body.intent, body.transaction_id ?? '')
+      intent.content ??= body.content
+      intent.steps.set(body.step, list)
+    }
+    if (body.account && body.nonce !== null) this.#raiseNonce(body.account, BigInt(body.nonce))
+    const { network, valid_until: end } = body.decoded
+    if (end !== undefined) this.#raiseEnd(network, end, at)
+    for (const { budget, amount } of body.charges ?? (body.charge ? [body.charge] : [])) {
+      this.spending.add(budget, { at, amount: BigInt(amount), step: body.step })
+    }
+    if (body.fuelled) {
+      const { kind, network: of, address, amount } = body.fuelled
+      this.fuelled.count(of, address, kind, body.nonce ?? body.unsigned_hash, BigInt(amount))
+    }
+    for (const id of body.sessions) this.sessions.add(id)
   }
 
-  /** A peer's account of an address: it took part in what this node did not see. */
-  mergeFuelled(network: string, address: string, theirs: Fuelled): void {
-    const mine = this.fuelledAt(network, address)
-    for (const name of ['fuel', 'fees'] as const) for (const [place, amount] of theirs[name]) raise(mine[name], place, amount)
-  }
-
-  /** Fuel that lies at a deposit address at least. Smallest native unit. */
-  leftoverAt(network: string, address: string): bigint {
-    const known = this.fuelled.get(State.accountKey(network, address))
-    if (!known) return 0n
-    const sum = (map: Map<string, bigint>) => [...map.values()].reduce((all, each) => all + each, 0n)
-    const left = sum(known.fuel) - sum(known.fees)
-    return left > 0n ? left : 0n
-  }
+  #hearHead({ node, proof, ...head }: Body<'head'>): void { this.heads.set(node, { ...head, proof: proof ?? null }) }
 
   #holdIndex(workspace: string, index: number, name: string | null): void {
     const key = State.subAccountIndexKey(workspace, index)
@@ -284,25 +305,5 @@ export class State {
   #raiseEnd(network: string, end: number, at: number): void {
     const highest = this.ends.get(network)
     if (!highest || end > highest.end) this.ends.set(network, { end, at })
-  }
-
-  /** What was charged to a budget since a time. */
-  spentSince(budget: string, since: number): bigint {
-    return this.#chargedSince(budget, since).reduce((sum, item) => sum + item.amount, 0n)
-  }
-
-  /** The same by step, where the transactions of one step exclude each other: the largest of each. */
-  largestSince(budget: string, since: number): Map<string, bigint> {
-    const largest = new Map<string, bigint>()
-    for (const { step, amount } of this.#chargedSince(budget, since)) if (amount > (largest.get(step) ?? 0n)) largest.set(step, amount)
-    return largest
-  }
-
-  /** Drops what is older for good: the sums only look forward. A peer's entries come in late and out of order. */
-  #chargedSince(budget: string, since: number): { at: number; amount: bigint; step: string }[] {
-    const kept = (this.spending.get(budget) ?? []).filter(({ at }) => at >= since)
-    if (kept.length > 0) this.spending.set(budget, kept)
-    else this.spending.delete(budget)
-    return kept
   }
 }

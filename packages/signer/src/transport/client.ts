@@ -10,9 +10,6 @@ export class Unreachable extends Error {
   }
 }
 
-/** The largest answer that a peer has reason to give: a page of its record. */
-export const ANSWER_BYTES_MAX = 64 * 1024 * 1024
-
 /** A pinned, kept-alive link to one peer. */
 export class Link {
   readonly peer: Peer
@@ -29,11 +26,14 @@ export class Link {
       ca: [peer.certificate],
       minVersion: 'TLSv1.3',
       // The certificate itself is the name.
-      checkServerIdentity: (_host: string, certificate: PeerCertificate) => (certificate.fingerprint256 === peer.fingerprint ? undefined : new Error('another certificate')),
+      checkServerIdentity: (_host: string, certificate: PeerCertificate) => (
+        certificate.fingerprint256 === peer.fingerprint ? undefined : new Error('another certificate')
+      ),
     })
   }
 
-  post(path: string, text: string, timeoutMs: number, bytesMax = ANSWER_BYTES_MAX): Promise<string> {
+  /** @param timeoutMs for all of it, to the answer's last byte @param bytesMax of the answer; both are kept while it is read */
+  post(path: string, text: string, timeoutMs: number, bytesMax: number): Promise<string> {
     return new Promise((resolve, reject) => {
       const request = httpsRequest({
         agent: this.#agent,
@@ -44,7 +44,9 @@ export class Link {
         headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
       })
       // One clock for connecting, sending and the whole answer: a stopped process accepts connections and says nothing.
-      const timer = setTimeout(() => { request.destroy(new Unreachable(`peer node ${this.peer.node} did not answer within ${timeoutMs} ms`)) }, timeoutMs)
+      const timer = setTimeout(
+        () => { request.destroy(new Unreachable(`peer node ${this.peer.node} did not answer within ${timeoutMs} ms`)) }, timeoutMs
+      )
       request.on('error', (error) => {
         clearTimeout(timer)
         reject(error instanceof Unreachable ? error : new Unreachable(`peer node ${this.peer.node}: ${error.message.slice(0, 200)}`))

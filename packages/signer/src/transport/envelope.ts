@@ -63,7 +63,14 @@ export class EnvelopeError extends Error {
   }
 }
 
-export function open(text: string, expect: { from: number; to: number; call: string; response: boolean; request?: string; identity: KeyObject }): { header: Header; body: unknown; proof: Proof } {
+export function open(text: string, expect: {
+  from: number
+  to: number
+  call: string
+  response: boolean
+  request?: string
+  identity: KeyObject
+}): { header: Header; body: unknown; proof: Proof } {
   let raw: unknown
   try {
     raw = JSON.parse(text)

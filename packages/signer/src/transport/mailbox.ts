@@ -37,7 +37,9 @@ export class Mailbox {
     try {
       return await new Promise((resolve, reject) => {
         this.#waiting.set(wait, { resolve })
-        timer = setTimeout(() => { reject(new Refusal('PEER_UNAVAILABLE', `node ${from} was silent in round ${round}`, { node: from })) }, timeoutMs)
+        timer = setTimeout(
+          () => { reject(new Refusal('PEER_UNAVAILABLE', `node ${from} was silent in round ${round}`, { node: from })) }, timeoutMs
+        )
       })
     } finally {
       clearTimeout(timer)

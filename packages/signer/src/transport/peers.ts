@@ -6,7 +6,9 @@ import { reason, type Log } from '../log.ts'
 import type { SeenHead } from '../store/heads.ts'
 import type { Store } from '../store/index.ts'
 import { Link, Unreachable } from './client.ts'
-import { EnvelopeError, isProof, NO_BINDING, open, PROTOCOL, proofSchema, seal, VERSION, type Binding, type Header, type Proof } from './envelope.ts'
+import {
+  EnvelopeError, isProof, NO_BINDING, open, PROTOCOL, proofSchema, seal, VERSION, type Binding, type Header, type Proof,
+} from './envelope.ts'
 
 export const PAGE_ROWS = 200
 
@@ -16,7 +18,16 @@ export type PeerLink = Pick<Link, 'peer' | 'post' | 'close'>
 
 /** Calls that a node answers before it has compared heads, or while it is being restored: they give nothing away that binds. */
 const PING = '/peer/ping'
-const BEFORE_HEADS = new Set([PING, '/peer/hash', '/peer/record', '/peer/generation', '/peer/head-of'])
+const RECORD = '/peer/record'
+const BEFORE_HEADS = new Set([PING, '/peer/hash', RECORD, '/peer/generation', '/peer/head-of'])
+
+/** What a peer has reason to answer at most: a page of its record; the few words of what comes before the heads; all else. */
+const PAGE_BYTES_MAX = 64 * 1024 * 1024
+const SHORT_BYTES_MAX = 256 * 1024
+const ANSWER_BYTES_MAX = 24 * 1024 * 1024
+const bytesMaxOf = (call: string): number => (
+  call === RECORD ? PAGE_BYTES_MAX : BEFORE_HEADS.has(call) ? SHORT_BYTES_MAX : ANSWER_BYTES_MAX
+)
 
 /**
  * Calls between nodes. Each message is signed, carries the sender's head, and a peer whose head goes back,
@@ -55,7 +66,7 @@ export class Peers {
     this.handle(PING, async () => ({}))
     this.handle('/peer/head-of', async (_node, body) => ({ proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null }))
     this.handle('/peer/generation', async (node) => ({ generation: this.#highest(node)?.generation ?? 0 }))
-    this.handle('/peer/record', async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
+    this.handle(RECORD, async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
     this.handle('/peer/hash', async (_node, body) => ({ hash: this.#store.record.hashAt(Number((body as { height: number }).height)) }))
   }
 
@@ -68,7 +79,10 @@ export class Peers {
 
   #header(to: number, call: string, request: string, response: boolean, status: number, binding: Binding): Header {
     const { record, state } = this.#store
-    return { protocol: PROTOCOL, version: VERSION, call, request, response, status, ...binding, from: this.#config.node, to, height: record.height, head: record.head, generation: state.generation, boot: this.boot }
+    return {
+      protocol: PROTOCOL, version: VERSION, call, request, response, status, ...binding, from: this.#config.node, to, height: record.height,
+      head: record.head, generation: state.generation, boot: this.boot,
+    }
   }
 
   async call<T>(node: number, call: string, body: unknown, options: { timeout: number; binding?: Binding }): Promise<T> {
@@ -76,13 +90,16 @@ export class Peers {
     return answered as T
   }
 
-  async #send(node: number, call: string, body: unknown, { timeout, binding = NO_BINDING }: { timeout: number; binding?: Binding }): Promise<{ body: unknown; header: Header }> {
+  async #send(
+    node: number, call: string, body: unknown, { timeout, binding = NO_BINDING }: { timeout: number; binding?: Binding }
+  ): Promise<{ body: unknown; header: Header }> {
     const link = this.#links.get(node)
     if (!link) throw new Refusal('BAD_ORDER', `There is no peer ${node}`)
     const request = hex(this.#environment.random(16))
     let text: string
     try {
-      text = await link.post(call, seal(this.#config.identity, this.#header(node, call, request, false, 0, binding), body), timeout)
+      const sealed = seal(this.#config.identity, this.#header(node, call, request, false, 0, binding), body)
+      text = await link.post(call, sealed, timeout, bytesMaxOf(call))
     } catch (error) {
       if (error instanceof Unreachable) {
         this.#reachable.set(node, false)
@@ -102,7 +119,10 @@ export class Peers {
     await this.#checkHead(node, opened.header, opened.proof, call)
     if (opened.header.status !== 200) {
       const { error, message, rule: _rule, ...detail } = opened.body as { error: unknown; message: unknown; rule: unknown }
-      throw new Refusal(isCode(error) ? error : 'PEER_UNAVAILABLE', typeof message === 'string' ? message.slice(0, 500) : 'The peer refused', { ...detail, node: (detail as { node?: number }).node ?? node })
+      throw new Refusal(
+        isCode(error) ? error : 'PEER_UNAVAILABLE', typeof message === 'string' ? message.slice(0, 500) : 'The peer refused',
+        { ...detail, node: (detail as { node?: number }).node ?? node }
+      )
     }
     return { body: opened.body, header: opened.header }
   }
@@ -119,14 +139,19 @@ export class Peers {
       throw error
     }
     const { header } = opened
-    const binding: Binding = { session: header.session, round: header.round, key: header.key, path: header.path, digest: header.digest, participants: header.participants }
+    const binding: Binding = {
+      session: header.session, round: header.round, key: header.key, path: header.path, digest: header.digest,
+      participants: header.participants,
+    }
     let status = 200
     let body: unknown
     try {
       const handler = this.#handlers.get(path)
       if (!handler) throw new Refusal('NOT_FOUND', 'No such call')
       // A comparison of records asks back; it must not ask about asking.
-      if (!BEFORE_HEADS.has(path) && this.#store.state.restoring) throw new Refusal('RESTORING', `Node ${this.#config.node} is being restored`, { node: this.#config.node })
+      if (!BEFORE_HEADS.has(path) && this.#store.state.restoring) {
+        throw new Refusal('RESTORING', `Node ${this.#config.node} is being restored`, { node: this.#config.node })
+      }
       await this.#checkHead(node, header, opened.proof, path)
       body = await handler(node, opened.body, header)
     } catch (error) {
@@ -143,7 +168,8 @@ export class Peers {
     const recorded = this.#store.state.heads.get(node) ?? null
     const latest = this.#latest.get(node) ?? null
     if (!recorded || !latest) return latest ?? recorded
-    return latest.generation > recorded.generation || (latest.generation === recorded.generation && latest.height >= recorded.height) ? latest : recorded
+    const isSame = latest.generation === recorded.generation
+    return latest.generation > recorded.generation || (isSame && latest.height >= recorded.height) ? latest : recorded
   }
 
   /** A head from this node's own disk: whatever the file says, it is the peer's signature that counts. */
@@ -226,7 +252,9 @@ export class Peers {
       if (header.generation < each.generation || isBehind) throw this.#wentBack(node, header.boot)
     }
     for (const each of known.filter((head) => head.generation === header.generation)) {
-      const { body, header: answered } = await this.#send(node, '/peer/hash', { height: each.height }, { timeout: this.#config.timeouts_ms.round })
+      const { body, header: answered } = await this.#send(
+        node, '/peer/hash', { height: each.height }, { timeout: this.#config.timeouts_ms.round }
+      )
       if (answered.boot !== header.boot) throw new Refusal('PEER_UNAVAILABLE', `Node ${node} started anew`, { node })
       if ((body as { hash: unknown }).hash !== each.hash) throw this.#wentBack(node, header.boot)
     }

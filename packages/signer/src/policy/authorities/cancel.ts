@@ -1,0 +1,57 @@
+import { Refusal } from '../../errors.ts'
+import type { Proven } from '../../intent/request.ts'
+import { decodedOn, networkOf, verdictOf, type Bench } from '../bench.ts'
+import { ageOf, amender, isSameOwner, seenOf, understand, type Amender } from '../callers.ts'
+import { assertCancels } from '../cancel.ts'
+import { voidNameOfRequest } from '../identity.ts'
+import type { Cancel, Forward, Order, Signed, Verdict } from '../order.ts'
+import { assertWalletPaths } from '../paths.ts'
+import { forwarder } from './forward.ts'
+import { payer, type Payer } from './pay.ts'
+
+/** Who takes a payment back, and what is voided with it. Who may no longer pay may still be stopped. */
+export async function canceller(bench: Bench, order: Order, cancel: Cancel): Promise<Payer & { voids: string[] }> {
+  const { of } = cancel
+  const taken = of.kind === 'forward' ? await cancelledForward(bench, order, of) : await payer(bench, order, of, true)
+  const { amend, seen, assertAge } = of.kind === 'forward'
+    ? await forwardAmender(bench, cancel, taken.proven, of) : await amender(bench, cancel, taken.proven, 'cancel')
+  return {
+    ...taken,
+    want: { ...taken.want, fee_rate: amend.fee_rate },
+    amend,
+    seen: [...taken.seen.slice(0, 1), seen],
+    callers: [seen.api_key],
+    assertAge,
+    voidNames: [voidNameOfRequest(seen.api_key, seen.nonce)],
+    voids: of.kind === 'forward' ? [taken.name] : taken.voidNames.slice(0, 2),
+  }
+}
+
+/** One forward as a payment that its owner takes back. */
+async function cancelledForward(bench: Bench, order: Order, forward: Forward): Promise<Payer> {
+  const { proven, want, step, rule: _, ...asked } = await forwarder(bench, order, forward, true)
+  return { ...asked, proven, want: { asset: want.asset, fee_rate: null }, amend: null, name: step, step }
+}
+
+/** A forward is taken back by its own cancellation, or by the deletion of its rule. */
+async function forwardAmender(bench: Bench, signed: Signed, about: Proven, forward: Forward): Promise<Amender> {
+  const { proven, want } = await understand(bench, signed.request)
+  if (want.action !== 'end-forward') return amender(bench, signed, { ...about, transaction_id: forward.id }, 'cancel')
+  if (want.rule_id !== about.transaction_id || !isSameOwner(proven, about)) {
+    throw new Refusal('ACTION_NOT_ALLOWED', 'The request deletes another rule')
+  }
+  return {
+    amend: { key: want.key, fee_rate: null }, seen: seenOf(bench, proven, want),
+    assertAge: ageOf(bench, proven, want.content, signed.receipts),
+  }
+}
+
+/** Rule 14: the payment is voided, and one transaction that pays nobody takes its place on the chain. */
+export async function cancel(bench: Bench, order: Order, purpose: Cancel): Promise<Verdict> {
+  const { want, proven, amend, name: _, ...asked } = await canceller(bench, order, purpose)
+  const network = networkOf(bench, want.asset)
+  assertWalletPaths(order, network, proven.enrolment.sub_account)
+  const subject = await decodedOn(bench, order, network)
+  assertCancels(subject, proven.enrolment.sub_account, amend?.fee_rate ?? null)
+  return verdictOf(subject, { ...asked, repeatable: false })
+}

@@ -1,0 +1,18 @@
+import type { Authority } from '../bench.ts'
+import type { Purpose } from '../order.ts'
+import { cancel } from './cancel.ts'
+import { drain } from './drain.ts'
+import { forward } from './forward.ts'
+import { fuel } from './fuel.ts'
+import { lend } from './lend.ts'
+import { pay } from './pay.ts'
+import { stake } from './stake.ts'
+import { sweep } from './sweep.ts'
+import { tankStake } from './tank-stake.ts'
+
+const AUTHORITIES: { [K in Purpose['kind']]: Authority<Extract<Purpose, { kind: K }>> } = {
+  pay, cancel, forward, stake, fuel, lend, sweep, drain, 'tank-stake': tankStake,
+}
+
+/** Under whose authority something is signed: the one place that knows which purposes there are. */
+export const authorityOf = <P extends Purpose>({ kind }: P): Authority<P> => AUTHORITIES[kind as P['kind']] as unknown as Authority<P>

@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { count, curve, node, nodeSignatures } from './values.ts'
+
+const certified = z.strictObject({
+  curve, key_id: z.string(), public_key: z.string(), chain_code: z.string(), mode: z.string(), epoch: count, signatures: nodeSignatures,
+})
+
+/** A key's life: made, given to a workspace, refreshed. */
+export const KEYS = {
+  key: certified,
+  allocate: z.strictObject({ workspace: z.string(), curve, key_id: z.string(), epoch: count }),
+  certificates: z.strictObject({ workspace: z.string(), curve, key_id: z.string(), certificates: nodeSignatures }),
+  prepared: certified.extend({ session: z.string() }),
+  tested: z.strictObject({ key_id: z.string(), epoch: count, session: z.string(), partner: node }),
+  /** Without a session where a backup brought the share of a later epoch. */
+  refreshed: z.strictObject({ key_id: z.string(), epoch: count, session: z.string().optional() }),
+  forgotten: z.strictObject({ key_id: z.string(), epoch: count }),
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { proofSchema } from '../../transport/envelope.ts'
+import { count, digits, node, nodeSignatures } from './values.ts'
+
+/** A peer's head with its own signature. A later version of the envelope must go on reading what this one wrote. */
+export const seenHead = z.strictObject({ node, height: count, hash: z.string(), generation: count, proof: proofSchema.nullable() })
+
+/** What operators say, who may ask, and what a node holds of the two others. */
+export const PEOPLE = {
+  /** Rule 5: what each network and ticker means here, by name. */
+  registry: z.strictObject({ frozen: z.record(z.string(), z.string()) }),
+  enrol: z.strictObject({
+    api_key: z.string(), public_key_pem: z.string(), role: z.enum(['full', 'read-only']), workspace: z.string(), sub_account: count,
+    /** Absent where it was enrolled before names were bound, and null where such a one came back from a backup. */
+    sub_account_name: z.string().nullable().optional(),
+  }),
+  revoke: z.strictObject({ api_key: z.string() }),
+  'sub-account': z.strictObject({ workspace: z.string(), name: z.string(), index: count }),
+  'sub-account-set': z.strictObject({ workspace: z.string(), name: z.string(), index: count, certificates: nodeSignatures }),
+  drain: z.strictObject({ order: z.string(), workspace: z.string(), network: z.string(), to_address: z.string(), expires_at: count }),
+  'tank-stake': z.strictObject({
+    order: z.string(), workspace: z.string(), network: z.string(), action: z.enum(['stake', 'unstake', 'release']),
+    /** Null, and the amount 0, for a release. */
+    resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(), amount: digits, expires_at: count,
+  }),
+  ban: z.strictObject({ node, reason: z.string() }),
+  /** Written where a peer was restored; earlier versions wrote every head here, without its proof. */
+  head: seenHead.extend({ proof: proofSchema.nullable().optional() }),
+  backup: z.strictObject({ keys: count, made_at: count }),
+  restoring: z.strictObject({ made_at: count }),
+  restored: z.strictObject({ generation: count, not_before: count }),
+}
