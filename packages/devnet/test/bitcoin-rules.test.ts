@@ -6,6 +6,7 @@ import { addressOf } from '../src/bitcoin/address.ts'
 import { BitcoinChain } from '../src/bitcoin/chain.ts'
 import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
 import { Faults } from '../src/faults.ts'
+import { manualTime } from '../src/timing.ts'
 import { key, payment, type Key, type Output, type Shape, type Spend } from './bitcoin-keys.ts'
 import { removeHome, tempHome } from './support.ts'
 
@@ -16,7 +17,7 @@ const FEE = 1000n
 let chain: BitcoinChain
 
 before(() => {
-  chain = BitcoinChain.open(home, { manual: true })
+  chain = BitcoinChain.open(home, { timing: manualTime() })
 })
 after(() => {
   chain.close()

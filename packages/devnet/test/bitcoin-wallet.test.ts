@@ -6,6 +6,7 @@ import { loadCashMachine } from '../src/bitcoin/cash-script.ts'
 import { UTXO_NETWORKS } from '../src/bitcoin/networks.ts'
 import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
 import { Faults } from '../src/faults.ts'
+import { manualTime } from '../src/timing.ts'
 import { key, payment } from './bitcoin-keys.ts'
 import { removeHome, tempHome } from './support.ts'
 
@@ -26,7 +27,7 @@ for (const network of UTXO_NETWORKS) {
 
     before(async () => {
       if (network.forkId) await loadCashMachine()
-      chain = BitcoinChain.open(home, { network, manual: true })
+      chain = BitcoinChain.open(home, { network, timing: manualTime() })
     })
     after(() => {
       chain.close()
@@ -104,7 +105,7 @@ for (const network of UTXO_NETWORKS) {
     test('a restart has the same keys', () => {
       const [balance, coins] = [call('getbalance'), call('listunspent')]
       chain.close()
-      chain = BitcoinChain.open(home, { network, manual: true })
+      chain = BitcoinChain.open(home, { network, timing: manualTime() })
       assert.deepEqual([call('getbalance'), call('listunspent')], [balance, coins])
       assert.ok(call<string>('sendtoaddress', call('getnewaddress'), 0.1))
     })

@@ -3,13 +3,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { address as solanaAddress } from '@solana/kit'
 import { TronWeb } from 'tronweb'
-import { localContract } from '../src/contracts.ts'
+import { localContract as contractOn } from '../src/contracts.ts'
+import { FAMILIES } from '../src/devnet.ts'
 import { EthereumChain } from '../src/ethereum/chain.ts'
 import { evmNetworksOf, FAUCET_KEY, deployedAddress } from '../src/ethereum/networks.ts'
 import { REGISTRY, type RegistryData } from '../src/registry.ts'
+import { REAL_TIME } from '../src/timing.ts'
 import { tokensOf } from '../src/tron/tvm.ts'
 import { removeHome, tempHome } from './support.ts'
 
+/** None of them is started, so nothing is written. */
+const CHAINS = FAMILIES.flatMap((family) => family({ home: '/nonexistent', timing: REAL_TIME }))
+const localContract = (network: unknown, ticker: unknown) => contractOn(CHAINS, network, ticker)
 const withToken = (network: string, local: string): RegistryData => ({
   ...REGISTRY, assets: [
     ...REGISTRY.assets, { asset_name: `EURC_${network}`, ticker: 'EURC', network, type: 'token', decimals: 6, contract_address: { local } },

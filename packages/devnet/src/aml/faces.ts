@@ -48,6 +48,13 @@ export class AmlFaces {
     return null
   }
 
+  /** Sets how a provider misbehaves, AML being all; false where the name is none of theirs. */
+  fault(name: unknown, mode: unknown): boolean {
+    const providers = AML_PROVIDERS.filter((provider) => name === 'AML' || name === provider)
+    for (const provider of providers) this.faults[provider].set(mode)
+    return providers.length > 0
+  }
+
   /** Undefined cuts the connection unanswered. */
   async handle(provider: AmlProvider, request: HttpRequest): Promise<HttpAnswer | undefined> {
     const { mode } = this.faults[provider]

@@ -292,7 +292,7 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     }),
   ],
   ['validateaddress', method('address', validateAddress)],
-  ['uptime', method('', ({ started }) => Math.floor((Date.now() - started) / 1000))],
+  ['uptime', method('', ({ started, timing }) => Math.floor((timing.now() - started) / 1000))],
   [
     'getindexinfo',
     method('index_name', ({ ledger }, [name]) =>

@@ -7,6 +7,7 @@ import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { Journal } from '../journal.ts'
 import { Producer } from '../producer.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { addressOf, FAUCET, genesis, GENESIS_LOVELACE, pay } from './faucet.ts'
 import { readTransaction, type Transaction } from './transaction.ts'
 
@@ -51,24 +52,29 @@ export class CardanoChain {
   #open: Ledger
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
+  readonly timing: Timing
   #quiet = 0
   #faucet: Unspent = { ...genesis().outpoint, coin: GENESIS_LOVELACE, address: FAUCET }
 
-  private constructor(journal: Journal<ChainRecord>, records: ChainRecord[]) {
+  private constructor(timing: Timing, journal: Journal<ChainRecord>, records: ChainRecord[]) {
+    this.timing = timing
     this.#journal = journal
     this.#begin()
     let lines: Line[] = []
     for (const { after, blocks } of records) lines = [...(after === undefined ? lines : lines.slice(0, after)), ...blocks]
     for (const line of lines) this.#connect(line)
     this.#open = this.#state(this.head.height).snapshot()
-    this.#producer = new Producer({ busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_BLOCKS, produce: async () => { this.#produce() } })
+    this.#producer = new Producer({
+      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_BLOCKS,
+      produce: async () => { this.#produce() },
+    })
     this.#producer.wake()
   }
 
-  static async open(home: string): Promise<CardanoChain> {
+  static async open(home: string, timing: Timing = REAL_TIME): Promise<CardanoChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
-    return new CardanoChain(journal, records)
+    return new CardanoChain(timing, journal, records)
   }
 
   get head(): Block {
@@ -211,7 +217,7 @@ export class CardanoChain {
 
   /** Never behind the head: an operator may have moved the slots forward. */
   #nextSlot(): number {
-    return Math.max(this.head.slot + 1, Math.floor((Date.now() - SLOT_ZERO_MS) / SLOT_MS))
+    return Math.max(this.head.slot + 1, Math.floor((this.timing.now() - SLOT_ZERO_MS) / SLOT_MS))
   }
 }
 

@@ -36,7 +36,7 @@ export function cardanoRpc(chain: CardanoChain, faults: Faults, path: string, bo
   }
   switch (what) {
     case '': return json(200, { url: 'https://blockfrost.io/', version: 'local' })
-    case 'health': return json(200, which === 'clock' ? { server_time: Date.now() } : { is_healthy: true })
+    case 'health': return json(200, which === 'clock' ? { server_time: chain.timing.now() } : { is_healthy: true })
     case 'genesis': return json(200, genesisOf())
     case 'blocks': return blocks(chain, which, more, most, query)
     case 'txs': return transactions(chain, which, more)

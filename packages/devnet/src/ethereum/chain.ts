@@ -8,6 +8,7 @@ import { RequestError } from '../errors.ts'
 import { Gate } from '../gate.ts'
 import { Journal, syncFolder } from '../journal.ts'
 import { Producer } from '../producer.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { Anvil } from './anvil.ts'
 import { Held } from './held.ts'
 import { artefact, deployedAddress, deployerKey, FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
@@ -44,6 +45,7 @@ const DEPLOYER_COINS = 10n ** 18n
 export class EthereumChain {
   readonly network: EvmNetwork
   readonly gate = new Gate()
+  readonly #timing: Timing
   readonly #home: string
   readonly #journal: Journal<ChainRecord>
   readonly #account = privateKeyToAccount(FAUCET_KEY)
@@ -64,12 +66,14 @@ export class EthereumChain {
   #congested = false
   #calmFee: Hex | null = null
 
-  private constructor(network: EvmNetwork, home: string, journal: Journal<ChainRecord>, records: ChainRecord[]) {
+  private constructor(network: EvmNetwork, home: string, timing: Timing, journal: Journal<ChainRecord>, records: ChainRecord[]) {
+    this.#timing = timing
     this.network = network
     this.#home = home
     this.#journal = journal
     for (const record of records) this.#remember(record)
     this.#producer = new Producer({
+      timing,
       busyMs: BUSY_MS,
       idleMs: IDLE_MS,
       isBusy: () =>
@@ -78,10 +82,10 @@ export class EthereumChain {
     })
   }
 
-  static async open(network: EvmNetwork, home: string): Promise<EthereumChain> {
+  static async open(network: EvmNetwork, home: string, timing: Timing = REAL_TIME): Promise<EthereumChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
-    const chain = new EthereumChain(network, home, journal, records)
+    const chain = new EthereumChain(network, home, timing, journal, records)
     chain.#anvil = await chain.#engine(chain.#blocks)
     chain.#watch()
     if (chain.#blocks.length === 0) await chain.#genesis()
@@ -208,7 +212,7 @@ export class EthereumChain {
 
   /** Makes one block and makes it durable. Only under the gate's write side. */
   async #produce(): Promise<BlockRecord> {
-    const time = Math.max(Math.floor(Date.now() / 1000), this.head.time + 1)
+    const time = Math.max(Math.floor(this.#timing.now() / 1000), this.head.time + 1)
     const block = await mineBlock(this.#anvil, time, this.#pending, this.#nextBaseFee)
     if (!this.#congested) this.#nextBaseFee = null
     try {

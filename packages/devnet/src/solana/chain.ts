@@ -13,6 +13,7 @@ import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { Journal } from '../journal.ts'
 import { Producer } from '../producer.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { base58, digest, FAUCET, FAUCET_KEY, genesisAccounts, GENESIS_HASH, GENESIS_TIME, TOKEN_PROGRAM } from './genesis.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
 
@@ -61,25 +62,30 @@ export class SolanaChain {
   readonly #messages = new Set<string>()
   readonly #journal: Journal<Line>
   readonly #producer: Producer
+  readonly #timing: Timing
   readonly #waiting: Read[] = []
   readonly #watchers = new Set<(block: Block) => void>()
   #broken = false
 
-  private constructor(journal: Journal<Line>, lines: Line[]) {
+  private constructor(timing: Timing, journal: Journal<Line>, lines: Line[]) {
+    this.#timing = timing
     this.#journal = journal
     // A blockhash lives for 150 blocks here; litesvm itself would take only the last one.
     this.svm = new LiteSVM().withBlockhashCheck(false).withTransactionHistory(0n)
     for (const account of genesisAccounts()) this.svm.setAccount(account)
     this.#add({ slot: 0, time: GENESIS_TIME, transactions: [] }, [])
     for (const line of lines) this.#add(line, this.#execute(line.slot, line.time, line.transactions.map(read)))
-    this.#producer = new Producer({ busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || (this.head.transactions.length > 0), produce: async () => { this.#produce() } })
+    this.#producer = new Producer({
+      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.head.transactions.length > 0,
+      produce: async () => { this.#produce() },
+    })
     this.#producer.wake()
   }
 
-  static async open(home: string): Promise<SolanaChain> {
+  static async open(home: string, timing: Timing = REAL_TIME): Promise<SolanaChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<Line>(join(home, 'blocks.journal'))
-    return new SolanaChain(journal, records)
+    return new SolanaChain(timing, journal, records)
   }
 
   get head(): Block {
@@ -183,7 +189,7 @@ export class SolanaChain {
     if (this.#broken) throw new Error('SOL: the journal could not be written; start again')
     const next = this.head.slot + 1
     const slot = next % SKIPPED_EVERY === 0 ? next + 1 : next
-    const time = Math.max(this.head.time, Math.floor(Date.now() / 1000))
+    const time = Math.max(this.head.time, Math.floor(this.#timing.now() / 1000))
     const waiting = this.#waiting.splice(0).filter(({ blockhash, message }) => this.living(blockhash) && !this.#messages.has(message))
     const included = this.#execute(slot, time, waiting)
     const line: Line = { slot, time, transactions: included.map(({ raw }) => raw) }

@@ -2,6 +2,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { LedgerChain } from '../ledger-chain.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { BASE_FEE, readTransaction, ROOT, ROOT_KEY, ROOT_PUBLIC, stellarRules, type Account, type Outcome, type StellarTransaction } from './rules.ts'
 import { readKey } from './strkey.ts'
 import { encode } from './xdr.ts'
@@ -17,8 +18,8 @@ export class StellarChain {
     this.ledgers = ledgers
   }
 
-  static async open(home: string): Promise<StellarChain> {
-    return new StellarChain(LedgerChain.open(stellarRules, home))
+  static async open(home: string, timing: Timing = REAL_TIME): Promise<StellarChain> {
+    return new StellarChain(LedgerChain.open(stellarRules, home, timing))
   }
 
   get head(): { height: number; hash: string } {

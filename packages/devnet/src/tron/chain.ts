@@ -6,6 +6,7 @@ import { Gate } from '../gate.ts'
 import { Journal } from '../journal.ts'
 import { endLeftover } from '../processes.ts'
 import { Producer } from '../producer.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { addressOfSecret, recover, sha256, sign, toHex } from './address.ts'
 import { apply, Draft, Refusal, SLOT_MS, type Outcome, type Run } from './ledger.ts'
 import { writeBytes, writeNumber } from './protobuf.ts'
@@ -48,6 +49,7 @@ export class TronChain {
   readonly gate = new Gate()
   readonly tokens = TRON_TOKENS
   readonly tvm: Tvm
+  readonly #timing: Timing
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
   #state: State = genesis()
@@ -59,21 +61,22 @@ export class TronChain {
   #quiet = 0
   #funds = 0
 
-  private constructor(home: string, journal: Journal<ChainRecord>) {
+  private constructor(home: string, timing: Timing, journal: Journal<ChainRecord>) {
+    this.#timing = timing
     this.#journal = journal
     this.tvm = new Tvm(home, this.tokens, () => this.#calls())
     this.#producer = new Producer({
-      busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#pending.length > 0 || this.#quiet < QUIET_BLOCKS,
+      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#pending.length > 0 || this.#quiet < QUIET_BLOCKS,
       produce: async () => void (await this.gate.write(() => this.#produce())),
     })
   }
 
-  static async open(home: string): Promise<TronChain> {
+  static async open(home: string, timing: Timing = REAL_TIME): Promise<TronChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     // The engine of a killed run; this run's may never be needed.
     await endLeftover(join(home, 'tvm.pid'))
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
-    const chain = new TronChain(home, journal)
+    const chain = new TronChain(home, timing, journal)
     let blocks: BlockRecord[] = []
     for (const { after, blocks: more = [], clock } of records) {
       if (after !== undefined) blocks = blocks.filter(({ number }) => number <= after)
@@ -128,7 +131,7 @@ export class TronChain {
   build(type: string, value: Value, feeLimit = 0n): Tx {
     const { number, id, time } = this.head
     const raw = writeRaw({
-      type, value, feeLimit, expiration: time + OWN_LIFE_MS, timestamp: Date.now() + this.#funds++,
+      type, value, feeLimit, expiration: time + OWN_LIFE_MS, timestamp: this.#timing.now() + this.#funds++,
       refBlockBytes: (number % REFERENCE_BLOCKS).toString(16).padStart(4, '0'), refBlockHash: id.slice(16, 32),
     })
     return readTransaction(signedHex(raw, []))
@@ -209,7 +212,7 @@ export class TronChain {
     if (!Number.isInteger(ms) || ms <= 0 || ms > ADVANCE_MAX_MS) throw new RequestError('the clock moves forward, by 400 days at most')
     return this.gate.write(async () => {
       // From the head: blocks made in a hurry are ahead of the clock.
-      const clock = Math.max(this.#clock, this.head.time - Date.now()) + ms
+      const clock = Math.max(this.#clock, this.head.time - this.#timing.now()) + ms
       this.#journal.append([{ clock }])
       this.#clock = clock
       // Others follow soon: what has ended with the move is only certain in a final block.
@@ -247,7 +250,7 @@ export class TronChain {
   /** Makes one block and makes it durable. Only under the gate's write side. */
   async #produce(): Promise<Block> {
     const { time: before } = this.head
-    const nominal = Math.floor((Date.now() + this.#clock) / SLOT_MS) * SLOT_MS
+    const nominal = Math.floor((this.#timing.now() + this.#clock) / SLOT_MS) * SLOT_MS
     const time = Math.max(before + SLOT_MS, nominal)
     const draft = new Draft(this.#state.draft)
     const transactions: Included[] = []

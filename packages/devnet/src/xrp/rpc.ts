@@ -108,7 +108,7 @@ function serverInfo({ ledgers, head }: XrpChain): Answer {
     info: {
       build_version: '2.4.0', complete_ledgers: `1-${head.height}`, hostid: 'LOCAL', initial_sync_duration_us: '1', io_latency_ms: 1, load_factor: 1, network_id: NETWORK_ID, peers: 0,
       server_state: 'full', time: new Date(ledgers.head.time * 1000).toISOString(), uptime: 1, validation_quorum: 1,
-      validated_ledger: { age: Math.max(0, Math.floor(Date.now() / 1000) - ledgers.head.time), base_fee_xrp: xrp(BASE_FEE), hash: head.hash, reserve_base_xrp: xrp(RESERVE_BASE), reserve_inc_xrp: xrp(RESERVE_INCREMENT), seq: head.height },
+      validated_ledger: { age: Math.max(0, ledgers.seconds - ledgers.head.time), base_fee_xrp: xrp(BASE_FEE), hash: head.hash, reserve_base_xrp: xrp(RESERVE_BASE), reserve_inc_xrp: xrp(RESERVE_INCREMENT), seq: head.height },
     },
   }
 }
