@@ -97,9 +97,9 @@ async function info({ chains, url }: Devnet): Promise<unknown> {
   const networks: Record<string, unknown> = {}
   const tokens: Record<string, unknown> = {}
   for (const chain of chains) {
-    const { head, engine, more } = await chain.info()
+    const { head, waiting, engine, more } = await chain.info()
     const { height, hash } = head ?? { height: null, hash: null }
-    networks[chain.code] = { height, hash, url: url + chain.path, engine, ...more, fault: chain.faults.mode }
+    networks[chain.code] = { height, hash, waiting, url: url + chain.path, engine, ...more, fault: chain.faults.mode }
     for (const { asset, address, decimals } of chain.tokens) tokens[asset] = { network: chain.code, address, decimals }
   }
   return { networks, tokens }

@@ -15,8 +15,8 @@ export type FundExtra = 'tag' | 'tokens'
 /** Where a client finds a chain, or a face of it, and a command that can be pasted into a shell. */
 export interface Endpoint { protocol: string; url: string; websocket?: string; example: string }
 
-/** What is told of a chain. A chain that nobody has used yet has no head, and is not started by the question. */
-export interface ChainInfo { head: Head | null; engine: string; more: Record<string, unknown> }
+/** What is told of a chain. A chain that nobody has used yet has no head, and is not started by the question. `waiting`: transactions. */
+export interface ChainInfo { head: Head | null; waiting: number | null; engine: string; more: Record<string, unknown> }
 
 /**
  * One local network, as the HTTP server and the operator's commands see it. Every family implements it in its own

@@ -32,6 +32,9 @@ export abstract class OnDemand<Chain extends { close: () => void }> {
 
   protected abstract headOf(chain: Chain): Head
 
+  /** How many transactions wait for a block. */
+  protected abstract waitingIn(chain: Chain): number
+
   get path(): string {
     return `/${this.code.toLowerCase()}`
   }
@@ -52,7 +55,9 @@ export abstract class OnDemand<Chain extends { close: () => void }> {
 
   async info(): Promise<ChainInfo> {
     const chain = this.#opening ? await this.chain() : undefined
-    return { head: chain ? this.headOf(chain) : null, engine: this.engine, more: this.facts(chain) }
+    return {
+      head: chain ? this.headOf(chain) : null, waiting: chain ? this.waitingIn(chain) : null, engine: this.engine, more: this.facts(chain),
+    }
   }
 
   async reorg(_depth: number, _drop: boolean): Promise<Head> {

@@ -6,6 +6,7 @@ import { BitcoinChain } from '../src/bitcoin/chain.ts'
 import { descriptorChecksum } from '../src/bitcoin/descriptor.ts'
 import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
 import { Faults } from '../src/faults.ts'
+import { manualTime } from '../src/timing.ts'
 import { key } from './bitcoin-keys.ts'
 import { removeHome, tempHome } from './support.ts'
 
@@ -13,7 +14,7 @@ const home = tempHome()
 let chain: BitcoinChain
 
 before(() => {
-  chain = BitcoinChain.open(home)
+  chain = BitcoinChain.open(home, { timing: manualTime() })
 })
 after(() => {
   chain.close()

@@ -236,7 +236,7 @@ test('testmempoolaccept takes transactions that build on each other', async () =
 
 test('without full replacement, a conflict that does not signal is final', async () => {
   const place = tempHome()
-  const strict = BitcoinChain.open(place, { fullRbf: false })
+  const strict = BitcoinChain.open(place, { fullRbf: false, timing: manualTime() })
   try {
     const txid = strict.fund(alice.address, '1')
     const vout = strict.ledger.txIndex.get(txid)!.block.txs[1]!.outs.findIndex(({ script }) => script.equals(Buffer.from(alice.script)))

@@ -6,7 +6,7 @@ import {
   Address, BigNum, Credential, EnterpriseAddress, FixedTransaction, LinearFee, min_fee, PrivateKey, Transaction, TransactionBody, TransactionHash, TransactionInput, TransactionInputs, TransactionOutput,
   TransactionOutputs, Value,
 } from '@emurgo/cardano-serialization-lib-nodejs'
-import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
+import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 let devnet: Running
 const home = tempHome()
@@ -59,7 +59,11 @@ async function pay(o: { coin?: Utxo; amount?: bigint; fee?: bigint; ttl?: number
   const made = make(o.fee ?? least)
   return { raw: made.to_hex(), hash: made.transaction_hash().to_hex() }
 }
-const included = async (hash: string) => until('it is in a block', async () => (await ask(`txs/${hash}`)).status === 200)
+/** What waits is in the next block. */
+const included = async (hash: string) => {
+  await control({ command: 'mine', blocks: 1 })
+  assert.equal((await ask(`txs/${hash}`)).status, 200)
+}
 
 let firstFunding = ''
 before(async () => {

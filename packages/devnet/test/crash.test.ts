@@ -53,7 +53,7 @@ test('after kill -9 of everything, every block and receipt is there with the sam
   const before = await hashes(devnet, at)
   await devnet.killAll()
 
-  devnet = await startDevnet(home, port)
+  devnet = await startDevnet(home, { port })
   assert.deepEqual(await hashes(devnet, at), before)
   for (const { hash } of [funded[0]!, funded[1]!, funded[3]!]) {
     assert.equal((await devnet.call<{ status: string }>('eth', 'eth_getTransactionReceipt', hash)).status, '0x1')

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { createPublicClient, createWalletClient, defineChain, erc20Abi, http, parseEther, parseTransaction, serializeTransaction, type Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
+import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 const home = tempHome()
 const USDT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
@@ -33,13 +33,17 @@ function clients() {
   }
 }
 
+const receiptOf = (hash: Hex) => devnet.mined('ETH', clients().reader.waitForTransactionReceipt({ hash }))
+
 test('a funded address has the coin, the transfer has a receipt, and finality follows', async () => {
   const { reader } = clients()
   const { hash } = await devnet.control<{ hash: Hex }>({ command: 'fund', asset: 'ETH', address: alice.address, amount: '2.000000000000000001', tag: null })
   const receipt = await reader.getTransactionReceipt({ hash })
   assert.deepEqual([receipt.status, receipt.to], ['success', alice.address.toLowerCase()])
   assert.equal(await reader.getBalance({ address: alice.address }), parseEther('2') + 1n)
-  await until('the block is final', async () => (await reader.getBlock({ blockTag: 'finalized' })).number >= receipt.blockNumber)
+  assert.ok((await reader.getBlock({ blockTag: 'finalized' })).number < receipt.blockNumber)
+  await devnet.mine('ETH', 2)
+  assert.equal((await reader.getBlock({ blockTag: 'finalized' })).number, receipt.blockNumber)
   const receipts = await devnet.call<{ transactionHash: Hex }[]>('eth', 'eth_getBlockReceipts', `0x${receipt.blockNumber.toString(16)}`)
   assert.deepEqual(receipts.map(({ transactionHash }) => transactionHash), [hash])
 })
@@ -56,7 +60,7 @@ test('the token has six decimals, answers nothing, logs transfers, and sits at i
   const { result } = await reader.simulateContract({ address: USDT, abi, functionName: 'transfer', args: [bob.address, 1n], account: alice })
   assert.equal(result, undefined)
   const sent = await wallet(alice).writeContract({ address: USDT, abi, functionName: 'transfer', args: [bob.address, 345_678n] })
-  const receipt = await reader.waitForTransactionReceipt({ hash: sent })
+  const receipt = await receiptOf(sent)
   assert.equal(receipt.status, 'success')
   assert.equal(await reader.readContract({ ...token, functionName: 'balanceOf', args: [bob.address] }), 345_678n)
   const logs = await reader.getContractEvents({ ...token, eventName: 'Transfer', args: { to: bob.address }, fromBlock: 0n })
@@ -65,10 +69,10 @@ test('the token has six decimals, answers nothing, logs transfers, and sits at i
 })
 
 test('allowances go through zero, and a transfer of more than there is reverts', async () => {
-  const { reader, wallet } = clients()
+  const { wallet } = clients()
   await devnet.control({ command: 'fund', asset: 'ETH', address: bob.address, amount: '1' })
   const approve = (value: bigint) => wallet(alice).writeContract({ address: USDT, abi, functionName: 'approve', args: [bob.address, value], gas: 100_000n })
-  const status = async (hash: Hex) => (await reader.waitForTransactionReceipt({ hash })).status
+  const status = async (hash: Hex) => (await receiptOf(hash)).status
   assert.equal(await status(await approve(500n)), 'success')
   assert.equal(await status(await approve(600n)), 'reverted')
   const pull = (value: bigint) => wallet(bob).writeContract({ address: USDT, abi, functionName: 'transferFrom', args: [alice.address, bob.address, value], gas: 100_000n })
@@ -101,7 +105,7 @@ test('a signature with a high s is refused, as on the main network', async () =>
   const { error } = await devnet.rpc('eth', 'eth_sendRawTransaction', malleated)
   assert.match(error!.message, /invalid sender/)
   const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', signed)
-  assert.equal((await reader.waitForTransactionReceipt({ hash })).status, 'success')
+  assert.equal((await receiptOf(hash)).status, 'success')
 })
 
 test('a broadcast is refused in the words of a production node', async () => {

@@ -6,6 +6,7 @@ import { networks, payments, Transaction } from 'bitcoinjs-lib'
 import { BitcoinChain } from '../src/bitcoin/chain.ts'
 import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
 import { Faults } from '../src/faults.ts'
+import { manualTime } from '../src/timing.ts'
 import { key, payment, type Output, type Shape, type Spend } from './bitcoin-keys.ts'
 import { removeHome, tempHome, until } from './support.ts'
 
@@ -31,7 +32,7 @@ let nodes: Node[] = []
 
 before(async () => {
   if (missing) return
-  chain = BitcoinChain.open(`${home}/own`)
+  chain = BitcoinChain.open(`${home}/own`, { timing: manualTime() })
   nodes = [ours(chain), await litecoind()]
 }, { timeout: 60_000 })
 

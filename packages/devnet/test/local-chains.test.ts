@@ -38,6 +38,10 @@ class LocalToy extends OnDemand<Toy> implements LocalChain {
     return { height, hash: `toy ${height}` }
   }
 
+  protected waitingIn(): number {
+    return 0
+  }
+
   async face(below: string): Promise<RpcFace | undefined> {
     if (below !== '') return undefined
     const chain = await this.chain()
@@ -84,7 +88,10 @@ after(() => {
 
 test('a family that joins by a line is told of, and not started by that', async () => {
   const { networks, tokens } = await done({ command: 'info' })
-  assert.deepEqual((networks as Record<string, unknown>)['TOY'], { height: null, hash: null, url: `${devnet.url}/toy`, engine: 'nothing', fault: 'heal' })
+  assert.deepEqual(
+    (networks as Record<string, unknown>)['TOY'],
+    { height: null, hash: null, waiting: null, url: `${devnet.url}/toy`, engine: 'nothing', fault: 'heal' }
+  )
   assert.deepEqual(tokens, {})
   const { endpoints } = await done({ command: 'urls' })
   assert.deepEqual((endpoints as unknown[]).at(-1), { network: 'TOY', protocol: 'toy', url: `${devnet.url}/toy`, example: `curl ${devnet.url}/toy` })

@@ -42,8 +42,8 @@ async function transfer(amount: bigint) {
 
 test('sendAndConfirmTransaction: it resolves when a block has the transaction, and rejects what the runtime refuses', async () => {
   const sendAndConfirm = sendAndConfirmTransactionFactory(clients())
-  for (const commitment of ['processed', 'confirmed', 'finalized'] as const) await sendAndConfirm(
-    await transfer(1_000_000n + BigInt(commitment.length)), { commitment }
+  for (const commitment of ['processed', 'confirmed', 'finalized'] as const) await devnet.mined(
+    'SOL', sendAndConfirm(await transfer(1_000_000n + BigInt(commitment.length)), { commitment })
   )
   assert.ok((await clients().rpc.getBalance(bob.address).send()).value > 3_000_000n)
   await assert.rejects(sendAndConfirm(await transfer(10n ** 12n), { commitment: 'confirmed' }))

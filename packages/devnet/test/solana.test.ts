@@ -6,7 +6,7 @@ import {
   appendTransactionMessageInstructions, createKeyPairSignerFromPrivateKeyBytes, createSolanaRpc, createTransactionMessage, getBase64EncodedWireTransaction, getSignatureFromTransaction, lamports, pipe,
   setTransactionMessageFeePayerSigner, setTransactionMessageLifetimeUsingBlockhash, signTransactionMessageWithSigners, type Address, type Base64EncodedWireTransaction, type Blockhash, type KeyPairSigner, type Signature,
 } from '@solana/kit'
-import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
+import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 let devnet: Running
 let rpc: ReturnType<typeof createSolanaRpc>
@@ -44,7 +44,8 @@ test('a transfer by kit is executed, and stands in a block with its balances', a
   const transaction = await transfer(1_000_000_000n)
   assert.equal(await send(getBase64EncodedWireTransaction(transaction)), getSignatureFromTransaction(transaction))
   const statuses = async () => (await rpc.getSignatureStatuses([getSignatureFromTransaction(transaction)], { searchTransactionHistory: true }).send()).value
-  await until('it is in a block', async () => (await statuses())[0] !== null)
+  assert.deepEqual(await statuses(), [null])
+  await mine()
   const value = await statuses()
   assert.equal(value[0]!.confirmationStatus, 'finalized')
   assert.equal(await balance(bob.address), lamports(1_000_000_000n))

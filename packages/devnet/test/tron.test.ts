@@ -65,7 +65,7 @@ test('a transfer of TRX: activation costs 1.1 TRX, the next one only free bandwi
   const tw = client(secretOf('alice'))
   const first = await tw.trx.sendTransaction(addressOf('bob'), 5 * SUN)
   assert.equal(first.result, true)
-  await until('it is mined by itself', async () => (await infoOf(first.txid)).id !== undefined)
+  await mine()
   assert.equal(await balanceOf('bob'), 5 * SUN)
   assert.equal(await balanceOf('alice'), 1000 * SUN - 5 * SUN - 1_100_000)
   const info = await infoOf(first.txid)
@@ -76,7 +76,8 @@ test('a transfer of TRX: activation costs 1.1 TRX, the next one only free bandwi
   assert.equal(fee, undefined)
   const points = receipt?.net_usage ?? 0
   assert.ok(points >= 264 && points <= 268, String(points))
-  await until('it is final', async () => (await tw.trx.getTransactionInfo(second.txid)).id === second.txid)
+  await mine(2)
+  assert.equal((await tw.trx.getTransactionInfo(second.txid)).id, second.txid)
   const block = await tw.trx.getBlock(info.blockNumber!)
   assert.equal(block.transactions?.[0]?.ret[0]?.contractRet, 'SUCCESS')
   assert.equal(utils.transaction.txCheck(block.transactions?.[0] as never), true)
@@ -163,7 +164,7 @@ test('TRC-20 by tronweb\'s contract object: energy at 100 sun, about 130,000 to 
   assert.equal(await contract['balanceOf']!(addressOf('alice')).call(), 1_000_000_000n)
   const before = await balanceOf('alice')
   const id = (await contract['transfer']!(addressOf('bob'), 250_000).send({ feeLimit: 50 * SUN })) as string
-  await until('it is mined by itself', async () => (await infoOf(id)).id !== undefined)
+  await mine()
   const first = await infoOf(id)
   assert.deepEqual([first.receipt?.result, first.log?.length, await tokensOf('bob')], ['SUCCESS', 1, 250_000])
   assert.ok(Math.abs(first.receipt!.energy_usage_total! - 130_300) < 500, String(first.receipt?.energy_usage_total))
@@ -381,7 +382,7 @@ test('after kill -9 every block has the same id, every balance is there, and the
   await devnet.killAll()
   // The beginning of a record that was never finished.
   appendFileSync(join(home, 'trx', 'blocks.journal'), readFileSync(join(home, 'trx', 'blocks.journal')).subarray(0, 40))
-  devnet = await startDevnet(home, port)
+  devnet = await startDevnet(home, { port })
   assert.deepEqual(await shown(height), before)
   await mine()
   assert.ok((await headTime()) > time && (await headTime()) > Date.now() + 28 * DAY_MS)
@@ -403,7 +404,7 @@ test('a kill while blocks are made loses nothing that was shown', async () => {
   await devnet.killAll()
   state.stopped = true
   await work
-  devnet = await startDevnet(home, port)
+  devnet = await startDevnet(home, { port })
   assert.ok(seen.length > 0)
   for (const [num, id] of seen) assert.equal((await post<{ blockID: string }>('wallet/getblockbynum', { num })).blockID, id)
 })

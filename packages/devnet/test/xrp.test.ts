@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Client, Wallet, xrpToDrops, type Payment } from 'xrpl'
-import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
+import { Client, hashes, Wallet, xrpToDrops, type Payment } from 'xrpl'
+import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 /** xrpl.js, unmodified, against the local ledger; and the rules that a server enforces. */
 let devnet: Running
@@ -44,7 +44,10 @@ after(async () => {
 })
 
 test('xrpl.js pays, and the ledger shows what was delivered', async () => {
-  const result = await client.submitAndWait({ TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('20'), DestinationTag: 0 } as Payment, { wallet: alice })
+  const result = await devnet.mined('XRP', client.submitAndWait(
+    { TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('20'), DestinationTag: 0 } as Payment,
+    { wallet: alice }
+  ))
   assert.equal(result.result.validated, true)
   assert.equal((result.result.meta as { TransactionResult: string }).TransactionResult, 'tesSUCCESS')
   const { ledger } = await rpc('ledger', { ledger_index: result.result.ledger_index, transactions: true, expand: true })
@@ -92,7 +95,7 @@ test('the reserve stays, and a payment that cannot be made costs its fee', async
 test('an account that requires a tag', async () => {
   const shop = Wallet.generate()
   await fund(shop.address, '10')
-  await client.submitAndWait({ TransactionType: 'AccountSet', Account: shop.address, SetFlag: 1 }, { wallet: shop })
+  await devnet.mined('XRP', client.submitAndWait({ TransactionType: 'AccountSet', Account: shop.address, SetFlag: 1 }, { wallet: shop }))
   assert.equal(await submit(await signed({ Destination: shop.address })), 'tecDST_TAG_NEEDED')
   await mine()
   assert.equal(await submit(await signed({ Destination: shop.address, DestinationTag: 0 })), 'tesSUCCESS')
@@ -135,5 +138,7 @@ test('faults: an answer that never comes, a refusal', async () => {
   await assert.rejects(submit(blob))
   await devnet.control({ command: 'fault', network: 'XRP', mode: 'heal' })
   assert.equal(await submit(blob), 'tefALREADY')
-  await until('it is in a ledger', async () => (await rpc('server_info')).info.validated_ledger.seq > 0)
+  await mine()
+  const hash = hashes.hashSignedTx(blob)
+  assert.equal((await rpc('tx', { transaction: hash })).validated, true)
 })

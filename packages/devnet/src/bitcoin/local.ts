@@ -36,6 +36,10 @@ class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
     return { height, hash }
   }
 
+  protected waitingIn({ mempool }: BitcoinChain): number {
+    return mempool.entries.size
+  }
+
   protected override facts(chain: BitcoinChain | undefined): Record<string, unknown> {
     return { genesis: chain?.genesisHash ?? null }
   }

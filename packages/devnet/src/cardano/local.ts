@@ -29,6 +29,10 @@ class LocalCardanoChain extends OnDemand<CardanoChain> implements LocalChain {
     return { height, hash }
   }
 
+  protected waitingIn({ waiting }: CardanoChain): number {
+    return waiting.length
+  }
+
   async face(below: string): Promise<RpcFace | undefined> {
     const { faults } = this
     const chain = await this.chain()

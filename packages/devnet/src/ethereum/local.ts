@@ -48,6 +48,10 @@ class LocalEvmChain extends OnDemand<EthereumChain> implements LocalChain {
     return { height, hash }
   }
 
+  protected waitingIn({ pending }: EthereumChain): number {
+    return pending.length
+  }
+
   protected override facts(): Record<string, unknown> {
     return { chain_id: this.#network.chainId }
   }

@@ -92,6 +92,11 @@ export class SolanaChain {
     return this.blocks.at(-1) as Block
   }
 
+  /** How many transactions wait for a block. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
   close(): void {
     this.#producer.stop()
     this.#journal.close()

@@ -29,6 +29,10 @@ class LocalSolanaChain extends OnDemand<SolanaChain> implements LocalChain {
     return { height: slot, hash }
   }
 
+  protected waitingIn({ waiting }: SolanaChain): number {
+    return waiting
+  }
+
   protected override get finality(): string {
     return 'its finalized blocks stay'
   }

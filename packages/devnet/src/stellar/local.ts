@@ -30,6 +30,10 @@ class LocalStellarChain extends OnDemand<StellarChain> implements LocalChain {
     return head
   }
 
+  protected waitingIn({ ledgers }: StellarChain): number {
+    return ledgers.waiting.length
+  }
+
   protected override get finality(): string {
     return 'its validated ledgers are final'
   }

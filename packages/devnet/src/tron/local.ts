@@ -30,6 +30,10 @@ class LocalTronChain extends OnDemand<TronChain> implements LocalChain {
     return headOf(head)
   }
 
+  protected waitingIn({ pending }: TronChain): number {
+    return pending.length
+  }
+
   protected override facts(): Record<string, unknown> {
     return { genesis: GENESIS_ID }
   }

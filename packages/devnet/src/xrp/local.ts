@@ -26,6 +26,10 @@ class LocalXrpChain extends OnDemand<XrpChain> implements LocalChain {
     return head
   }
 
+  protected waitingIn({ ledgers }: XrpChain): number {
+    return ledgers.waiting.length
+  }
+
   protected override get finality(): string {
     return 'its validated ledgers are final'
   }
