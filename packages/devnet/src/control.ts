@@ -90,7 +90,9 @@ async function clock({ chains }: Devnet, { network, advance }: Command): Promise
 }
 
 function urls({ chains, url }: Devnet): unknown {
-  return { endpoints: chains.flatMap((chain) => chain.endpoints(url + chain.path).map((endpoint) => ({ network: chain.code, ...endpoint }))) }
+  return {
+    endpoints: chains.flatMap((chain) => chain.endpoints(url + chain.path).map((endpoint) => ({ network: chain.code, ...endpoint }))),
+  }
 }
 
 async function info({ chains, url }: Devnet): Promise<unknown> {
@@ -117,7 +119,9 @@ function having<Ability extends 'advance' | 'drop'>(
 ): LocalChain & Required<Pick<LocalChain, Ability>> {
   const able = chains.filter((chain): chain is LocalChain & Required<Pick<LocalChain, Ability>> => chain[ability] !== undefined)
   const chain = able.find(({ code }) => code === network)
-  if (!chain) throw new RequestError(`network ${JSON.stringify(network)} ${hasNone}: ${able.length === 1 ? 'only' : 'one of'} ${codesOf(able)}`)
+  if (!chain) {
+    throw new RequestError(`network ${JSON.stringify(network)} ${hasNone}: ${able.length === 1 ? 'only' : 'one of'} ${codesOf(able)}`)
+  }
   return chain
 }
 

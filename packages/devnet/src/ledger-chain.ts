@@ -189,7 +189,9 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
       return { tx, outcome: this.rules.apply(view, tx, next).outcome }
     })
     const made = this.rules.hash({ ...next, transactions })
-    if (index !== this.head.index + 1 || made !== hash) throw new Error(`${this.rules.code}: ledger ${index} came back as ${made}, the journal has ${hash}`)
+    if (index !== this.head.index + 1 || made !== hash) {
+      throw new Error(`${this.rules.code}: ledger ${index} came back as ${made}, the journal has ${hash}`)
+    }
     this.#connect({ ...next, transactions, hash }, view)
   }
 

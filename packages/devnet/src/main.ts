@@ -4,7 +4,9 @@ import { parseArgs } from 'node:util'
 import { Devnet } from './devnet.ts'
 import { endLeftover, writePidFile } from './processes.ts'
 
-const { values } = parseArgs({ options: { home: { type: 'string' }, port: { type: 'string', default: '0' }, manual: { type: 'boolean', default: false } } })
+const { values } = parseArgs({
+  options: { home: { type: 'string' }, port: { type: 'string', default: '0' }, manual: { type: 'boolean', default: false } },
+})
 const port = Number(values.port)
 if (values.home === undefined || !Number.isInteger(port) || port < 0 || port > 65_535) {
   console.error('usage: main.ts --home DIR --port N [--manual]')

@@ -10,14 +10,37 @@ import { manualTime } from '../src/timing.ts'
 import { key, payment } from './bitcoin-keys.ts'
 import { removeHome, tempHome } from './support.ts'
 
-interface Unspent { txid: string; vout: number; address: string; label: string; scriptPubKey: string; amount: number; confirmations: number; spendable: boolean; solvable: boolean; safe: boolean; desc: string }
-interface Scan { success: boolean; txouts: number; height: number; bestblock: string; total_amount: number; unspents: { txid: string; vout: number; amount: number; coinbase: boolean; height: number; confirmations: number; desc: string }[] }
+interface Unspent {
+  txid: string
+  vout: number
+  address: string
+  label: string
+  scriptPubKey: string
+  amount: number
+  confirmations: number
+  spendable: boolean
+  solvable: boolean
+  safe: boolean
+  desc: string
+}
+interface Scan {
+  success: boolean
+  txouts: number
+  height: number
+  bestblock: string
+  total_amount: number
+  unspents: { txid: string; vout: number; amount: number; coinbase: boolean; height: number; confirmations: number; desc: string }[]
+}
 
 for (const network of UTXO_NETWORKS) {
   describe(network.code, () => {
     const home = tempHome()
     let chain: BitcoinChain
-    const ask = (method: string, ...params: unknown[]) => JSON.parse(bitcoinRpc(chain, new Faults(), JSON.stringify({ id: 1, method, params }))!.body) as { result: unknown; error: { code: number; message: string } | null }
+    const ask = (method: string, ...params: unknown[]) =>
+      JSON.parse(bitcoinRpc(chain, new Faults(), JSON.stringify({ id: 1, method, params }))!.body) as {
+        result: unknown
+        error: { code: number; message: string } | null
+      }
     const call = <T>(method: string, ...params: unknown[]): T => {
       const { result, error } = ask(method, ...params)
       if (error) throw new Error(`${error.code} ${error.message}`)

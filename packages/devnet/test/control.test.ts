@@ -23,7 +23,9 @@ after(async () => {
 
 async function bitcoinPayment(): Promise<{ hex: string; id: string; block: string }> {
   const { hash } = await devnet.control<{ hash: string }>({ command: 'fund', asset: 'BTC', address: alice.address, amount: '1' })
-  const { vout, blockhash } = await devnet.call<{ blockhash: string; vout: { n: number; scriptPubKey: { address: string } }[] }>('btc', 'getrawtransaction', hash, 1)
+  const { vout, blockhash } = await devnet.call<{ blockhash: string; vout: { n: number; scriptPubKey: { address: string } }[] }>(
+    'btc', 'getrawtransaction', hash, 1
+  )
   const { n } = vout.find(({ scriptPubKey }) => scriptPubKey.address === alice.address)!
   const tx = await payment(alice, [{ txid: hash, vout: n, value: BALANCE }], [{ script: key(42).script, value: BALANCE - 1000n }])
   return { hex: tx.toHex(), id: tx.getId(), block: blockhash }
@@ -31,7 +33,10 @@ async function bitcoinPayment(): Promise<{ hex: string; id: string; block: strin
 
 async function ethereumPayment(): Promise<Hex> {
   const nonce = Number(await devnet.call<Hex>('eth', 'eth_getTransactionCount', account.address, 'latest'))
-  return account.signTransaction({ type: 'eip1559', chainId: 31337, nonce, to: account.address, value: 1n, gas: 21_000n, maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n })
+  return account.signTransaction({
+    type: 'eip1559', chainId: 31337, nonce, to: account.address, value: 1n, gas: 21_000n, maxFeePerGas: 10n ** 11n,
+    maxPriorityFeePerGas: 10n ** 9n,
+  })
 }
 
 test('blocks come on command only where the start says so', async () => {
@@ -106,7 +111,9 @@ test('mistakes are named', async () => {
   assert.equal((await devnet.rawControl('{')).status, 400)
   assert.equal((await fetch(`${devnet.url}/health`)).status, 200)
   assert.equal((await fetch(`${devnet.url}/nothing`)).status, 404)
-  assert.equal((await fetch(`${devnet.url}/control`, { method: 'POST', body: '{}', headers: { origin: 'http://evil.example' } })).status, 403)
+  assert.equal(
+    (await fetch(`${devnet.url}/control`, { method: 'POST', body: '{}', headers: { origin: 'http://evil.example' } })).status, 403
+  )
 })
 
 test('drop-answer: the broadcast is taken and the answer never comes', async () => {

@@ -94,7 +94,9 @@ test('a family that joins by a line is told of, and not started by that', async 
   )
   assert.deepEqual(tokens, {})
   const { endpoints } = await done({ command: 'urls' })
-  assert.deepEqual((endpoints as unknown[]).at(-1), { network: 'TOY', protocol: 'toy', url: `${devnet.url}/toy`, example: `curl ${devnet.url}/toy` })
+  assert.deepEqual((endpoints as unknown[]).at(-1), {
+    network: 'TOY', protocol: 'toy', url: `${devnet.url}/toy`, example: `curl ${devnet.url}/toy`,
+  })
   assert.equal(toys.length, 0)
 })
 
@@ -135,7 +137,8 @@ test('the end closes what was opened, and what opens later', async () => {
   assert.equal(toys.at(-1)?.isClosed, true)
 })
 
-const src = join(dirname(fileURLToPath(import.meta.url)), '..', 'src')
+const room = join(dirname(fileURLToPath(import.meta.url)), '..')
+const src = join(room, 'src')
 
 test('outside its folder nobody asks which family a network is of', () => {
   const codes = FAMILIES.flatMap((family) => family({ home, timing: { manual: true, now: () => 0 } })).map(({ code }) => code)
@@ -143,4 +146,11 @@ test('outside its folder nobody asks which family a network is of', () => {
     .filter((line) => codes.some((code) => new RegExp(`[=!]== '${code}'|case '${code}'|family ===`).test(line)))
     .map((line) => `${basename(file)}: ${line.trim()}`))
   assert.deepEqual(offenders, [])
+})
+
+test('no line is longer than 140 columns', () => {
+  const files = globSync(['src/**/*.ts', 'test/**/*.ts', 'scripts/*.mjs'], { cwd: room })
+  const long = files.flatMap((file) => readFileSync(join(room, file), 'utf8').split('\n')
+    .flatMap((line, at) => (line.length > 140 ? [`${file}:${at + 1}`] : [])))
+  assert.deepEqual(long, [])
 })

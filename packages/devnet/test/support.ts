@@ -38,7 +38,9 @@ export async function startDevnet(home: string, options: { port?: number; manual
   const { port = 0, manual = true } = options
   const started = Date.now()
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-  const child = spawn(process.execPath, [main, '--home', home, '--port', String(port), ...(manual ? ['--manual'] : [])], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+  const child = spawn(process.execPath, [main, '--home', home, '--port', String(port), ...(manual ? ['--manual'] : [])], {
+    stdio: ['pipe', 'pipe', 'inherit'], detached: true,
+  })
   const exit = new Promise<number | null>((resolve) => child.once('exit', resolve))
   const url = await new Promise<string>((resolve, reject) => {
     let text = ''
@@ -72,21 +74,24 @@ export async function startDevnet(home: string, options: { port?: number; manual
       child.stdin.end()
       return exit
     },
-    rpc: async (path, method, ...params) => (await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))).json() as Promise<RpcResult>,
-    call: async <T>(path: 'btc' | 'eth', method: string, ...params: unknown[]): Promise<T> => {
+    rpc: async (path, method, ...params) =>
+      (await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))).json() as Promise<RpcResult>,
+    call: async <T,>(path: 'btc' | 'eth', method: string, ...params: unknown[]): Promise<T> => {
       const { result, error } = await running.rpc(path, method, ...params)
       if (error) throw new Error(`${method}: ${error.code} ${error.message}`)
       return result as T
     },
-    control: async <T>(command: Record<string, unknown>): Promise<T> => {
+    control: async <T,>(command: Record<string, unknown>): Promise<T> => {
       const { status, body } = await running.rawControl(JSON.stringify(command))
       if (status !== 200) throw new Error(body.error)
       return body as T
     },
     mine: async (network, blocks = 1) => running.control({ command: 'mine', network, blocks }),
-    mined: async <T>(network: string, call: Promise<T>): Promise<T> => {
+    mined: async <T,>(network: string, call: Promise<T>): Promise<T> => {
       let isOver = false
-      const over = () => { isOver = true }
+      const over = () => {
+        isOver = true
+      }
       call.then(over, over)
       while (!isOver) {
         const { networks } = await running.control<{ networks: Record<string, { waiting: number | null }> }>({ command: 'info' })

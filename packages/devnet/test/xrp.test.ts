@@ -19,11 +19,14 @@ const connect = async () => {
   client = new Client(devnet.url.replace('http', 'ws') + '/xrp')
   await client.connect()
 }
-const fund = (address: string, amount: string, tag: string | null = null, more = {}) => devnet.control<{ hash: string }>({ command: 'fund', asset: 'XRP', address, amount, tag, ...more })
+const fund = (address: string, amount: string, tag: string | null = null, more = {}) =>
+  devnet.control<{ hash: string }>({ command: 'fund', asset: 'XRP', address, amount, tag, ...more })
 const account = async (address: string) => (await rpc('account_info', { account: address, ledger_index: 'validated' })).account_data
 /** A payment signed by the published library, with whatever a test changes. */
 async function signed(change: Record<string, unknown> = {}, wallet = alice): Promise<string> {
-  const prepared = await client.autofill({ TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('5') } as Payment)
+  const prepared = await client.autofill({
+    TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('5'),
+  } as Payment)
   return wallet.sign({ ...prepared, ...change } as Payment).tx_blob
 }
 const submit = async (blob: string) => {
@@ -44,10 +47,15 @@ after(async () => {
 })
 
 test('xrpl.js pays, and the ledger shows what was delivered', async () => {
-  const result = await devnet.mined('XRP', client.submitAndWait(
-    { TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('20'), DestinationTag: 0 } as Payment,
-    { wallet: alice }
-  ))
+  const result = await devnet.mined(
+    'XRP',
+    client.submitAndWait(
+      {
+        TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('20'), DestinationTag: 0,
+      } as Payment,
+      { wallet: alice }
+    )
+  )
   assert.equal(result.result.validated, true)
   assert.equal((result.result.meta as { TransactionResult: string }).TransactionResult, 'tesSUCCESS')
   const { ledger } = await rpc('ledger', { ledger_index: result.result.ledger_index, transactions: true, expand: true })

@@ -13,7 +13,9 @@ const KEY = 'sandbox'
 const SECRET = Buffer.from('sandbox').toString('base64')
 const PREFIX = '/aml'
 
-const json = (status: number, body: unknown, headers?: Record<string, string>): HttpAnswer => ({ status, body: JSON.stringify(body), ...(headers ? { headers } : {}) })
+const json = (status: number, body: unknown, headers?: Record<string, string>): HttpAnswer => ({
+  status, body: JSON.stringify(body), ...(headers ? { headers } : {}),
+})
 
 /** What a provider's own refusal of a key looks like. */
 const REVOKED: Record<AmlProvider, HttpAnswer> = {

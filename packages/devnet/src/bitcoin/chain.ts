@@ -163,7 +163,9 @@ export class BitcoinChain {
 
   #scriptOf(address: unknown): Buffer {
     const script = typeof address === 'string' ? scriptOf(address, this.network) : { error: 'not a string' }
-    if (!Buffer.isBuffer(script)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of ${this.network.code}: ${script.error}`)
+    if (!Buffer.isBuffer(script)) {
+      throw new RequestError(`address ${JSON.stringify(address)} is not an address of ${this.network.code}: ${script.error}`)
+    }
     return script
   }
 

@@ -109,10 +109,14 @@ export class CardanoChain {
 
   /** Pays out of the faucet, with tokens made for it, and makes a block. */
   fund(address: unknown, amount: unknown, tokens: unknown): string {
-    if (typeof address !== 'string' || !addressOf(address)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of ADA`)
+    if (typeof address !== 'string' || !addressOf(address)) {
+      throw new RequestError(`address ${JSON.stringify(address)} is not an address of ADA`)
+    }
     const coin = parseAmount(amount, ADA_DECIMALS)
     if (coin > this.#faucet.coin / 2n) throw new RequestError(`amount ${String(amount)} is more than the faucet has`)
-    const { raw, hash } = pay({ from: this.#faucet, to: address, coin, tokens: tokensOf(tokens), ttl: this.#nextSlot() + FAUCET_LIFE_SLOTS })
+    const { raw, hash } = pay({
+      from: this.#faucet, to: address, coin, tokens: tokensOf(tokens), ttl: this.#nextSlot() + FAUCET_LIFE_SLOTS,
+    })
     try {
       this.submit(raw)
     } catch (error) {
@@ -240,7 +244,14 @@ function tokensOf(tokens: unknown): Record<string, string> {
   const entries = typeof tokens === 'object' && tokens !== null && !Array.isArray(tokens) ? Object.entries(tokens) : []
   if (entries.length === 0) throw new RequestError('tokens are an object of whole numbers in strings by name')
   for (const [name, quantity] of entries) {
-    if (Buffer.byteLength(name) > 32 || typeof quantity !== 'string' || !/^[1-9]\d{0,18}$/.test(quantity) || BigInt(quantity) > QUANTITY_MAX) throw new RequestError(`tokens.${name} is not a whole number in a string`)
+    if (
+      Buffer.byteLength(name) > 32 ||
+      typeof quantity !== 'string' ||
+      !/^[1-9]\d{0,18}$/.test(quantity) ||
+      BigInt(quantity) > QUANTITY_MAX
+    ) {
+      throw new RequestError(`tokens.${name} is not a whole number in a string`)
+    }
   }
   return Object.fromEntries(entries) as Record<string, string>
 }

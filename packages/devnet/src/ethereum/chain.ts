@@ -152,7 +152,9 @@ export class EthereumChain {
   async congest(baseFee: bigint | null): Promise<void> {
     if (this.network.legacy) throw new RequestError(`${this.network.code} has no base fee that could rise`)
     await this.gate.write(async () => {
-      this.#calmFee ??= await this.#anvil.call<Hex>('eth_getBlockByNumber', 'latest', false).then((block) => (block as unknown as { baseFeePerGas: Hex }).baseFeePerGas)
+      this.#calmFee ??= await this.#anvil
+        .call<Hex>('eth_getBlockByNumber', 'latest', false)
+        .then((block) => (block as unknown as { baseFeePerGas: Hex }).baseFeePerGas)
       this.#nextBaseFee = baseFee === null ? this.#calmFee : toHex(baseFee)
       this.#congested = baseFee !== null
       if (!this.#congested) this.#calmFee = null
@@ -267,7 +269,10 @@ export class EthereumChain {
     const raw = await account.signTransaction(
       this.network.legacy
         ? { ...common, type: 'legacy', gasPrice: BigInt(await this.#anvil.call<Hex>('eth_gasPrice')) }
-        : { ...common, type: 'eip1559', maxFeePerGas: key === FAUCET_KEY ? 1_000_000_000_000n : 100_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n },
+        : {
+            ...common, type: 'eip1559', maxFeePerGas: key === FAUCET_KEY ? 1_000_000_000_000n : 100_000_000_000n,
+            maxPriorityFeePerGas: 1_000_000_000n,
+          }
     )
     return this.#anvil.call<Hex>('eth_sendRawTransaction', raw)
   }
@@ -292,20 +297,30 @@ export class EthereumChain {
     await this.gate.write(() => this.#deploy(missing, async () => void (await this.#produce())))
     for (const token of missing) {
       const code = await this.#anvil.call<Hex>('eth_getCode', token.address, 'latest')
-      if (code === '0x') throw new Error(`${token.asset} is not at ${token.address}: this home was made by another genesis, or the registry names another address`)
+      if (code === '0x') {
+        throw new Error(
+          `${token.asset} is not at ${token.address}: this home was made by another genesis, or the registry names another address`
+        )
+      }
     }
   }
 
   async #deploy(tokens: readonly Token[], mine: () => Promise<void>): Promise<void> {
     if (tokens.length === 0) return
-    const keys = new Map(tokens.map((token) => [token, token.address === deployedAddress(FAUCET_KEY) ? FAUCET_KEY : deployerKey(token.asset)]))
+    const keys = new Map(
+      tokens.map((token) => [token, token.address === deployedAddress(FAUCET_KEY) ? FAUCET_KEY : deployerKey(token.asset)])
+    )
     const create = async (token: Token, key: Hex): Promise<void> => {
       const { abi, bytecode } = artefact(token.artefact)
-      await this.#send({ value: 0n, data: encodeDeployData({ abi, bytecode, args: [token.supply, token.decimals, this.#account.address] }) }, key)
+      await this.#send(
+        { value: 0n, data: encodeDeployData({ abi, bytecode, args: [token.supply, token.decimals, this.#account.address] }) }, key
+      )
     }
     // The faucet's own contract comes first: its address follows from the faucet's first nonce.
     for (const [token, key] of keys) if (key === FAUCET_KEY) await create(token, key)
-    for (const key of keys.values()) if (key !== FAUCET_KEY) await this.#send({ to: privateKeyToAccount(key).address, value: DEPLOYER_COINS })
+    for (const key of keys.values()) {
+      if (key !== FAUCET_KEY) await this.#send({ to: privateKeyToAccount(key).address, value: DEPLOYER_COINS })
+    }
     await mine()
     for (const [token, key] of keys) if (key !== FAUCET_KEY) await create(token, key)
     await mine()
@@ -318,7 +333,9 @@ export class EthereumChain {
       this.#slot = 1 - this.#slot
       const anvil = await Anvil.start(this.network, this.#home, `anvil-${this.#slot}`)
       try {
-        for (const { address, artefact: name } of this.network.predeploys) await anvil.call('anvil_setCode', address, artefact(name).runtime)
+        for (const { address, artefact: name } of this.network.predeploys) {
+          await anvil.call('anvil_setCode', address, artefact(name).runtime)
+        }
         if (!genesis) return anvil
         const own = await anvil.call<Block>('eth_getBlockByNumber', '0x0', false)
         if (own.hash !== genesis.hash) throw new Error(`the genesis block of ${this.network.code} is not the journal's`)

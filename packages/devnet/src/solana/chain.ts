@@ -2,9 +2,10 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import {
-  address, appendTransactionMessageInstructions, blockhash as asBlockhash, compileTransaction, createTransactionMessage, getBase58Decoder, getCompiledTransactionMessageDecoder,
-  getTransactionDecoder, getTransactionEncoder, pipe, setTransactionMessageFeePayer, setTransactionMessageLifetimeUsingBlockhash, createNoopSigner, getAddressEncoder,
-  type Address, type Instruction, type SignatureBytes, type Transaction,
+  address, appendTransactionMessageInstructions, blockhash as asBlockhash, compileTransaction, createTransactionMessage, getBase58Decoder,
+  getCompiledTransactionMessageDecoder, getTransactionDecoder, getTransactionEncoder, pipe, setTransactionMessageFeePayer,
+  setTransactionMessageLifetimeUsingBlockhash, createNoopSigner, getAddressEncoder, type Address, type Instruction, type SignatureBytes,
+  type Transaction,
 } from '@solana/kit'
 import { getTransferSolInstruction } from '@solana-program/system'
 import { findAssociatedTokenPda, getCreateAssociatedTokenIdempotentInstruction, getMintToInstruction } from '@solana-program/token'
@@ -28,10 +29,35 @@ const TOKEN_ACCOUNT_BYTES = 165
 
 interface Line { slot: number; time: number; transactions: string[] }
 export interface TokenBalance { accountIndex: number; mint: string; owner: string; amount: bigint; decimals: number }
-export interface Meta { err: unknown; fee: bigint; preBalances: bigint[]; postBalances: bigint[]; preTokenBalances: TokenBalance[]; postTokenBalances: TokenBalance[]; logs: string[]; units: bigint }
+export interface Meta {
+  err: unknown
+  fee: bigint
+  preBalances: bigint[]
+  postBalances: bigint[]
+  preTokenBalances: TokenBalance[]
+  postTokenBalances: TokenBalance[]
+  logs: string[]
+  units: bigint
+}
 export interface Included { raw: string; signatures: string[]; keys: string[]; signers: number; meta: Meta; slot: number }
-export interface Block { slot: number; height: number; hash: string; parent: string; parentSlot: number; time: number; transactions: Included[] }
-export interface Read { raw: string; transaction: Transaction; signature: string; keys: Address[]; signers: number; blockhash: string; message: string }
+export interface Block {
+  slot: number
+  height: number
+  hash: string
+  parent: string
+  parentSlot: number
+  time: number
+  transactions: Included[]
+}
+export interface Read {
+  raw: string
+  transaction: Transaction
+  signature: string
+  keys: Address[]
+  signers: number
+  blockhash: string
+  message: string
+}
 
 /** A transaction that cannot be taken; the text is what a node says, `err` what the runtime calls it. */
 export class NotTaken extends Error {
@@ -49,7 +75,11 @@ function errorOf(text: string): unknown {
   const rent = /^InsufficientFundsForRent \{ account_index: (\d+)/.exec(text)
   if (rent) return { InsufficientFundsForRent: { account_index: Number(rent[1]) } }
   const instruction = /^InstructionError\((\d+), (?:Custom\((\d+)\)|(\w+))/.exec(text)
-  if (instruction) return { InstructionError: [Number(instruction[1]), instruction[2] === undefined ? instruction[3] : { Custom: Number(instruction[2]) }] }
+  if (instruction) {
+    return {
+      InstructionError: [Number(instruction[1]), instruction[2] === undefined ? instruction[3] : { Custom: Number(instruction[2]) }],
+    }
+  }
   return /^\w+/.exec(text)?.[0] ?? 'UnsupportedVersion'
 }
 
@@ -117,14 +147,18 @@ export class SolanaChain {
     }
     if (taken.keys.length === 0 || !verifies(taken)) throw new NotTaken('Transaction signature verification failure')
     const known = this.#messages.has(taken.message) || this.#waiting.some(({ message }) => message === taken.message)
-    if (known && preflight) throw new NotTaken('Transaction simulation failed: This transaction has already been processed', 'AlreadyProcessed')
+    if (known && preflight) {
+      throw new NotTaken('Transaction simulation failed: This transaction has already been processed', 'AlreadyProcessed')
+    }
     if (!this.living(taken.blockhash)) {
       if (preflight) throw new NotTaken('Transaction simulation failed: Blockhash not found', 'BlockhashNotFound')
       return taken.signature
     }
     if (preflight) {
       const simulated = this.svm.simulateTransaction(taken.transaction)
-      if (simulated instanceof FailedTransactionMetadata) throw new NotTaken(`Transaction simulation failed: ${describe(simulated)}`, errorOf(describe(simulated)))
+      if (simulated instanceof FailedTransactionMetadata) {
+        throw new NotTaken(`Transaction simulation failed: ${describe(simulated)}`, errorOf(describe(simulated)))
+      }
     }
     if (!known) {
       this.#waiting.push(taken)
@@ -167,8 +201,12 @@ export class SolanaChain {
     if (this.head.transactions.some(({ keys }) => keys[0] === FAUCET)) this.#produce()
     const message = pipe(
       createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayer(FAUCET, m),
-      (m) => setTransactionMessageLifetimeUsingBlockhash({ blockhash: asBlockhash(this.head.hash), lastValidBlockHeight: BigInt(this.head.height + BLOCKS_TO_LIVE) }, m),
-      (m) => appendTransactionMessageInstructions(instructions, m))
+      (m) =>
+        setTransactionMessageLifetimeUsingBlockhash(
+          { blockhash: asBlockhash(this.head.hash), lastValidBlockHeight: BigInt(this.head.height + BLOCKS_TO_LIVE) }, m
+        ),
+      (m) => appendTransactionMessageInstructions(instructions, m)
+    )
     const compiled = compileTransaction(message)
     const signature = ed25519.sign(new Uint8Array(compiled.messageBytes), FAUCET_KEY) as SignatureBytes
     const raw = Buffer.from(getTransactionEncoder().encode({ ...compiled, signatures: { [FAUCET]: signature } })).toString('base64')
@@ -187,7 +225,9 @@ export class SolanaChain {
   tokenAccount(at: string): { mint: string; owner: string; amount: bigint } | undefined {
     const found = this.svm.getAccount(at as Address)
     if (!found.exists || found.programAddress !== TOKEN_PROGRAM || found.data.length !== TOKEN_ACCOUNT_BYTES) return undefined
-    return { mint: base58(found.data.slice(0, 32)), owner: base58(found.data.slice(32, 64)), amount: Buffer.from(found.data).readBigUInt64LE(64) }
+    return {
+      mint: base58(found.data.slice(0, 32)), owner: base58(found.data.slice(32, 64)), amount: Buffer.from(found.data).readBigUInt64LE(64),
+    }
   }
 
   #produce(): void {
@@ -220,10 +260,17 @@ export class SolanaChain {
       if (failed && preBalances[0] === postBalances[0]) return []
       const meta = failed ? result.meta() : result
       const moved = preBalances.reduce((sum, value, index) => sum + value - (postBalances[index] as bigint), 0n)
-      return [{
-        raw: each.raw, signatures: Object.values(each.transaction.signatures).map((bytes) => getBase58Decoder().decode(bytes as Uint8Array)), keys: each.keys, signers: each.signers, slot,
-        meta: { err: failed ? errorOf(describe(result)) : null, fee: moved, preBalances, postBalances, preTokenBalances, postTokenBalances, logs: meta.logs(), units: meta.computeUnitsConsumed() },
-      }]
+      return [
+        {
+          raw: each.raw,
+          signatures: Object.values(each.transaction.signatures).map((bytes) => getBase58Decoder().decode(bytes as Uint8Array)),
+          keys: each.keys, signers: each.signers, slot,
+          meta: {
+            err: failed ? errorOf(describe(result)) : null, fee: moved, preBalances, postBalances, preTokenBalances, postTokenBalances,
+            logs: meta.logs(), units: meta.computeUnitsConsumed(),
+          },
+        },
+      ]
     })
   }
 
@@ -259,8 +306,9 @@ function read(raw: string): Read {
   if (!('staticAccounts' in message) || !('lifetimeToken' in message)) throw new Error('is of a version without blockhash')
   const [first] = Object.values(transaction.signatures)
   return {
-    raw, transaction, keys: [...message.staticAccounts], signers: message.header.numSignerAccounts, blockhash: message.lifetimeToken as string,
-    signature: first ? getBase58Decoder().decode(first) : '', message: Buffer.from(transaction.messageBytes as unknown as Uint8Array).toString('base64'),
+    raw, transaction, keys: [...message.staticAccounts], signers: message.header.numSignerAccounts,
+    blockhash: message.lifetimeToken as string, signature: first ? getBase58Decoder().decode(first) : '',
+    message: Buffer.from(transaction.messageBytes as unknown as Uint8Array).toString('base64'),
   }
 }
 
@@ -269,7 +317,10 @@ function verifies({ transaction, signers, keys }: Read): boolean {
   return signatures.length === signers && signatures.every(([signer, signature], index) => {
     if (signer !== keys[index] || !signature) return false
     try {
-      return ed25519.verify(signature, new Uint8Array(transaction.messageBytes), new Uint8Array(getAddressEncoder().encode(signer as Address)), { zip215: false })
+      return ed25519.verify(
+        signature, new Uint8Array(transaction.messageBytes), new Uint8Array(getAddressEncoder().encode(signer as Address)),
+        { zip215: false }
+      )
     } catch {
       return false
     }

@@ -153,18 +153,34 @@ export class TronChain {
   }
 
   async #admit(tx: Tx): Promise<void> {
-    if (this.#state.places.has(tx.id) || this.#pending.some(({ id }) => id === tx.id)) throw new Refusal('DUP_TRANSACTION_ERROR', 'Dup transaction.')
+    if (this.#state.places.has(tx.id) || this.#pending.some(({ id }) => id === tx.id)) {
+      throw new Refusal('DUP_TRANSACTION_ERROR', 'Dup transaction.')
+    }
     if (tx.size > BYTES_MAX) throw new Refusal('TOO_BIG_TRANSACTION_ERROR', 'Transaction size is too big.')
     const [signature, more] = tx.signatures
     if (!signature || more) throw new Refusal('SIGERROR', 'Validate signature error: miss sig or contract')
-    if (tx.contracts !== 1 || tx.typeUrl !== `type.googleapis.com/protocol.${tx.type}`) throw new Refusal('CONTRACT_VALIDATE_ERROR', 'Contract validate error : contract size should be exactly 1')
+    if (tx.contracts !== 1 || tx.typeUrl !== `type.googleapis.com/protocol.${tx.type}`) {
+      throw new Refusal('CONTRACT_VALIDATE_ERROR', 'Contract validate error : contract size should be exactly 1')
+    }
     if (tx.permission !== 0n) throw new Refusal('SIGERROR', "Validate signature error: permission isn't exit")
     const signer = recover(signature, sha256(tx.raw))
-    if (signer !== tx.value['owner_address']) throw new Refusal('SIGERROR', `Validate signature error: ${Buffer.from(signature).toString('hex')} is signed by ${signer ?? 'nobody'} but it is not contained of permission.`)
+    if (signer !== tx.value['owner_address']) {
+      throw new Refusal(
+        'SIGERROR',
+        `Validate signature error: ${Buffer.from(signature).toString('hex')} is signed by ${signer ?? 'nobody'} ` +
+          'but it is not contained of permission.'
+      )
+    }
     const referred = this.#state.blocks[this.#referred(tx.refBlockBytes)]
-    if (tx.refBlockBytes.length !== 4 || referred?.id.slice(16, 32) !== tx.refBlockHash) throw new Refusal('TAPOS_ERROR', 'Tapos failed, different block hash.')
+    if (tx.refBlockBytes.length !== 4 || referred?.id.slice(16, 32) !== tx.refBlockHash) {
+      throw new Refusal('TAPOS_ERROR', 'Tapos failed, different block hash.')
+    }
     const { time } = this.head
-    if (tx.expiration <= time || tx.expiration > time + LIFE_MAX_MS) throw new Refusal('TRANSACTION_EXPIRATION_ERROR', `Transaction expired, transaction expiration time is ${tx.expiration}, but headBlockTime is ${time}`)
+    if (tx.expiration <= time || tx.expiration > time + LIFE_MAX_MS) {
+      throw new Refusal(
+        'TRANSACTION_EXPIRATION_ERROR', `Transaction expired, transaction expiration time is ${tx.expiration}, but headBlockTime is ${time}`
+      )
+    }
     const draft = new Draft(this.#open)
     await apply(draft, tx, time, (address) => this.tvm.isContract(address), (call) => this.tvm.simulate(call))
     this.#open.keep(draft)
@@ -299,7 +315,9 @@ export class TronChain {
         transactions.push({ tx, outcome })
       }
       const block = seal(state.blocks.at(-1)!, record.time, transactions)
-      if (block.id !== record.id || block.number !== record.number) throw new Error(`block ${record.number} of TRX came back as ${block.id}, the journal has ${record.id}`)
+      if (block.id !== record.id || block.number !== record.number) {
+        throw new Error(`block ${record.number} of TRX came back as ${block.id}, the journal has ${record.id}`)
+      }
       state.draft.keep(draft)
       connect(state, block)
     }
@@ -329,9 +347,14 @@ function recordOf({ number, time, id, transactions }: Block): BlockRecord {
 function seal(parent: Block | undefined, time: number, transactions: Included[]): Block {
   const number = parent ? parent.number + 1 : 0
   const parentId = parent?.id ?? '0'.repeat(64)
-  const root = merkleRoot(transactions.map(({ tx, outcome }) => sha256(Buffer.from(tx.hex, 'hex'), writeBytes(5, writeNumber(3, CONTRACT_RET[outcome.contractRet])))))
+  const root = merkleRoot(
+    transactions.map(({ tx, outcome }) =>
+      sha256(Buffer.from(tx.hex, 'hex'), writeBytes(5, writeNumber(3, CONTRACT_RET[outcome.contractRet])))
+    )
+  )
   const header = Buffer.concat([
-    writeNumber(1, time), writeBytes(2, root), writeBytes(3, Buffer.from(parentId, 'hex')), writeNumber(7, number), writeBytes(9, Buffer.from(WITNESS, 'hex')), writeNumber(10, BLOCK_VERSION),
+    writeNumber(1, time), writeBytes(2, root), writeBytes(3, Buffer.from(parentId, 'hex')), writeNumber(7, number),
+    writeBytes(9, Buffer.from(WITNESS, 'hex')), writeNumber(10, BLOCK_VERSION),
   ])
   return {
     number, time, parent: parentId, root: root.toString('hex'), header, transactions,
@@ -348,6 +371,9 @@ export function witnessSignature({ header }: Block): string {
 function merkleRoot(leaves: Buffer[]): Buffer {
   if (leaves.length === 0) return Buffer.alloc(32)
   let level = leaves
-  while (level.length > 1) level = Array.from({ length: Math.ceil(level.length / 2) }, (_, index) => (level[2 * index + 1] ? sha256(level[2 * index]!, level[2 * index + 1]!) : level[2 * index]!))
+  while (level.length > 1) {
+    const [below, pairs] = [level, Math.ceil(level.length / 2)]
+    level = Array.from({ length: pairs }, (_, at) => (below[2 * at + 1] ? sha256(below[2 * at]!, below[2 * at + 1]!) : below[2 * at]!))
+  }
   return level[0]!
 }

@@ -37,8 +37,12 @@ export class XrpChain {
 
   /** @param delivered where it is given, a partial payment that names `amount` and delivers only this */
   fund(address: unknown, amount: unknown, tag: unknown, delivered: unknown): string {
-    if (typeof address !== 'string' || !decodeAccount(address)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of XRP`)
-    if (tag !== null && tag !== undefined && (!/^(0|[1-9]\d{0,9})$/.test(String(tag)) || Number(tag) > TAG_MAX)) throw new RequestError(`tag ${JSON.stringify(tag)} is not a destination tag`)
+    if (typeof address !== 'string' || !decodeAccount(address)) {
+      throw new RequestError(`address ${JSON.stringify(address)} is not an address of XRP`)
+    }
+    if (tag !== null && tag !== undefined && (!/^(0|[1-9]\d{0,9})$/.test(String(tag)) || Number(tag) > TAG_MAX)) {
+      throw new RequestError(`tag ${JSON.stringify(tag)} is not a destination tag`)
+    }
     const drops = parseAmount(amount, DECIMALS)
     const fields: Fields = {
       TransactionType: 'Payment', Flags: 0, Account: FAUCET, Destination: address, Amount: drops.toString(), Fee: BASE_FEE.toString(),
