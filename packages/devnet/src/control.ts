@@ -1,7 +1,7 @@
 import { localContract } from './contracts.ts'
 import type { Devnet } from './devnet.ts'
 import { RequestError } from './errors.ts'
-import type { Control } from './http.ts'
+import type { Control } from './http-server.ts'
 import type { FundExtra, Head, LocalChain } from './local-chain.ts'
 import { wholeNumber } from './whole-number.ts'
 

@@ -1,5 +1,5 @@
 import type { Faults } from './faults.ts'
-import type { RpcFace } from './http.ts'
+import type { RpcFace } from './http-server.ts'
 
 export interface Head { height: number; hash: string }
 

@@ -34,7 +34,7 @@ const refused = async (raw: string, reason: RegExp) => {
   assert.equal(status, 400, JSON.stringify(body))
   assert.match((body as { message: string }).message, reason)
 }
-const control = <T = { hash: string; height: number },>(command: Record<string, unknown>) =>
+const control = <T = { hash: string; height: number }>(command: Record<string, unknown>) =>
   devnet.control<T>({ network: 'ADA', ...command })
 const fund = (amount: string, more: Record<string, unknown> = {}) =>
   devnet.control<{ hash: string }>({ command: 'fund', asset: 'ADA', address: ALICE, amount, ...more })

@@ -105,7 +105,9 @@ test('what fails is told with result codes; what waits for its account is not lo
   assert.deepEqual(await codes([pay('1')], { account: new Account(alice.publicKey(), '5') }), { transaction: 'tx_bad_seq', operations: [] })
   const account = new Account(alice.publicKey(), (await server.loadAccount(alice.publicKey())).sequenceNumber())
   const [first, second] = [await build([pay('1')], { account }), await build([pay('2')], { account })]
-  const [a, b] = await devnet.mined('XLM', Promise.all([server.submitTransaction(first), server.submitTransaction(second)]))
+  const early = server.submitTransaction(first)
+  await until('the first one waits', async () => (await devnet.waiting('XLM')) === 1)
+  const [a, b] = await devnet.mined('XLM', Promise.all([early, server.submitTransaction(second)]))
   assert.ok(b.ledger > a.ledger)
   const nonsense = await fetch(
     `${devnet.url}/xlm/horizon/transactions`,

@@ -28,6 +28,8 @@ export type Running = {
   call: <T = unknown>(path: 'btc' | 'eth', method: string, ...params: unknown[]) => Promise<T>
   control: <T = Record<string, unknown>>(command: Record<string, unknown>) => Promise<T>
   mine: (network: string, blocks?: number) => Promise<{ height: number; hash: string }>
+  /** How many transactions wait for a block. */
+  waiting: (network: string) => Promise<number>
   /** A client's call that ends when a block has its transaction: that block is made when the transaction waits for it. */
   mined: <T>(network: string, call: Promise<T>) => Promise<T>
   rawControl: (body: string) => Promise<{ status: number; body: { error?: string } }>
@@ -76,26 +78,29 @@ export async function startDevnet(home: string, options: { port?: number; manual
     },
     rpc: async (path, method, ...params) =>
       (await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))).json() as Promise<RpcResult>,
-    call: async <T,>(path: 'btc' | 'eth', method: string, ...params: unknown[]): Promise<T> => {
+    call: async <T>(path: 'btc' | 'eth', method: string, ...params: unknown[]): Promise<T> => {
       const { result, error } = await running.rpc(path, method, ...params)
       if (error) throw new Error(`${method}: ${error.code} ${error.message}`)
       return result as T
     },
-    control: async <T,>(command: Record<string, unknown>): Promise<T> => {
+    control: async <T>(command: Record<string, unknown>): Promise<T> => {
       const { status, body } = await running.rawControl(JSON.stringify(command))
       if (status !== 200) throw new Error(body.error)
       return body as T
     },
     mine: async (network, blocks = 1) => running.control({ command: 'mine', network, blocks }),
-    mined: async <T,>(network: string, call: Promise<T>): Promise<T> => {
+    waiting: async (network) => {
+      const { networks } = await running.control<{ networks: Record<string, { waiting: number | null }> }>({ command: 'info' })
+      return networks[network]?.waiting ?? 0
+    },
+    mined: async <T>(network: string, call: Promise<T>): Promise<T> => {
       let isOver = false
       const over = () => {
         isOver = true
       }
       call.then(over, over)
       while (!isOver) {
-        const { networks } = await running.control<{ networks: Record<string, { waiting: number | null }> }>({ command: 'info' })
-        if (networks[network]?.waiting) await running.mine(network)
+        if ((await running.waiting(network)) > 0) await running.mine(network)
         else await new Promise((resolve) => setTimeout(resolve, 20))
       }
       return call

@@ -1,4 +1,4 @@
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import type { RiskLevel } from './risks.ts'
 
 const PATH = '/api/risk/v2/entities'

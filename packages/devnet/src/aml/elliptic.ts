@@ -1,5 +1,5 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import type { RiskLevel } from './risks.ts'
 
 const SCORES: Record<RiskLevel, number> = { SEVERE: 10, HIGH: 8, MEDIUM: 5, LOW: 1.5 }

@@ -1,5 +1,5 @@
 import { LAG_MS } from '../faults.ts'
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import { Chainalysis } from './chainalysis.ts'
 import { elliptic } from './elliptic.ts'
 import { AmlFaults } from './faults.ts'

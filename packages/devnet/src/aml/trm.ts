@@ -1,4 +1,4 @@
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import type { RiskLevel } from './risks.ts'
 
 const SCORES: Record<RiskLevel, [number, string]> = { SEVERE: [15, 'Severe'], HIGH: [10, 'High'], MEDIUM: [5, 'Medium'], LOW: [1, 'Low'] }

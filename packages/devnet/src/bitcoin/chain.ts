@@ -14,7 +14,7 @@ import { BTC, type UtxoNetwork } from './networks.ts'
 import { dustLimit } from './policy.ts'
 import type { Tx } from './transaction.ts'
 import { NodeWallet } from './node-wallet.ts'
-import { MinerWallet } from './wallet.ts'
+import { MinerWallet } from './miner-wallet.ts'
 
 /** Blocks in hex. `after`: height of the last block that stays; a reorganisation is one record. */
 export type ChainRecord = { blocks: string[]; after?: number }

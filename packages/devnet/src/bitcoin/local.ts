@@ -1,6 +1,6 @@
 import { parseAmount } from '../amount.ts'
 import { postExample } from '../examples.ts'
-import type { RpcFace } from '../http.ts'
+import type { RpcFace } from '../http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'

@@ -10,7 +10,7 @@ import { Journal, syncFolder } from '../journal.ts'
 import { Producer } from '../producer.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
 import { Anvil } from './anvil.ts'
-import { Held } from './held.ts'
+import { Held } from './held-transactions.ts'
 import { artefact, deployedAddress, deployerKey, FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
 import type { Pending } from './policy.ts'
 

@@ -1,7 +1,7 @@
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { jsonRpcExample } from '../examples.ts'
-import type { RpcFace } from '../http.ts'
+import type { RpcFace } from '../http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'

@@ -1,5 +1,5 @@
 import { formatAmount } from '../amount.ts'
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import { REGISTRY } from '../registry.ts'
 import { PRICE_DECIMALS } from './quotes.ts'
 

@@ -1,6 +1,6 @@
 import { RequestError } from '../errors.ts'
 import { LAG_MS } from '../faults.ts'
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import { coinGecko } from './coingecko.ts'
 import { kraken } from './kraken.ts'
 import { PRICE_SOURCES, type PriceSourceName, type Quotes } from './quotes.ts'

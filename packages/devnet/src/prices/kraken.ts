@@ -1,5 +1,5 @@
 import { formatAmount } from '../amount.ts'
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import { PRICE_DECIMALS } from './quotes.ts'
 
 /** Kraken's own names: coin, asset id, alternative name, pair id. It lists no ONE, FTM and KLAY against USD. */

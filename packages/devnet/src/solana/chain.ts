@@ -2,10 +2,9 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import {
-  address, appendTransactionMessageInstructions, blockhash as asBlockhash, compileTransaction, createTransactionMessage, getBase58Decoder,
-  getCompiledTransactionMessageDecoder, getTransactionDecoder, getTransactionEncoder, pipe, setTransactionMessageFeePayer,
-  setTransactionMessageLifetimeUsingBlockhash, createNoopSigner, getAddressEncoder, type Address, type Instruction, type SignatureBytes,
-  type Transaction,
+  address, appendTransactionMessageInstructions, blockhash as asBlockhash, compileTransaction, createNoopSigner, createTransactionMessage,
+  getBase58Decoder, getTransactionEncoder, pipe, setTransactionMessageFeePayer, setTransactionMessageLifetimeUsingBlockhash, type Address,
+  type Instruction, type SignatureBytes,
 } from '@solana/kit'
 import { getTransferSolInstruction } from '@solana-program/system'
 import { findAssociatedTokenPda, getCreateAssociatedTokenIdempotentInstruction, getMintToInstruction } from '@solana-program/token'
@@ -17,6 +16,7 @@ import { Producer } from '../producer.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
 import { base58, digest, FAUCET, FAUCET_KEY, genesisAccounts, GENESIS_HASH, GENESIS_TIME, TOKEN_PROGRAM } from './genesis.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
+import { describe, errorOf, NotTaken, read, verifies, type Read } from './transaction.ts'
 
 /** Blocks in which a blockhash may be used. */
 export const BLOCKS_TO_LIVE = 150
@@ -49,40 +49,6 @@ export interface Block {
   time: number
   transactions: Included[]
 }
-export interface Read {
-  raw: string
-  transaction: Transaction
-  signature: string
-  keys: Address[]
-  signers: number
-  blockhash: string
-  message: string
-}
-
-/** A transaction that cannot be taken; the text is what a node says, `err` what the runtime calls it. */
-export class NotTaken extends Error {
-  override readonly name = 'NotTaken'
-  readonly err: unknown
-
-  constructor(message: string, err: unknown = null) {
-    super(message)
-    this.err = err
-  }
-}
-
-/** The runtime's error as the JSON of production nodes has it; what an instruction itself said is only in the text. */
-function errorOf(text: string): unknown {
-  const rent = /^InsufficientFundsForRent \{ account_index: (\d+)/.exec(text)
-  if (rent) return { InsufficientFundsForRent: { account_index: Number(rent[1]) } }
-  const instruction = /^InstructionError\((\d+), (?:Custom\((\d+)\)|(\w+))/.exec(text)
-  if (instruction) {
-    return {
-      InstructionError: [Number(instruction[1]), instruction[2] === undefined ? instruction[3] : { Custom: Number(instruction[2]) }],
-    }
-  }
-  return /^\w+/.exec(text)?.[0] ?? 'UnsupportedVersion'
-}
-
 /** The local Solana network: transactions are executed by the Solana runtime (litesvm); blocks, blockhashes and their life are ours. */
 export class SolanaChain {
   readonly svm: LiteSVM
@@ -298,36 +264,4 @@ export class SolanaChain {
       this.#messages.add(read(included.raw).message)
     }
   }
-}
-
-function read(raw: string): Read {
-  const transaction = getTransactionDecoder().decode(Buffer.from(raw, 'base64'))
-  const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes)
-  if (!('staticAccounts' in message) || !('lifetimeToken' in message)) throw new Error('is of a version without blockhash')
-  const [first] = Object.values(transaction.signatures)
-  return {
-    raw, transaction, keys: [...message.staticAccounts], signers: message.header.numSignerAccounts,
-    blockhash: message.lifetimeToken as string, signature: first ? getBase58Decoder().decode(first) : '',
-    message: Buffer.from(transaction.messageBytes as unknown as Uint8Array).toString('base64'),
-  }
-}
-
-function verifies({ transaction, signers, keys }: Read): boolean {
-  const signatures = Object.entries(transaction.signatures)
-  return signatures.length === signers && signatures.every(([signer, signature], index) => {
-    if (signer !== keys[index] || !signature) return false
-    try {
-      return ed25519.verify(
-        signature, new Uint8Array(transaction.messageBytes), new Uint8Array(getAddressEncoder().encode(signer as Address)),
-        { zip215: false }
-      )
-    } catch {
-      return false
-    }
-  })
-}
-
-function describe(failed: FailedTransactionMetadata): string {
-  const text = failed.toString().replace(/\s+/g, ' ')
-  return (/err: ([^]*?), meta/.exec(text)?.[1] ?? text).slice(0, 200)
 }

@@ -1,5 +1,5 @@
 import { jsonRpcExample, socketUrl } from '../examples.ts'
-import type { RpcFace } from '../http.ts'
+import type { RpcFace } from '../http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain, LocalContract } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'

@@ -2,9 +2,10 @@ import { formatAmount } from '../amount.ts'
 import { address, type Address } from '@solana/kit'
 import { RpcError } from '../errors.ts'
 import type { Faults } from '../faults.ts'
-import { BLOCKS_TO_LIVE, NotTaken, type Block, type Included, type SolanaChain, type TokenBalance } from './chain.ts'
+import { BLOCKS_TO_LIVE, type Block, type Included, type SolanaChain, type TokenBalance } from './chain.ts'
 import { GENESIS_HASH, TOKEN_PROGRAM } from './genesis.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
+import { NotTaken } from './transaction.ts'
 
 export const INVALID_PARAMS = -32602
 export const METHOD_NOT_FOUND = -32601

@@ -1,13 +1,11 @@
-import type { RpcFace } from '../http.ts'
+import type { RpcFace } from '../http-server.ts'
 import { getExample, jsonRpcExample } from '../examples.ts'
 import { SECONDS_MAX } from '../ledger-chain.ts'
 import type { Endpoint, FundExtra, FundOrder, Head, LocalChain } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
 import { wholeNumber } from '../whole-number.ts'
-import { StellarChain } from './chain.ts'
-import { horizonEvents, horizonRest } from './horizon.ts'
-import { stellarRpc } from './rpc.ts'
+import type { StellarChain } from './chain.ts'
 
 /** Where Horizon's paths begin, below those of Stellar RPC. */
 const HORIZON = '/horizon'
@@ -22,7 +20,9 @@ class LocalStellarChain extends OnDemand<StellarChain> implements LocalChain {
   readonly engine = 'own ledger'
   override readonly fundExtras: readonly FundExtra[] = ['tag']
 
+  /** Loaded only where it is used, as its protocols are: the XDR of all of Stellar comes with them. */
   protected async open(home: string, timing: Timing): Promise<StellarChain> {
+    const { StellarChain } = await import('./chain.ts')
     return StellarChain.open(home, timing)
   }
 
@@ -43,7 +43,11 @@ class LocalStellarChain extends OnDemand<StellarChain> implements LocalChain {
     if (below !== '' && !isHorizon) return undefined
     const { faults } = this
     const chain = await this.chain()
-    if (!isHorizon) return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
+    if (!isHorizon) {
+      const { stellarRpc } = await import('./rpc.ts')
+      return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
+    }
+    const { horizonEvents, horizonRest } = await import('./horizon.ts')
     const [base, path] = [url + HORIZON, below.slice(HORIZON.length + 1)]
     return {
       faults, contentType: 'application/json', isGetAllowed: true,

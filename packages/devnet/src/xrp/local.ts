@@ -1,12 +1,11 @@
-import type { RpcFace } from '../http.ts'
+import type { RpcFace } from '../http-server.ts'
 import { postExample, socketUrl } from '../examples.ts'
 import { SECONDS_MAX } from '../ledger-chain.ts'
 import type { Endpoint, FundExtra, FundOrder, Head, LocalChain } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
 import { wholeNumber } from '../whole-number.ts'
-import { XrpChain } from './chain.ts'
-import { xrpRpc, xrpSocket } from './rpc.ts'
+import type { XrpChain } from './chain.ts'
 
 /** The XRP Ledger, behind rippled's protocol. */
 export function localXrpChains(place: Place): LocalChain[] {
@@ -18,7 +17,9 @@ class LocalXrpChain extends OnDemand<XrpChain> implements LocalChain {
   readonly engine = 'own ledger'
   override readonly fundExtras: readonly FundExtra[] = ['tag']
 
+  /** Loaded only where it is used, as its protocol is. */
   protected async open(home: string, timing: Timing): Promise<XrpChain> {
+    const { XrpChain } = await import('./chain.ts')
     return XrpChain.open(home, timing)
   }
 
@@ -38,6 +39,7 @@ class LocalXrpChain extends OnDemand<XrpChain> implements LocalChain {
     if (below !== '') return undefined
     const { faults } = this
     const chain = await this.chain()
+    const { xrpRpc, xrpSocket } = await import('./rpc.ts')
     return {
       faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: () => xrpSocket(chain, faults),
     }

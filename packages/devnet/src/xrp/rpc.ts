@@ -1,5 +1,5 @@
 import type { Faults } from '../faults.ts'
-import type { Received, SocketSession } from '../http.ts'
+import type { Received, SocketSession } from '../http-server.ts'
 import type { XrpChain } from './chain.ts'
 import { decodeAccount, issuedOf, NotATransaction, readTransaction, type Fields, type XrpTransaction } from './codec.ts'
 import {
