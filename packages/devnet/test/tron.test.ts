@@ -46,7 +46,7 @@ after(async () => {
 const client = (secret: string) => new TronWeb({ fullHost: `${devnet.url}/trx`, privateKey: secret })
 const secretOf = (name: string) => createHash('sha256').update(name).digest('hex')
 const addressOf = (name: string) => TronWeb.address.fromPrivateKey(secretOf(name)) as string
-const post = async <T = Json,>(path: string, body: Json = {}): Promise<T> =>
+const post = async <T = Json>(path: string, body: Json = {}): Promise<T> =>
   (await fetch(`${devnet.url}/trx/${path}`, { method: 'POST', body: JSON.stringify(body) })).json() as Promise<T>
 const mine = (blocks = 1) => devnet.control<{ height: number; hash: string }>({ command: 'mine', network: 'TRX', blocks })
 const fund = (asset: string, name: string, amount: string) =>
