@@ -22,7 +22,10 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.sol'))) 
   const errors = (output.errors ?? []).filter((error) => error.severity === 'error')
   if (errors.length > 0) throw new Error(errors.map((error) => error.formattedMessage).join('\n'))
   for (const [name, contract] of Object.entries(output.contracts[file])) {
-    const artefact = { name, compiler: solc.version(), abi: contract.abi, bytecode: `0x${contract.evm.bytecode.object}`, runtime: `0x${contract.evm.deployedBytecode.object}` }
+    const artefact = {
+      name, compiler: solc.version(), abi: contract.abi, bytecode: `0x${contract.evm.bytecode.object}`,
+      runtime: `0x${contract.evm.deployedBytecode.object}`,
+    }
     writeFileSync(new URL(`${name}.json`, folder), `${JSON.stringify(artefact, null, 2)}\n`)
     console.log(`${name}.json ${contract.evm.bytecode.object.length / 2} bytes`)
   }

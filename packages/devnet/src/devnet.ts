@@ -3,85 +3,66 @@ import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { AmlFaces } from './aml/faces.ts'
 import { Risks } from './aml/risks.ts'
-import { BitcoinChain } from './bitcoin/chain.ts'
-import { loadCashMachine } from './bitcoin/cash-script.ts'
-import { BTC, UTXO_NETWORKS, type UtxoNetwork } from './bitcoin/networks.ts'
-import { bitcoinRpc } from './bitcoin/rpc.ts'
-import type { CardanoChain } from './cardano/chain.ts'
+import { localUtxoChains } from './bitcoin/local.ts'
+import { localCardanoChains } from './cardano/local.ts'
 import { createControl } from './control.ts'
-import { EthereumChain } from './ethereum/chain.ts'
-import { EVM_NETWORKS, type EvmNetwork } from './ethereum/networks.ts'
-import { ethereumRpc } from './ethereum/rpc.ts'
-import { Faults } from './faults.ts'
-import { createDevnetServer, type OutsideFaces, type RpcFace } from './http.ts'
-import type { SolanaChain } from './solana/chain.ts'
+import { localEvmChains } from './ethereum/local.ts'
+import { createDevnetServer, type OutsideFaces, type RpcFace } from './http-server.ts'
+import type { LocalChain } from './local-chain.ts'
+import type { Place } from './on-demand.ts'
 import { PriceFaces } from './prices/faces.ts'
 import { Quotes } from './prices/quotes.ts'
-import { StellarChain } from './stellar/chain.ts'
-import { horizonEvents, horizonRest } from './stellar/horizon.ts'
-import { stellarRpc } from './stellar/rpc.ts'
-import { TronChain } from './tron/chain.ts'
-import { tronRpc } from './tron/rpc.ts'
-import { XrpChain } from './xrp/chain.ts'
-import { xrpRpc, xrpSocket } from './xrp/rpc.ts'
+import { localSolanaChains } from './solana/local.ts'
+import { localStellarChains } from './stellar/local.ts'
+import { manualTime, REAL_TIME } from './timing.ts'
+import { localTronChains } from './tron/local.ts'
+import { localXrpChains } from './xrp/local.ts'
 
-export type Evm = { network: EvmNetwork; faults: Faults; chain: () => Promise<EthereumChain>; started: () => boolean }
-export type Utxo = { network: UtxoNetwork; faults: Faults; chain: () => Promise<BitcoinChain>; started: () => boolean }
+/** The networks of one family, none of them started yet. */
+export type Family = (place: Place) => LocalChain[]
 
-/** A chain of accounts with tags or memos. */
-export type Tagged = { code: string; path: string; engine: string; faults: Faults; chain: () => Promise<XrpChain | StellarChain>; started: () => boolean }
+/** Every family, in the order of whatever lists networks or assets. A further one is a folder and a line here. */
+export const FAMILIES: readonly Family[] = [
+  localUtxoChains,
+  localEvmChains,
+  localXrpChains,
+  localStellarChains,
+  localTronChains,
+  localSolanaChains,
+  localCardanoChains,
+]
 
-export type Tron = { code: 'TRX'; path: string; faults: Faults; chain: () => Promise<TronChain>; started: () => boolean }
-
-export type Cardano = { code: 'ADA'; path: string; faults: Faults; chain: () => Promise<CardanoChain>; started: () => boolean }
-
-export type Solana = { code: 'SOL'; path: string; faults: Faults; chain: () => Promise<SolanaChain>; started: () => boolean }
-
-/** Where Horizon's paths begin, below those of Stellar RPC. */
-const HORIZON = '/horizon'
+export interface DevnetOptions {
+  /** Blocks come on command only, and clocks stand between commands. */
+  manual?: boolean
+  families?: readonly Family[]
+}
 
 /** All local chains behind one HTTP port. */
 export class Devnet {
-  readonly utxo: readonly Utxo[]
-  readonly evm: readonly Evm[]
-  readonly tagged: readonly Tagged[]
-  readonly tron: Tron
-  readonly solana: Solana
-  readonly cardano: Cardano
+  readonly chains: readonly LocalChain[]
   readonly risks: Risks
   readonly aml: AmlFaces
   readonly quotes: Quotes
   readonly prices: PriceFaces
   readonly #server: Server
-  readonly #open: { close: () => void }[] = []
-  #closed = false
   url = ''
 
-  private constructor(home: string) {
+  private constructor(home: string, { manual = false, families = FAMILIES }: DevnetOptions) {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    this.utxo = UTXO_NETWORKS.map((network) => ({ network, faults: new Faults(), ...this.#lazy(() => openUtxo(network, folder(home, network.code))) }))
-    this.evm = EVM_NETWORKS.map((network) => ({ network, faults: new Faults(), ...this.#lazy(() => EthereumChain.open(network, folder(home, network.code))) }))
-    this.tagged = [
-      { code: 'XRP', path: '/xrp', engine: 'own ledger', faults: new Faults(), ...this.#lazy(() => XrpChain.open(folder(home, 'XRP'))) },
-      { code: 'XLM', path: '/xlm', engine: 'own ledger', faults: new Faults(), ...this.#lazy(() => StellarChain.open(folder(home, 'XLM'))) },
-    ]
-    this.tron = { code: 'TRX', path: '/trx', faults: new Faults(), ...this.#lazy(() => TronChain.open(folder(home, 'TRX'))) }
-    this.solana = { code: 'SOL', path: '/sol', faults: new Faults(), ...this.#lazy(() => openSolana(folder(home, 'SOL'))) }
-    this.cardano = { code: 'ADA', path: '/ada', faults: new Faults(), ...this.#lazy(() => openCardano(folder(home, 'ADA'))) }
+    const place = { home, timing: manual ? manualTime() : REAL_TIME }
+    this.chains = families.flatMap((family) => family(place))
     this.risks = Risks.open(join(home, 'aml'))
-    this.#open.push(this.risks)
     this.aml = new AmlFaces(() => this.risks)
     this.quotes = Quotes.open(join(home, 'prices'))
-    this.#open.push(this.quotes)
     this.prices = new PriceFaces(() => this.quotes)
     this.#server = createDevnetServer((path) => this.#face(path), createControl(this), (path) => this.#outside(path))
   }
 
-  static async start(home: string, port: number): Promise<Devnet> {
-    const devnet = new Devnet(home)
+  static async start(home: string, port: number, options: DevnetOptions = {}): Promise<Devnet> {
+    const devnet = new Devnet(home, options)
     try {
-      const eager = [...devnet.evm.filter(({ network }) => network.eager), ...devnet.utxo.filter(({ network }) => network === BTC)]
-      await Promise.all(eager.map(({ chain }) => chain()))
+      await Promise.all(devnet.chains.filter(({ isEager }) => isEager).map((chain) => chain.start()))
       await new Promise<void>((resolve, reject) => {
         devnet.#server.once('error', reject)
         devnet.#server.listen(port, '127.0.0.1', resolve)
@@ -96,31 +77,9 @@ export class Devnet {
   }
 
   close(): void {
-    this.#closed = true
     this.#server.close()
     this.#server.closeAllConnections()
-    for (const chain of this.#open) chain.close()
-  }
-
-  /** A chain is opened when it is first asked for; one that could not be opened is tried again. */
-  #lazy<T extends { close: () => void }>(open: () => Promise<T>): { chain: () => Promise<T>; started: () => boolean } {
-    let opening: Promise<T> | undefined
-    const chain = (): Promise<T> => {
-      opening ??= open().then(
-        (opened) => {
-          // One that was still opening when the process was told to end.
-          if (this.#closed) opened.close()
-          else this.#open.push(opened)
-          return opened
-        },
-        (error: unknown) => {
-          opening = undefined
-          throw error
-        },
-      )
-      return opening
-    }
-    return { chain, started: () => opening !== undefined }
+    for (const each of [this.risks, this.quotes, ...this.chains]) each.close()
   }
 
   /** The outside services. */
@@ -132,85 +91,7 @@ export class Devnet {
   }
 
   async #face(path: string): Promise<RpcFace | undefined> {
-    const utxo = this.utxo.find(({ network }) => network.path === path)
-    if (utxo) {
-      const { faults } = utxo
-      const chain = await utxo.chain()
-      return { faults, contentType: 'application/json', handle: async (body) => bitcoinRpc(chain, faults, body) }
-    }
-    const tagged = this.tagged.find(
-      (each) => path === each.path || (each.code === 'XLM' && `${path}/`.startsWith(`${each.path}${HORIZON}/`))
-    )
-    if (tagged) {
-      const { faults } = tagged
-      const chain = await tagged.chain()
-      if (chain instanceof XrpChain) return {
-        faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body),
-        socket: () => xrpSocket(chain, faults),
-      }
-      const horizon = tagged.path + HORIZON
-      if (path !== tagged.path) {
-        const [base, below] = [this.url + horizon, path.slice(horizon.length + 1)]
-        return {
-          faults, contentType: 'application/json', isGetAllowed: true, handle: async (body, method) => horizonRest(
-            chain, faults, base, { method, path: below, body }
-          ),
-          events: (query, push) => horizonEvents(chain, base, below, query, push),
-        }
-      }
-      return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
-    }
-    if (path.startsWith(`${this.tron.path}/`)) {
-      const { faults } = this.tron
-      const chain = await this.tron.chain()
-      return { faults, contentType: 'application/json', isGetAllowed: true, handle: async (body) => tronRpc(chain, faults, path.slice(this.tron.path.length + 1), body) }
-    }
-    if (path === this.solana.path) {
-      const { faults } = this.solana
-      const chain = await this.solana.chain()
-      const [{ solanaRpc }, { solanaSocket }] = await Promise.all([import('./solana/rpc.ts'), import('./solana/subscriptions.ts')])
-      return {
-        faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body),
-        socket: (push) => solanaSocket(chain, push),
-      }
-    }
-    if (path === this.cardano.path || path.startsWith(`${this.cardano.path}/`)) {
-      const { faults } = this.cardano
-      const chain = await this.cardano.chain()
-      const { cardanoRpc } = await import('./cardano/rpc.ts')
-      return { faults, contentType: 'application/json', isGetAllowed: true, isBinary: true, handle: async (body) => cardanoRpc(chain, faults, path.slice(this.cardano.path.length + 1), body) }
-    }
-    const evm = this.evm.find(({ network }) => network.path === path)
-    if (!evm) return undefined
-    const chain = await evm.chain()
-    return {
-      faults: evm.faults,
-      contentType: 'application/json',
-      handle: async (body) => {
-        const text = await ethereumRpc(chain, evm.faults, body)
-        return text === undefined ? undefined : { status: 200, body: text }
-      },
-    }
+    const chain = this.chains.find((each) => path === each.path || path.startsWith(`${each.path}/`))
+    return chain?.face(path.slice(chain.path.length), this.url + chain.path)
   }
-}
-
-function folder(home: string, code: string): string {
-  return join(home, code.toLowerCase())
-}
-
-async function openUtxo(network: UtxoNetwork, home: string): Promise<BitcoinChain> {
-  if (network.forkId) await loadCashMachine()
-  return BitcoinChain.open(home, { network })
-}
-
-/** Loaded only where it is used: the Solana runtime takes 80 MB. */
-async function openSolana(home: string): Promise<SolanaChain> {
-  const { SolanaChain } = await import('./solana/chain.ts')
-  return SolanaChain.open(home)
-}
-
-/** The same here: the ledger's rules and the library that reads transactions take 120 MB. */
-async function openCardano(home: string): Promise<CardanoChain> {
-  const { CardanoChain } = await import('./cardano/chain.ts')
-  return CardanoChain.open(home)
 }

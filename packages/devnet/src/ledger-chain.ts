@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Journal } from './journal.ts'
 import { Producer } from './producer.ts'
+import type { Timing } from './timing.ts'
 
 /** Accounts as they are, with changes on top that can be kept or dropped. */
 export class View<Account> {
@@ -41,6 +42,8 @@ export interface Rules<Account, Tx extends { hash: string; raw: string }, Outcom
 
 type LedgerRecord = { index: number; time: number; hash: string; raw: string[] }
 
+/** How far one command moves a ledger's time forward. */
+export const SECONDS_MAX = 1000
 const BUSY_MS = 1000
 const IDLE_MS = 30_000
 /** Ledgers that follow the last transaction at the busy pace. */
@@ -55,6 +58,7 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
   readonly ledgers: Ledger<Tx, Outcome>[] = []
   readonly accounts: Map<string, Account>
   readonly places = new Map<string, Place<Tx, Outcome>>()
+  readonly #timing: Timing
   #open: View<Account>
   #waiting: Tx[] = []
   readonly #journal: Journal<LedgerRecord>
@@ -62,7 +66,8 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
   readonly #watchers = new Set<(ledger: Ledger<Tx, Outcome>) => void>()
   #quiet = 0
 
-  private constructor(rules: Rules<Account, Tx, Outcome>, journal: Journal<LedgerRecord>, records: LedgerRecord[]) {
+  private constructor(rules: Rules<Account, Tx, Outcome>, timing: Timing, journal: Journal<LedgerRecord>, records: LedgerRecord[]) {
+    this.#timing = timing
     this.rules = rules
     this.#journal = journal
     this.accounts = rules.genesis()
@@ -70,13 +75,18 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     this.ledgers.push({ ...first, hash: rules.hash(first) })
     for (const record of records) this.#replay(record)
     this.#open = new View(this.accounts)
-    this.#producer = new Producer({ busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_LEDGERS, produce: async () => void this.close() })
+    this.#producer = new Producer({
+      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_LEDGERS,
+      produce: async () => void this.close(),
+    })
   }
 
-  static open<Account, Tx extends { hash: string; raw: string }, Outcome>(rules: Rules<Account, Tx, Outcome>, home: string): LedgerChain<Account, Tx, Outcome> {
+  static open<Account, Tx extends { hash: string; raw: string }, Outcome>(
+    rules: Rules<Account, Tx, Outcome>, home: string, timing: Timing
+  ): LedgerChain<Account, Tx, Outcome> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<LedgerRecord>(join(home, 'ledgers.journal'))
-    const chain = new LedgerChain(rules, journal, records)
+    const chain = new LedgerChain(rules, timing, journal, records)
     chain.#producer.wake()
     return chain
   }
@@ -87,6 +97,11 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
 
   ledger(index: number): Ledger<Tx, Outcome> | undefined {
     return this.ledgers[index - 1]
+  }
+
+  /** What the clock says, in seconds since 1970; the ledgers may be ahead of it. */
+  get seconds(): number {
+    return Math.floor(this.#timing.now() / 1000)
   }
 
   /** Transactions that wait for a ledger. */
@@ -174,12 +189,14 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
       return { tx, outcome: this.rules.apply(view, tx, next).outcome }
     })
     const made = this.rules.hash({ ...next, transactions })
-    if (index !== this.head.index + 1 || made !== hash) throw new Error(`${this.rules.code}: ledger ${index} came back as ${made}, the journal has ${hash}`)
+    if (index !== this.head.index + 1 || made !== hash) {
+      throw new Error(`${this.rules.code}: ledger ${index} came back as ${made}, the journal has ${hash}`)
+    }
     this.#connect({ ...next, transactions, hash }, view)
   }
 
   /** Never behind the head: an operator may have moved its time forward. */
   #now(): number {
-    return Math.max(this.head.time, Math.floor(Date.now() / 1000))
+    return Math.max(this.head.time, this.seconds)
   }
 }

@@ -1,10 +1,13 @@
+import type { Timing } from './timing.ts'
+
 /**
  * When the next block comes. Busy (a transaction waits, or fewer than `quietAfter` blocks follow the
- * last one): every `busyMs`. Idle: every `idleMs`, so that an unused machine stays quiet.
+ * last one): every `busyMs`. Idle: every `idleMs`, so that an unused machine stays quiet. Where time is manual: never.
  */
 export class Producer {
   readonly #busyMs: number
   readonly #idleMs: number
+  readonly #timing: Timing
   readonly #isBusy: () => boolean
   readonly #produce: () => Promise<void>
   #last = Date.now()
@@ -12,7 +15,8 @@ export class Producer {
   #running = false
   #stopped = false
 
-  constructor(options: { busyMs: number; idleMs: number; isBusy: () => boolean; produce: () => Promise<void> }) {
+  constructor(options: { timing: Timing; busyMs: number; idleMs: number; isBusy: () => boolean; produce: () => Promise<void> }) {
+    this.#timing = options.timing
     this.#busyMs = options.busyMs
     this.#idleMs = options.idleMs
     this.#isBusy = options.isBusy
@@ -21,7 +25,7 @@ export class Producer {
 
   /** Call after anything that may change the pace: a broadcast, a block made on demand. */
   wake(): void {
-    if (this.#stopped || this.#running) return
+    if (this.#stopped || this.#running || this.#timing.manual) return
     clearTimeout(this.#timer)
     const due = this.#last + (this.#isBusy() ? this.#busyMs : this.#idleMs)
     this.#timer = setTimeout(() => void this.#tick(), Math.max(0, due - Date.now()))

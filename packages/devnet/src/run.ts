@@ -4,10 +4,12 @@ import { parseArgs } from 'node:util'
 import { Devnet } from './devnet.ts'
 import { endLeftover, writePidFile } from './processes.ts'
 
-const { values } = parseArgs({ options: { home: { type: 'string' }, port: { type: 'string', default: '0' } } })
+const { values } = parseArgs({
+  options: { home: { type: 'string' }, port: { type: 'string', default: '0' }, manual: { type: 'boolean', default: false } },
+})
 const port = Number(values.port)
 if (values.home === undefined || !Number.isInteger(port) || port < 0 || port > 65_535) {
-  console.error('usage: main.ts --home DIR --port N')
+  console.error('usage: main.ts --home DIR --port N [--manual]')
   process.exit(1)
 }
 
@@ -33,7 +35,7 @@ process.stdin.once('error', () => end(0))
 process.stdin.resume()
 
 try {
-  devnet = await Devnet.start(home, port)
+  devnet = await Devnet.start(home, port, { manual: values.manual })
   process.stdout.write(`devnet ready ${devnet.url}\n`)
 } catch (error) {
   console.error(`devnet: ${(error as Error).message}`)

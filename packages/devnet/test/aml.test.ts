@@ -27,14 +27,31 @@ async function ask<T = Body>(path: string, options: RequestInit = {}): Promise<A
 }
 const risk = (address: string, level: string) => devnet.control({ command: 'risk', address, level })
 
-const chainalysis = (method: string, path: string, body?: unknown, token = 'sandbox') => ask(`/chainalysis/api/risk/v2/entities${path}`, { method, headers: { Token: token, 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
-const trm = (address: string, key = 'sandbox') => ask<Finding[]>('/trm/public/v2/screening/addresses', { method: 'POST', headers: { authorization: `Basic ${Buffer.from(`${key}:${key}`).toString('base64')}` }, body: JSON.stringify([{ address, chain: 'ethereum' }]) })
-function elliptic(method: string, path: string, body: string, o: { secret?: string; at?: number; signedPath?: string; key?: string } = {}): Promise<Answer> {
+const chainalysis = (method: string, path: string, body?: unknown, token = 'sandbox') =>
+  ask(`/chainalysis/api/risk/v2/entities${path}`, {
+    method, headers: { Token: token, 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+const trm = (address: string, key = 'sandbox') =>
+  ask<Finding[]>('/trm/public/v2/screening/addresses', {
+    method: 'POST', headers: { authorization: `Basic ${Buffer.from(`${key}:${key}`).toString('base64')}` },
+    body: JSON.stringify([{ address, chain: 'ethereum' }]),
+  })
+function elliptic(
+  method: string, path: string, body: string, o: { secret?: string; at?: number; signedPath?: string; key?: string } = {}
+): Promise<Answer> {
   const timestamp = String(o.at ?? Date.now())
-  const sign = createHmac('sha256', Buffer.from(o.secret ?? SECRET, 'base64')).update(timestamp + method + (o.signedPath ?? path).toLowerCase() + (body || '{}')).digest('base64')
-  return ask(`/elliptic${path}`, { method, headers: { 'x-access-key': o.key ?? 'sandbox', 'x-access-timestamp': timestamp, 'x-access-sign': sign }, ...(body ? { body } : {}) })
+  const sign = createHmac('sha256', Buffer.from(o.secret ?? SECRET, 'base64'))
+    .update(timestamp + method + (o.signedPath ?? path).toLowerCase() + (body || '{}'))
+    .digest('base64')
+  return ask(`/elliptic${path}`, {
+    method, headers: { 'x-access-key': o.key ?? 'sandbox', 'x-access-timestamp': timestamp, 'x-access-sign': sign },
+    ...(body ? { body } : {}),
+  })
 }
-const wallet = (hash: string) => JSON.stringify({ subject: { asset: 'holistic', blockchain: 'holistic', type: 'address', hash }, type: 'wallet_exposure', customer_reference: 'x' })
+const wallet = (hash: string) =>
+  JSON.stringify({
+    subject: { asset: 'holistic', blockchain: 'holistic', type: 'address', hash }, type: 'wallet_exposure', customer_reference: 'x',
+  })
 
 test('Chainalysis: an address is registered first; the token is a header; there is nothing below Low', async () => {
   assert.equal((await chainalysis('POST', '', { address: ADDRESS }, 'wrong')).status, 403)
@@ -77,7 +94,10 @@ test('faults, one provider at a time or all; mistakes are named', async () => {
   await devnet.control({ command: 'fault', network: 'TRM', mode: 'rate-limited' })
   assert.deepEqual([(await trm(ADDRESS)).status, (await chainalysis('GET', `/${ADDRESS}`)).status], [429, 200])
   await devnet.control({ command: 'fault', network: 'AML', mode: 'revoked' })
-  assert.deepEqual([(await trm(ADDRESS)).status, (await chainalysis('GET', `/${ADDRESS}`)).status, (await elliptic('GET', '/v2/wallet', '')).status], [401, 403, 401])
+  assert.deepEqual(
+    [(await trm(ADDRESS)).status, (await chainalysis('GET', `/${ADDRESS}`)).status, (await elliptic('GET', '/v2/wallet', '')).status],
+    [401, 403, 401]
+  )
   await devnet.control({ command: 'fault', network: 'AML', mode: 'malformed' })
   assert.match(String((await trm(ADDRESS)).body), /^<html>/)
   await devnet.control({ command: 'fault', network: 'AML', mode: 'down' })
@@ -95,7 +115,9 @@ test('risks survive kill -9; base58 keeps its case, bech32 does not', async () =
   await risk('rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', 'MEDIUM')
   await devnet.killAll()
   devnet = await startDevnet(home)
-  assert.equal((await trm(ADDRESS.toUpperCase().replace('0X', '0x'))).body[0]!.addressRiskIndicators[0]!.categoryRiskScoreLevelLabel, 'High')
+  assert.equal(
+    (await trm(ADDRESS.toUpperCase().replace('0X', '0x'))).body[0]!.addressRiskIndicators[0]!.categoryRiskScoreLevelLabel, 'High'
+  )
   assert.equal((await trm('bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080')).body[0]!.addressRiskIndicators.length, 2)
   assert.equal((await trm('rpt1sjq2ygrbmtttx4gzhjku9dyfzbpaye')).body[0]!.addressRiskIndicators.length, 0)
 })

@@ -6,6 +6,7 @@ import { BitcoinChain } from '../src/bitcoin/chain.ts'
 import { descriptorChecksum } from '../src/bitcoin/descriptor.ts'
 import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
 import { Faults } from '../src/faults.ts'
+import { manualTime } from '../src/timing.ts'
 import { key } from './bitcoin-keys.ts'
 import { removeHome, tempHome } from './support.ts'
 
@@ -13,7 +14,7 @@ const home = tempHome()
 let chain: BitcoinChain
 
 before(() => {
-  chain = BitcoinChain.open(home)
+  chain = BitcoinChain.open(home, { timing: manualTime() })
 })
 after(() => {
   chain.close()
@@ -78,7 +79,9 @@ test('addresses', () => {
   const { address, legacy } = key(24)
   assert.equal(call<{ isvalid: boolean }>('validateaddress', address).isvalid, true)
   assert.equal(call<{ isvalid: boolean }>('validateaddress', legacy).isvalid, true)
-  for (const wrong of ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', `${address.slice(0, -1)}q`, '1BoatSLRHtKNngkdXEeobR76b53LETtpyT', '']) {
+  for (const wrong of [
+    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', `${address.slice(0, -1)}q`, '1BoatSLRHtKNngkdXEeobR76b53LETtpyT', '',
+  ]) {
     assert.equal(call<{ isvalid: boolean }>('validateaddress', wrong).isvalid, false, wrong)
   }
   // The vectors of BIP350, in the regtest dress of the same programs.

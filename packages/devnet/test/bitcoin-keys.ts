@@ -2,7 +2,14 @@ import { crypto, networks, payments, script, Transaction } from 'bitcoinjs-lib'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 
 /** Signs with libraries that the ledger does not use, so that neither side can share the other's mistake. */
-export type Key = { privateKey: `0x${string}`; publicKey: Uint8Array; address: string; script: Uint8Array; legacy: string; legacyScript: Uint8Array }
+export type Key = {
+  privateKey: `0x${string}`
+  publicKey: Uint8Array
+  address: string
+  script: Uint8Array
+  legacy: string
+  legacyScript: Uint8Array
+}
 export type Spend = { txid: string; vout: number; value: bigint; sequence?: number; legacy?: Transaction }
 export type Output = { script: Uint8Array; value: bigint }
 

@@ -6,6 +6,7 @@ import { addressOf } from '../src/bitcoin/address.ts'
 import { BitcoinChain } from '../src/bitcoin/chain.ts'
 import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
 import { Faults } from '../src/faults.ts'
+import { manualTime } from '../src/timing.ts'
 import { key, payment, type Key, type Output, type Shape, type Spend } from './bitcoin-keys.ts'
 import { removeHome, tempHome } from './support.ts'
 
@@ -16,7 +17,7 @@ const FEE = 1000n
 let chain: BitcoinChain
 
 before(() => {
-  chain = BitcoinChain.open(home, { manual: true })
+  chain = BitcoinChain.open(home, { timing: manualTime() })
 })
 after(() => {
   chain.close()
@@ -52,10 +53,15 @@ function refused(tx: Transaction, code: number, reason: RegExp, tested = reason)
 function coin(owner: Key, amount = '1'): Spend {
   const txid = chain.fund(owner.address, amount)
   const { vout } = ok<{ vout: { n: number; scriptPubKey: { address: string } }[] }>('getrawtransaction', txid, 1)
-  return { txid, vout: vout.find(({ scriptPubKey }) => scriptPubKey.address === owner.address)!.n, value: BigInt(Math.round(Number(amount) * 1e8)) }
+  return {
+    txid, vout: vout.find(({ scriptPubKey }) => scriptPubKey.address === owner.address)!.n, value: BigInt(Math.round(Number(amount) * 1e8)),
+  }
 }
 
-function pay(spends: Spend[], outputs: Output[] = [{ script: bob.script, value: spends.reduce((sum, { value }) => sum + value, 0n) - FEE }], shape: Shape = {}) {
+function pay(
+  spends: Spend[], outputs: Output[] = [{ script: bob.script, value: spends.reduce((sum, { value }) => sum + value, 0n) - FEE }],
+  shape: Shape = {}
+) {
   return payment(alice, spends, outputs, shape)
 }
 
@@ -69,7 +75,9 @@ test('a segwit payment is taken, tested the same way, mined and reported', async
   assert.equal(send(tx).result, tx.getId(), 'the same bytes may be sent again')
   const entry = ok<{ vsize: number; 'bip125-replaceable': boolean; fees: { base: number } }>('getmempoolentry', tx.getId())
   assert.deepEqual([entry.vsize, entry['bip125-replaceable'], entry.fees.base], [tx.virtualSize(), true, 0.00001])
-  assert.deepEqual(ok('gettxspendingprevout', [{ txid: spend.txid, vout: spend.vout }]), [{ txid: spend.txid, vout: spend.vout, spendingtxid: tx.getId() }])
+  assert.deepEqual(ok('gettxspendingprevout', [{ txid: spend.txid, vout: spend.vout }]), [
+    { txid: spend.txid, vout: spend.vout, spendingtxid: tx.getId() },
+  ])
   assert.equal(ok('gettxout', spend.txid, spend.vout), null)
   const block = chain.mine(1)
   const mined = ok<{ tx: { txid: string; fee?: number; vin: { prevout?: { value: number } }[] }[] }>('getblock', block.hash, 3)
@@ -92,7 +100,9 @@ test('a legacy payment is executed as well', async () => {
 })
 
 test('a pay-to-script-hash wrapped segwit payment is executed in both layers', async () => {
-  const nested = payments.p2sh({ redeem: payments.p2wpkh({ pubkey: alice.publicKey, network: networks.regtest }), network: networks.regtest })
+  const nested = payments.p2sh({
+    redeem: payments.p2wpkh({ pubkey: alice.publicKey, network: networks.regtest }), network: networks.regtest,
+  })
   const txid = chain.fund(nested.address, '0.5')
   const previous = Transaction.fromHex(ok<string>('getrawtransaction', txid))
   const vout = previous.outs.findIndex(({ script }) => Buffer.from(script).equals(Buffer.from(nested.output!)))
@@ -134,7 +144,10 @@ test('inputs that do not exist or are spent', async () => {
   refused(await pay([{ ...spend, txid: 'ab'.repeat(32) }]), -25, /^bad-txns-inputs-missingorspent$/, /^missing-inputs$/)
   assert.equal(send(await pay([spend])).error, null)
   chain.mine(1)
-  refused(await pay([spend], [{ script: alice.script, value: spend.value - 2n * FEE }]), -25, /^bad-txns-inputs-missingorspent$/, /^missing-inputs$/)
+  refused(
+    await pay([spend], [{ script: alice.script, value: spend.value - 2n * FEE }]), -25, /^bad-txns-inputs-missingorspent$/,
+    /^missing-inputs$/
+  )
 })
 
 test('coinbase outputs wait 100 blocks', async () => {
@@ -143,7 +156,10 @@ test('coinbase outputs wait 100 blocks', async () => {
     return { txid: block.txs[0]!.txid, vout: 0, value: block.txs[0]!.outs[0]!.value }
   }
   const { height } = chain.head
-  refused(await pay([at(height - 98)]), -26, /^bad-txns-premature-spend-of-coinbase, tried to spend coinbase at depth 99$/, /^bad-txns-premature-spend-of-coinbase$/)
+  refused(
+    await pay([at(height - 98)]), -26, /^bad-txns-premature-spend-of-coinbase, tried to spend coinbase at depth 99$/,
+    /^bad-txns-premature-spend-of-coinbase$/
+  )
   // Mature: it gets as far as the script, which this key cannot satisfy.
   refused(await pay([at(height - 99)]), -26, /script-verify-flag/)
 })
@@ -153,7 +169,10 @@ test('dust, fee and value rules', async () => {
   const rest = spend.value - FEE - 293n
   refused(await pay([spend], [{ script: bob.script, value: 293n }, { script: bob.script, value: rest }]), -26, /^dust$/)
   refused(await pay([spend], [{ script: bob.legacyScript, value: 545n }, { script: bob.script, value: rest - 252n }]), -26, /^dust$/)
-  refused(await pay([spend], [{ script: bob.script, value: spend.value - 100n }]), -26, /^min relay fee not met, 100 < 110$/, /^min relay fee not met$/)
+  refused(
+    await pay([spend], [{ script: bob.script, value: spend.value - 100n }]), -26, /^min relay fee not met, 100 < 110$/,
+    /^min relay fee not met$/
+  )
   refused(await pay([spend], [{ script: bob.script, value: spend.value + 1n }]), -26, /^bad-txns-in-belowout/)
   refused(await pay([spend], [{ script: bob.script, value: 21_000_001n * COIN }]), -26, /^bad-txns-vout-toolarge$/)
   const most = { script: bob.script, value: 20_000_000n * COIN }
@@ -199,7 +218,9 @@ test('replacement needs a higher feerate, a higher fee and the relay of its own 
   const paying = (fee: bigint, to = bob) => pay([spend], [{ script: to.script, value: spend.value - fee }])
   const first = await paying(1000n)
   assert.equal(send(first).error, null)
-  const child = await payment(bob, [{ txid: first.getId(), vout: 0, value: spend.value - 1000n }], [{ script: bob.script, value: spend.value - 3000n }])
+  const child = await payment(
+    bob, [{ txid: first.getId(), vout: 0, value: spend.value - 1000n }], [{ script: bob.script, value: spend.value - 3000n }]
+  )
   assert.equal(send(child).error, null)
   refused(await paying(900n, alice), -26, /^insufficient fee, rejecting replacement .*; new feerate/, /^insufficient fee$/)
   refused(await paying(2900n, alice), -26, /less fees than conflicting txs/, /^insufficient fee$/)
@@ -235,7 +256,7 @@ test('testmempoolaccept takes transactions that build on each other', async () =
 
 test('without full replacement, a conflict that does not signal is final', async () => {
   const place = tempHome()
-  const strict = BitcoinChain.open(place, { fullRbf: false })
+  const strict = BitcoinChain.open(place, { fullRbf: false, timing: manualTime() })
   try {
     const txid = strict.fund(alice.address, '1')
     const vout = strict.ledger.txIndex.get(txid)!.block.txs[1]!.outs.findIndex(({ script }) => script.equals(Buffer.from(alice.script)))

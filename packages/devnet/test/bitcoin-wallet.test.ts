@@ -6,17 +6,41 @@ import { loadCashMachine } from '../src/bitcoin/cash-script.ts'
 import { UTXO_NETWORKS } from '../src/bitcoin/networks.ts'
 import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
 import { Faults } from '../src/faults.ts'
+import { manualTime } from '../src/timing.ts'
 import { key, payment } from './bitcoin-keys.ts'
 import { removeHome, tempHome } from './support.ts'
 
-interface Unspent { txid: string; vout: number; address: string; label: string; scriptPubKey: string; amount: number; confirmations: number; spendable: boolean; solvable: boolean; safe: boolean; desc: string }
-interface Scan { success: boolean; txouts: number; height: number; bestblock: string; total_amount: number; unspents: { txid: string; vout: number; amount: number; coinbase: boolean; height: number; confirmations: number; desc: string }[] }
+interface Unspent {
+  txid: string
+  vout: number
+  address: string
+  label: string
+  scriptPubKey: string
+  amount: number
+  confirmations: number
+  spendable: boolean
+  solvable: boolean
+  safe: boolean
+  desc: string
+}
+interface Scan {
+  success: boolean
+  txouts: number
+  height: number
+  bestblock: string
+  total_amount: number
+  unspents: { txid: string; vout: number; amount: number; coinbase: boolean; height: number; confirmations: number; desc: string }[]
+}
 
 for (const network of UTXO_NETWORKS) {
   describe(network.code, () => {
     const home = tempHome()
     let chain: BitcoinChain
-    const ask = (method: string, ...params: unknown[]) => JSON.parse(bitcoinRpc(chain, new Faults(), JSON.stringify({ id: 1, method, params }))!.body) as { result: unknown; error: { code: number; message: string } | null }
+    const ask = (method: string, ...params: unknown[]) =>
+      JSON.parse(bitcoinRpc(chain, new Faults(), JSON.stringify({ id: 1, method, params }))!.body) as {
+        result: unknown
+        error: { code: number; message: string } | null
+      }
     const call = <T>(method: string, ...params: unknown[]): T => {
       const { result, error } = ask(method, ...params)
       if (error) throw new Error(`${error.code} ${error.message}`)
@@ -26,7 +50,7 @@ for (const network of UTXO_NETWORKS) {
 
     before(async () => {
       if (network.forkId) await loadCashMachine()
-      chain = BitcoinChain.open(home, { network, manual: true })
+      chain = BitcoinChain.open(home, { network, timing: manualTime() })
     })
     after(() => {
       chain.close()
@@ -104,7 +128,7 @@ for (const network of UTXO_NETWORKS) {
     test('a restart has the same keys', () => {
       const [balance, coins] = [call('getbalance'), call('listunspent')]
       chain.close()
-      chain = BitcoinChain.open(home, { network, manual: true })
+      chain = BitcoinChain.open(home, { network, timing: manualTime() })
       assert.deepEqual([call('getbalance'), call('listunspent')], [balance, coins])
       assert.ok(call<string>('sendtoaddress', call('getnewaddress'), 0.1))
     })

@@ -3,15 +3,16 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import {
-  Address, BigNum, Credential, EnterpriseAddress, FixedTransaction, LinearFee, min_fee, PrivateKey, Transaction, TransactionBody, TransactionHash, TransactionInput, TransactionInputs, TransactionOutput,
-  TransactionOutputs, Value,
+  Address, BigNum, Credential, EnterpriseAddress, FixedTransaction, LinearFee, min_fee, PrivateKey, Transaction, TransactionBody,
+  TransactionHash, TransactionInput, TransactionInputs, TransactionOutput, TransactionOutputs, Value,
 } from '@emurgo/cardano-serialization-lib-nodejs'
-import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
+import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 let devnet: Running
 const home = tempHome()
 const KEY = PrivateKey.from_normal_bytes(createHash('sha256').update('alice of the cardano tests').digest())
-const addressOf = (key: PrivateKey, network = 0) => EnterpriseAddress.new(network, Credential.from_keyhash(key.to_public().hash())).to_address()
+const addressOf = (key: PrivateKey, network = 0) =>
+  EnterpriseAddress.new(network, Credential.from_keyhash(key.to_public().hash())).to_address()
 const ALICE = addressOf(KEY).to_bech32()
 const BOB = addressOf(PrivateKey.from_normal_bytes(createHash('sha256').update('bob').digest()))
 const RULES = LinearFee.new(BigNum.from_str('44'), BigNum.from_str('155381'))
@@ -33,13 +34,17 @@ const refused = async (raw: string, reason: RegExp) => {
   assert.equal(status, 400, JSON.stringify(body))
   assert.match((body as { message: string }).message, reason)
 }
-const control = <T = { hash: string; height: number }>(command: Record<string, unknown>) => devnet.control<T>({ network: 'ADA', ...command })
-const fund = (amount: string, more: Record<string, unknown> = {}) => devnet.control<{ hash: string }>({ command: 'fund', asset: 'ADA', address: ALICE, amount, ...more })
+const control = <T = { hash: string; height: number }>(command: Record<string, unknown>) =>
+  devnet.control<T>({ network: 'ADA', ...command })
+const fund = (amount: string, more: Record<string, unknown> = {}) =>
+  devnet.control<{ hash: string }>({ command: 'fund', asset: 'ADA', address: ALICE, amount, ...more })
 const latest = () => get<Head>('blocks/latest')
 
 /** A payment out of one plain coin of Alice. */
-async function pay(o: { coin?: Utxo; amount?: bigint; fee?: bigint; ttl?: number; to?: Address; key?: PrivateKey } = {}): Promise<{ raw: string; hash: string }> {
-  const coin = o.coin ?? (await get<Utxo[]>(`addresses/${ALICE}/utxos`)).find(({ amount }) => amount.length === 1) as Utxo
+async function pay(
+  o: { coin?: Utxo; amount?: bigint; fee?: bigint; ttl?: number; to?: Address; key?: PrivateKey } = {}
+): Promise<{ raw: string; hash: string }> {
+  const coin = o.coin ?? ((await get<Utxo[]>(`addresses/${ALICE}/utxos`)).find(({ amount }) => amount.length === 1) as Utxo)
   const value = BigInt(coin.amount[0]?.quantity as string)
   const ttl = o.ttl ?? (await latest()).slot + 1000
   const make = (fee: bigint): FixedTransaction => {
@@ -59,7 +64,11 @@ async function pay(o: { coin?: Utxo; amount?: bigint; fee?: bigint; ttl?: number
   const made = make(o.fee ?? least)
   return { raw: made.to_hex(), hash: made.transaction_hash().to_hex() }
 }
-const included = async (hash: string) => until('it is in a block', async () => (await ask(`txs/${hash}`)).status === 200)
+/** What waits is in the next block. */
+const included = async (hash: string) => {
+  await control({ command: 'mine', blocks: 1 })
+  assert.equal((await ask(`txs/${hash}`)).status, 200)
+}
 
 let firstFunding = ''
 before(async () => {
@@ -72,7 +81,9 @@ after(async () => {
 })
 
 test('the faucet’s very first payment names who paid, as every other', async () => {
-  const { inputs, outputs } = await get<{ inputs: { address: string; amount: { quantity: string }[] }[]; outputs: { address: string }[] }>(`txs/${firstFunding}/utxos`)
+  const { inputs, outputs } = await get<{ inputs: { address: string; amount: { quantity: string }[] }[]; outputs: { address: string }[] }>(
+    `txs/${firstFunding}/utxos`
+  )
   assert.deepEqual(inputs.map(({ address }) => address), [outputs[1]?.address], 'the change goes back to where it came from')
   assert.match(inputs[0]?.amount[0]?.quantity ?? '', /^\d{10,}$/)
 })
@@ -119,10 +130,22 @@ test('native tokens: the faucet makes them, and they ride on an output', async (
   const { hash } = await fund('3', { tokens: { GOLD: '1000', silver: '9223372036854775807' } })
   const { outputs } = await get<{ outputs: { amount: { unit: string; quantity: string }[] }[] }>(`txs/${hash}/utxos`)
   const [output] = outputs
-  assert.deepEqual(output?.amount.map(({ unit, quantity }) => [Buffer.from(unit.slice(56), 'hex').toString(), quantity]).slice(1), [['GOLD', '1000'], ['silver', '9223372036854775807']])
-  assert.match(JSON.stringify(await devnet.rawControl(JSON.stringify({ command: 'fund', asset: 'ADA', address: ALICE, amount: '0.5' }))), /too small/)
-  assert.equal((await devnet.rawControl(JSON.stringify({ command: 'fund', asset: 'ADA', address: addressOf(KEY, 1).to_bech32(), amount: '5' }))).status, 400)
-  assert.equal((await devnet.rawControl(JSON.stringify({ command: 'fund', asset: 'BTC', address: ALICE, amount: '5', tokens: { A: '1' } }))).status, 400)
+  assert.deepEqual(output?.amount.map(({ unit, quantity }) => [Buffer.from(unit.slice(56), 'hex').toString(), quantity]).slice(1), [
+    ['GOLD', '1000'], ['silver', '9223372036854775807'],
+  ])
+  assert.match(
+    JSON.stringify(await devnet.rawControl(JSON.stringify({ command: 'fund', asset: 'ADA', address: ALICE, amount: '0.5' }))),
+    /too small/
+  )
+  assert.equal(
+    (await devnet.rawControl(JSON.stringify({ command: 'fund', asset: 'ADA', address: addressOf(KEY, 1).to_bech32(), amount: '5' })))
+      .status,
+    400
+  )
+  assert.equal(
+    (await devnet.rawControl(JSON.stringify({ command: 'fund', asset: 'BTC', address: ALICE, amount: '5', tokens: { A: '1' } }))).status,
+    400
+  )
 })
 
 test('what waits past its end is never included; slots can be moved forward', async () => {
@@ -180,5 +203,7 @@ test('genesis and parameters name the network and its prices', async () => {
   assert.equal((await get<{ network_magic: number }>('genesis')).network_magic, 42)
   const { min_fee_a: a, min_fee_b: b, coins_per_utxo_size: c } = await get<Record<string, unknown>>('epochs/latest/parameters')
   assert.deepEqual([a, b, c], [44, 155_381, '4310'])
-  assert.deepEqual(await (await ask('txs/00')).json(), { status_code: 404, error: 'Not Found', message: 'The requested component has not been found.' })
+  assert.deepEqual(await (await ask('txs/00')).json(), {
+    status_code: 404, error: 'Not Found', message: 'The requested component has not been found.',
+  })
 })

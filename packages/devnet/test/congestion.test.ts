@@ -17,9 +17,15 @@ after(async () => {
 })
 
 function clients() {
-  const chain = defineChain({ id: 31337, name: 'local', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: [`${devnet.url}/eth`] } } })
+  const chain = defineChain({
+    id: 31337, name: 'local', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+    rpcUrls: { default: { http: [`${devnet.url}/eth`] } },
+  })
   const transport = http(`${devnet.url}/eth`)
-  return { reader: createPublicClient({ chain, transport, pollingInterval: 100 }), wallet: createWalletClient({ chain, transport, account: alice }) }
+  return {
+    reader: createPublicClient({ chain, transport, pollingInterval: 100 }),
+    wallet: createWalletClient({ chain, transport, account: alice }),
+  }
 }
 const congest = (network: string, rate: string) => devnet.control({ command: 'congestion', network, fee_rate: rate })
 const mine = (network: string, blocks: number) => devnet.control<{ height: number; hash: Hex }>({ command: 'mine', network, blocks })

@@ -3,13 +3,14 @@ import { after, before, test } from 'node:test'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { key, payment } from './bitcoin-keys.ts'
-import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
+import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 const home = tempHome()
 const alice = key(41)
 const account = privateKeyToAccount(`0x${'c1'.repeat(32)}`)
 const BALANCE = 100_000_000n
 let devnet: Running
+type Info = { networks: Record<string, { hash: string | null; waiting: number | null }> }
 
 before(async () => {
   devnet = await startDevnet(home)
@@ -22,7 +23,9 @@ after(async () => {
 
 async function bitcoinPayment(): Promise<{ hex: string; id: string; block: string }> {
   const { hash } = await devnet.control<{ hash: string }>({ command: 'fund', asset: 'BTC', address: alice.address, amount: '1' })
-  const { vout, blockhash } = await devnet.call<{ blockhash: string; vout: { n: number; scriptPubKey: { address: string } }[] }>('btc', 'getrawtransaction', hash, 1)
+  const { vout, blockhash } = await devnet.call<{ blockhash: string; vout: { n: number; scriptPubKey: { address: string } }[] }>(
+    'btc', 'getrawtransaction', hash, 1
+  )
   const { n } = vout.find(({ scriptPubKey }) => scriptPubKey.address === alice.address)!
   const tx = await payment(alice, [{ txid: hash, vout: n, value: BALANCE }], [{ script: key(42).script, value: BALANCE - 1000n }])
   return { hex: tx.toHex(), id: tx.getId(), block: blockhash }
@@ -30,17 +33,21 @@ async function bitcoinPayment(): Promise<{ hex: string; id: string; block: strin
 
 async function ethereumPayment(): Promise<Hex> {
   const nonce = Number(await devnet.call<Hex>('eth', 'eth_getTransactionCount', account.address, 'latest'))
-  return account.signTransaction({ type: 'eip1559', chainId: 31337, nonce, to: account.address, value: 1n, gas: 21_000n, maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n })
+  return account.signTransaction({
+    type: 'eip1559', chainId: 31337, nonce, to: account.address, value: 1n, gas: 21_000n, maxFeePerGas: 10n ** 11n,
+    maxPriorityFeePerGas: 10n ** 9n,
+  })
 }
 
-test('blocks come by themselves while something waits', async () => {
-  const { hex, id } = await bitcoinPayment()
-  const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', await ethereumPayment())
+test('blocks come on command only where the start says so', async () => {
+  const { id, hex } = await bitcoinPayment()
+  const before = await devnet.control<Info>({ command: 'info' })
+  assert.deepEqual([before.networks['BTC']?.waiting, before.networks['LTC']?.waiting], [0, null])
   await devnet.call('btc', 'sendrawtransaction', hex)
-  await until('both are mined', async () => {
-    const { confirmations } = await devnet.call<{ confirmations?: number }>('btc', 'getrawtransaction', id, 1)
-    return (confirmations ?? 0) >= 1 && (await devnet.call('eth', 'eth_getTransactionReceipt', hash)) !== null
-  })
+  const { networks } = await devnet.control<Info>({ command: 'info' })
+  assert.deepEqual([networks['BTC']?.waiting, networks['BTC']?.hash], [1, before.networks['BTC']?.hash])
+  const { hash } = await devnet.mine('BTC')
+  assert.equal((await devnet.call<{ blockhash: string }>('btc', 'getrawtransaction', id, 1)).blockhash, hash)
 })
 
 test('a reorganisation of BTC returns its transactions to the mempool, or drops them', async () => {
@@ -73,7 +80,8 @@ test('a reorganisation of ETH makes receipts vanish, and the same bytes can be s
   assert.equal(await devnet.call('eth', 'eth_getTransactionByHash', hash), null)
   assert.equal(await devnet.call('eth', 'eth_getBlockByHash', mined.hash, false), null)
   assert.equal(await devnet.call('eth', 'eth_sendRawTransaction', raw), hash)
-  await until('it is mined again', async () => (await devnet.call('eth', 'eth_getTransactionReceipt', hash)) !== null)
+  await devnet.mine('ETH')
+  assert.notEqual(await devnet.call('eth', 'eth_getTransactionReceipt', hash), null)
 })
 
 test('mistakes are named', async () => {
@@ -103,7 +111,9 @@ test('mistakes are named', async () => {
   assert.equal((await devnet.rawControl('{')).status, 400)
   assert.equal((await fetch(`${devnet.url}/health`)).status, 200)
   assert.equal((await fetch(`${devnet.url}/nothing`)).status, 404)
-  assert.equal((await fetch(`${devnet.url}/control`, { method: 'POST', body: '{}', headers: { origin: 'http://evil.example' } })).status, 403)
+  assert.equal(
+    (await fetch(`${devnet.url}/control`, { method: 'POST', body: '{}', headers: { origin: 'http://evil.example' } })).status, 403
+  )
 })
 
 test('drop-answer: the broadcast is taken and the answer never comes', async () => {
@@ -115,7 +125,8 @@ test('drop-answer: the broadcast is taken and the answer never comes', async () 
   assert.ok((await devnet.call<string>('btc', 'getrawtransaction', id)).length > 0, 'other calls are answered')
   for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'heal' })
   assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id)
-  await until('it is mined', async () => BigInt(await devnet.call<Hex>('eth', 'eth_getTransactionCount', account.address, 'latest')) > 0n)
+  await devnet.mine('ETH')
+  assert.ok(BigInt(await devnet.call<Hex>('eth', 'eth_getTransactionCount', account.address, 'latest')) > 0n)
 })
 
 test('reject: the broadcast is refused and not taken', async () => {

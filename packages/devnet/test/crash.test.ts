@@ -53,12 +53,14 @@ test('after kill -9 of everything, every block and receipt is there with the sam
   const before = await hashes(devnet, at)
   await devnet.killAll()
 
-  devnet = await startDevnet(home, port)
+  devnet = await startDevnet(home, { port })
   assert.deepEqual(await hashes(devnet, at), before)
   for (const { hash } of [funded[0]!, funded[1]!, funded[3]!]) {
     assert.equal((await devnet.call<{ status: string }>('eth', 'eth_getTransactionReceipt', hash)).status, '0x1')
   }
-  const logs = await devnet.call<{ transactionHash: Hex }[]>('eth', 'eth_getLogs', { fromBlock: '0x0', toBlock: 'latest', topics: [TRANSFER, null, TOPIC_TO] })
+  const logs = await devnet.call<{ transactionHash: Hex }[]>('eth', 'eth_getLogs', {
+    fromBlock: '0x0', toBlock: 'latest', topics: [TRANSFER, null, TOPIC_TO],
+  })
   assert.deepEqual(logs.map(({ transactionHash }) => transactionHash), [funded[1]!.hash])
   assert.ok((await devnet.call<{ confirmations: number }>('btc', 'getrawtransaction', funded[4]!.hash, 1)).confirmations >= 1)
   assert.equal(BigInt(await devnet.call<Hex>('eth', 'eth_getBalance', TO, 'latest')), 2n * 10n ** 18n)
@@ -127,7 +129,10 @@ test('an end in the middle of a start leaves no engine behind', async () => {
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
   const child = spawn(process.execPath, [main, '--home', place], { stdio: ['pipe', 'ignore', 'inherit'] })
   const exit = new Promise((resolve) => child.once('exit', resolve))
-  await until('the engine has been started', () => existsSync(join(place, 'eth')) && readdirSync(join(place, 'eth')).some((name) => name.endsWith('.pid')))
+  await until(
+    'the engine has been started',
+    () => existsSync(join(place, 'eth')) && readdirSync(join(place, 'eth')).some((name) => name.endsWith('.pid'))
+  )
   child.stdin.end()
   await exit
   await until('the engine is gone', () => enginesOf(place).length === 0)

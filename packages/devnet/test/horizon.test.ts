@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import {
   Account, Asset, BadResponseError, BASE_FEE, Horizon, Keypair, Memo, MuxedAccount, NotFoundError, Operation, TransactionBuilder,
-  TransactionFailedError, type xdr,
+  TransactionFailedError, type Transaction, type xdr,
 } from '@stellar/stellar-sdk'
 import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
 
@@ -34,12 +34,14 @@ async function build(operations: xdr.Operation[], o: { memo?: Memo; account?: Ac
   transaction.sign(from)
   return transaction
 }
+/** Horizon answers when a ledger has it. */
+const submit = (transaction: Transaction) => devnet.mined('XLM', server.submitTransaction(transaction))
 const pay = (amount: string, destination = bob.publicKey()) => Operation.payment({ destination, asset: Asset.native(), amount })
 
 test('an account with its balance, its sequence and its data', async () => {
   const account = await server.loadAccount(alice.publicKey())
   assert.equal(account.balances[0]?.balance, '100.0000000')
-  await server.submitTransaction(await build([Operation.manageData({ name: 'colour', value: 'blue' })]))
+  await submit(await build([Operation.manageData({ name: 'colour', value: 'blue' })]))
   const next = await server.loadAccount(alice.publicKey())
   assert.equal(BigInt(next.sequenceNumber()), BigInt(account.sequenceNumber()) + 1n)
   assert.equal(Buffer.from(next.data_attr['colour'] ?? '', 'base64').toString(), 'blue')
@@ -50,7 +52,7 @@ test('an account with its balance, its sequence and its data', async () => {
 
 test('a payment is submitted, is in a ledger when the answer comes, and is found everywhere', async () => {
   const transaction = await build([pay('2.5')], { memo: Memo.text('rent') })
-  const sent = await server.submitTransaction(transaction)
+  const sent = await submit(transaction)
   assert.deepEqual([sent.successful, sent.hash], [true, Buffer.from(transaction.hash()).toString('hex')])
   assert.equal((await server.loadAccount(bob.publicKey())).balances[0]?.balance, '102.5000000')
 
@@ -76,9 +78,9 @@ test('a payment is submitted, is in a ledger when the answer comes, and is found
 
 test('an account is created, and a muxed one is paid', async () => {
   const carol = Keypair.random()
-  await server.submitTransaction(await build([Operation.createAccount({ destination: carol.publicKey(), startingBalance: '5' })]))
+  await submit(await build([Operation.createAccount({ destination: carol.publicKey(), startingBalance: '5' })]))
   const muxed = new MuxedAccount(new Account(carol.publicKey(), '0'), '77').accountId()
-  await server.submitTransaction(await build([pay('1', muxed)]))
+  await submit(await build([pay('1', muxed)]))
   const { records } = await server.payments().forAccount(carol.publicKey()).call()
   assert.deepEqual(records.map((each) => each.type), ['create_account', 'payment'])
   const shown = records[1] as unknown as Record<string, string>
@@ -87,7 +89,7 @@ test('an account is created, and a muxed one is paid', async () => {
 
 test('what fails is told with result codes; what waits for its account is not lost', async () => {
   const codes = async (operations: xdr.Operation[], o: { account?: Account } = {}) => {
-    const error: unknown = await server.submitTransaction(await build(operations, o)).then(
+    const error: unknown = await submit(await build(operations, o)).then(
       () => assert.fail('it was taken'), (reason: unknown) => reason
     )
     assert.ok(error instanceof TransactionFailedError, String(error))
@@ -103,7 +105,9 @@ test('what fails is told with result codes; what waits for its account is not lo
   assert.deepEqual(await codes([pay('1')], { account: new Account(alice.publicKey(), '5') }), { transaction: 'tx_bad_seq', operations: [] })
   const account = new Account(alice.publicKey(), (await server.loadAccount(alice.publicKey())).sequenceNumber())
   const [first, second] = [await build([pay('1')], { account }), await build([pay('2')], { account })]
-  const [a, b] = await Promise.all([server.submitTransaction(first), server.submitTransaction(second)])
+  const early = server.submitTransaction(first)
+  await until('the first one waits', async () => (await devnet.waiting('XLM')) === 1)
+  const [a, b] = await devnet.mined('XLM', Promise.all([early, server.submitTransaction(second)]))
   assert.ok(b.ledger > a.ledger)
   const nonsense = await fetch(
     `${devnet.url}/xlm/horizon/transactions`,

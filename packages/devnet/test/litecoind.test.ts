@@ -6,6 +6,7 @@ import { networks, payments, Transaction } from 'bitcoinjs-lib'
 import { BitcoinChain } from '../src/bitcoin/chain.ts'
 import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
 import { Faults } from '../src/faults.ts'
+import { manualTime } from '../src/timing.ts'
 import { key, payment, type Output, type Shape, type Spend } from './bitcoin-keys.ts'
 import { removeHome, tempHome, until } from './support.ts'
 
@@ -23,7 +24,12 @@ const [alice, bob] = [key(51), key(52)]
 const RLTC = { messagePrefix: '', bech32: 'rltc', bip32: { public: 0, private: 0 }, pubKeyHash: 111, scriptHash: 58, wif: 239 }
 
 type Answer = { result: unknown; error: { code: number; message: string } | null }
-type Node = { name: string; call: (method: string, ...params: unknown[]) => Promise<Answer>; coin: () => Promise<Spend>; mine: () => Promise<unknown> }
+type Node = {
+  name: string
+  call: (method: string, ...params: unknown[]) => Promise<Answer>
+  coin: () => Promise<Spend>
+  mine: () => Promise<unknown>
+}
 
 let child: ChildProcess | undefined
 let chain: BitcoinChain | undefined
@@ -31,7 +37,7 @@ let nodes: Node[] = []
 
 before(async () => {
   if (missing) return
-  chain = BitcoinChain.open(`${home}/own`)
+  chain = BitcoinChain.open(`${home}/own`, { timing: manualTime() })
   nodes = [ours(chain), await litecoind()]
 }, { timeout: 60_000 })
 
@@ -63,7 +69,10 @@ function ours(own: BitcoinChain): Node {
 
 async function litecoind(): Promise<Node> {
   const port = await freePort()
-  const options = { datadir: home, rpcport: port, rpcuser: 'u', rpcpassword: 'p', vbparams: 'mweb:-2:0', listen: 0, dnsseed: 0, txindex: 1, dbcache: 4, server: 1, acceptnonstdtxn: 0, mempoolreplacement: 1 }
+  const options = {
+    datadir: home, rpcport: port, rpcuser: 'u', rpcpassword: 'p', vbparams: 'mweb:-2:0', listen: 0, dnsseed: 0, txindex: 1, dbcache: 4,
+    server: 1, acceptnonstdtxn: 0, mempoolreplacement: 1,
+  }
   child = spawn(binary, ['-regtest', ...Object.entries(options).map(([name, value]) => `-${name}=${value}`)], { stdio: 'ignore' })
   const call = async (method: string, ...params: unknown[]) => {
     const headers = { authorization: `Basic ${Buffer.from('u:p').toString('base64')}` }
@@ -98,7 +107,10 @@ function freePort(): Promise<number> {
 
 const FEE = 1000n
 
-function pay(spends: Spend[], outputs: Output[] = [{ script: bob.script, value: spends.reduce((sum, { value }) => sum + value, 0n) - FEE }], shape: Shape = {}) {
+function pay(
+  spends: Spend[], outputs: Output[] = [{ script: bob.script, value: spends.reduce((sum, { value }) => sum + value, 0n) - FEE }],
+  shape: Shape = {}
+) {
   return payment(alice, spends, outputs, shape)
 }
 
@@ -117,9 +129,11 @@ const CASES: Record<string, (spend: Spend) => Promise<Transaction>> = {
   'another key': (spend) => payment(bob, [spend], [{ script: bob.script, value: spend.value - FEE }]),
   'a high s': (spend) => pay([spend], undefined, { highS: true }),
   'an undefined hash type': (spend) => pay([spend], undefined, { hashType: 0x41 }),
-  'a wrong amount in the signature': (spend) => pay([{ ...spend, value: spend.value + 1n }], [{ script: bob.script, value: spend.value - FEE }]),
+  'a wrong amount in the signature': (spend) =>
+    pay([{ ...spend, value: spend.value + 1n }], [{ script: bob.script, value: spend.value - FEE }]),
   'an unknown input': (spend) => pay([{ ...spend, txid: 'ab'.repeat(32) }]),
-  dust: (spend) => pay([spend], [{ script: bob.script, value: 1n }, { script: bob.script, value: spend.value - FEE }]),
+  dust: (spend) =>
+    pay([spend], [{ script: bob.script, value: 1n }, { script: bob.script, value: spend.value - FEE }]),
   'a fee below the relay fee': (spend) => pay([spend], [{ script: bob.script, value: spend.value - 50n }]),
   'more out than in': (spend) => pay([spend], [{ script: bob.script, value: spend.value + 1n }]),
   'no outputs': (spend) => pay([spend], []),
@@ -129,7 +143,10 @@ const CASES: Record<string, (spend: Spend) => Promise<Transaction>> = {
   'a lock time to come': (spend) => pay([{ ...spend, sequence: 0xfffffffe }], undefined, { locktime: 400_000_000 }),
   'a relative lock time to come': (spend) => pay([{ ...spend, sequence: 60_000 }]),
   'a fee beyond the ceiling': (spend) => pay([spend], [{ script: bob.script, value: spend.value / 2n }]),
-  'too heavy': (spend) => pay([spend], Array.from({ length: 3300 }, () => ({ script: bob.script, value: 100_000n }))),
+  'too heavy': (spend) =>
+    pay(
+      [spend], Array.from({ length: 3300 }, () => ({ script: bob.script, value: 100_000n }))
+    ),
 }
 
 for (const [name, build] of Object.entries(CASES)) {
@@ -192,7 +209,10 @@ test('objects have the fields a client reads, of the same type', { skip }, async
   }
   const [own, real] = [await read(nodes[0]!), await read(nodes[1]!)]
   /** Gone from Core since, or Litecoin's own. */
-  const gone = new Set(['softforks', 'warnings', 'fee', 'modifiedfee', 'ancestorfees', 'descendantfees', 'pruneheight', 'mweb', 'mwebheader', 'errors', 'bip125-replaceable', 'mweb_amount', 'vkern', 'time_offset'])
+  const gone = new Set([
+    'softforks', 'warnings', 'fee', 'modifiedfee', 'ancestorfees', 'descendantfees', 'pruneheight', 'mweb', 'mwebheader', 'errors',
+    'bip125-replaceable', 'mweb_amount', 'vkern', 'time_offset',
+  ])
   for (const [method, object] of Object.entries(real)) {
     for (const [field, value] of Object.entries(object)) {
       if (gone.has(field) || field.includes('mweb')) continue

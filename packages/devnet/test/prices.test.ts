@@ -44,14 +44,19 @@ test('Kraken: assets, pairs and tickers under its own names; an unknown pair fai
   assert.equal((await ask('/kraken/0/public/AssetPairs')).body.result['XXBTZUSD']?.wsname, 'XBT/USD')
   const { body } = await ask('/kraken/0/public/Ticker?pair=XXBTZUSD,XDGUSD')
   assert.deepEqual(body.error, [])
-  assert.deepEqual([Number(body.result['XXBTZUSD']?.b[0]), Number(body.result['XXBTZUSD']?.c[0]), Number(body.result['XXBTZUSD']?.a[0])], [59_994, 60_000, 60_006])
+  assert.deepEqual(
+    [Number(body.result['XXBTZUSD']?.b[0]), Number(body.result['XXBTZUSD']?.c[0]), Number(body.result['XXBTZUSD']?.a[0])],
+    [59_994, 60_000, 60_006]
+  )
   assert.deepEqual((await ask('/kraken/0/public/Ticker?pair=XXBTZUSD,NONEUSD')).body, { error: ['EQuery:Unknown asset pair'] })
 })
 
 test('the operator sets a price, at one source or all; it survives a restart; faults do not', async () => {
   await devnet.control({ command: 'price', coin: 'BTC', price: '65000.5' })
   await devnet.control({ command: 'price', coin: 'ETH', price: '2500', source: 'KRAKEN' })
-  for (const bad of [{ coin: 'NONE', price: '1' }, { coin: 'BTC', price: '0' }, { coin: 'BTC', price: '-1' }, { coin: 'BTC', price: '1', source: 'X' }]) {
+  for (const bad of [
+    { coin: 'NONE', price: '1' }, { coin: 'BTC', price: '0' }, { coin: 'BTC', price: '-1' }, { coin: 'BTC', price: '1', source: 'X' },
+  ]) {
     assert.equal((await devnet.rawControl(JSON.stringify({ command: 'price', ...bad }))).status, 400)
   }
   await fault('PRICES', 'down')

@@ -3,13 +3,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { address as solanaAddress } from '@solana/kit'
 import { TronWeb } from 'tronweb'
-import { localContract } from '../src/contracts.ts'
+import { localContract as contractOn } from '../src/contracts.ts'
+import { FAMILIES } from '../src/devnet.ts'
 import { EthereumChain } from '../src/ethereum/chain.ts'
 import { evmNetworksOf, FAUCET_KEY, deployedAddress } from '../src/ethereum/networks.ts'
 import { REGISTRY, type RegistryData } from '../src/registry.ts'
+import { manualTime } from '../src/timing.ts'
 import { tokensOf } from '../src/tron/tvm.ts'
 import { removeHome, tempHome } from './support.ts'
 
+/** None of them is started, so nothing is written. */
+const CHAINS = FAMILIES.flatMap((family) => family({ home: '/nonexistent', timing: manualTime() }))
+const localContract = (network: unknown, ticker: unknown) => contractOn(CHAINS, network, ticker)
 const withToken = (network: string, local: string): RegistryData => ({
   ...REGISTRY, assets: [
     ...REGISTRY.assets, { asset_name: `EURC_${network}`, ticker: 'EURC', network, type: 'token', decimals: 6, contract_address: { local } },
@@ -60,10 +65,10 @@ test('a token that joins the registry later is deployed on the chain that is the
   const home = tempHome()
   const networkOf = (registry: RegistryData) => evmNetworksOf(registry).find(({ code }) => code === 'BASE') ?? assert.fail()
   try {
-    const before = await EthereumChain.open(networkOf(REGISTRY), home)
+    const before = await EthereumChain.open(networkOf(REGISTRY), home, manualTime())
     const head = await before.mine(3)
     before.close()
-    const after = await EthereumChain.open(networkOf(withToken('BASE', localContract('BASE', 'EURC').local)), home)
+    const after = await EthereumChain.open(networkOf(withToken('BASE', localContract('BASE', 'EURC').local)), home, manualTime())
     const block = await after.anvil.call<{ hash: string }>('eth_getBlockByNumber', `0x${head.height.toString(16)}`, false)
     assert.equal(block.hash, head.hash, 'the chain is the same one')
     assert.match(await after.fund('EURC_BASE', '0x00000000000000000000000000000000000000b1', '5'), /^0x[0-9a-f]{64}$/)

@@ -33,8 +33,11 @@ after(async () => {
 
 async function transfer(amount: bigint) {
   const { value } = await clients().rpc.getLatestBlockhash().send()
-  const message = pipe(createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayerSigner(alice, m), (m) => setTransactionMessageLifetimeUsingBlockhash(value, m),
-    (m) => appendTransactionMessageInstructions([getTransferSolInstruction({ source: alice, destination: bob.address, amount })], m))
+  const message = pipe(
+    createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayerSigner(alice, m),
+    (m) => setTransactionMessageLifetimeUsingBlockhash(value, m),
+    (m) => appendTransactionMessageInstructions([getTransferSolInstruction({ source: alice, destination: bob.address, amount })], m)
+  )
   const signed = await signTransactionMessageWithSigners(message)
   assertIsTransactionWithBlockhashLifetime(signed)
   return signed
@@ -42,8 +45,8 @@ async function transfer(amount: bigint) {
 
 test('sendAndConfirmTransaction: it resolves when a block has the transaction, and rejects what the runtime refuses', async () => {
   const sendAndConfirm = sendAndConfirmTransactionFactory(clients())
-  for (const commitment of ['processed', 'confirmed', 'finalized'] as const) await sendAndConfirm(
-    await transfer(1_000_000n + BigInt(commitment.length)), { commitment }
+  for (const commitment of ['processed', 'confirmed', 'finalized'] as const) await devnet.mined(
+    'SOL', sendAndConfirm(await transfer(1_000_000n + BigInt(commitment.length)), { commitment })
   )
   assert.ok((await clients().rpc.getBalance(bob.address).send()).value > 3_000_000n)
   await assert.rejects(sendAndConfirm(await transfer(10n ** 12n), { commitment: 'confirmed' }))
@@ -79,7 +82,13 @@ test('subscriptions: slots, an account, logs, and a signature that is in a block
 /** A client that asks late hears of it all the same. */
 async function hearLate(hash: string): Promise<void> {
   const socket = new WebSocket(socketUrl)
-  const messages: { id?: number; result?: unknown; error?: { code: number }; method?: string; params?: { result: { value?: unknown }; subscription: number } }[] = []
+  const messages: {
+    id?: number
+    result?: unknown
+    error?: { code: number }
+    method?: string
+    params?: { result: { value?: unknown }; subscription: number }
+  }[] = []
   socket.addEventListener('message', ({ data }) => messages.push(JSON.parse(String(data)) as (typeof messages)[0]))
   const heard = (count: number) => until(`${count} messages`, () => messages.length >= count)
   await once(socket, 'open')

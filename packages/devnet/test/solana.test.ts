@@ -3,10 +3,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { getTransferSolInstruction } from '@solana-program/system'
 import {
-  appendTransactionMessageInstructions, createKeyPairSignerFromPrivateKeyBytes, createSolanaRpc, createTransactionMessage, getBase64EncodedWireTransaction, getSignatureFromTransaction, lamports, pipe,
-  setTransactionMessageFeePayerSigner, setTransactionMessageLifetimeUsingBlockhash, signTransactionMessageWithSigners, type Address, type Base64EncodedWireTransaction, type Blockhash, type KeyPairSigner, type Signature,
+  appendTransactionMessageInstructions, createKeyPairSignerFromPrivateKeyBytes, createSolanaRpc, createTransactionMessage,
+  getBase64EncodedWireTransaction, getSignatureFromTransaction, lamports, pipe, setTransactionMessageFeePayerSigner,
+  setTransactionMessageLifetimeUsingBlockhash, signTransactionMessageWithSigners, type Address, type Base64EncodedWireTransaction,
+  type Blockhash, type KeyPairSigner, type Signature,
 } from '@solana/kit'
-import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
+import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 let devnet: Running
 let rpc: ReturnType<typeof createSolanaRpc>
@@ -14,19 +16,26 @@ let alice: KeyPairSigner
 let bob: KeyPairSigner
 const home = tempHome()
 const connect = () => { rpc = createSolanaRpc(`${devnet.url}/sol`) }
-const fund = (asset: string, address: string, amount: string) => devnet.control<{ hash: string }>({ command: 'fund', asset, address, amount })
+const fund = (asset: string, address: string, amount: string) =>
+  devnet.control<{ hash: string }>({ command: 'fund', asset, address, amount })
 const mine = (blocks = 1) => devnet.control<{ height: number; hash: string }>({ command: 'mine', network: 'SOL', blocks })
 const balance = async (address: Address) => (await rpc.getBalance(address).send()).value
 
 async function transfer(amount: bigint, o: { blockhash?: Blockhash; to?: Address } = {}) {
   const { value } = await rpc.getLatestBlockhash().send()
-  const message = pipe(createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayerSigner(alice, m),
+  const message = pipe(
+    createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayerSigner(alice, m),
     (m) => setTransactionMessageLifetimeUsingBlockhash({ ...value, ...(o.blockhash ? { blockhash: o.blockhash } : {}) }, m),
-    (m) => appendTransactionMessageInstructions([getTransferSolInstruction({ source: alice, destination: o.to ?? bob.address, amount })], m))
+    (m) => appendTransactionMessageInstructions([getTransferSolInstruction({ source: alice, destination: o.to ?? bob.address, amount })], m)
+  )
   return signTransactionMessageWithSigners(message)
 }
 const send = (raw: Base64EncodedWireTransaction) => rpc.sendTransaction(raw, { encoding: 'base64' }).send()
-const refused = (raw: Base64EncodedWireTransaction, reason: RegExp) => assert.rejects(send(raw), (error: Error & { cause?: Error }) => reason.test(`${error.message} ${JSON.stringify((error as unknown as { context?: unknown }).context ?? {}, (_key, each: unknown) => (typeof each === 'bigint' ? `${each}` : each))} ${error.cause?.message ?? ''}`))
+const printed = (value: unknown) => JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? `${each}` : each))
+const refused = (raw: Base64EncodedWireTransaction, reason: RegExp) =>
+  assert.rejects(send(raw), (error: Error & { cause?: Error; context?: unknown }) =>
+    reason.test(`${error.message} ${printed(error.context ?? {})} ${error.cause?.message ?? ''}`)
+  )
 
 before(async () => {
   devnet = await startDevnet(home)
@@ -43,13 +52,17 @@ after(async () => {
 test('a transfer by kit is executed, and stands in a block with its balances', async () => {
   const transaction = await transfer(1_000_000_000n)
   assert.equal(await send(getBase64EncodedWireTransaction(transaction)), getSignatureFromTransaction(transaction))
-  const statuses = async () => (await rpc.getSignatureStatuses([getSignatureFromTransaction(transaction)], { searchTransactionHistory: true }).send()).value
-  await until('it is in a block', async () => (await statuses())[0] !== null)
+  const statuses = async () =>
+    (await rpc.getSignatureStatuses([getSignatureFromTransaction(transaction)], { searchTransactionHistory: true }).send()).value
+  assert.deepEqual(await statuses(), [null])
+  await mine()
   const value = await statuses()
   assert.equal(value[0]!.confirmationStatus, 'finalized')
   assert.equal(await balance(bob.address), lamports(1_000_000_000n))
   assert.equal(await balance(alice.address), lamports(8_999_995_000n))
-  const block = await rpc.getBlock(value[0]!.slot, { maxSupportedTransactionVersion: 0, transactionDetails: 'full', encoding: 'json', rewards: false }).send()
+  const block = await rpc
+    .getBlock(value[0]!.slot, { maxSupportedTransactionVersion: 0, transactionDetails: 'full', encoding: 'json', rewards: false })
+    .send()
   assert.equal(block!.transactions[0]!.meta!.fee, 5000n)
 })
 
@@ -67,8 +80,14 @@ test('replay, a bad signature, a blockhash that is too old or nobody’s, too li
   await mine()
   await refused(old, /Blockhash not found/i)
   await send(last)
-  await refused(getBase64EncodedWireTransaction(await transfer(9n, { blockhash: bob.address as string as Blockhash })), /Blockhash not found/i)
-  await refused(getBase64EncodedWireTransaction(await transfer(890_879n, { to: '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM' as Address })), /rent/i)
+  await refused(
+    getBase64EncodedWireTransaction(await transfer(9n, { blockhash: bob.address as string as Blockhash })),
+    /Blockhash not found/i
+  )
+  await refused(
+    getBase64EncodedWireTransaction(await transfer(890_879n, { to: '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM' as Address })),
+    /rent/i
+  )
   await refused(getBase64EncodedWireTransaction(await transfer(100_000_000_000n)), /insufficient|Custom|InstructionError/i)
 })
 
@@ -91,7 +110,10 @@ test('the history of an account, the newest first, from a node that is not behin
   await mine()
   const found = await rpc.getSignaturesForAddress(bob.address, { limit: 2 }).send()
   assert.deepEqual(found.map(({ signature }) => signature), [getSignatureFromTransaction(sent), first[0]!.signature])
-  assert.deepEqual((await rpc.getSignaturesForAddress(bob.address, { before: found[0]!.signature }).send()).map(({ signature }) => signature), first.map(({ signature }) => signature))
+  assert.deepEqual(
+    (await rpc.getSignaturesForAddress(bob.address, { before: found[0]!.signature }).send()).map(({ signature }) => signature),
+    first.map(({ signature }) => signature)
+  )
   const { absoluteSlot } = await rpc.getEpochInfo().send()
   await assert.rejects(rpc.getSignaturesForAddress(bob.address, { minContextSlot: absoluteSlot + 1000n }).send(), /context slot/i)
 })
@@ -106,7 +128,11 @@ test('kill -9: the same blocks, and a transaction is not taken again', async () 
   devnet = await startDevnet(home)
   connect()
   assert.deepEqual((await rpc.getBlocks(0n).send()).slice(0, slots.length), slots)
-  assert.equal((await rpc.getBlock(BigInt(head.height), { maxSupportedTransactionVersion: 0, transactionDetails: 'none', rewards: false }).send())!.blockhash, head.hash)
+  assert.equal(
+    (await rpc.getBlock(BigInt(head.height), { maxSupportedTransactionVersion: 0, transactionDetails: 'none', rewards: false }).send())!
+      .blockhash,
+    head.hash
+  )
   assert.equal(await balance(bob.address), held)
   await refused(getBase64EncodedWireTransaction(transaction), /already been processed/)
 })

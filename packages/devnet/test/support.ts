@@ -27,13 +27,22 @@ export type Running = {
   rpc: (path: 'btc' | 'eth', method: string, ...params: unknown[]) => Promise<RpcResult>
   call: <T = unknown>(path: 'btc' | 'eth', method: string, ...params: unknown[]) => Promise<T>
   control: <T = Record<string, unknown>>(command: Record<string, unknown>) => Promise<T>
+  mine: (network: string, blocks?: number) => Promise<{ height: number; hash: string }>
+  /** How many transactions wait for a block. */
+  waiting: (network: string) => Promise<number>
+  /** A client's call that ends when a block has its transaction: that block is made when the transaction waits for it. */
+  mined: <T>(network: string, call: Promise<T>) => Promise<T>
   rawControl: (body: string) => Promise<{ status: number; body: { error?: string } }>
 }
 
-export async function startDevnet(home: string, port = 0): Promise<Running> {
+/** @param options.manual blocks come on command only, and clocks stand: what a test does not do does not happen */
+export async function startDevnet(home: string, options: { port?: number; manual?: boolean } = {}): Promise<Running> {
+  const { port = 0, manual = true } = options
   const started = Date.now()
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-  const child = spawn(process.execPath, [main, '--home', home, '--port', String(port)], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+  const child = spawn(process.execPath, [main, '--home', home, '--port', String(port), ...(manual ? ['--manual'] : [])], {
+    stdio: ['pipe', 'pipe', 'inherit'], detached: true,
+  })
   const exit = new Promise<number | null>((resolve) => child.once('exit', resolve))
   const url = await new Promise<string>((resolve, reject) => {
     let text = ''
@@ -67,7 +76,8 @@ export async function startDevnet(home: string, port = 0): Promise<Running> {
       child.stdin.end()
       return exit
     },
-    rpc: async (path, method, ...params) => (await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))).json() as Promise<RpcResult>,
+    rpc: async (path, method, ...params) =>
+      (await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))).json() as Promise<RpcResult>,
     call: async <T>(path: 'btc' | 'eth', method: string, ...params: unknown[]): Promise<T> => {
       const { result, error } = await running.rpc(path, method, ...params)
       if (error) throw new Error(`${method}: ${error.code} ${error.message}`)
@@ -77,6 +87,23 @@ export async function startDevnet(home: string, port = 0): Promise<Running> {
       const { status, body } = await running.rawControl(JSON.stringify(command))
       if (status !== 200) throw new Error(body.error)
       return body as T
+    },
+    mine: async (network, blocks = 1) => running.control({ command: 'mine', network, blocks }),
+    waiting: async (network) => {
+      const { networks } = await running.control<{ networks: Record<string, { waiting: number | null }> }>({ command: 'info' })
+      return networks[network]?.waiting ?? 0
+    },
+    mined: async <T>(network: string, call: Promise<T>): Promise<T> => {
+      let isOver = false
+      const over = () => {
+        isOver = true
+      }
+      call.then(over, over)
+      while (!isOver) {
+        if ((await running.waiting(network)) > 0) await running.mine(network)
+        else await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      return call
     },
     rawControl: async (body) => {
       const response = await post('control', body)

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, before, test } from 'node:test'
+import type { Endpoint as ChainEndpoint } from '../src/local-chain.ts'
 import { REGISTRY } from '../src/registry.ts'
-import type { Endpoint } from '../src/urls.ts'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
+type Endpoint = ChainEndpoint & { network: string }
 const home = tempHome()
 let devnet: Running
 

@@ -36,19 +36,30 @@ const CODES = Object.keys(CHAINS) as Code[]
 
 const url = (code: string): string => `${devnet.url}/${code.toLowerCase()}`
 async function rpc<T>(code: Code, method: string, ...params: unknown[]): Promise<T> {
-  const answer = await fetch(url(code), { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
+  const answer = await fetch(url(code), {
+    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
   const { result, error } = await answer.json() as { result: T; error?: { code: number; message: string } }
   if (error) throw Object.assign(new Error(error.message), { code: error.code })
   return result
 }
-interface Verbose { vout: { n: number; value: number; scriptPubKey: { hex: string; address?: string } }[]; blockhash?: string; confirmations?: number; chainlock?: boolean }
+interface Verbose {
+  vout: { n: number; value: number; scriptPubKey: { hex: string; address?: string } }[]
+  blockhash?: string
+  confirmations?: number
+  chainlock?: boolean
+}
 
 async function addressOf(code: Code): Promise<string> {
   if (code === 'LTC') {
-    const encoded = libauth.encodeBech32([0, ...(libauth.regroupBits({ bin: keyHash, resultWordLength: 5, sourceWordLength: 8 }) as number[])])
+    const encoded = libauth.encodeBech32([
+      0, ...(libauth.regroupBits({ bin: keyHash, resultWordLength: 5, sourceWordLength: 8 }) as number[]),
+    ])
     return `rltc1${encoded}${bech32Checksum('rltc', encoded)}`
   }
-  if (code === 'BCH') return (libauth.lockingBytecodeToCashAddress({ bytecode: Uint8Array.from(p2pkh), prefix: 'bchreg' }) as { address: string }).address
+  if (code === 'BCH') {
+    return (libauth.lockingBytecodeToCashAddress({ bytecode: Uint8Array.from(p2pkh), prefix: 'bchreg' }) as { address: string }).address
+  }
   return base58(code === 'DASH' ? 140 : 111, keyHash)
 }
 
@@ -63,7 +74,9 @@ async function coin(code: Code): Promise<{ txid: string; vout: number; value: bi
 
 interface Shape { hashType?: number; sequence?: number; tamper?: boolean; witness?: boolean; digest?: 'legacy' | 'value'; to?: Buffer }
 
-async function spend(code: Code, from: { txid: string; vout: number; value: bigint }, amount: bigint, shape: Shape = {}): Promise<Transaction> {
+async function spend(
+  code: Code, from: { txid: string; vout: number; value: bigint }, amount: bigint, shape: Shape = {}
+): Promise<Transaction> {
   const rules = CHAINS[code]
   const tx = new Transaction()
   tx.version = 2
@@ -73,14 +86,19 @@ async function spend(code: Code, from: { txid: string; vout: number; value: bigi
   const withValue = (shape.digest ?? (code === 'LTC' || code === 'BCH' ? 'value' : 'legacy')) === 'value'
   const digest = withValue ? tx.hashForWitnessV0(0, p2pkh, from.value, hashType) : tx.hashForSignature(0, p2pkh, hashType)
   const { r, s } = await sign({ hash: `0x${Buffer.from(digest).toString('hex')}`, privateKey: alice.privateKey })
-  const der = Buffer.concat([Buffer.from(script.signature.encode(Buffer.from(r.slice(2) + s.slice(2), 'hex'), 1)).subarray(0, -1), Buffer.from([hashType])])
+  const der = Buffer.concat([
+    Buffer.from(script.signature.encode(Buffer.from(r.slice(2) + s.slice(2), 'hex'), 1)).subarray(0, -1), Buffer.from([hashType]),
+  ])
   if (shape.tamper) der[12]! ^= 1
   if (code === 'LTC' || shape.witness) tx.setWitness(0, [der, alice.publicKey])
   else tx.setInputScript(0, script.compile([der, alice.publicKey]))
   return tx
 }
 
-const refusal = async (code: Code, tx: Transaction): Promise<string> => rpc(code, 'sendrawtransaction', tx.toHex()).then(() => 'accepted', (error: Error) => error.message)
+const refusal = async (code: Code, tx: Transaction): Promise<string> =>
+  rpc(code, 'sendrawtransaction', tx.toHex()).then(
+    () => 'accepted', (error: Error) => error.message
+  )
 
 test('each starts on first use', async () => {
   const { networks } = await devnet.control<{ networks: Record<string, { height: number | null }> }>({ command: 'info' })
@@ -114,17 +132,26 @@ test('BCH: without FORKID nothing is valid, and with it nothing is on a sister',
   const amount = from.value - 1000n
   assert.match(await refusal('BCH', await spend('BCH', from, amount, { hashType: 0x01 })), /script-verify-flag-failed/)
   assert.match(await refusal('BCH', await spend('BCH', from, amount, { hashType: 0x01, digest: 'legacy' })), /script-verify-flag-failed/)
-  assert.match(await refusal('BCH', await spend('BCH', { ...from, value: from.value - 1n }, amount)), /script-verify-flag-failed/, 'the signature covers the amount')
+  assert.match(
+    await refusal('BCH', await spend('BCH', { ...from, value: from.value - 1n }, amount)), /script-verify-flag-failed/,
+    'the signature covers the amount'
+  )
   for (const code of ['DASH', 'DOGE'] as const) {
     const own = await coin(code)
-    assert.match(await refusal(code, await spend(code, own, own.value - CHAINS[code].fee, { hashType: 0x41, digest: 'value' })), /script-verify-flag/, code)
+    assert.match(
+      await refusal(code, await spend(code, own, own.value - CHAINS[code].fee, { hashType: 0x41, digest: 'value' })), /script-verify-flag/,
+      code
+    )
   }
 })
 
 test('DASH, DOGE and BCH know no witnesses', async () => {
   for (const code of ['DASH', 'DOGE', 'BCH'] as const) {
     const from = await coin(code)
-    assert.match(await refusal(code, await spend(code, from, from.value - CHAINS[code].fee, { witness: true, digest: 'value', hashType: 1 })), /TX decode failed/)
+    assert.match(
+      await refusal(code, await spend(code, from, from.value - CHAINS[code].fee, { witness: true, digest: 'value', hashType: 1 })),
+      /TX decode failed/
+    )
     assert.equal(await refusal(code, await spend(code, from, from.value - CHAINS[code].fee, { to: p2wpkh })), 'scriptpubkey')
   }
 })
@@ -135,7 +162,10 @@ test('replacement: LTC takes the dearer, the others keep the first', async () =>
     const { fee } = CHAINS[code]
     const sequence = 0xfffffffd
     assert.equal(await refusal(code, await spend(code, from, from.value - fee, { sequence })), 'accepted')
-    assert.equal(await refusal(code, await spend(code, from, from.value - 5n * fee, { sequence })), code === 'LTC' ? 'accepted' : 'txn-mempool-conflict', code)
+    assert.equal(
+      await refusal(code, await spend(code, from, from.value - 5n * fee, { sequence })),
+      code === 'LTC' ? 'accepted' : 'txn-mempool-conflict', code
+    )
     await devnet.control({ command: 'mine', network: code, blocks: 1 })
   }
 })
@@ -184,7 +214,8 @@ test('what nodes of each family answer differently', async () => {
   const head = await rpc<string>('DOGE', 'getbestblockhash')
   assert.equal(typeof (await rpc<{ tx: unknown[] }>('DOGE', 'getblock', head, true)).tx[0], 'string')
   const dash = await rpc<number>('DASH', 'getblockcount')
-  const locked = async (height: number) => (await rpc<{ chainlock?: boolean }>('DASH', 'getblock', await rpc<string>('DASH', 'getblockhash', height), 1)).chainlock
+  const locked = async (height: number) =>
+    (await rpc<{ chainlock?: boolean }>('DASH', 'getblock', await rpc<string>('DASH', 'getblockhash', height), 1)).chainlock
   assert.deepEqual([await locked(dash), await locked(dash - 1)], [false, true])
   assert.equal(await rpc<string>('LTC', 'getblockhash', 0), '530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9')
   assert.equal(await rpc<string>('DOGE', 'getblockhash', 0), '3d2160a3b5dc4a9d62e7e66a295f70313ac808440ef7400d6c0772171ce973a5')
@@ -214,12 +245,17 @@ function base58(version: number, hash: Buffer): string {
 /** BIP173, written once more: the ledger's own is on trial. */
 function bech32Checksum(hrp: string, data: string): string {
   const letters = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
-  const values = [...Array.from(hrp, (c) => c.charCodeAt(0) >> 5), 0, ...Array.from(hrp, (c) => c.charCodeAt(0) & 31), ...Array.from(data, (c) => letters.indexOf(c)), 0, 0, 0, 0, 0, 0]
+  const values = [
+    ...Array.from(hrp, (c) => c.charCodeAt(0) >> 5), 0, ...Array.from(hrp, (c) => c.charCodeAt(0) & 31),
+    ...Array.from(data, (c) => letters.indexOf(c)), 0, 0, 0, 0, 0, 0,
+  ]
   let check = 1
   for (const value of values) {
     const top = check >>> 25
     check = ((check & 0x1ffffff) << 5) ^ value
-    for (const [bit, generator] of [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3].entries()) if ((top >>> bit) & 1) check ^= generator
+    for (const [bit, generator] of [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3].entries()) {
+      if ((top >>> bit) & 1) check ^= generator
+    }
   }
   check = (check ^ 1) >>> 0
   return Array.from({ length: 6 }, (_, at) => letters[(check >>> (5 * (5 - at))) & 31]).join('')

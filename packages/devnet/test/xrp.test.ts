@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Client, Wallet, xrpToDrops, type Payment } from 'xrpl'
-import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
+import { Client, hashes, Wallet, xrpToDrops, type Payment } from 'xrpl'
+import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 /** xrpl.js, unmodified, against the local ledger; and the rules that a server enforces. */
 let devnet: Running
@@ -19,11 +19,14 @@ const connect = async () => {
   client = new Client(devnet.url.replace('http', 'ws') + '/xrp')
   await client.connect()
 }
-const fund = (address: string, amount: string, tag: string | null = null, more = {}) => devnet.control<{ hash: string }>({ command: 'fund', asset: 'XRP', address, amount, tag, ...more })
+const fund = (address: string, amount: string, tag: string | null = null, more = {}) =>
+  devnet.control<{ hash: string }>({ command: 'fund', asset: 'XRP', address, amount, tag, ...more })
 const account = async (address: string) => (await rpc('account_info', { account: address, ledger_index: 'validated' })).account_data
 /** A payment signed by the published library, with whatever a test changes. */
 async function signed(change: Record<string, unknown> = {}, wallet = alice): Promise<string> {
-  const prepared = await client.autofill({ TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('5') } as Payment)
+  const prepared = await client.autofill({
+    TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('5'),
+  } as Payment)
   return wallet.sign({ ...prepared, ...change } as Payment).tx_blob
 }
 const submit = async (blob: string) => {
@@ -44,7 +47,15 @@ after(async () => {
 })
 
 test('xrpl.js pays, and the ledger shows what was delivered', async () => {
-  const result = await client.submitAndWait({ TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('20'), DestinationTag: 0 } as Payment, { wallet: alice })
+  const result = await devnet.mined(
+    'XRP',
+    client.submitAndWait(
+      {
+        TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('20'), DestinationTag: 0,
+      } as Payment,
+      { wallet: alice }
+    )
+  )
   assert.equal(result.result.validated, true)
   assert.equal((result.result.meta as { TransactionResult: string }).TransactionResult, 'tesSUCCESS')
   const { ledger } = await rpc('ledger', { ledger_index: result.result.ledger_index, transactions: true, expand: true })
@@ -92,7 +103,7 @@ test('the reserve stays, and a payment that cannot be made costs its fee', async
 test('an account that requires a tag', async () => {
   const shop = Wallet.generate()
   await fund(shop.address, '10')
-  await client.submitAndWait({ TransactionType: 'AccountSet', Account: shop.address, SetFlag: 1 }, { wallet: shop })
+  await devnet.mined('XRP', client.submitAndWait({ TransactionType: 'AccountSet', Account: shop.address, SetFlag: 1 }, { wallet: shop }))
   assert.equal(await submit(await signed({ Destination: shop.address })), 'tecDST_TAG_NEEDED')
   await mine()
   assert.equal(await submit(await signed({ Destination: shop.address, DestinationTag: 0 })), 'tesSUCCESS')
@@ -135,5 +146,7 @@ test('faults: an answer that never comes, a refusal', async () => {
   await assert.rejects(submit(blob))
   await devnet.control({ command: 'fault', network: 'XRP', mode: 'heal' })
   assert.equal(await submit(blob), 'tefALREADY')
-  await until('it is in a ledger', async () => (await rpc('server_info')).info.validated_ledger.seq > 0)
+  await mine()
+  const hash = hashes.hashSignedTx(blob)
+  assert.equal((await rpc('tx', { transaction: hash })).validated, true)
 })

@@ -1,4 +1,4 @@
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import type { RiskLevel } from './risks.ts'
 
 const PATH = '/api/risk/v2/entities'
@@ -26,7 +26,8 @@ export class Chainalysis {
       return answer(200, {
         address,
         risk: WORDS[level ?? 'LOW'],
-        riskReason: level === null || level === 'LOW' ? null : `Identified as ${level === 'SEVERE' ? 'sanctioned entity' : 'high-risk exposure'}`,
+        riskReason:
+          level === null || level === 'LOW' ? null : `Identified as ${level === 'SEVERE' ? 'sanctioned entity' : 'high-risk exposure'}`,
         addressType: 'PRIVATE_WALLET',
         cluster: level === 'SEVERE' ? { name: 'Local test entity', category: 'sanctioned entity' } : null,
         addressIdentifications: [],

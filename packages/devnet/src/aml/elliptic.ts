@@ -1,5 +1,5 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import type { RiskLevel } from './risks.ts'
 
 const SCORES: Record<RiskLevel, number> = { SEVERE: 10, HIGH: 8, MEDIUM: 5, LOW: 1.5 }
@@ -9,12 +9,16 @@ const answer = (status: number, body: unknown): HttpAnswer => ({ status, body: J
 
 /** base64(HMAC-SHA256(decoded secret, timestamp + METHOD + path in lower case + body, `{}` where there is none)). */
 export function ellipticSignature(secret: string, timestamp: string, method: string, path: string, body: string): string {
-  return createHmac('sha256', Buffer.from(secret, 'base64')).update(timestamp + method.toUpperCase() + path.toLowerCase() + (body === '' ? '{}' : body)).digest('base64')
+  return createHmac('sha256', Buffer.from(secret, 'base64'))
+    .update(timestamp + method.toUpperCase() + path.toLowerCase() + (body === '' ? '{}' : body))
+    .digest('base64')
 }
 
 function isSigned({ method, path, query, headers, body }: HttpRequest, key: string, secret: string): boolean {
   const timestamp = String(headers['x-access-timestamp'] ?? '')
-  if (headers['x-access-key'] !== key || !/^\d{13}$/.test(timestamp) || Math.abs(Date.now() - Number(timestamp)) > CLOCK_SKEW_MS_MAX) return false
+  if (headers['x-access-key'] !== key || !/^\d{13}$/.test(timestamp) || Math.abs(Date.now() - Number(timestamp)) > CLOCK_SKEW_MS_MAX) {
+    return false
+  }
   const expected = Buffer.from(ellipticSignature(secret, timestamp, method, path + query, body))
   const given = Buffer.from(String(headers['x-access-sign'] ?? ''))
   return given.length === expected.length && timingSafeEqual(given, expected)
@@ -26,8 +30,16 @@ export function elliptic(request: HttpRequest, key: string, secret: string, leve
   const { method, path, body } = request
   if (path === '/v2/wallet' && method === 'GET') return answer(200, { items: [], page: 1, per_page: 20, pages: 0, total: 0 })
   if (path !== '/v2/wallet/synchronous' || method !== 'POST') return answer(404, { name: 'NotFound', message: 'Not Found' })
-  const { subject, type, customer_reference: reference } = JSON.parse(body) as { subject?: Record<string, unknown>; type?: unknown; customer_reference?: unknown }
-  if (type !== 'wallet_exposure' || subject?.['type'] !== 'address' || typeof subject['hash'] !== 'string' || subject['asset'] !== 'holistic' || subject['blockchain'] !== 'holistic') {
+  const {
+    subject, type, customer_reference: reference,
+  } = JSON.parse(body) as { subject?: Record<string, unknown>; type?: unknown; customer_reference?: unknown }
+  if (
+    type !== 'wallet_exposure' ||
+    subject?.['type'] !== 'address' ||
+    typeof subject['hash'] !== 'string' ||
+    subject['asset'] !== 'holistic' ||
+    subject['blockchain'] !== 'holistic'
+  ) {
     return answer(400, { name: 'BadRequest', message: 'subject is not a wallet' })
   }
   const level = levelOf(subject['hash'])

@@ -1,5 +1,5 @@
 import { LAG_MS } from '../faults.ts'
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import { Chainalysis } from './chainalysis.ts'
 import { elliptic } from './elliptic.ts'
 import { AmlFaults } from './faults.ts'
@@ -13,7 +13,9 @@ const KEY = 'sandbox'
 const SECRET = Buffer.from('sandbox').toString('base64')
 const PREFIX = '/aml'
 
-const json = (status: number, body: unknown, headers?: Record<string, string>): HttpAnswer => ({ status, body: JSON.stringify(body), ...(headers ? { headers } : {}) })
+const json = (status: number, body: unknown, headers?: Record<string, string>): HttpAnswer => ({
+  status, body: JSON.stringify(body), ...(headers ? { headers } : {}),
+})
 
 /** What a provider's own refusal of a key looks like. */
 const REVOKED: Record<AmlProvider, HttpAnswer> = {
@@ -46,6 +48,13 @@ export class AmlFaces {
       if (path.startsWith(`${base}/`)) return { provider, rest: path.slice(base.length) }
     }
     return null
+  }
+
+  /** Sets how a provider misbehaves, AML being all; false where the name is none of theirs. */
+  fault(name: unknown, mode: unknown): boolean {
+    const providers = AML_PROVIDERS.filter((provider) => name === 'AML' || name === provider)
+    for (const provider of providers) this.faults[provider].set(mode)
+    return providers.length > 0
   }
 
   /** Undefined cuts the connection unanswered. */

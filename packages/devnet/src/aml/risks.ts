@@ -35,10 +35,14 @@ export class Risks {
   }
 
   set(address: unknown, level: unknown): { address: string; level: string } {
-    if (typeof address !== 'string' || address === '' || address.length > ADDRESS_LENGTH_MAX || /\s/.test(address)) throw new RequestError(`address ${JSON.stringify(address)} is not an address`)
+    if (typeof address !== 'string' || address === '' || address.length > ADDRESS_LENGTH_MAX || /\s/.test(address)) {
+      throw new RequestError(`address ${JSON.stringify(address)} is not an address`)
+    }
     const wanted = String(level).toUpperCase()
     const known = RISK_LEVELS.find((each) => each === wanted)
-    if (!known && wanted !== 'NONE') throw new RequestError(`level ${JSON.stringify(level)} is unknown: one of ${RISK_LEVELS.join(', ')}, none`)
+    if (!known && wanted !== 'NONE') {
+      throw new RequestError(`level ${JSON.stringify(level)} is unknown: one of ${RISK_LEVELS.join(', ')}, none`)
+    }
     const entry = { address: sameAddressKey(address), level: known ?? null }
     this.#journal.append([entry])
     this.#apply(entry)

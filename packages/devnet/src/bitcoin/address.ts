@@ -68,8 +68,12 @@ export function pushesOnly(script: Buffer): boolean {
 
 export function addressOf(script: Buffer, network: UtxoNetwork = BTC): string | undefined {
   const { hrp, p2pkh, p2sh, cashaddr } = network.address
-  if (isP2pkh(script)) return cashaddr === null ? base58Check(p2pkh, script.subarray(3, 23)) : cashAddress(cashaddr, 'p2pkh', script.subarray(3, 23))
-  if (isP2sh(script)) return cashaddr === null ? base58Check(p2sh, script.subarray(2, 22)) : cashAddress(cashaddr, 'p2sh', script.subarray(2, 22))
+  if (isP2pkh(script)) {
+    return cashaddr === null ? base58Check(p2pkh, script.subarray(3, 23)) : cashAddress(cashaddr, 'p2pkh', script.subarray(3, 23))
+  }
+  if (isP2sh(script)) {
+    return cashaddr === null ? base58Check(p2sh, script.subarray(2, 22)) : cashAddress(cashaddr, 'p2sh', script.subarray(2, 22))
+  }
   const witness = hrp === null ? undefined : witnessProgram(script)
   if (!witness) return undefined
   if (witness.version === 0 && witness.program.length !== 20 && witness.program.length !== 32) return undefined

@@ -7,7 +7,9 @@ declare module 'bitcore-lib' {
   class Interpreter {
     static readonly [flag: `SCRIPT_${string}`]: number
     errstr: string
-    verify(scriptSig: Script, scriptPubkey: Script, tx: Transaction, nin: number, flags: number, witness: Buffer[], satoshis: number): boolean
+    verify(
+      scriptSig: Script, scriptPubkey: Script, tx: Transaction, nin: number, flags: number, witness: Buffer[], satoshis: number
+    ): boolean
   }
   class Script {
     static Interpreter: typeof Interpreter

@@ -2,7 +2,15 @@ import { compact, data, display, hash256, internal, Reader, uint32 } from './enc
 import { isCoinbase, makeTx, readTx, type Tx } from './transaction.ts'
 
 export type Header = { version: number; previous: string; merkleRoot: string; time: number; bits: number; nonce: number }
-export type ParsedBlock = { header: Header; hash: string; headerBytes: Buffer; raw: Buffer; txs: Tx[]; strippedSize: number; weight: number }
+export type ParsedBlock = {
+  header: Header
+  hash: string
+  headerBytes: Buffer
+  raw: Buffer
+  txs: Tx[]
+  strippedSize: number
+  weight: number
+}
 
 export const REGTEST_BITS = 0x207fffff
 const TARGET = 0x7fffffn << (8n * (0x20n - 3n))

@@ -5,6 +5,7 @@ import { formatAmount, parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { Journal } from '../journal.ts'
 import { Producer } from '../producer.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { scriptOf } from './address.ts'
 import { makeBlock, parseBlock } from './block.ts'
 import { Ledger, subsidy, type Block } from './ledger.ts'
@@ -13,7 +14,7 @@ import { BTC, type UtxoNetwork } from './networks.ts'
 import { dustLimit } from './policy.ts'
 import type { Tx } from './transaction.ts'
 import { NodeWallet } from './node-wallet.ts'
-import { MinerWallet } from './wallet.ts'
+import { MinerWallet } from './miner-wallet.ts'
 
 /** Blocks in hex. `after`: height of the last block that stays; a reorganisation is one record. */
 export type ChainRecord = { blocks: string[]; after?: number }
@@ -33,7 +34,8 @@ export class BitcoinChain {
   readonly network: UtxoNetwork
   readonly ledger: Ledger
   readonly mempool: Mempool
-  readonly started = Date.now()
+  readonly timing: Timing
+  readonly started: number
   /** The node's own wallet, which its RPC methods use. */
   readonly wallet: NodeWallet
   readonly #wallet: MinerWallet
@@ -46,9 +48,11 @@ export class BitcoinChain {
 
   private constructor(
     network: UtxoNetwork, wallet: NodeWallet, { journal, records }: { journal: Journal<ChainRecord>; records: ChainRecord[] },
-    fullRbf: boolean
+    fullRbf: boolean, timing: Timing
   ) {
     this.network = network
+    this.timing = timing
+    this.started = timing.now()
     this.ledger = new Ledger(network)
     this.wallet = wallet
     this.#wallet = new MinerWallet(network)
@@ -57,6 +61,7 @@ export class BitcoinChain {
     this.#reload(records)
     this.#initialBlocks()
     this.#producer = new Producer({
+      timing,
       busyMs: network.blocks.busyMs,
       idleMs: network.blocks.idleMs,
       isBusy: () => this.mempool.entries.size > 0 || this.#blocksSinceTransaction < network.blocks.quiet,
@@ -64,15 +69,14 @@ export class BitcoinChain {
     })
   }
 
-  /** @param options.manual no block comes by itself: for tests that look at the mempool */
-  static open(home: string, options: { fullRbf?: boolean; network?: UtxoNetwork; manual?: boolean } = {}): BitcoinChain {
+  static open(home: string, options: { fullRbf?: boolean; network?: UtxoNetwork; timing?: Timing } = {}): BitcoinChain {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const network = options.network ?? BTC
     const chain = new BitcoinChain(
-      network, NodeWallet.open(network, home), Journal.open<ChainRecord>(join(home, 'blocks.journal')), options.fullRbf ?? true
+      network, NodeWallet.open(network, home), Journal.open<ChainRecord>(join(home, 'blocks.journal')), options.fullRbf ?? true,
+      options.timing ?? REAL_TIME
     )
-    if (options.manual) chain.#producer.stop()
-    else chain.#producer.wake()
+    chain.#producer.wake()
     return chain
   }
 
@@ -91,7 +95,7 @@ export class BitcoinChain {
   }
 
   submit(tx: Tx): Outcome {
-    const outcome = this.mempool.accept(tx, now())
+    const outcome = this.mempool.accept(tx, this.#now())
     this.#producer.wake()
     return outcome
   }
@@ -115,7 +119,7 @@ export class BitcoinChain {
     if ('available' in tx) {
       throw new RequestError(`amount ${formatAmount(value, 8)} is more than the miner can pay now: ${formatAmount(tx.available, 8)}`)
     }
-    const outcome = this.mempool.accept(tx, now())
+    const outcome = this.mempool.accept(tx, this.#now())
     if ('rejection' in outcome) throw new Error(`the funding transaction was refused: ${outcome.rejection.reason}`)
     this.#produce(this.#wallet.script, tx.txid)
     this.#producer.wake()
@@ -138,7 +142,7 @@ export class BitcoinChain {
     const after = this.head.height
     const made: Block[] = []
     try {
-      for (let index = 0; index <= depth; index += 1) made.push(this.ledger.connect(this.#candidate([], now()), false))
+      for (let index = 0; index <= depth; index += 1) made.push(this.ledger.connect(this.#candidate([], this.#now()), false))
       this.#journal.append([{ after, blocks: made.map(({ raw }) => raw.toString('hex')) }])
     } catch (error) {
       while (this.head.height > after) this.ledger.disconnect()
@@ -146,15 +150,22 @@ export class BitcoinChain {
       throw error
     }
     const returned = drop ? [] : removed.flatMap(({ txs }) => txs.slice(1))
-    for (const tx of [...returned, ...waiting]) this.mempool.accept(tx, now())
+    for (const tx of [...returned, ...waiting]) this.mempool.accept(tx, this.#now())
     this.#blocksSinceTransaction = 0
     this.#producer.wake()
     return this.head
   }
 
+  /** Seconds since 1970. */
+  #now(): number {
+    return Math.floor(this.timing.now() / 1000)
+  }
+
   #scriptOf(address: unknown): Buffer {
     const script = typeof address === 'string' ? scriptOf(address, this.network) : { error: 'not a string' }
-    if (!Buffer.isBuffer(script)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of ${this.network.code}: ${script.error}`)
+    if (!Buffer.isBuffer(script)) {
+      throw new RequestError(`address ${JSON.stringify(address)} is not an address of ${this.network.code}: ${script.error}`)
+    }
     return script
   }
 
@@ -174,7 +185,7 @@ export class BitcoinChain {
       weight += tx.weight
       txs.push(tx)
     }
-    const block = this.ledger.connect(this.#candidate(txs, now(), payTo), false)
+    const block = this.ledger.connect(this.#candidate(txs, this.#now(), payTo), false)
     try {
       this.#journal.append([{ blocks: [block.raw.toString('hex')] }])
     } catch (error) {
@@ -223,15 +234,11 @@ export class BitcoinChain {
 
   #initialBlocks(): void {
     if (this.head.height > 0) return
-    const start = now() - INITIAL_BLOCKS * INITIAL_SPACING_SECONDS
+    const start = this.#now() - INITIAL_BLOCKS * INITIAL_SPACING_SECONDS
     const blocks: string[] = []
     for (let index = 1; index <= INITIAL_BLOCKS; index += 1) {
       blocks.push(this.ledger.connect(this.#candidate([], start + index * INITIAL_SPACING_SECONDS), false).raw.toString('hex'))
     }
     this.#journal.append([{ blocks }])
   }
-}
-
-function now(): number {
-  return Math.floor(Date.now() / 1000)
 }

@@ -70,7 +70,9 @@ export class Mempool {
     const [valueIn, valueOut] = [sum(coins), sum(tx.outs)]
     if (valueIn > network.maxMoney) return { rejection: rejection('bad-txns-inputvalues-outofrange') }
     if (valueIn < valueOut) {
-      return { rejection: rejection('bad-txns-in-belowout', `value in (${formatAmount(valueIn, 8)}) < value out (${formatAmount(valueOut, 8)})`) }
+      return {
+        rejection: rejection('bad-txns-in-belowout', `value in (${formatAmount(valueIn, 8)}) < value out (${formatAmount(valueOut, 8)})`),
+      }
     }
     const nonstandard = checkInputs(tx, coins.map(({ script }) => script), network)
     if (nonstandard) return { rejection: nonstandard }
@@ -80,7 +82,9 @@ export class Mempool {
     if (fee < floor) return { rejection: rejection('min relay fee not met', `${fee} < ${floor}`) }
     const entry: Entry = { tx, coins, fee, time: now, height: ledger.tip.height }
     const ancestors = this.ancestors(tx)
-    if (ancestors.length + 1 > CHAIN_MAX) return { rejection: rejection('too-long-mempool-chain', `too many unconfirmed ancestors [limit: ${CHAIN_MAX}]`) }
+    if (ancestors.length + 1 > CHAIN_MAX) {
+      return { rejection: rejection('too-long-mempool-chain', `too many unconfirmed ancestors [limit: ${CHAIN_MAX}]`) }
+    }
     for (const ancestor of ancestors) {
       if (this.descendants(ancestor.tx).length + 2 > CHAIN_MAX) {
         return { rejection: rejection('too-long-mempool-chain', `too many descendants for tx ${ancestor.tx.txid} [limit: ${CHAIN_MAX}]`) }
@@ -99,7 +103,9 @@ export class Mempool {
     const { tx, fee } = entry
     const refuse = (details: string): Rejection => rejection('insufficient fee', `rejecting replacement ${tx.txid}${details}`)
     for (const conflict of conflicts) {
-      if (ancestors.includes(conflict)) return rejection('bad-txns-spends-conflicting-tx', `${tx.txid} spends conflicting transaction ${conflict.tx.txid}`)
+      if (ancestors.includes(conflict)) {
+        return rejection('bad-txns-spends-conflicting-tx', `${tx.txid} spends conflicting transaction ${conflict.tx.txid}`)
+      }
     }
     for (const conflict of conflicts) {
       if (fee * BigInt(conflict.tx.vsize) <= conflict.fee * BigInt(tx.vsize)) {
@@ -109,7 +115,10 @@ export class Mempool {
     const replaced = new Set(conflicts)
     for (const conflict of conflicts) for (const descendant of this.descendants(conflict.tx)) replaced.add(descendant)
     if (replaced.size > REPLACED_MAX) {
-      return rejection('too many potential replacements', `rejecting replacement ${tx.txid}; too many potential replacements (${replaced.size} > ${REPLACED_MAX})`)
+      return rejection(
+        'too many potential replacements',
+        `rejecting replacement ${tx.txid}; too many potential replacements (${replaced.size} > ${REPLACED_MAX})`
+      )
     }
     const oldParents = new Set(conflicts.flatMap((conflict) => conflict.tx.ins.map(({ txid }) => txid)))
     for (const [index, { txid }] of tx.ins.entries()) {

@@ -9,7 +9,9 @@ import {
   type Method, type Params,
 } from './parameters.ts'
 import type { Rejection } from './policy.ts'
-import { addressObject, blockObject, chainWork, DIFFICULTY, headerObject, isLocked, mempoolEntry, scriptPubKey, txObject } from './shapes.ts'
+import {
+  addressObject, blockObject, chainWork, DIFFICULTY, headerObject, isLocked, mempoolEntry, scriptPubKey, txObject,
+} from './shapes.ts'
 import { outpoint, parseTx, type Tx } from './transaction.ts'
 import { scanTxOutSet } from './scan.ts'
 import { WALLET_METHODS } from './wallet-methods.ts'
@@ -53,7 +55,9 @@ function sentence({ reason, details }: Rejection): string {
 function sendRawTransaction(chain: BitcoinChain, [hex, maxFeeRate, maxBurn]: Params): unknown {
   const tx = decode(chain.network, hex)
   const ceiling = feeRateCeiling(chain.network, maxFeeRate)
-  const burnt = tx.outs.find(({ value, script }) => value > feeRateCeiling(chain.network, maxBurn ?? 0) && scriptType(script) === 'nulldata')
+  const burnt = tx.outs.find(
+    ({ value, script }) => value > feeRateCeiling(chain.network, maxBurn ?? 0) && scriptType(script) === 'nulldata'
+  )
   if (burnt) throw new RpcError(TRANSACTION_ERROR, 'Unspendable output exceeds maximum configured by user (maxburnamount)')
   if (tx.outs.some((_, vout) => chain.ledger.coins.has(outpoint(tx.txid, vout)))) {
     throw new RpcError(ALREADY_IN_UTXO_SET, 'Transaction outputs already in utxo set')
@@ -83,7 +87,9 @@ function testMempoolAccept(chain: BitcoinChain, [raw, maxFeeRate]: Params): unkn
       const outcome = chain.mempool.accept(tx, 0)
       if ('rejection' in outcome) {
         const { reason, missingInputs } = outcome.rejection
-        return { ...ids, allowed: false, 'reject-reason': missingInputs ? 'missing-inputs' : reason, 'reject-details': sentence(outcome.rejection) }
+        return {
+          ...ids, allowed: false, 'reject-reason': missingInputs ? 'missing-inputs' : reason, 'reject-details': sentence(outcome.rejection),
+        }
       }
       const { fee } = outcome.entry
       if (tooDear(tx, fee, ceiling)) return { ...ids, allowed: false, 'reject-reason': 'max-fee-exceeded' }
@@ -239,7 +245,10 @@ function relayFees({ relayRate }: UtxoNetwork): Record<string, unknown> {
 
 export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['getblockchaininfo', method('', getBlockchainInfo)],
-  ['getnetworkinfo', method('', ({ network }) => ({ version: network.version, subversion: network.subversion, ...NETWORK_INFO, ...relayFees(network) }))],
+  [
+    'getnetworkinfo',
+    method('', ({ network }) => ({ version: network.version, subversion: network.subversion, ...NETWORK_INFO, ...relayFees(network) })),
+  ],
   ['getblockcount', method('', ({ ledger }) => ledger.tip.height)],
   ['getbestblockhash', method('', ({ ledger }) => ledger.tip.hash)],
   [
@@ -292,11 +301,11 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     }),
   ],
   ['validateaddress', method('address', validateAddress)],
-  ['uptime', method('', ({ started }) => Math.floor((Date.now() - started) / 1000))],
+  ['uptime', method('', ({ started, timing }) => Math.floor((timing.now() - started) / 1000))],
   [
     'getindexinfo',
     method('index_name', ({ ledger }, [name]) =>
-      name === undefined || name === 'txindex' ? { txindex: { synced: true, best_block_height: ledger.tip.height } } : {},
+      name === undefined || name === 'txindex' ? { txindex: { synced: true, best_block_height: ledger.tip.height } } : {}
     ),
   ],
 ])

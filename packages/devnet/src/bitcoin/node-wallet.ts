@@ -7,7 +7,7 @@ import type { Entry, Mempool } from './mempool.ts'
 import type { UtxoNetwork } from './networks.ts'
 import { SigningKey, spend, type OwnCoin } from './spend.ts'
 import { outpoint, type Tx, type TxOut } from './transaction.ts'
-import { matureCoins } from './wallet.ts'
+import { matureCoins } from './miner-wallet.ts'
 
 export type AddressType = 'legacy' | 'bech32'
 

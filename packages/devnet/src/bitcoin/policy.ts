@@ -78,7 +78,9 @@ export function checkInputs(tx: Tx, scripts: readonly Buffer[], network: UtxoNet
     if (type !== 'scripthash' && !witnessProgram(script)) return rejection('bad-witness-nonstandard')
     if (type === 'witness_v0_scripthash') {
       const items = witness.slice(0, -1)
-      if (witness.at(-1)!.length > 3600 || items.length > 100 || items.some((item) => item.length > 80)) return rejection('bad-witness-nonstandard')
+      if (witness.at(-1)!.length > 3600 || items.length > 100 || items.some((item) => item.length > 80)) {
+        return rejection('bad-witness-nonstandard')
+      }
     }
     if (type === 'witness_v1_taproot' && witness.length > 1 && witness.at(-1)![0] === 0x50) return rejection('bad-witness-nonstandard')
   }

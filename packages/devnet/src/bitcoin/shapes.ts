@@ -71,7 +71,9 @@ function pushed(item: Buffer, signatures: boolean): string {
     return String(negative ? -(value - 2 ** (8 * item.length - 1)) : value)
   }
   const type = HASH_TYPES[item.at(-1)!]
-  if (signatures && type && item[0] === 0x30 && item.length > 8 && item.length < 74) return `${item.subarray(0, -1).toString('hex')}[${type}]`
+  if (signatures && type && item[0] === 0x30 && item.length > 8 && item.length < 74) {
+    return `${item.subarray(0, -1).toString('hex')}[${type}]`
+  }
   return item.toString('hex')
 }
 
@@ -161,7 +163,9 @@ export function blockObject(ledger: Ledger, block: Block, verbosity: number): Re
     size: block.raw.length,
     weight: block.weight,
     chainlock: ledger.network.chainLocks ? isLocked(ledger, block) : undefined,
-    tx: block.txs.map((tx, index) => (verbosity === 1 ? tx.txid : txObject(ledger.network, tx, index === 0 ? undefined : block.spent[index - 1], verbosity >= 3))),
+    tx: block.txs.map((tx, index) =>
+      verbosity === 1 ? tx.txid : txObject(ledger.network, tx, index === 0 ? undefined : block.spent[index - 1], verbosity >= 3)
+    ),
   }
 }
 

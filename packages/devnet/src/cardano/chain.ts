@@ -7,6 +7,7 @@ import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { Journal } from '../journal.ts'
 import { Producer } from '../producer.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { addressOf, FAUCET, genesis, GENESIS_LOVELACE, pay } from './faucet.ts'
 import { readTransaction, type Transaction } from './transaction.ts'
 
@@ -51,24 +52,29 @@ export class CardanoChain {
   #open: Ledger
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
+  readonly timing: Timing
   #quiet = 0
   #faucet: Unspent = { ...genesis().outpoint, coin: GENESIS_LOVELACE, address: FAUCET }
 
-  private constructor(journal: Journal<ChainRecord>, records: ChainRecord[]) {
+  private constructor(timing: Timing, journal: Journal<ChainRecord>, records: ChainRecord[]) {
+    this.timing = timing
     this.#journal = journal
     this.#begin()
     let lines: Line[] = []
     for (const { after, blocks } of records) lines = [...(after === undefined ? lines : lines.slice(0, after)), ...blocks]
     for (const line of lines) this.#connect(line)
     this.#open = this.#state(this.head.height).snapshot()
-    this.#producer = new Producer({ busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_BLOCKS, produce: async () => { this.#produce() } })
+    this.#producer = new Producer({
+      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_BLOCKS,
+      produce: async () => { this.#produce() },
+    })
     this.#producer.wake()
   }
 
-  static async open(home: string): Promise<CardanoChain> {
+  static async open(home: string, timing: Timing = REAL_TIME): Promise<CardanoChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
-    return new CardanoChain(journal, records)
+    return new CardanoChain(timing, journal, records)
   }
 
   get head(): Block {
@@ -103,10 +109,14 @@ export class CardanoChain {
 
   /** Pays out of the faucet, with tokens made for it, and makes a block. */
   fund(address: unknown, amount: unknown, tokens: unknown): string {
-    if (typeof address !== 'string' || !addressOf(address)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of ADA`)
+    if (typeof address !== 'string' || !addressOf(address)) {
+      throw new RequestError(`address ${JSON.stringify(address)} is not an address of ADA`)
+    }
     const coin = parseAmount(amount, ADA_DECIMALS)
     if (coin > this.#faucet.coin / 2n) throw new RequestError(`amount ${String(amount)} is more than the faucet has`)
-    const { raw, hash } = pay({ from: this.#faucet, to: address, coin, tokens: tokensOf(tokens), ttl: this.#nextSlot() + FAUCET_LIFE_SLOTS })
+    const { raw, hash } = pay({
+      from: this.#faucet, to: address, coin, tokens: tokensOf(tokens), ttl: this.#nextSlot() + FAUCET_LIFE_SLOTS,
+    })
     try {
       this.submit(raw)
     } catch (error) {
@@ -211,7 +221,7 @@ export class CardanoChain {
 
   /** Never behind the head: an operator may have moved the slots forward. */
   #nextSlot(): number {
-    return Math.max(this.head.slot + 1, Math.floor((Date.now() - SLOT_ZERO_MS) / SLOT_MS))
+    return Math.max(this.head.slot + 1, Math.floor((this.timing.now() - SLOT_ZERO_MS) / SLOT_MS))
   }
 }
 
@@ -234,7 +244,14 @@ function tokensOf(tokens: unknown): Record<string, string> {
   const entries = typeof tokens === 'object' && tokens !== null && !Array.isArray(tokens) ? Object.entries(tokens) : []
   if (entries.length === 0) throw new RequestError('tokens are an object of whole numbers in strings by name')
   for (const [name, quantity] of entries) {
-    if (Buffer.byteLength(name) > 32 || typeof quantity !== 'string' || !/^[1-9]\d{0,18}$/.test(quantity) || BigInt(quantity) > QUANTITY_MAX) throw new RequestError(`tokens.${name} is not a whole number in a string`)
+    if (
+      Buffer.byteLength(name) > 32 ||
+      typeof quantity !== 'string' ||
+      !/^[1-9]\d{0,18}$/.test(quantity) ||
+      BigInt(quantity) > QUANTITY_MAX
+    ) {
+      throw new RequestError(`tokens.${name} is not a whole number in a string`)
+    }
   }
   return Object.fromEntries(entries) as Record<string, string>
 }

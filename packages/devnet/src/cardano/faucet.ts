@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import {
-  Address, AssetName, Assets, BigNum, Credential, EnterpriseAddress, FixedTransaction, Int, make_vkey_witness, Mint, MintAssets, MultiAsset, NativeScript, NativeScripts, PrivateKey, ScriptPubkey, TransactionBody,
-  TransactionHash, TransactionInput, TransactionInputs, TransactionOutput, TransactionOutputs, TransactionWitnessSet, Value, Vkeywitnesses,
+  Address, AssetName, Assets, BigNum, Credential, EnterpriseAddress, FixedTransaction, Int, make_vkey_witness, Mint, MintAssets, MultiAsset,
+  NativeScript, NativeScripts, PrivateKey, ScriptPubkey, TransactionBody, TransactionHash, TransactionInput, TransactionInputs,
+  TransactionOutput, TransactionOutputs, TransactionWitnessSet, Value, Vkeywitnesses,
 } from '@emurgo/cardano-serialization-lib-nodejs'
 
 /** Cardano's ledger calls every network but the main one by this number. */
@@ -45,7 +46,13 @@ function bundle(tokens: Record<string, string>): MultiAsset {
  * @param o.tokens quantities by name
  * @param o.ttl first slot that may no longer include it; it also tells equal payments apart
  */
-export function pay(o: { from: { hash: string; index: number; coin: bigint }; to: string; coin: bigint; tokens: Record<string, string>; ttl: number }): { raw: string; hash: string } {
+export function pay(o: {
+  from: { hash: string; index: number; coin: bigint }
+  to: string
+  coin: bigint
+  tokens: Record<string, string>
+  ttl: number
+}): { raw: string; hash: string } {
   const inputs = TransactionInputs.new()
   inputs.add(TransactionInput.new(TransactionHash.from_hex(o.from.hash), o.from.index))
   const value = Value.new(BigNum.from_str(o.coin.toString()))

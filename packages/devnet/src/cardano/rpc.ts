@@ -13,11 +13,15 @@ type Query = Record<string, string>
 
 const json = (status: number, body: unknown): Answer => ({ status, body: JSON.stringify(body) })
 const ERRORS = { 400: 'Bad Request', 404: 'Not Found', 425: 'Mempool Full' } as const
-const error = (status: keyof typeof ERRORS, message: string): Answer => json(status, { status_code: status, error: ERRORS[status], message })
+const error = (status: keyof typeof ERRORS, message: string): Answer =>
+  json(status, { status_code: status, error: ERRORS[status], message })
 const missing = (): Answer => error(404, 'The requested component has not been found.')
 
 const FIRST = genesis().outpoint
-const firstOutput = (hash: string, index: number): Output => ({ index, address: hash === FIRST.hash ? FAUCET : '', coin: hash === FIRST.hash ? GENESIS_LOVELACE : 0n, tokens: [], scriptHash: null, dataHash: null, inlineDatum: null })
+const firstOutput = (hash: string, index: number): Output => ({
+  index, address: hash === FIRST.hash ? FAUCET : '', coin: hash === FIRST.hash ? GENESIS_LOVELACE : 0n, tokens: [], scriptHash: null,
+  dataHash: null, inlineDatum: null,
+})
 
 /**
  * Blockfrost's interface, as much of it as a wallet asks.
@@ -36,7 +40,7 @@ export function cardanoRpc(chain: CardanoChain, faults: Faults, path: string, bo
   }
   switch (what) {
     case '': return json(200, { url: 'https://blockfrost.io/', version: 'local' })
-    case 'health': return json(200, which === 'clock' ? { server_time: Date.now() } : { is_healthy: true })
+    case 'health': return json(200, which === 'clock' ? { server_time: chain.timing.now() } : { is_healthy: true })
     case 'genesis': return json(200, genesisOf())
     case 'blocks': return blocks(chain, which, more, most, query)
     case 'txs': return transactions(chain, which, more)
@@ -60,15 +64,18 @@ function submit(chain: CardanoChain, faults: Faults, body: string): Answer | und
 
 function genesisOf(): unknown {
   return {
-    active_slots_coefficient: 0.05, update_quorum: 5, max_lovelace_supply: '45000000000000000', network_magic: NETWORK_MAGIC, epoch_length: EPOCH_SLOTS, system_start: SLOT_ZERO_MS / SLOT_MS,
-    slots_per_kes_period: 129_600, slot_length: 1, max_kes_evolutions: 62, security_param: 2160,
+    active_slots_coefficient: 0.05, update_quorum: 5, max_lovelace_supply: '45000000000000000', network_magic: NETWORK_MAGIC,
+    epoch_length: EPOCH_SLOTS, system_start: SLOT_ZERO_MS / SLOT_MS, slots_per_kes_period: 129_600, slot_length: 1, max_kes_evolutions: 62,
+    security_param: 2160,
   }
 }
 
 /** What the emulator's ledger asks, under Blockfrost's names. */
 const PARAMETERS = (chain: CardanoChain): unknown => ({
-  epoch: Math.floor(chain.head.slot / EPOCH_SLOTS), min_fee_a: 44, min_fee_b: 155_381, max_block_size: 90_112, max_tx_size: 16_384, max_block_header_size: 1100, key_deposit: '2000000', pool_deposit: '500000000',
-  protocol_major_ver: 10, protocol_minor_ver: 0, min_utxo: '4310', max_val_size: '5000', coins_per_utxo_size: '4310', coins_per_utxo_word: '4310', collateral_percent: 150, max_collateral_inputs: 3, min_fee_ref_script_cost_per_byte: 15,
+  epoch: Math.floor(chain.head.slot / EPOCH_SLOTS), min_fee_a: 44, min_fee_b: 155_381, max_block_size: 90_112, max_tx_size: 16_384,
+  max_block_header_size: 1100, key_deposit: '2000000', pool_deposit: '500000000', protocol_major_ver: 10, protocol_minor_ver: 0,
+  min_utxo: '4310', max_val_size: '5000', coins_per_utxo_size: '4310', coins_per_utxo_word: '4310', collateral_percent: 150,
+  max_collateral_inputs: 3, min_fee_ref_script_cost_per_byte: 15,
 })
 
 function page<T>(all: T[], { count = '100', page: number = '1', order = 'asc' }: Query): T[] {
@@ -90,16 +97,22 @@ function blocks(chain: CardanoChain, which: string, more: string, most: string, 
   if (more === 'txs' && most === 'cbor') return json(200, page(transactions.map(({ hash, raw }) => ({ tx_hash: hash, cbor: raw })), query))
   if (more !== '') return error(400, 'Invalid path. Please check https://docs.blockfrost.io/')
   return json(200, {
-    time: SLOT_ZERO_MS / SLOT_MS + block.slot, height: block.height, hash: block.hash, slot: block.slot, epoch: Math.floor(block.slot / EPOCH_SLOTS), epoch_slot: block.slot % EPOCH_SLOTS, slot_leader: 'local',
-    size: transactions.reduce((sum, { raw }) => sum + raw.length / 2, 0), tx_count: transactions.length, output: transactions.length === 0 ? null : sumOf(transactions.flatMap(({ outputs }) => outputs)).toString(),
-    fees: transactions.length === 0 ? null : transactions.reduce((sum, { fee }) => sum + fee, 0n).toString(), block_vrf: null, op_cert: null, op_cert_counter: null,
-    previous_block: block.height === 0 ? null : block.parent, next_block: chain.blocks[block.height + 1]?.hash ?? null, confirmations: chain.head.height - block.height,
+    time: SLOT_ZERO_MS / SLOT_MS + block.slot, height: block.height, hash: block.hash, slot: block.slot,
+    epoch: Math.floor(block.slot / EPOCH_SLOTS), epoch_slot: block.slot % EPOCH_SLOTS, slot_leader: 'local',
+    size: transactions.reduce((sum, { raw }) => sum + raw.length / 2, 0), tx_count: transactions.length,
+    output: transactions.length === 0 ? null : sumOf(transactions.flatMap(({ outputs }) => outputs)).toString(),
+    fees: transactions.length === 0 ? null : transactions.reduce((sum, { fee }) => sum + fee, 0n).toString(), block_vrf: null,
+    op_cert: null, op_cert_counter: null, previous_block: block.height === 0 ? null : block.parent,
+    next_block: chain.blocks[block.height + 1]?.hash ?? null, confirmations: chain.head.height - block.height,
   })
 }
 
 const sumOf = (outputs: Output[]): bigint => outputs.reduce((sum, { coin }) => sum + coin, 0n)
 const amountOf = ({ coin, tokens }: Output): unknown => [{ unit: 'lovelace', quantity: coin.toString() }, ...tokens]
-const shared = (output: Output) => ({ address: output.address, amount: amountOf(output), output_index: output.index, data_hash: output.dataHash, inline_datum: output.inlineDatum, reference_script_hash: output.scriptHash })
+const shared = (output: Output) => ({
+  address: output.address, amount: amountOf(output), output_index: output.index, data_hash: output.dataHash,
+  inline_datum: output.inlineDatum, reference_script_hash: output.scriptHash,
+})
 
 function transactions(chain: CardanoChain, which: string, more: string): Answer {
   const place = chain.places.get(which)
@@ -109,8 +122,10 @@ function transactions(chain: CardanoChain, which: string, more: string): Answer 
   if (more === 'utxos') return json(200, utxosOf(chain, place))
   if (more !== '') return error(400, 'Invalid path. Please check https://docs.blockfrost.io/')
   return json(200, {
-    hash: which, block: block.hash, block_height: block.height, block_time: SLOT_ZERO_MS / SLOT_MS + block.slot, slot: block.slot, index: order, output_amount: [{ unit: 'lovelace', quantity: sumOf(transaction.outputs).toString() }],
-    fees: transaction.fee.toString(), deposit: '0', size: transaction.raw.length / 2, invalid_before: null, invalid_hereafter: transaction.ttl, utxo_count: transaction.inputs.length + transaction.outputs.length, valid_contract: true,
+    hash: which, block: block.hash, block_height: block.height, block_time: SLOT_ZERO_MS / SLOT_MS + block.slot, slot: block.slot,
+    index: order, output_amount: [{ unit: 'lovelace', quantity: sumOf(transaction.outputs).toString() }], fees: transaction.fee.toString(),
+    deposit: '0', size: transaction.raw.length / 2, invalid_before: null, invalid_hereafter: transaction.ttl,
+    utxo_count: transaction.inputs.length + transaction.outputs.length, valid_contract: true,
   })
 }
 
@@ -122,7 +137,9 @@ function utxosOf(chain: CardanoChain, { transaction }: Place): unknown {
       const output = chain.places.get(hash)?.transaction.outputs[index] ?? firstOutput(hash, index)
       return { ...shared(output), tx_hash: hash, collateral: false, reference: false }
     }),
-    outputs: transaction.outputs.map((output) => ({ ...shared(output), collateral: false, consumed_by_tx: chain.spenders.get(`${transaction.hash}#${output.index}`) ?? null })),
+    outputs: transaction.outputs.map((output) => ({
+      ...shared(output), collateral: false, consumed_by_tx: chain.spenders.get(`${transaction.hash}#${output.index}`) ?? null,
+    })),
   }
 }
 

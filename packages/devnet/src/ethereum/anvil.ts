@@ -148,7 +148,10 @@ function engineArguments(network: EvmNetwork, port: number, folder: string): str
     '--prune-history': '64',
     '--threads': '1',
   }
-  return [...Object.entries(options).flat(), '--no-mining', '--no-request-size-limit', '--enable-tx-gas-limit', '--quiet', '--no-cors', '--disable-console-log']
+  return [
+    ...Object.entries(options).flat(), '--no-mining', '--no-request-size-limit', '--enable-tx-gas-limit', '--quiet', '--no-cors',
+    '--disable-console-log',
+  ]
 }
 
 function freePort(): Promise<number> {

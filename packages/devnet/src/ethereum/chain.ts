@@ -8,8 +8,9 @@ import { RequestError } from '../errors.ts'
 import { Gate } from '../gate.ts'
 import { Journal, syncFolder } from '../journal.ts'
 import { Producer } from '../producer.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { Anvil } from './anvil.ts'
-import { Held } from './held.ts'
+import { Held } from './held-transactions.ts'
 import { artefact, deployedAddress, deployerKey, FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
 import type { Pending } from './policy.ts'
 
@@ -44,6 +45,7 @@ const DEPLOYER_COINS = 10n ** 18n
 export class EthereumChain {
   readonly network: EvmNetwork
   readonly gate = new Gate()
+  readonly #timing: Timing
   readonly #home: string
   readonly #journal: Journal<ChainRecord>
   readonly #account = privateKeyToAccount(FAUCET_KEY)
@@ -64,12 +66,14 @@ export class EthereumChain {
   #congested = false
   #calmFee: Hex | null = null
 
-  private constructor(network: EvmNetwork, home: string, journal: Journal<ChainRecord>, records: ChainRecord[]) {
+  private constructor(network: EvmNetwork, home: string, timing: Timing, journal: Journal<ChainRecord>, records: ChainRecord[]) {
+    this.#timing = timing
     this.network = network
     this.#home = home
     this.#journal = journal
     for (const record of records) this.#remember(record)
     this.#producer = new Producer({
+      timing,
       busyMs: BUSY_MS,
       idleMs: IDLE_MS,
       isBusy: () =>
@@ -78,10 +82,10 @@ export class EthereumChain {
     })
   }
 
-  static async open(network: EvmNetwork, home: string): Promise<EthereumChain> {
+  static async open(network: EvmNetwork, home: string, timing: Timing = REAL_TIME): Promise<EthereumChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
-    const chain = new EthereumChain(network, home, journal, records)
+    const chain = new EthereumChain(network, home, timing, journal, records)
     chain.#anvil = await chain.#engine(chain.#blocks)
     chain.#watch()
     if (chain.#blocks.length === 0) await chain.#genesis()
@@ -148,7 +152,9 @@ export class EthereumChain {
   async congest(baseFee: bigint | null): Promise<void> {
     if (this.network.legacy) throw new RequestError(`${this.network.code} has no base fee that could rise`)
     await this.gate.write(async () => {
-      this.#calmFee ??= await this.#anvil.call<Hex>('eth_getBlockByNumber', 'latest', false).then((block) => (block as unknown as { baseFeePerGas: Hex }).baseFeePerGas)
+      this.#calmFee ??= await this.#anvil
+        .call<Hex>('eth_getBlockByNumber', 'latest', false)
+        .then((block) => (block as unknown as { baseFeePerGas: Hex }).baseFeePerGas)
       this.#nextBaseFee = baseFee === null ? this.#calmFee : toHex(baseFee)
       this.#congested = baseFee !== null
       if (!this.#congested) this.#calmFee = null
@@ -208,7 +214,7 @@ export class EthereumChain {
 
   /** Makes one block and makes it durable. Only under the gate's write side. */
   async #produce(): Promise<BlockRecord> {
-    const time = Math.max(Math.floor(Date.now() / 1000), this.head.time + 1)
+    const time = Math.max(Math.floor(this.#timing.now() / 1000), this.head.time + 1)
     const block = await mineBlock(this.#anvil, time, this.#pending, this.#nextBaseFee)
     if (!this.#congested) this.#nextBaseFee = null
     try {
@@ -263,7 +269,10 @@ export class EthereumChain {
     const raw = await account.signTransaction(
       this.network.legacy
         ? { ...common, type: 'legacy', gasPrice: BigInt(await this.#anvil.call<Hex>('eth_gasPrice')) }
-        : { ...common, type: 'eip1559', maxFeePerGas: key === FAUCET_KEY ? 1_000_000_000_000n : 100_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n },
+        : {
+            ...common, type: 'eip1559', maxFeePerGas: key === FAUCET_KEY ? 1_000_000_000_000n : 100_000_000_000n,
+            maxPriorityFeePerGas: 1_000_000_000n,
+          }
     )
     return this.#anvil.call<Hex>('eth_sendRawTransaction', raw)
   }
@@ -288,20 +297,30 @@ export class EthereumChain {
     await this.gate.write(() => this.#deploy(missing, async () => void (await this.#produce())))
     for (const token of missing) {
       const code = await this.#anvil.call<Hex>('eth_getCode', token.address, 'latest')
-      if (code === '0x') throw new Error(`${token.asset} is not at ${token.address}: this home was made by another genesis, or the registry names another address`)
+      if (code === '0x') {
+        throw new Error(
+          `${token.asset} is not at ${token.address}: this home was made by another genesis, or the registry names another address`
+        )
+      }
     }
   }
 
   async #deploy(tokens: readonly Token[], mine: () => Promise<void>): Promise<void> {
     if (tokens.length === 0) return
-    const keys = new Map(tokens.map((token) => [token, token.address === deployedAddress(FAUCET_KEY) ? FAUCET_KEY : deployerKey(token.asset)]))
+    const keys = new Map(
+      tokens.map((token) => [token, token.address === deployedAddress(FAUCET_KEY) ? FAUCET_KEY : deployerKey(token.asset)])
+    )
     const create = async (token: Token, key: Hex): Promise<void> => {
       const { abi, bytecode } = artefact(token.artefact)
-      await this.#send({ value: 0n, data: encodeDeployData({ abi, bytecode, args: [token.supply, token.decimals, this.#account.address] }) }, key)
+      await this.#send(
+        { value: 0n, data: encodeDeployData({ abi, bytecode, args: [token.supply, token.decimals, this.#account.address] }) }, key
+      )
     }
     // The faucet's own contract comes first: its address follows from the faucet's first nonce.
     for (const [token, key] of keys) if (key === FAUCET_KEY) await create(token, key)
-    for (const key of keys.values()) if (key !== FAUCET_KEY) await this.#send({ to: privateKeyToAccount(key).address, value: DEPLOYER_COINS })
+    for (const key of keys.values()) {
+      if (key !== FAUCET_KEY) await this.#send({ to: privateKeyToAccount(key).address, value: DEPLOYER_COINS })
+    }
     await mine()
     for (const [token, key] of keys) if (key !== FAUCET_KEY) await create(token, key)
     await mine()
@@ -314,7 +333,9 @@ export class EthereumChain {
       this.#slot = 1 - this.#slot
       const anvil = await Anvil.start(this.network, this.#home, `anvil-${this.#slot}`)
       try {
-        for (const { address, artefact: name } of this.network.predeploys) await anvil.call('anvil_setCode', address, artefact(name).runtime)
+        for (const { address, artefact: name } of this.network.predeploys) {
+          await anvil.call('anvil_setCode', address, artefact(name).runtime)
+        }
         if (!genesis) return anvil
         const own = await anvil.call<Block>('eth_getBlockByNumber', '0x0', false)
         if (own.hash !== genesis.hash) throw new Error(`the genesis block of ${this.network.code} is not the journal's`)

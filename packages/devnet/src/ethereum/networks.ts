@@ -97,7 +97,11 @@ export function deployedAddress(key: Hex): Hex {
 }
 
 export function artefact(name: string): { abi: Abi; bytecode: Hex; runtime: Hex } {
-  return JSON.parse(readFileSync(new URL(`../../contracts/${name}.json`, import.meta.url), 'utf8')) as { abi: Abi; bytecode: Hex; runtime: Hex }
+  return JSON.parse(readFileSync(new URL(`../../contracts/${name}.json`, import.meta.url), 'utf8')) as {
+    abi: Abi
+    bytecode: Hex
+    runtime: Hex
+  }
 }
 
 export const EVM_NETWORKS: readonly EvmNetwork[] = evmNetworksOf(REGISTRY)

@@ -47,11 +47,13 @@ export function isBelowBaseFee(message: string): boolean {
 
 /** A waiting transaction as `eth_getTransactionByHash` shows it. */
 export function waitingTransaction(hash: Hex, { raw, sender }: Pending): Record<string, unknown> {
-  const { type, chainId, nonce, gas, to, value, data, gasPrice, maxFeePerGas, maxPriorityFeePerGas, r, s, v, yParity } = parseTransaction(raw)
+  const { type, chainId, nonce, gas, to, value, data, gasPrice, maxFeePerGas, maxPriorityFeePerGas, r, s, v, yParity } =
+    parseTransaction(raw)
   const hex = (number: bigint | number | undefined) => (number === undefined ? undefined : toHex(number))
   return {
-    hash, from: sender, to: to ?? null, type: type === 'legacy' ? '0x0' : '0x2', chainId: hex(chainId), nonce: toHex(nonce ?? 0), gas: toHex(gas ?? 0n), value: toHex(value ?? 0n), input: data ?? '0x',
-    gasPrice: hex(gasPrice ?? maxFeePerGas), maxFeePerGas: hex(maxFeePerGas), maxPriorityFeePerGas: hex(maxPriorityFeePerGas), r, s, v: hex(v ?? yParity), yParity: hex(yParity),
+    hash, from: sender, to: to ?? null, type: type === 'legacy' ? '0x0' : '0x2', chainId: hex(chainId), nonce: toHex(nonce ?? 0),
+    gas: toHex(gas ?? 0n), value: toHex(value ?? 0n), input: data ?? '0x', gasPrice: hex(gasPrice ?? maxFeePerGas),
+    maxFeePerGas: hex(maxFeePerGas), maxPriorityFeePerGas: hex(maxPriorityFeePerGas), r, s, v: hex(v ?? yParity), yParity: hex(yParity),
     blockHash: null, blockNumber: null, transactionIndex: null,
   }
 }

@@ -73,7 +73,9 @@ async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest)
   const id = request?.id ?? null
   const method = request?.method
   if (typeof method !== 'string') return failure(id, -32600, 'invalid request')
-  if (!METHODS.has(method) || (chain.network.legacy && FEE_MARKET_METHODS.has(method))) return failure(id, -32601, `the method ${method} does not exist/is not available`)
+  if (!METHODS.has(method) || (chain.network.legacy && FEE_MARKET_METHODS.has(method))) {
+    return failure(id, -32601, `the method ${method} does not exist/is not available`)
+  }
   const params = Array.isArray(request.params) ? (request.params as unknown[]) : []
   const held = method === 'eth_getTransactionByHash' ? chain.held.get(params[0] as Hex) : undefined
   if (held) return { jsonrpc: '2.0', id, result: waitingTransaction(params[0] as Hex, held) }

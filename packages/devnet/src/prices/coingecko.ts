@@ -1,5 +1,5 @@
 import { formatAmount } from '../amount.ts'
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import { REGISTRY } from '../registry.ts'
 import { PRICE_DECIMALS } from './quotes.ts'
 
@@ -13,10 +13,14 @@ const IDS = new Map([
 ])
 const STALE_S = 600
 
-const status = (code: number, message: string): HttpAnswer => ({ status: code, body: JSON.stringify({ status: { error_code: code, error_message: message } }) })
+const status = (code: number, message: string): HttpAnswer => ({
+  status: code, body: JSON.stringify({ status: { error_code: code, error_message: message } }),
+})
 
 /** API v3, `simple/price`: ids that it does not know are left out; numbers stand with all their digits. */
-export function coinGecko({ method, path, query }: HttpRequest, priceOf: (coin: string) => bigint | undefined, isStale: boolean): HttpAnswer {
+export function coinGecko(
+  { method, path, query }: HttpRequest, priceOf: (coin: string) => bigint | undefined, isStale: boolean
+): HttpAnswer {
   if (path !== '/simple/price' || method !== 'GET') return status(404, 'Incorrect path. Please check https://www.coingecko.com/api/')
   const asked = new URLSearchParams(query)
   const ids = asked.get('ids')
@@ -28,7 +32,10 @@ export function coinGecko({ method, path, query }: HttpRequest, priceOf: (coin: 
     const coin = IDS.get(id)
     const price = coin === undefined ? undefined : priceOf(coin)
     if (price === undefined) return []
-    const fields = [...(isUsd ? [`"usd":${formatAmount(price, PRICE_DECIMALS).replace(/\.?0+$/, '')}`] : []), ...(asked.get('include_last_updated_at') === 'true' ? [`"last_updated_at":${updated}`] : [])]
+    const fields = [
+      ...(isUsd ? [`"usd":${formatAmount(price, PRICE_DECIMALS).replace(/\.?0+$/, '')}`] : []),
+      ...(asked.get('include_last_updated_at') === 'true' ? [`"last_updated_at":${updated}`] : []),
+    ]
     return [`${JSON.stringify(id)}:{${fields.join(',')}}`]
   })
   return { status: 200, body: `{${entries.join(',')}}` }

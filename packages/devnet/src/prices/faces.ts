@@ -1,6 +1,6 @@
 import { RequestError } from '../errors.ts'
 import { LAG_MS } from '../faults.ts'
-import type { HttpAnswer, HttpRequest } from '../http.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import { coinGecko } from './coingecko.ts'
 import { kraken } from './kraken.ts'
 import { PRICE_SOURCES, type PriceSourceName, type Quotes } from './quotes.ts'
@@ -43,7 +43,12 @@ export class PriceFaces {
   async handle(source: PriceSourceName, request: HttpRequest): Promise<HttpAnswer | undefined> {
     const mode = this.#modes[source]
     if (mode === 'down') return undefined
-    if (mode === 'rate-limited') return { status: 429, body: '{"status":{"error_code":429,"error_message":"You have exceeded the rate limit."}}', headers: { 'retry-after': '1' } }
+    if (mode === 'rate-limited') {
+      return {
+        status: 429, body: '{"status":{"error_code":429,"error_message":"You have exceeded the rate limit."}}',
+        headers: { 'retry-after': '1' },
+      }
+    }
     if (mode === 'malformed') return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
     if (mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
     const priceOf = (coin: string) => this.#quotes().get(source, coin)

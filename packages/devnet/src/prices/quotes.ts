@@ -35,9 +35,13 @@ export class Quotes {
 
   /** Sets the price of a coin at one source, or at all. */
   set(coin: unknown, price: unknown, source: unknown): { coin: string; price: string } {
-    if (typeof coin !== 'string' || !Object.hasOwn(STARTING, coin)) throw new RequestError(`coin ${JSON.stringify(coin)} has no price here: one of ${Object.keys(STARTING).join(', ')}`)
+    if (typeof coin !== 'string' || !Object.hasOwn(STARTING, coin)) {
+      throw new RequestError(`coin ${JSON.stringify(coin)} has no price here: one of ${Object.keys(STARTING).join(', ')}`)
+    }
     const known = PRICE_SOURCES.find((each) => each === source) ?? null
-    if (known === null && source !== null && source !== undefined) throw new RequestError(`source ${JSON.stringify(source)} is unknown: one of ${PRICE_SOURCES.join(', ')}`)
+    if (known === null && source !== null && source !== undefined) {
+      throw new RequestError(`source ${JSON.stringify(source)} is unknown: one of ${PRICE_SOURCES.join(', ')}`)
+    }
     const entry = { coin, price: formatAmount(parseAmount(price, PRICE_DECIMALS), PRICE_DECIMALS), source: known }
     this.#journal.append([entry])
     this.#apply(entry)

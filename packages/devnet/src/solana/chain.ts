@@ -2,9 +2,9 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import {
-  address, appendTransactionMessageInstructions, blockhash as asBlockhash, compileTransaction, createTransactionMessage, getBase58Decoder, getCompiledTransactionMessageDecoder,
-  getTransactionDecoder, getTransactionEncoder, pipe, setTransactionMessageFeePayer, setTransactionMessageLifetimeUsingBlockhash, createNoopSigner, getAddressEncoder,
-  type Address, type Instruction, type SignatureBytes, type Transaction,
+  address, appendTransactionMessageInstructions, blockhash as asBlockhash, compileTransaction, createNoopSigner, createTransactionMessage,
+  getBase58Decoder, getTransactionEncoder, pipe, setTransactionMessageFeePayer, setTransactionMessageLifetimeUsingBlockhash, type Address,
+  type Instruction, type SignatureBytes,
 } from '@solana/kit'
 import { getTransferSolInstruction } from '@solana-program/system'
 import { findAssociatedTokenPda, getCreateAssociatedTokenIdempotentInstruction, getMintToInstruction } from '@solana-program/token'
@@ -13,8 +13,10 @@ import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { Journal } from '../journal.ts'
 import { Producer } from '../producer.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { base58, digest, FAUCET, FAUCET_KEY, genesisAccounts, GENESIS_HASH, GENESIS_TIME, TOKEN_PROGRAM } from './genesis.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
+import { describe, errorOf, NotTaken, read, verifies, type Read } from './transaction.ts'
 
 /** Blocks in which a blockhash may be used. */
 export const BLOCKS_TO_LIVE = 150
@@ -27,31 +29,26 @@ const TOKEN_ACCOUNT_BYTES = 165
 
 interface Line { slot: number; time: number; transactions: string[] }
 export interface TokenBalance { accountIndex: number; mint: string; owner: string; amount: bigint; decimals: number }
-export interface Meta { err: unknown; fee: bigint; preBalances: bigint[]; postBalances: bigint[]; preTokenBalances: TokenBalance[]; postTokenBalances: TokenBalance[]; logs: string[]; units: bigint }
+export interface Meta {
+  err: unknown
+  fee: bigint
+  preBalances: bigint[]
+  postBalances: bigint[]
+  preTokenBalances: TokenBalance[]
+  postTokenBalances: TokenBalance[]
+  logs: string[]
+  units: bigint
+}
 export interface Included { raw: string; signatures: string[]; keys: string[]; signers: number; meta: Meta; slot: number }
-export interface Block { slot: number; height: number; hash: string; parent: string; parentSlot: number; time: number; transactions: Included[] }
-export interface Read { raw: string; transaction: Transaction; signature: string; keys: Address[]; signers: number; blockhash: string; message: string }
-
-/** A transaction that cannot be taken; the text is what a node says, `err` what the runtime calls it. */
-export class NotTaken extends Error {
-  override readonly name = 'NotTaken'
-  readonly err: unknown
-
-  constructor(message: string, err: unknown = null) {
-    super(message)
-    this.err = err
-  }
+export interface Block {
+  slot: number
+  height: number
+  hash: string
+  parent: string
+  parentSlot: number
+  time: number
+  transactions: Included[]
 }
-
-/** The runtime's error as the JSON of production nodes has it; what an instruction itself said is only in the text. */
-function errorOf(text: string): unknown {
-  const rent = /^InsufficientFundsForRent \{ account_index: (\d+)/.exec(text)
-  if (rent) return { InsufficientFundsForRent: { account_index: Number(rent[1]) } }
-  const instruction = /^InstructionError\((\d+), (?:Custom\((\d+)\)|(\w+))/.exec(text)
-  if (instruction) return { InstructionError: [Number(instruction[1]), instruction[2] === undefined ? instruction[3] : { Custom: Number(instruction[2]) }] }
-  return /^\w+/.exec(text)?.[0] ?? 'UnsupportedVersion'
-}
-
 /** The local Solana network: transactions are executed by the Solana runtime (litesvm); blocks, blockhashes and their life are ours. */
 export class SolanaChain {
   readonly svm: LiteSVM
@@ -61,29 +58,39 @@ export class SolanaChain {
   readonly #messages = new Set<string>()
   readonly #journal: Journal<Line>
   readonly #producer: Producer
+  readonly #timing: Timing
   readonly #waiting: Read[] = []
   readonly #watchers = new Set<(block: Block) => void>()
   #broken = false
 
-  private constructor(journal: Journal<Line>, lines: Line[]) {
+  private constructor(timing: Timing, journal: Journal<Line>, lines: Line[]) {
+    this.#timing = timing
     this.#journal = journal
     // A blockhash lives for 150 blocks here; litesvm itself would take only the last one.
     this.svm = new LiteSVM().withBlockhashCheck(false).withTransactionHistory(0n)
     for (const account of genesisAccounts()) this.svm.setAccount(account)
     this.#add({ slot: 0, time: GENESIS_TIME, transactions: [] }, [])
     for (const line of lines) this.#add(line, this.#execute(line.slot, line.time, line.transactions.map(read)))
-    this.#producer = new Producer({ busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || (this.head.transactions.length > 0), produce: async () => { this.#produce() } })
+    this.#producer = new Producer({
+      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.head.transactions.length > 0,
+      produce: async () => { this.#produce() },
+    })
     this.#producer.wake()
   }
 
-  static async open(home: string): Promise<SolanaChain> {
+  static async open(home: string, timing: Timing = REAL_TIME): Promise<SolanaChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<Line>(join(home, 'blocks.journal'))
-    return new SolanaChain(journal, records)
+    return new SolanaChain(timing, journal, records)
   }
 
   get head(): Block {
     return this.blocks.at(-1) as Block
+  }
+
+  /** How many transactions wait for a block. */
+  get waiting(): number {
+    return this.#waiting.length
   }
 
   close(): void {
@@ -106,14 +113,18 @@ export class SolanaChain {
     }
     if (taken.keys.length === 0 || !verifies(taken)) throw new NotTaken('Transaction signature verification failure')
     const known = this.#messages.has(taken.message) || this.#waiting.some(({ message }) => message === taken.message)
-    if (known && preflight) throw new NotTaken('Transaction simulation failed: This transaction has already been processed', 'AlreadyProcessed')
+    if (known && preflight) {
+      throw new NotTaken('Transaction simulation failed: This transaction has already been processed', 'AlreadyProcessed')
+    }
     if (!this.living(taken.blockhash)) {
       if (preflight) throw new NotTaken('Transaction simulation failed: Blockhash not found', 'BlockhashNotFound')
       return taken.signature
     }
     if (preflight) {
       const simulated = this.svm.simulateTransaction(taken.transaction)
-      if (simulated instanceof FailedTransactionMetadata) throw new NotTaken(`Transaction simulation failed: ${describe(simulated)}`, errorOf(describe(simulated)))
+      if (simulated instanceof FailedTransactionMetadata) {
+        throw new NotTaken(`Transaction simulation failed: ${describe(simulated)}`, errorOf(describe(simulated)))
+      }
     }
     if (!known) {
       this.#waiting.push(taken)
@@ -156,8 +167,12 @@ export class SolanaChain {
     if (this.head.transactions.some(({ keys }) => keys[0] === FAUCET)) this.#produce()
     const message = pipe(
       createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayer(FAUCET, m),
-      (m) => setTransactionMessageLifetimeUsingBlockhash({ blockhash: asBlockhash(this.head.hash), lastValidBlockHeight: BigInt(this.head.height + BLOCKS_TO_LIVE) }, m),
-      (m) => appendTransactionMessageInstructions(instructions, m))
+      (m) =>
+        setTransactionMessageLifetimeUsingBlockhash(
+          { blockhash: asBlockhash(this.head.hash), lastValidBlockHeight: BigInt(this.head.height + BLOCKS_TO_LIVE) }, m
+        ),
+      (m) => appendTransactionMessageInstructions(instructions, m)
+    )
     const compiled = compileTransaction(message)
     const signature = ed25519.sign(new Uint8Array(compiled.messageBytes), FAUCET_KEY) as SignatureBytes
     const raw = Buffer.from(getTransactionEncoder().encode({ ...compiled, signatures: { [FAUCET]: signature } })).toString('base64')
@@ -176,14 +191,16 @@ export class SolanaChain {
   tokenAccount(at: string): { mint: string; owner: string; amount: bigint } | undefined {
     const found = this.svm.getAccount(at as Address)
     if (!found.exists || found.programAddress !== TOKEN_PROGRAM || found.data.length !== TOKEN_ACCOUNT_BYTES) return undefined
-    return { mint: base58(found.data.slice(0, 32)), owner: base58(found.data.slice(32, 64)), amount: Buffer.from(found.data).readBigUInt64LE(64) }
+    return {
+      mint: base58(found.data.slice(0, 32)), owner: base58(found.data.slice(32, 64)), amount: Buffer.from(found.data).readBigUInt64LE(64),
+    }
   }
 
   #produce(): void {
     if (this.#broken) throw new Error('SOL: the journal could not be written; start again')
     const next = this.head.slot + 1
     const slot = next % SKIPPED_EVERY === 0 ? next + 1 : next
-    const time = Math.max(this.head.time, Math.floor(Date.now() / 1000))
+    const time = Math.max(this.head.time, Math.floor(this.#timing.now() / 1000))
     const waiting = this.#waiting.splice(0).filter(({ blockhash, message }) => this.living(blockhash) && !this.#messages.has(message))
     const included = this.#execute(slot, time, waiting)
     const line: Line = { slot, time, transactions: included.map(({ raw }) => raw) }
@@ -209,10 +226,17 @@ export class SolanaChain {
       if (failed && preBalances[0] === postBalances[0]) return []
       const meta = failed ? result.meta() : result
       const moved = preBalances.reduce((sum, value, index) => sum + value - (postBalances[index] as bigint), 0n)
-      return [{
-        raw: each.raw, signatures: Object.values(each.transaction.signatures).map((bytes) => getBase58Decoder().decode(bytes as Uint8Array)), keys: each.keys, signers: each.signers, slot,
-        meta: { err: failed ? errorOf(describe(result)) : null, fee: moved, preBalances, postBalances, preTokenBalances, postTokenBalances, logs: meta.logs(), units: meta.computeUnitsConsumed() },
-      }]
+      return [
+        {
+          raw: each.raw,
+          signatures: Object.values(each.transaction.signatures).map((bytes) => getBase58Decoder().decode(bytes as Uint8Array)),
+          keys: each.keys, signers: each.signers, slot,
+          meta: {
+            err: failed ? errorOf(describe(result)) : null, fee: moved, preBalances, postBalances, preTokenBalances, postTokenBalances,
+            logs: meta.logs(), units: meta.computeUnitsConsumed(),
+          },
+        },
+      ]
     })
   }
 
@@ -240,32 +264,4 @@ export class SolanaChain {
       this.#messages.add(read(included.raw).message)
     }
   }
-}
-
-function read(raw: string): Read {
-  const transaction = getTransactionDecoder().decode(Buffer.from(raw, 'base64'))
-  const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes)
-  if (!('staticAccounts' in message) || !('lifetimeToken' in message)) throw new Error('is of a version without blockhash')
-  const [first] = Object.values(transaction.signatures)
-  return {
-    raw, transaction, keys: [...message.staticAccounts], signers: message.header.numSignerAccounts, blockhash: message.lifetimeToken as string,
-    signature: first ? getBase58Decoder().decode(first) : '', message: Buffer.from(transaction.messageBytes as unknown as Uint8Array).toString('base64'),
-  }
-}
-
-function verifies({ transaction, signers, keys }: Read): boolean {
-  const signatures = Object.entries(transaction.signatures)
-  return signatures.length === signers && signatures.every(([signer, signature], index) => {
-    if (signer !== keys[index] || !signature) return false
-    try {
-      return ed25519.verify(signature, new Uint8Array(transaction.messageBytes), new Uint8Array(getAddressEncoder().encode(signer as Address)), { zip215: false })
-    } catch {
-      return false
-    }
-  })
-}
-
-function describe(failed: FailedTransactionMetadata): string {
-  const text = failed.toString().replace(/\s+/g, ' ')
-  return (/err: ([^]*?), meta/.exec(text)?.[1] ?? text).slice(0, 200)
 }

@@ -43,5 +43,7 @@ export function genesisAccounts(): EncodedAccount[] {
 }
 
 function account(at: Address, lamports: bigint, programAddress: Address, data: Uint8Array): EncodedAccount {
-  return { address: at, lamports: lamports as EncodedAccount['lamports'], programAddress, data, executable: false, space: BigInt(data.length) }
+  return {
+    address: at, lamports: lamports as EncodedAccount['lamports'], programAddress, data, executable: false, space: BigInt(data.length),
+  }
 }

@@ -2,9 +2,10 @@ import { formatAmount } from '../amount.ts'
 import { address, type Address } from '@solana/kit'
 import { RpcError } from '../errors.ts'
 import type { Faults } from '../faults.ts'
-import { BLOCKS_TO_LIVE, NotTaken, type Block, type Included, type SolanaChain, type TokenBalance } from './chain.ts'
+import { BLOCKS_TO_LIVE, type Block, type Included, type SolanaChain, type TokenBalance } from './chain.ts'
 import { GENESIS_HASH, TOKEN_PROGRAM } from './genesis.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
+import { NotTaken } from './transaction.ts'
 
 export const INVALID_PARAMS = -32602
 export const METHOD_NOT_FOUND = -32601
@@ -37,9 +38,12 @@ export function solanaRpc(chain: SolanaChain, faults: Faults, body: string): { s
     if (faults.mode === 'drop-answer' && method === 'sendTransaction') return undefined
     return { status: 200, body: text({ jsonrpc: '2.0', id, result }) }
   } catch (error) {
-    if (!(error instanceof RpcError) && !(error instanceof SyntaxError)) console.error(`devnet: SOL ${method}: ${(error as Error).stack ?? String(error)}`)
+    if (!(error instanceof RpcError) && !(error instanceof SyntaxError)) {
+      console.error(`devnet: SOL ${method}: ${(error as Error).stack ?? String(error)}`)
+    }
     const code = error instanceof RpcError ? error.code : error instanceof SyntaxError ? -32700 : -32603
-    const data = error instanceof SimulationFailed ? { data: { err: error.err, logs: [], accounts: null, returnData: null, unitsConsumed: 0 } } : {}
+    const data =
+      error instanceof SimulationFailed ? { data: { err: error.err, logs: [], accounts: null, returnData: null, unitsConsumed: 0 } } : {}
     return { status: 200, body: text({ jsonrpc: '2.0', id, error: { code, message: (error as Error).message, ...data } }) }
   }
 }
@@ -90,7 +94,12 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
     if (!Array.isArray(signatures)) throw new RpcError(INVALID_PARAMS, 'Invalid params: signatures')
     return inContext(chain, signatures.map((signature) => {
       const found = chain.places.get(String(signature))
-      return found ? { slot: found.slot, confirmations: null, err: found.meta.err, status: found.meta.err === null ? { Ok: null } : { Err: found.meta.err }, confirmationStatus: 'finalized' } : null
+      return found
+        ? {
+            slot: found.slot, confirmations: null, err: found.meta.err,
+            status: found.meta.err === null ? { Ok: null } : { Err: found.meta.err }, confirmationStatus: 'finalized',
+          }
+        : null
     }))
   },
   getTransaction: (chain, [signature, config]) => {
@@ -120,7 +129,8 @@ function getSignaturesForAddress(chain: SolanaChain, [key, given]: unknown[]): u
   const found = [...chain.places.values()].filter(({ keys }) => keys.includes(account)).reverse()
   const from = before === undefined ? 0 : found.findIndex(({ signatures }) => signatures[0] === before) + 1
   return found.slice(from, from + limit).map(({ signatures, slot, meta }) => ({
-    signature: signatures[0], slot, err: meta.err, memo: null, blockTime: chain.slots.get(slot)?.time ?? null, confirmationStatus: 'finalized',
+    signature: signatures[0], slot, err: meta.err, memo: null, blockTime: chain.slots.get(slot)?.time ?? null,
+    confirmationStatus: 'finalized',
   }))
 }
 
@@ -160,30 +170,62 @@ export function accountOf(chain: SolanaChain, key: Address, config: Config): unk
 function getTokenAccountsByOwner(chain: SolanaChain, [key, filter]: unknown[]): unknown {
   const owner = keyOf(key)
   const mint = (filter as Config | undefined)?.['mint']
-  if (mint !== undefined && !SOLANA_TOKENS.some((token) => token.mint === mint)) throw new RpcError(INVALID_PARAMS, 'Invalid param: could not find mint')
+  if (mint !== undefined && !SOLANA_TOKENS.some((token) => token.mint === mint)) {
+    throw new RpcError(INVALID_PARAMS, 'Invalid param: could not find mint')
+  }
   const value = chain.svm.getProgramAccounts(TOKEN_PROGRAM).flatMap(({ address: pubkey, lamports, data }) => {
     const account = chain.tokenAccount(pubkey)
     if (!account || account.owner !== owner || (mint !== undefined && account.mint !== mint)) return []
-    const info = { mint: account.mint, owner, state: 'initialized', isNative: false, tokenAmount: amountOf(account.amount, SOLANA_TOKENS.find((token) => token.mint === account.mint)?.decimals ?? 0) }
-    return [{ pubkey, account: { lamports, owner: TOKEN_PROGRAM, executable: false, rentEpoch: 18446744073709551615n, space: data.length, data: { program: 'spl-token', space: data.length, parsed: { type: 'account', info } } } }]
+    const info = {
+      mint: account.mint, owner, state: 'initialized', isNative: false,
+      tokenAmount: amountOf(account.amount, SOLANA_TOKENS.find((token) => token.mint === account.mint)?.decimals ?? 0),
+    }
+    return [
+      {
+        pubkey,
+        account: {
+          lamports, owner: TOKEN_PROGRAM, executable: false, rentEpoch: 18446744073709551615n, space: data.length,
+          data: { program: 'spl-token', space: data.length, parsed: { type: 'account', info } },
+        },
+      },
+    ]
   })
   return inContext(chain, value)
 }
 
-const amountOf = (amount: bigint, decimals: number) => ({ amount: amount.toString(), decimals, uiAmountString: formatAmount(amount, decimals).replace(/\.?0+$/, '') })
-const balanceOf = ({ accountIndex, mint, owner, amount, decimals }: TokenBalance) => ({ accountIndex, mint, owner, programId: TOKEN_PROGRAM, uiTokenAmount: amountOf(amount, decimals) })
+const amountOf = (amount: bigint, decimals: number) => ({
+  amount: amount.toString(), decimals, uiAmountString: formatAmount(amount, decimals).replace(/\.?0+$/, ''),
+})
+const balanceOf = ({ accountIndex, mint, owner, amount, decimals }: TokenBalance) => ({
+  accountIndex, mint, owner, programId: TOKEN_PROGRAM, uiTokenAmount: amountOf(amount, decimals),
+})
 
 function metaOf({ meta }: Included): Config {
   const { err, fee, preBalances, postBalances } = meta
-  return { err, status: err === null ? { Ok: null } : { Err: err }, fee, preBalances, postBalances, preTokenBalances: meta.preTokenBalances.map(balanceOf), postTokenBalances: meta.postTokenBalances.map(balanceOf) }
+  return {
+    err, status: err === null ? { Ok: null } : { Err: err }, fee, preBalances, postBalances,
+    preTokenBalances: meta.preTokenBalances.map(balanceOf), postTokenBalances: meta.postTokenBalances.map(balanceOf),
+  }
 }
 
 function full(included: Included, config: Config | undefined): Config {
   // All transactions here may be of version 0, and nodes refuse those to clients that do not know them.
-  if (typeof config?.['maxSupportedTransactionVersion'] !== 'number') throw new RpcError(VERSION_UNSUPPORTED, 'Transaction version (0) is not supported by the requesting client. Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": 0')
+  if (typeof config?.['maxSupportedTransactionVersion'] !== 'number') {
+    throw new RpcError(
+      VERSION_UNSUPPORTED,
+      'Transaction version (0) is not supported by the requesting client. Please try the request again with the following ' +
+        'configuration parameter: "maxSupportedTransactionVersion": 0'
+    )
+  }
   const { meta, keys, signatures, raw } = included
   const transaction = config['encoding'] === 'base64' ? [raw, 'base64'] : { signatures, message: { accountKeys: keys } }
-  return { version: 0, transaction, meta: { ...metaOf(included), innerInstructions: [], logMessages: meta.logs, loadedAddresses: { readonly: [], writable: [] }, computeUnitsConsumed: meta.units } }
+  return {
+    version: 0, transaction,
+    meta: {
+      ...metaOf(included), innerInstructions: [], logMessages: meta.logs, loadedAddresses: { readonly: [], writable: [] },
+      computeUnitsConsumed: meta.units,
+    },
+  }
 }
 
 function getBlock(chain: SolanaChain, [at, given]: unknown[]): unknown {
@@ -194,7 +236,9 @@ function getBlock(chain: SolanaChain, [at, given]: unknown[]): unknown {
     throw new RpcError(SKIPPED, `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot`)
   }
   const config = (given ?? {}) as Config
-  const head = { blockhash: block.hash, previousBlockhash: block.parent, parentSlot: block.parentSlot, blockHeight: block.height, blockTime: block.time }
+  const head = {
+    blockhash: block.hash, previousBlockhash: block.parent, parentSlot: block.parentSlot, blockHeight: block.height, blockTime: block.time,
+  }
   return { ...head, ...details(block, config) }
 }
 
@@ -204,7 +248,13 @@ function details({ transactions }: Block, config: Config): Config {
     case 'signatures': return { signatures: transactions.map(({ signatures }) => signatures[0]) }
     case 'accounts': return { transactions: transactions.map((each) => {
       const { version } = full(each, config)
-      return { version, meta: metaOf(each), transaction: { signatures: each.signatures, accountKeys: each.keys.map((pubkey, index) => ({ pubkey, signer: index < each.signers, source: 'transaction', writable: true })) } }
+      return {
+        version, meta: metaOf(each),
+        transaction: {
+          signatures: each.signatures,
+          accountKeys: each.keys.map((pubkey, index) => ({ pubkey, signer: index < each.signers, source: 'transaction', writable: true })),
+        },
+      }
     }) }
     default: return { transactions: transactions.map((each) => full(each, config)) }
   }

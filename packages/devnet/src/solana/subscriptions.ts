@@ -1,5 +1,5 @@
 import { RpcError } from '../errors.ts'
-import type { SocketSession } from '../http.ts'
+import type { SocketSession } from '../http-server.ts'
 import type { Block, Included, SolanaChain } from './chain.ts'
 import { accountOf, inContext, INVALID_PARAMS, keyOf, METHOD_NOT_FOUND, text } from './rpc.ts'
 

@@ -2,7 +2,10 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { LedgerChain } from '../ledger-chain.ts'
-import { BASE_FEE, readTransaction, ROOT, ROOT_KEY, ROOT_PUBLIC, stellarRules, type Account, type Outcome, type StellarTransaction } from './rules.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
+import {
+  BASE_FEE, readTransaction, ROOT, ROOT_KEY, ROOT_PUBLIC, stellarRules, type Account, type Outcome, type StellarTransaction,
+} from './rules.ts'
 import { readKey } from './strkey.ts'
 import { encode } from './xdr.ts'
 
@@ -17,8 +20,8 @@ export class StellarChain {
     this.ledgers = ledgers
   }
 
-  static async open(home: string): Promise<StellarChain> {
-    return new StellarChain(LedgerChain.open(stellarRules, home))
+  static async open(home: string, timing: Timing = REAL_TIME): Promise<StellarChain> {
+    return new StellarChain(LedgerChain.open(stellarRules, home, timing))
   }
 
   get head(): { height: number; hash: string } {
@@ -42,12 +45,22 @@ export class StellarChain {
     const exists = this.ledgers.open.get(to.account) !== undefined
     if (!exists && to.id !== null) throw new RequestError(`address ${String(address)}: the account behind an M… address must exist first`)
     const tx = {
-      source_account: ROOT, fee: Number(BASE_FEE), seq_num: (this.ledgers.open.get(ROOT)!.sequence + 1n).toString(), cond: 'none', memo: memoOf(tag), ext: 'v0',
-      operations: [{ source_account: null, body: exists ? { payment: { destination: address, asset: 'native', amount: stroops.toString() } } : { create_account: { destination: address, starting_balance: stroops.toString() } } }],
+      source_account: ROOT, fee: Number(BASE_FEE), seq_num: (this.ledgers.open.get(ROOT)!.sequence + 1n).toString(), cond: 'none',
+      memo: memoOf(tag), ext: 'v0',
+      operations: [
+        {
+          source_account: null,
+          body: exists
+            ? { payment: { destination: address, asset: 'native', amount: stroops.toString() } }
+            : { create_account: { destination: address, starting_balance: stroops.toString() } },
+        },
+      ],
     }
     const { hash } = readTransaction(encode('TransactionEnvelope', { tx: { tx, signatures: [] } }))
     const signature = Buffer.from(ed25519.sign(Buffer.from(hash, 'hex'), ROOT_KEY)).toString('hex')
-    const signed = readTransaction(encode('TransactionEnvelope', { tx: { tx, signatures: [{ hint: ROOT_PUBLIC.subarray(-4).toString('hex'), signature }] } }))
+    const signed = readTransaction(
+      encode('TransactionEnvelope', { tx: { tx, signatures: [{ hint: ROOT_PUBLIC.subarray(-4).toString('hex'), signature }] } })
+    )
     const { verdict, outcome } = this.ledgers.submit(signed)
     if (verdict !== 'in') throw new Error(`the faucet's payment was refused: ${outcome.code}`)
     this.ledgers.close()
@@ -64,6 +77,8 @@ function memoOf(tag: unknown): unknown {
   const [, kind, hex] = /^(hash|return):([0-9a-fA-F]{64})$/.exec(text) ?? []
   if (kind) return { [kind]: hex }
   const plain = text.replace(/^text:/, '')
-  if (plain === '' || Buffer.byteLength(plain) > TEXT_BYTES_MAX) throw new RequestError(`tag ${JSON.stringify(tag)} is not a memo: a text has 1 to ${TEXT_BYTES_MAX} bytes`)
+  if (plain === '' || Buffer.byteLength(plain) > TEXT_BYTES_MAX) {
+    throw new RequestError(`tag ${JSON.stringify(tag)} is not a memo: a text has 1 to ${TEXT_BYTES_MAX} bytes`)
+  }
   return { text: plain }
 }

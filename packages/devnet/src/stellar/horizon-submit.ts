@@ -55,9 +55,12 @@ async function nextLedger({ ledgers }: StellarChain, deadline: number): Promise<
 
 function failed(tx: StellarTransaction, outcome: Outcome): Problem {
   const operations = outcome.operations === null ? {} : { operations: outcome.operations.map(operationCode) }
-  return new Problem(400, 'transaction_failed', 'Transaction Failed', 'The transaction failed when submitted to the stellar network. The `extras.result_codes` field on this response contains further details.', {
-    envelope_xdr: tx.raw, result_codes: { transaction: outcome.code, ...operations }, result_xdr: resultXdr(outcome),
-  })
+  return new Problem(
+    400, 'transaction_failed', 'Transaction Failed',
+    'The transaction failed when submitted to the stellar network. ' +
+      'The `extras.result_codes` field on this response contains further details.',
+    { envelope_xdr: tx.raw, result_codes: { transaction: outcome.code, ...operations }, result_xdr: resultXdr(outcome) }
+  )
 }
 
 /** `{op_inner: {payment: 'underfunded'}}` is `op_underfunded` in Horizon's words. */

@@ -24,11 +24,24 @@ export const ROOT = encodeKey('G', ROOT_PUBLIC)
 export type Account = { balance: bigint; sequence: bigint; data: Record<string, string>; changed: number }
 /** What the reference library prints of a transaction, as far as it is read here. */
 export type Body = {
-  source_account: string; fee: number; seq_num: string
-  cond: 'none' | { time: { min_time: string; max_time: string } } | { v2: { time_bounds?: { min_time: string; max_time: string } | null } & Record<string, unknown> }
-  memo: unknown; operations: { source_account: string | null; body: Record<string, Record<string, string>> }[]; ext: unknown
+  source_account: string
+  fee: number
+  seq_num: string
+  cond:
+    | 'none'
+    | { time: { min_time: string; max_time: string } }
+    | { v2: { time_bounds?: { min_time: string; max_time: string } | null } & Record<string, unknown> }
+  memo: unknown
+  operations: { source_account: string | null; body: Record<string, Record<string, string>> }[]
+  ext: unknown
 }
-export type StellarTransaction = { hash: string; raw: string; body: Body; signatures: { hint: string; signature: string }[]; account: string }
+export type StellarTransaction = {
+  hash: string
+  raw: string
+  body: Body
+  signatures: { hint: string; signature: string }[]
+  account: string
+}
 export type Outcome = { code: string; fee: bigint; operations: unknown[] | null }
 export type StellarLedger = Ledger<StellarTransaction, Outcome>
 
@@ -66,7 +79,9 @@ function invalid(view: View<Account>, tx: StellarTransaction, time: number): { c
   if (!source) return never('tx_no_account')
   if (BigInt(body.seq_num) !== source.sequence + 1n) return never('tx_bad_seq')
   const key = readKey(account)!.key
-  const signed = tx.signatures.filter(({ hint, signature }) => hint === key.subarray(-4).toString('hex') && verifies(signature, tx.hash, key))
+  const signed = tx.signatures.filter(
+    ({ hint, signature }) => hint === key.subarray(-4).toString('hex') && verifies(signature, tx.hash, key)
+  )
   if (signed.length === 0) return never('tx_bad_auth')
   if (signed.length !== tx.signatures.length) return never('tx_bad_auth_extra')
   if (source.balance - reserveOf(source) < BigInt(body.fee)) return never('tx_insufficient_balance')
@@ -81,7 +96,9 @@ function verifies(signature: string, hash: string, key: Buffer): boolean {
   }
 }
 
-export function apply(view: View<Account>, tx: StellarTransaction, { index, time }: { index: number; time: number }): { verdict: Verdict; outcome: Outcome } {
+export function apply(
+  view: View<Account>, tx: StellarTransaction, { index, time }: { index: number; time: number }
+): { verdict: Verdict; outcome: Outcome } {
   const fault = invalid(view, tx, time)
   if (fault) return { verdict: fault.verdict, outcome: { code: fault.code, fee: 0n, operations: null } }
   const { account, body } = tx
@@ -101,7 +118,13 @@ export function apply(view: View<Account>, tx: StellarTransaction, { index, time
   }
   if (good) for (const [key, value] of scratch) view.set(key, value)
   else view.set(account, paid)
-  return { verdict: 'in', outcome: { code: good ? 'tx_success' : 'tx_failed', fee, operations: results.map((result) => (typeof result === 'object' ? (result as { ok: unknown }).ok : named(result as string))) } }
+  return {
+    verdict: 'in',
+    outcome: {
+      code: good ? 'tx_success' : 'tx_failed', fee,
+      operations: results.map((result) => (typeof result === 'object' ? (result as { ok: unknown }).ok : named(result as string))),
+    },
+  }
 }
 
 /** Text `payment:underfunded` stands for the failure of that operation. */
@@ -110,7 +133,10 @@ function named(result: string): unknown {
   return code === undefined ? operation : { op_inner: { [operation!]: code } }
 }
 
-function operate(get: (key: string) => Account | undefined, set: Map<string, Account>, from: string, body: Record<string, Record<string, string>>, index: number): { ok: unknown } | string {
+function operate(
+  get: (key: string) => Account | undefined, set: Map<string, Account>, from: string, body: Record<string, Record<string, string>>,
+  index: number
+): { ok: unknown } | string {
   const source = get(from)!
   const free = source.balance - reserveOf(source)
   const payment = body['payment']
@@ -154,7 +180,10 @@ function operate(get: (key: string) => Account | undefined, set: Map<string, Acc
 }
 
 export function resultXdr(outcome: Outcome): string {
-  return encode('TransactionResult', { fee_charged: outcome.fee.toString(), result: outcome.operations === null ? outcome.code : { [outcome.code]: outcome.operations }, ext: 'v0' })
+  return encode('TransactionResult', {
+    fee_charged: outcome.fee.toString(), result: outcome.operations === null ? outcome.code : { [outcome.code]: outcome.operations },
+    ext: 'v0',
+  })
 }
 
 const ZERO = '0'.repeat(64)
@@ -163,8 +192,10 @@ const value = (time: number) => ({ tx_set_hash: ZERO, close_time: String(time), 
 /** The ledger's header as the protocol has it: its SHA-256 is the ledger's hash. */
 export function header({ index, time, parent, transactions }: Omit<StellarLedger, 'hash'>): unknown {
   return {
-    ledger_version: PROTOCOL, previous_ledger_hash: parent, scp_value: { ...value(time), tx_set_hash: setHash(transactions) }, tx_set_result_hash: sha256(...transactions.map(({ outcome }) => resultXdr(outcome))).toString('hex'), bucket_list_hash: ZERO, ledger_seq: index,
-    total_coins: TOTAL.toString(), fee_pool: '0', inflation_seq: 0, id_pool: '0', base_fee: Number(BASE_FEE), base_reserve: Number(BASE_RESERVE), max_tx_set_size: 1000, skip_list: [ZERO, ZERO, ZERO, ZERO], ext: 'v0',
+    ledger_version: PROTOCOL, previous_ledger_hash: parent, scp_value: { ...value(time), tx_set_hash: setHash(transactions) },
+    tx_set_result_hash: sha256(...transactions.map(({ outcome }) => resultXdr(outcome))).toString('hex'), bucket_list_hash: ZERO,
+    ledger_seq: index, total_coins: TOTAL.toString(), fee_pool: '0', inflation_seq: 0, id_pool: '0', base_fee: Number(BASE_FEE),
+    base_reserve: Number(BASE_RESERVE), max_tx_set_size: 1000, skip_list: [ZERO, ZERO, ZERO, ZERO], ext: 'v0',
   }
 }
 

@@ -6,8 +6,9 @@ import { Gate } from '../gate.ts'
 import { Journal } from '../journal.ts'
 import { endLeftover } from '../processes.ts'
 import { Producer } from '../producer.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { addressOfSecret, recover, sha256, sign, toHex } from './address.ts'
-import { apply, Draft, Refusal, SLOT_MS, type Outcome, type Run } from './ledger.ts'
+import { apply, Draft, Refusal, SLOT_MS, type Outcome, type Run } from './rules.ts'
 import { writeBytes, writeNumber } from './protobuf.ts'
 import { readTransaction, signedHex, writeRaw, type Tx, type Value } from './transaction.ts'
 import { tokensOf, Tvm, type Call, type TronToken, type TvmResult } from './tvm.ts'
@@ -48,6 +49,7 @@ export class TronChain {
   readonly gate = new Gate()
   readonly tokens = TRON_TOKENS
   readonly tvm: Tvm
+  readonly #timing: Timing
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
   #state: State = genesis()
@@ -59,21 +61,22 @@ export class TronChain {
   #quiet = 0
   #funds = 0
 
-  private constructor(home: string, journal: Journal<ChainRecord>) {
+  private constructor(home: string, timing: Timing, journal: Journal<ChainRecord>) {
+    this.#timing = timing
     this.#journal = journal
     this.tvm = new Tvm(home, this.tokens, () => this.#calls())
     this.#producer = new Producer({
-      busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#pending.length > 0 || this.#quiet < QUIET_BLOCKS,
+      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#pending.length > 0 || this.#quiet < QUIET_BLOCKS,
       produce: async () => void (await this.gate.write(() => this.#produce())),
     })
   }
 
-  static async open(home: string): Promise<TronChain> {
+  static async open(home: string, timing: Timing = REAL_TIME): Promise<TronChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     // The engine of a killed run; this run's may never be needed.
     await endLeftover(join(home, 'tvm.pid'))
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
-    const chain = new TronChain(home, journal)
+    const chain = new TronChain(home, timing, journal)
     let blocks: BlockRecord[] = []
     for (const { after, blocks: more = [], clock } of records) {
       if (after !== undefined) blocks = blocks.filter(({ number }) => number <= after)
@@ -128,7 +131,7 @@ export class TronChain {
   build(type: string, value: Value, feeLimit = 0n): Tx {
     const { number, id, time } = this.head
     const raw = writeRaw({
-      type, value, feeLimit, expiration: time + OWN_LIFE_MS, timestamp: Date.now() + this.#funds++,
+      type, value, feeLimit, expiration: time + OWN_LIFE_MS, timestamp: this.#timing.now() + this.#funds++,
       refBlockBytes: (number % REFERENCE_BLOCKS).toString(16).padStart(4, '0'), refBlockHash: id.slice(16, 32),
     })
     return readTransaction(signedHex(raw, []))
@@ -150,18 +153,34 @@ export class TronChain {
   }
 
   async #admit(tx: Tx): Promise<void> {
-    if (this.#state.places.has(tx.id) || this.#pending.some(({ id }) => id === tx.id)) throw new Refusal('DUP_TRANSACTION_ERROR', 'Dup transaction.')
+    if (this.#state.places.has(tx.id) || this.#pending.some(({ id }) => id === tx.id)) {
+      throw new Refusal('DUP_TRANSACTION_ERROR', 'Dup transaction.')
+    }
     if (tx.size > BYTES_MAX) throw new Refusal('TOO_BIG_TRANSACTION_ERROR', 'Transaction size is too big.')
     const [signature, more] = tx.signatures
     if (!signature || more) throw new Refusal('SIGERROR', 'Validate signature error: miss sig or contract')
-    if (tx.contracts !== 1 || tx.typeUrl !== `type.googleapis.com/protocol.${tx.type}`) throw new Refusal('CONTRACT_VALIDATE_ERROR', 'Contract validate error : contract size should be exactly 1')
+    if (tx.contracts !== 1 || tx.typeUrl !== `type.googleapis.com/protocol.${tx.type}`) {
+      throw new Refusal('CONTRACT_VALIDATE_ERROR', 'Contract validate error : contract size should be exactly 1')
+    }
     if (tx.permission !== 0n) throw new Refusal('SIGERROR', "Validate signature error: permission isn't exit")
     const signer = recover(signature, sha256(tx.raw))
-    if (signer !== tx.value['owner_address']) throw new Refusal('SIGERROR', `Validate signature error: ${Buffer.from(signature).toString('hex')} is signed by ${signer ?? 'nobody'} but it is not contained of permission.`)
+    if (signer !== tx.value['owner_address']) {
+      throw new Refusal(
+        'SIGERROR',
+        `Validate signature error: ${Buffer.from(signature).toString('hex')} is signed by ${signer ?? 'nobody'} ` +
+          'but it is not contained of permission.'
+      )
+    }
     const referred = this.#state.blocks[this.#referred(tx.refBlockBytes)]
-    if (tx.refBlockBytes.length !== 4 || referred?.id.slice(16, 32) !== tx.refBlockHash) throw new Refusal('TAPOS_ERROR', 'Tapos failed, different block hash.')
+    if (tx.refBlockBytes.length !== 4 || referred?.id.slice(16, 32) !== tx.refBlockHash) {
+      throw new Refusal('TAPOS_ERROR', 'Tapos failed, different block hash.')
+    }
     const { time } = this.head
-    if (tx.expiration <= time || tx.expiration > time + LIFE_MAX_MS) throw new Refusal('TRANSACTION_EXPIRATION_ERROR', `Transaction expired, transaction expiration time is ${tx.expiration}, but headBlockTime is ${time}`)
+    if (tx.expiration <= time || tx.expiration > time + LIFE_MAX_MS) {
+      throw new Refusal(
+        'TRANSACTION_EXPIRATION_ERROR', `Transaction expired, transaction expiration time is ${tx.expiration}, but headBlockTime is ${time}`
+      )
+    }
     const draft = new Draft(this.#open)
     await apply(draft, tx, time, (address) => this.tvm.isContract(address), (call) => this.tvm.simulate(call))
     this.#open.keep(draft)
@@ -209,7 +228,7 @@ export class TronChain {
     if (!Number.isInteger(ms) || ms <= 0 || ms > ADVANCE_MAX_MS) throw new RequestError('the clock moves forward, by 400 days at most')
     return this.gate.write(async () => {
       // From the head: blocks made in a hurry are ahead of the clock.
-      const clock = Math.max(this.#clock, this.head.time - Date.now()) + ms
+      const clock = Math.max(this.#clock, this.head.time - this.#timing.now()) + ms
       this.#journal.append([{ clock }])
       this.#clock = clock
       // Others follow soon: what has ended with the move is only certain in a final block.
@@ -247,7 +266,7 @@ export class TronChain {
   /** Makes one block and makes it durable. Only under the gate's write side. */
   async #produce(): Promise<Block> {
     const { time: before } = this.head
-    const nominal = Math.floor((Date.now() + this.#clock) / SLOT_MS) * SLOT_MS
+    const nominal = Math.floor((this.#timing.now() + this.#clock) / SLOT_MS) * SLOT_MS
     const time = Math.max(before + SLOT_MS, nominal)
     const draft = new Draft(this.#state.draft)
     const transactions: Included[] = []
@@ -296,7 +315,9 @@ export class TronChain {
         transactions.push({ tx, outcome })
       }
       const block = seal(state.blocks.at(-1)!, record.time, transactions)
-      if (block.id !== record.id || block.number !== record.number) throw new Error(`block ${record.number} of TRX came back as ${block.id}, the journal has ${record.id}`)
+      if (block.id !== record.id || block.number !== record.number) {
+        throw new Error(`block ${record.number} of TRX came back as ${block.id}, the journal has ${record.id}`)
+      }
       state.draft.keep(draft)
       connect(state, block)
     }
@@ -326,9 +347,14 @@ function recordOf({ number, time, id, transactions }: Block): BlockRecord {
 function seal(parent: Block | undefined, time: number, transactions: Included[]): Block {
   const number = parent ? parent.number + 1 : 0
   const parentId = parent?.id ?? '0'.repeat(64)
-  const root = merkleRoot(transactions.map(({ tx, outcome }) => sha256(Buffer.from(tx.hex, 'hex'), writeBytes(5, writeNumber(3, CONTRACT_RET[outcome.contractRet])))))
+  const root = merkleRoot(
+    transactions.map(({ tx, outcome }) =>
+      sha256(Buffer.from(tx.hex, 'hex'), writeBytes(5, writeNumber(3, CONTRACT_RET[outcome.contractRet])))
+    )
+  )
   const header = Buffer.concat([
-    writeNumber(1, time), writeBytes(2, root), writeBytes(3, Buffer.from(parentId, 'hex')), writeNumber(7, number), writeBytes(9, Buffer.from(WITNESS, 'hex')), writeNumber(10, BLOCK_VERSION),
+    writeNumber(1, time), writeBytes(2, root), writeBytes(3, Buffer.from(parentId, 'hex')), writeNumber(7, number),
+    writeBytes(9, Buffer.from(WITNESS, 'hex')), writeNumber(10, BLOCK_VERSION),
   ])
   return {
     number, time, parent: parentId, root: root.toString('hex'), header, transactions,
@@ -345,6 +371,9 @@ export function witnessSignature({ header }: Block): string {
 function merkleRoot(leaves: Buffer[]): Buffer {
   if (leaves.length === 0) return Buffer.alloc(32)
   let level = leaves
-  while (level.length > 1) level = Array.from({ length: Math.ceil(level.length / 2) }, (_, index) => (level[2 * index + 1] ? sha256(level[2 * index]!, level[2 * index + 1]!) : level[2 * index]!))
+  while (level.length > 1) {
+    const [below, pairs] = [level, Math.ceil(level.length / 2)]
+    level = Array.from({ length: pairs }, (_, at) => (below[2 * at + 1] ? sha256(below[2 * at]!, below[2 * at + 1]!) : below[2 * at]!))
+  }
   return level[0]!
 }

@@ -7,12 +7,33 @@ type Shape = { name: string; fields: Record<number, [name: string, kind: Kind]> 
 /** The contract types that this chain executes. */
 const SHAPES: Record<number, Shape> = {
   1: { name: 'TransferContract', fields: { 1: ['owner_address', 'address'], 2: ['to_address', 'address'], 3: ['amount', 'number'] } },
-  31: { name: 'TriggerSmartContract', fields: { 1: ['owner_address', 'address'], 2: ['contract_address', 'address'], 3: ['call_value', 'number'], 4: ['data', 'bytes'], 5: ['call_token_value', 'number'], 6: ['token_id', 'number'] } },
-  54: { name: 'FreezeBalanceV2Contract', fields: { 1: ['owner_address', 'address'], 2: ['frozen_balance', 'number'], 3: ['resource', 'resource'] } },
-  55: { name: 'UnfreezeBalanceV2Contract', fields: { 1: ['owner_address', 'address'], 2: ['unfreeze_balance', 'number'], 3: ['resource', 'resource'] } },
+  31: {
+    name: 'TriggerSmartContract',
+    fields: {
+      1: ['owner_address', 'address'], 2: ['contract_address', 'address'], 3: ['call_value', 'number'], 4: ['data', 'bytes'],
+      5: ['call_token_value', 'number'], 6: ['token_id', 'number'],
+    },
+  },
+  54: {
+    name: 'FreezeBalanceV2Contract',
+    fields: { 1: ['owner_address', 'address'], 2: ['frozen_balance', 'number'], 3: ['resource', 'resource'] },
+  },
+  55: {
+    name: 'UnfreezeBalanceV2Contract',
+    fields: { 1: ['owner_address', 'address'], 2: ['unfreeze_balance', 'number'], 3: ['resource', 'resource'] },
+  },
   56: { name: 'WithdrawExpireUnfreezeContract', fields: { 1: ['owner_address', 'address'] } },
-  57: { name: 'DelegateResourceContract', fields: { 1: ['owner_address', 'address'], 2: ['resource', 'resource'], 3: ['balance', 'number'], 4: ['receiver_address', 'address'], 5: ['lock', 'flag'], 6: ['lock_period', 'number'] } },
-  58: { name: 'UnDelegateResourceContract', fields: { 1: ['owner_address', 'address'], 2: ['resource', 'resource'], 3: ['balance', 'number'], 4: ['receiver_address', 'address'] } },
+  57: {
+    name: 'DelegateResourceContract',
+    fields: {
+      1: ['owner_address', 'address'], 2: ['resource', 'resource'], 3: ['balance', 'number'], 4: ['receiver_address', 'address'],
+      5: ['lock', 'flag'], 6: ['lock_period', 'number'],
+    },
+  },
+  58: {
+    name: 'UnDelegateResourceContract',
+    fields: { 1: ['owner_address', 'address'], 2: ['resource', 'resource'], 3: ['balance', 'number'], 4: ['receiver_address', 'address'] },
+  },
 }
 export const RESOURCE_NAMES = ['BANDWIDTH', 'ENERGY'] as const
 const TYPE_URL = 'type.googleapis.com/protocol.'
@@ -66,7 +87,8 @@ export function readTransaction(hex: string): Tx {
     size: writeBytes(1, raw).length + allBytesOf(outer, 2).reduce((sum, signature) => sum + writeBytes(2, signature).length, 0),
     refBlockBytes: bytesOf(fields, 1).toString('hex'), refBlockHash: bytesOf(fields, 4).toString('hex'),
     expiration: Number(numberOf(fields, 8)), timestamp: numberOf(fields, 14), feeLimit: numberOf(fields, 18), memo: bytesOf(fields, 10),
-    contracts: contracts.length, permission: numberOf(contract, 5), type: shape.name, typeUrl: bytesOf(parameter, 1).toString('utf8'), value,
+    contracts: contracts.length, permission: numberOf(contract, 5), type: shape.name, typeUrl: bytesOf(parameter, 1).toString('utf8'),
+    value,
   }
 }
 
@@ -75,7 +97,15 @@ export function signedHex(raw: Uint8Array, signatures: readonly Uint8Array[]): s
 }
 
 /** raw_data of a transaction with one contract: what a node builds for who asks it, and what the rich account sends. */
-export function writeRaw(o: { type: string; value: Value; refBlockBytes: string; refBlockHash: string; expiration: number; timestamp: number; feeLimit: bigint }): Buffer {
+export function writeRaw(o: {
+  type: string
+  value: Value
+  refBlockBytes: string
+  refBlockHash: string
+  expiration: number
+  timestamp: number
+  feeLimit: bigint
+}): Buffer {
   const [number, shape] = Object.entries(SHAPES).find(([, { name }]) => name === o.type) as [string, Shape]
   const content = Object.entries(shape.fields).map(([field, [name, kind]]) => {
     const given = o.value[name]
@@ -93,14 +123,21 @@ export function writeRaw(o: { type: string; value: Value; refBlockBytes: string;
 
 /** As nodes show it: zero fields left out, addresses in hex or, where `visible`, in base58. */
 export function transactionJson(tx: Tx, visible: boolean): Record<string, unknown> {
-  const value = Object.fromEntries(Object.entries(tx.value).filter(([name, content]) => content !== 0n && content !== false && content !== '' && !(name === 'resource' && content === 'BANDWIDTH')))
-  const contract = { parameter: { value, type_url: tx.typeUrl }, type: tx.type, ...(tx.permission === 0n ? {} : { Permission_id: tx.permission }) }
+  const value = Object.fromEntries(
+    Object.entries(tx.value).filter(
+      ([name, content]) => content !== 0n && content !== false && content !== '' && !(name === 'resource' && content === 'BANDWIDTH')
+    )
+  )
+  const contract = {
+    parameter: { value, type_url: tx.typeUrl }, type: tx.type, ...(tx.permission === 0n ? {} : { Permission_id: tx.permission }),
+  }
   const json = {
     visible,
     txID: tx.id,
     raw_data: {
       contract: [contract], ref_block_bytes: tx.refBlockBytes, ref_block_hash: tx.refBlockHash, expiration: tx.expiration,
-      ...(tx.memo.length === 0 ? {} : { data: tx.memo.toString('hex') }), ...(tx.feeLimit === 0n ? {} : { fee_limit: tx.feeLimit }), ...(tx.timestamp === 0n ? {} : { timestamp: tx.timestamp }),
+      ...(tx.memo.length === 0 ? {} : { data: tx.memo.toString('hex') }), ...(tx.feeLimit === 0n ? {} : { fee_limit: tx.feeLimit }),
+      ...(tx.timestamp === 0n ? {} : { timestamp: tx.timestamp }),
     },
     raw_data_hex: tx.raw.toString('hex'),
     ...(tx.signatures.length === 0 ? {} : { signature: tx.signatures.map((signature) => signature.toString('hex')) }),
@@ -112,7 +149,11 @@ export function transactionJson(tx: Tx, visible: boolean): Record<string, unknow
 export function withBase58(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(withBase58)
   if (typeof json !== 'object' || json === null) return json
-  return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, typeof value === 'string' && ADDRESS_KEYS.test(key) && /^41[0-9a-f]{40}$/.test(value) ? toBase58(value) : withBase58(value)]))
+  return Object.fromEntries(
+    Object.entries(json).map(([key, value]) => [
+      key, typeof value === 'string' && ADDRESS_KEYS.test(key) && /^41[0-9a-f]{40}$/.test(value) ? toBase58(value) : withBase58(value),
+    ])
+  )
 }
 
 /** Whole numbers beyond 2^53 are written as they are. */

@@ -31,7 +31,8 @@ const USDT_FACTOR = 3.86
 const REPEATED_AT_ONCE = 10
 
 const NETWORK: EvmNetwork = {
-  code: 'TRX', path: '', chainId: 728126428, native: 'TRX', hardfork: 'istanbul', genesisTime: 1_700_000_000, tokens: [], predeploys: [], legacy: true, quietBlocks: 0, eager: false,
+  code: 'TRX', path: '', chainId: 728126428, native: 'TRX', hardfork: 'istanbul', genesisTime: 1_700_000_000, tokens: [], predeploys: [],
+  legacy: true, quietBlocks: 0, eager: false,
 }
 
 export function tokenAddress(asset: string): string {
@@ -82,7 +83,12 @@ export class Tvm {
     const energy = isUsdt ? Math.floor(base * USDT_FACTOR) : base
     return {
       energy, penalty: energy - base, output: (trace.output ?? '0x').slice(2), reverted: trace.error !== undefined,
-      logs: trace.error === undefined ? (trace.logs ?? []).map(({ address, topics, data }) => ({ address: address.slice(2), topics: topics.map((topic) => topic.slice(2)), data: (data ?? '0x').slice(2) })) : [],
+      logs:
+        trace.error === undefined
+          ? (trace.logs ?? []).map(({ address, topics, data }) => ({
+              address: address.slice(2), topics: topics.map((topic) => topic.slice(2)), data: (data ?? '0x').slice(2),
+            }))
+          : [],
     }
   }
 
@@ -125,16 +131,24 @@ export class Tvm {
       await anvil.call('anvil_autoImpersonateAccount', true)
       for (const token of this.#tokens) {
         const { abi, bytecode } = artefact(token.artefact)
-        const data = encodeDeployData({ abi, bytecode, args: [SUPPLY * 10n ** BigInt(token.decimals), token.decimals, `0x${token.owner.slice(2)}`] })
-        await anvil.call('eth_sendTransaction', { from: privateKeyToAddress(deployerKey(token.asset)), data, gas: `0x${CALL_GAS.toString(16)}`, gasPrice: '0x0' })
+        const data = encodeDeployData({
+          abi, bytecode, args: [SUPPLY * 10n ** BigInt(token.decimals), token.decimals, `0x${token.owner.slice(2)}`],
+        })
+        await anvil.call('eth_sendTransaction', {
+          from: privateKeyToAddress(deployerKey(token.asset)), data, gas: `0x${CALL_GAS.toString(16)}`, gasPrice: '0x0',
+        })
         await anvil.call('evm_mine')
-        if ((await anvil.call<Hex>('eth_getCode', `0x${token.address.slice(2)}`, 'latest')) === '0x') throw new Error(`${token.asset} is not at its address`)
+        if ((await anvil.call<Hex>('eth_getCode', `0x${token.address.slice(2)}`, 'latest')) === '0x') {
+          throw new Error(`${token.asset} is not at its address`)
+        }
       }
       let waiting = 0
       const mine = async (): Promise<void> => {
         await anvil.call('evm_mine')
         const receipts = await anvil.call<{ status: Hex }[]>('eth_getBlockReceipts', 'latest')
-        if (receipts.length !== waiting || receipts.some(({ status }) => status !== '0x1')) throw new Error('a token transfer of the journal did not come back')
+        if (receipts.length !== waiting || receipts.some(({ status }) => status !== '0x1')) {
+          throw new Error('a token transfer of the journal did not come back')
+        }
         waiting = 0
       }
       for (const call of this.#past()) {

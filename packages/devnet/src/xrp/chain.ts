@@ -2,6 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { LedgerChain } from '../ledger-chain.ts'
+import { REAL_TIME, type Timing } from '../timing.ts'
 import { decodeAccount, readTransaction, signingHash, writeTransaction, type Fields, type XrpTransaction } from './codec.ts'
 import { BASE_FEE, FAUCET, FAUCET_KEY, FAUCET_PUBLIC, PARTIAL_PAYMENT, xrpRules, type Account, type Outcome } from './rules.ts'
 
@@ -16,8 +17,8 @@ export class XrpChain {
     this.ledgers = ledgers
   }
 
-  static async open(home: string): Promise<XrpChain> {
-    return new XrpChain(LedgerChain.open(xrpRules, home))
+  static async open(home: string, timing: Timing = REAL_TIME): Promise<XrpChain> {
+    return new XrpChain(LedgerChain.open(xrpRules, home, timing))
   }
 
   get head(): { height: number; hash: string } {
@@ -36,8 +37,12 @@ export class XrpChain {
 
   /** @param delivered where it is given, a partial payment that names `amount` and delivers only this */
   fund(address: unknown, amount: unknown, tag: unknown, delivered: unknown): string {
-    if (typeof address !== 'string' || !decodeAccount(address)) throw new RequestError(`address ${JSON.stringify(address)} is not an address of XRP`)
-    if (tag !== null && tag !== undefined && (!/^(0|[1-9]\d{0,9})$/.test(String(tag)) || Number(tag) > TAG_MAX)) throw new RequestError(`tag ${JSON.stringify(tag)} is not a destination tag`)
+    if (typeof address !== 'string' || !decodeAccount(address)) {
+      throw new RequestError(`address ${JSON.stringify(address)} is not an address of XRP`)
+    }
+    if (tag !== null && tag !== undefined && (!/^(0|[1-9]\d{0,9})$/.test(String(tag)) || Number(tag) > TAG_MAX)) {
+      throw new RequestError(`tag ${JSON.stringify(tag)} is not a destination tag`)
+    }
     const drops = parseAmount(amount, DECIMALS)
     const fields: Fields = {
       TransactionType: 'Payment', Flags: 0, Account: FAUCET, Destination: address, Amount: drops.toString(), Fee: BASE_FEE.toString(),

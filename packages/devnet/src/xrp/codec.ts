@@ -9,7 +9,8 @@ export type XrpTransaction = { hash: string; raw: string; fields: Fields; signin
 export class NotATransaction extends Error {}
 
 /** The amount of a token; undefined for XRP and for what is no amount. */
-export const issuedOf = (value: Fields[string] | undefined): Issued | undefined => (typeof value === 'object' && 'issuer' in value ? value : undefined)
+export const issuedOf = (value: Fields[string] | undefined): Issued | undefined =>
+  typeof value === 'object' && 'issuer' in value ? value : undefined
 
 const TYPES: Record<number, string> = { 0: 'Payment', 3: 'AccountSet' }
 const UINT16 = 1
@@ -26,11 +27,10 @@ const FIELDS: readonly (readonly [number, number, string])[] = [
   [UINT16, 2, 'TransactionType'],
   [UINT32, 1, 'NetworkID'], [UINT32, 2, 'Flags'], [UINT32, 3, 'SourceTag'], [UINT32, 4, 'Sequence'], [UINT32, 14, 'DestinationTag'],
   [UINT32, 27, 'LastLedgerSequence'], [UINT32, 33, 'SetFlag'], [UINT32, 34, 'ClearFlag'], [UINT32, 41, 'TicketSequence'],
-  [HASH256, 9, 'AccountTxnID'], [HASH256, 17, 'InvoiceID'],
-  [AMOUNT, 1, 'Amount'], [AMOUNT, 8, 'Fee'], [AMOUNT, 9, 'SendMax'], [AMOUNT, 10, 'DeliverMin'],
-  [BLOB, 3, 'SigningPubKey'], [BLOB, 4, 'TxnSignature'], [BLOB, 7, 'Domain'], [BLOB, 12, 'MemoType'], [BLOB, 13, 'MemoData'], [BLOB, 14, 'MemoFormat'],
-  [ACCOUNT, 1, 'Account'], [ACCOUNT, 3, 'Destination'],
-  [OBJECT, 10, 'Memo'], [ARRAY, 9, 'Memos'],
+  [HASH256, 9, 'AccountTxnID'], [HASH256, 17, 'InvoiceID'], [AMOUNT, 1, 'Amount'], [AMOUNT, 8, 'Fee'], [AMOUNT, 9, 'SendMax'],
+  [AMOUNT, 10, 'DeliverMin'], [BLOB, 3, 'SigningPubKey'], [BLOB, 4, 'TxnSignature'], [BLOB, 7, 'Domain'], [BLOB, 12, 'MemoType'],
+  [BLOB, 13, 'MemoData'], [BLOB, 14, 'MemoFormat'], [ACCOUNT, 1, 'Account'], [ACCOUNT, 3, 'Destination'], [OBJECT, 10, 'Memo'],
+  [ARRAY, 9, 'Memos'],
 ]
 const BY_CODE = new Map(FIELDS.map(([type, number, name]) => [type * 256 + number, { type, name }]))
 
@@ -75,8 +75,13 @@ export function readTransaction(hex: string): XrpTransaction {
   const bytes = Buffer.from(hex, 'hex')
   const reader = new Reader(bytes)
   const { fields, unsigned } = reader.object(false)
-  for (const name of ['TransactionType', 'Account', 'Fee', 'Sequence', 'SigningPubKey']) if (fields[name] === undefined) throw new NotATransaction(`Field '${name}' is required but missing.`)
-  return { hash: sha512Half(PREFIX.id, bytes).toString('hex').toUpperCase(), raw: hex.toLowerCase(), fields, signingBytes: Buffer.concat([PREFIX.sign, unsigned]) }
+  for (const name of ['TransactionType', 'Account', 'Fee', 'Sequence', 'SigningPubKey']) {
+    if (fields[name] === undefined) throw new NotATransaction(`Field '${name}' is required but missing.`)
+  }
+  return {
+    hash: sha512Half(PREFIX.id, bytes).toString('hex').toUpperCase(), raw: hex.toLowerCase(), fields,
+    signingBytes: Buffer.concat([PREFIX.sign, unsigned]),
+  }
 }
 
 class Reader {

@@ -1,8 +1,10 @@
 import type { Faults } from '../faults.ts'
-import type { Received, SocketSession } from '../http.ts'
+import type { Received, SocketSession } from '../http-server.ts'
 import type { XrpChain } from './chain.ts'
 import { decodeAccount, issuedOf, NotATransaction, readTransaction, type Fields, type XrpTransaction } from './codec.ts'
-import { BASE_FEE, MESSAGES, NETWORK_ID, RESERVE_BASE, RESERVE_INCREMENT, signatureFault, TOTAL, type Outcome, type XrpLedger } from './rules.ts'
+import {
+  BASE_FEE, MESSAGES, NETWORK_ID, RESERVE_BASE, RESERVE_INCREMENT, signatureFault, TOTAL, type Outcome, type XrpLedger,
+} from './rules.ts'
 
 /** Seconds from the Unix epoch to the ledger's. */
 const RIPPLE_EPOCH = 946_684_800
@@ -93,7 +95,9 @@ const COMMANDS: Record<string, (chain: XrpChain, request: Request, faults: Fault
   server_state: serverInfo,
   fee,
   account_info: accountInfo,
-  account_objects: (chain, request) => ({ account: knownAccount(chain, request).address, account_objects: [], validated: true, ledger_index: chain.head.height }),
+  account_objects: (chain, request) => ({
+    account: knownAccount(chain, request).address, account_objects: [], validated: true, ledger_index: chain.head.height,
+  }),
   account_tx: accountTx,
   ledger,
   ledger_closed: (chain) => ({ ledger_hash: chain.head.hash, ledger_index: chain.head.height }),
@@ -106,9 +110,13 @@ function serverInfo({ ledgers, head }: XrpChain): Answer {
   const xrp = (drops: bigint) => Number(drops) / DROPS
   return {
     info: {
-      build_version: '2.4.0', complete_ledgers: `1-${head.height}`, hostid: 'LOCAL', initial_sync_duration_us: '1', io_latency_ms: 1, load_factor: 1, network_id: NETWORK_ID, peers: 0,
-      server_state: 'full', time: new Date(ledgers.head.time * 1000).toISOString(), uptime: 1, validation_quorum: 1,
-      validated_ledger: { age: Math.max(0, Math.floor(Date.now() / 1000) - ledgers.head.time), base_fee_xrp: xrp(BASE_FEE), hash: head.hash, reserve_base_xrp: xrp(RESERVE_BASE), reserve_inc_xrp: xrp(RESERVE_INCREMENT), seq: head.height },
+      build_version: '2.4.0', complete_ledgers: `1-${head.height}`, hostid: 'LOCAL', initial_sync_duration_us: '1', io_latency_ms: 1,
+      load_factor: 1, network_id: NETWORK_ID, peers: 0, server_state: 'full', time: new Date(ledgers.head.time * 1000).toISOString(),
+      uptime: 1, validation_quorum: 1,
+      validated_ledger: {
+        age: Math.max(0, ledgers.seconds - ledgers.head.time), base_fee_xrp: xrp(BASE_FEE), hash: head.hash,
+        reserve_base_xrp: xrp(RESERVE_BASE), reserve_inc_xrp: xrp(RESERVE_INCREMENT), seq: head.height,
+      },
     },
   }
 }
@@ -116,7 +124,8 @@ function serverInfo({ ledgers, head }: XrpChain): Answer {
 function fee({ ledgers, head }: XrpChain): Answer {
   const base = BASE_FEE.toString()
   return {
-    current_ledger_size: String(ledgers.waiting.length), current_queue_size: '0', expected_ledger_size: '1000', max_queue_size: '20000', ledger_current_index: head.height + 1,
+    current_ledger_size: String(ledgers.waiting.length), current_queue_size: '0', expected_ledger_size: '1000', max_queue_size: '20000',
+    ledger_current_index: head.height + 1,
     drops: { base_fee: base, median_fee: '5000', minimum_fee: base, open_ledger_fee: base },
     levels: { median_level: '128000', minimum_level: '256', open_ledger_level: '256', reference_level: '256' },
   }
@@ -134,9 +143,14 @@ function knownAccount(chain: XrpChain, request: Request) {
 function accountInfo(chain: XrpChain, request: Request): Answer {
   const { address, account, open } = knownAccount(chain, request)
   return {
-    account_data: { Account: address, Balance: account.balance.toString(), Flags: account.flags, LedgerEntryType: 'AccountRoot', OwnerCount: account.owned, Sequence: account.sequence },
+    account_data: {
+      Account: address, Balance: account.balance.toString(), Flags: account.flags, LedgerEntryType: 'AccountRoot',
+      OwnerCount: account.owned, Sequence: account.sequence,
+    },
     account_flags: { requireDestinationTag: (account.flags & 0x0002_0000) !== 0, depositAuth: (account.flags & 0x0100_0000) !== 0 },
-    ...(open ? { ledger_current_index: chain.head.height + 1, validated: false } : { ledger_index: chain.head.height, ledger_hash: chain.head.hash, validated: true }),
+    ...(open
+      ? { ledger_current_index: chain.head.height + 1, validated: false }
+      : { ledger_index: chain.head.height, ledger_hash: chain.head.hash, validated: true }),
   }
 }
 
@@ -144,7 +158,12 @@ function wanted(chain: XrpChain, request: Request): XrpLedger {
   const { ledgers } = chain
   const named = request['ledger_hash'] !== undefined ? ledgers.ledgers.find(({ hash }) => hash === request['ledger_hash']) : undefined
   const index = request['ledger_index']
-  const found = request['ledger_hash'] !== undefined ? named : typeof index === 'number' || /^\d+$/.test(String(index)) ? ledgers.ledger(Number(index)) : ledgers.head
+  const found =
+    request['ledger_hash'] !== undefined
+      ? named
+      : typeof index === 'number' || /^\d+$/.test(String(index))
+        ? ledgers.ledger(Number(index))
+        : ledgers.head
   if (!found) throw new Failure('lgrNotFound')
   return found
 }
@@ -154,13 +173,17 @@ const isModern = (request: Request) => Number(request['api_version'] ?? 1) >= 2
 
 function ledger(chain: XrpChain, request: Request): Answer {
   const { index, time, hash, parent, transactions } = wanted(chain, request)
-  const shown = request['expand'] === true ? transactions.map(({ tx: each, outcome }, order) => expanded(each, outcome, order, isModern(request), { index, time, hash })) : transactions.map(({ tx: each }) => each.hash)
+  const shown =
+    request['expand'] === true
+      ? transactions.map(({ tx: each, outcome }, order) => expanded(each, outcome, order, isModern(request), { index, time, hash }))
+      : transactions.map(({ tx: each }) => each.hash)
   return {
     ledger_hash: hash, ledger_index: index, validated: true,
     ledger: {
-      account_hash: '0'.repeat(64), close_flags: 0, close_time: time - RIPPLE_EPOCH, close_time_human: iso(time), close_time_iso: iso(time), close_time_resolution: 10, closed: true,
-      ledger_hash: hash, ledger_index: isModern(request) ? index : String(index), parent_close_time: (chain.ledgers.ledger(index - 1)?.time ?? time) - RIPPLE_EPOCH, parent_hash: parent,
-      total_coins: TOTAL.toString(), transaction_hash: '0'.repeat(64), ...(request['transactions'] === true ? { transactions: shown } : {}),
+      account_hash: '0'.repeat(64), close_flags: 0, close_time: time - RIPPLE_EPOCH, close_time_human: iso(time), close_time_iso: iso(time),
+      close_time_resolution: 10, closed: true, ledger_hash: hash, ledger_index: isModern(request) ? index : String(index),
+      parent_close_time: (chain.ledgers.ledger(index - 1)?.time ?? time) - RIPPLE_EPOCH, parent_hash: parent, total_coins: TOTAL.toString(),
+      transaction_hash: '0'.repeat(64), ...(request['transactions'] === true ? { transactions: shown } : {}),
     },
   }
 }
@@ -173,13 +196,21 @@ function printed(fields: Fields): Answer {
 }
 
 function metaOf(outcome: Outcome, order: number): Answer {
-  return { AffectedNodes: [], TransactionIndex: order, TransactionResult: outcome.result, ...(outcome.delivered === undefined ? {} : { delivered_amount: outcome.delivered.toString() }) }
+  return {
+    AffectedNodes: [], TransactionIndex: order, TransactionResult: outcome.result,
+    ...(outcome.delivered === undefined ? {} : { delivered_amount: outcome.delivered.toString() }),
+  }
 }
 
-function expanded(each: XrpTransaction, outcome: Outcome, order: number, modern: boolean, at: { index: number; time: number; hash: string }): Answer {
+function expanded(
+  each: XrpTransaction, outcome: Outcome, order: number, modern: boolean, at: { index: number; time: number; hash: string }
+): Answer {
   const meta = metaOf(outcome, order)
   if (!modern) return { ...printed(each.fields), hash: each.hash, metaData: meta }
-  return { tx_json: printed(each.fields), meta, hash: each.hash, validated: true, ledger_hash: at.hash, ledger_index: at.index, close_time_iso: iso(at.time) }
+  return {
+    tx_json: printed(each.fields), meta, hash: each.hash, validated: true, ledger_hash: at.hash, ledger_index: at.index,
+    close_time_iso: iso(at.time),
+  }
 }
 
 function tx(chain: XrpChain, request: Request): Answer {
@@ -188,11 +219,19 @@ function tx(chain: XrpChain, request: Request): Answer {
   const place = chain.ledgers.places.get(hash)
   if (!place) {
     const waiting = chain.ledgers.waiting.find((each) => each.hash === hash)
-    if (waiting) return isModern(request) ? { tx_json: printed(waiting.fields), hash, validated: false } : { ...printed(waiting.fields), hash, validated: false }
-    throw new Failure('txnNotFound', typeof min === 'number' && typeof max === 'number' ? { searched_all: min >= 1 && max <= chain.head.height } : {})
+    if (waiting) {
+      return isModern(request)
+        ? { tx_json: printed(waiting.fields), hash, validated: false }
+        : { ...printed(waiting.fields), hash, validated: false }
+    }
+    throw new Failure(
+      'txnNotFound', typeof min === 'number' && typeof max === 'number' ? { searched_all: min >= 1 && max <= chain.head.height } : {}
+    )
   }
   const { ledger: at, outcome, order } = place
-  const common = { hash, ledger_index: at.index, ledger_hash: at.hash, close_time_iso: iso(at.time), meta: metaOf(outcome, order), validated: true }
+  const common = {
+    hash, ledger_index: at.index, ledger_hash: at.hash, close_time_iso: iso(at.time), meta: metaOf(outcome, order), validated: true,
+  }
   return isModern(request)
     ? { ...common, tx_json: { ...printed(place.tx.fields), date: at.time - RIPPLE_EPOCH, ledger_index: at.index } }
     : { ...printed(place.tx.fields), ...common, date: at.time - RIPPLE_EPOCH, inLedger: at.index }
@@ -210,11 +249,16 @@ function accountTx(chain: XrpChain, request: Request): Answer {
   const modern = isModern(request)
   return {
     account: address, ledger_index_min: least, ledger_index_max: most, limit, validated: true,
-    transactions: found.map(({ tx: each, outcome, order, ledger: at }) => (request['binary'] === true && !modern
-      ? { tx_blob: each.raw.toUpperCase(), meta: '', ledger_index: at.index, validated: true }
-      : modern
-      ? expanded(each, outcome, order, true, at)
-      : { meta: metaOf(outcome, order), tx: { ...printed(each.fields), hash: each.hash, ledger_index: at.index, date: at.time - RIPPLE_EPOCH }, validated: true })),
+    transactions: found.map(({ tx: each, outcome, order, ledger: at }) =>
+      request['binary'] === true && !modern
+        ? { tx_blob: each.raw.toUpperCase(), meta: '', ledger_index: at.index, validated: true }
+        : modern
+          ? expanded(each, outcome, order, true, at)
+          : {
+              meta: metaOf(outcome, order),
+              tx: { ...printed(each.fields), hash: each.hash, ledger_index: at.index, date: at.time - RIPPLE_EPOCH }, validated: true,
+            }
+    ),
   }
 }
 
@@ -235,8 +279,10 @@ function submit(chain: XrpChain, request: Request, faults: Faults): Answer {
   const result = faults.mode === 'reject' ? 'telCAN_NOT_QUEUE_FULL' : known ? 'tefALREADY' : ledgers.submit(transaction).outcome.result
   const kept = ledgers.waiting.some(({ hash }) => hash === transaction.hash)
   return {
-    accepted: kept, applied: kept && result !== 'terPRE_SEQ', broadcast: kept, kept, queued: false, account_sequence_available: ledgers.open.get(String(transaction.fields['Account']))?.sequence ?? 0,
-    account_sequence_next: ledgers.open.get(String(transaction.fields['Account']))?.sequence ?? 0, engine_result: result, engine_result_code: 0, engine_result_message: MESSAGES[result] ?? result,
-    open_ledger_cost: BASE_FEE.toString(), tx_blob: blob, tx_json: { ...printed(transaction.fields), hash: transaction.hash }, validated_ledger_index: chain.head.height,
+    accepted: kept, applied: kept && result !== 'terPRE_SEQ', broadcast: kept, kept, queued: false,
+    account_sequence_available: ledgers.open.get(String(transaction.fields['Account']))?.sequence ?? 0,
+    account_sequence_next: ledgers.open.get(String(transaction.fields['Account']))?.sequence ?? 0, engine_result: result,
+    engine_result_code: 0, engine_result_message: MESSAGES[result] ?? result, open_ledger_cost: BASE_FEE.toString(), tx_blob: blob,
+    tx_json: { ...printed(transaction.fields), hash: transaction.hash }, validated_ledger_index: chain.head.height,
   }
 }

@@ -155,7 +155,10 @@ export const xrpRules: Rules<Account, XrpTransaction, Outcome> = {
   read: readTransaction,
   apply,
   hash: ({ index, time, parent, transactions }) => {
-    const header = JSON.stringify([NETWORK_ID, index, time, parent, transactions.map(({ tx, outcome }) => [tx.hash, outcome.result, outcome.delivered?.toString() ?? null])])
+    const header = JSON.stringify([
+      NETWORK_ID, index, time, parent,
+      transactions.map(({ tx, outcome }) => [tx.hash, outcome.result, outcome.delivered?.toString() ?? null]),
+    ])
     return sha512Half(Buffer.from('LWR\0'), Buffer.from(header)).toString('hex').toUpperCase()
   },
 }

@@ -36,7 +36,11 @@ export type HttpAnswer = { status: number; body: string; headers?: Record<string
 /** The face of an outside service at a path, or null; its undefined cuts the connection unanswered. */
 export type OutsideFaces = (path: string) => ((request: Omit<HttpRequest, 'path'>) => Promise<HttpAnswer | undefined>) | null
 
-export function createDevnetServer(face: (path: string) => Promise<RpcFace | undefined>, control: Control, outside: OutsideFaces = () => null): Server {
+export function createDevnetServer(
+  face: (path: string) => Promise<RpcFace | undefined>,
+  control: Control,
+  outside: OutsideFaces = () => null
+): Server {
   const server = createServer((request, response) => {
     void serve(request, response, face, control, outside).catch((error: unknown) => {
       console.error(`devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`)
@@ -87,16 +91,24 @@ async function serve(
 
   const service = outside(path)
   if (service) {
-    const answer = await service({ method: request.method ?? 'GET', query: request.url!.slice(request.url!.split('?')[0]!.length), headers: request.headers, body: await readBody(request) })
+    const answer = await service({
+      method: request.method ?? 'GET', query: request.url!.slice(request.url!.split('?')[0]!.length), headers: request.headers,
+      body: await readBody(request),
+    })
     return answer ? send(response, answer.status, 'application/json', answer.body, answer.headers) : void request.socket.destroy()
   }
   const rpc = await face(path)
   if (!rpc) return send(response, 404, 'application/json', JSON.stringify({ error: `no chain at ${path}` }))
   if (rpc.faults.mode === 'down') return void request.socket.destroy()
-  if (request.method !== 'POST' && !(rpc.isGetAllowed && request.method === 'GET')) return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
+  if (request.method !== 'POST' && !(rpc.isGetAllowed && request.method === 'GET')) {
+    return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
+  }
   const wantsEvents = request.method === 'GET' && request.headers.accept?.includes('text/event-stream') === true
   if (wantsEvents && rpc.events && streamEvents(request, response, rpc.events)) return
-  const body = request.method === 'GET' ? JSON.stringify(Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams)) : await readBody(request, rpc.isBinary ? 'latin1' : 'utf8')
+  const body =
+    request.method === 'GET'
+      ? JSON.stringify(Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams))
+      : await readBody(request, rpc.isBinary ? 'latin1' : 'utf8')
   const answer = await rpc.handle(body, request.method ?? 'GET')
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
   if (!answer) return void request.socket.destroy()

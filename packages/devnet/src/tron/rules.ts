@@ -101,7 +101,10 @@ export class Draft implements Below {
   /** Whom an account lends to, and who lends to it. */
   delegationsOf(address: string): { to: string[]; from: string[] } {
     const keys = [...this.#delegations].filter(([, pair]) => pair[0] + pair[1] > 0n).map(([key]) => key)
-    return { to: keys.filter((key) => key.startsWith(address)).map((key) => key.slice(42)), from: keys.filter((key) => key.endsWith(address)).map((key) => key.slice(0, 42)) }
+    return {
+      to: keys.filter((key) => key.startsWith(address)).map((key) => key.slice(42)),
+      from: keys.filter((key) => key.endsWith(address)).map((key) => key.slice(0, 42)),
+    }
   }
 
   create(address: string, time: number): Account {
@@ -183,7 +186,10 @@ export async function apply(draft: Draft, tx: Tx, time: number, isContract: (add
   const slot = slotOf(time)
   const owner = draft.account(text(tx, 'owner_address'))
   if (!owner) throw invalid(`account [${text(tx, 'owner_address')}] does not exist`)
-  const outcome: Outcome = { contractRet: 'SUCCESS', fee: 0n, netUsage: 0n, netFee: 0n, energyUsage: 0n, energyFee: 0n, energyTotal: 0n, energyPenalty: 0n, logs: [], output: '', message: '', withdrawn: 0n, unfrozen: 0n }
+  const outcome: Outcome = {
+    contractRet: 'SUCCESS', fee: 0n, netUsage: 0n, netFee: 0n, energyUsage: 0n, energyFee: 0n, energyTotal: 0n, energyPenalty: 0n, logs: [],
+    output: '', message: '', withdrawn: 0n, unfrozen: 0n,
+  }
   const creates = tx.type === 'TransferContract' && !draft.account(text(tx, 'to_address'))
   payBandwidth(draft, owner, tx, creates, slot, outcome)
   if (tx.memo.length > 0) {
@@ -228,10 +234,14 @@ function payBandwidth(draft: Draft, owner: Account, tx: Tx, creates: boolean, sl
   outcome.fee += fee
 }
 
-async function trigger(draft: Draft, owner: Account, tx: Tx, slot: bigint, isContract: (address: string) => boolean, run: Run, outcome: Outcome): Promise<void> {
+async function trigger(
+  draft: Draft, owner: Account, tx: Tx, slot: bigint, isContract: (address: string) => boolean, run: Run, outcome: Outcome
+): Promise<void> {
   const to = text(tx, 'contract_address')
   if (!isContract(to)) throw invalid('No contract or not a smart contract')
-  if (tx.feeLimit < 0n || tx.feeLimit > BigInt(PARAMETERS.getMaxFeeLimit)) throw invalid(`feeLimit must be >= 0 and <= ${PARAMETERS.getMaxFeeLimit}`)
+  if (tx.feeLimit < 0n || tx.feeLimit > BigInt(PARAMETERS.getMaxFeeLimit)) {
+    throw invalid(`feeLimit must be >= 0 and <= ${PARAMETERS.getMaxFeeLimit}`)
+  }
   if (number(tx, 'call_value') !== 0n || number(tx, 'call_token_value') !== 0n) throw invalid('contracts of this chain take no value')
   const price = BigInt(PARAMETERS.getEnergyFee)
   const usage = owner.usage[ENERGY]
@@ -341,7 +351,11 @@ const ACTUATORS: Record<string, Actuator> = {
     const receiver = receiverOf(draft, owner, tx, isContract)
     if (tx.value['lock'] === true) throw invalid('a locked delegation is not supported by this chain')
     if (amount < SUN) throw invalid('delegateBalance must be greater than or equal to 1 TRX')
-    if (amount > delegatable(draft, owner, resource, slotOf(time))) throw invalid(`delegateBalance must be less than or equal to available Freeze${resource === ENERGY ? 'Energy' : 'Bandwidth'}V2 balance`)
+    if (amount > delegatable(draft, owner, resource, slotOf(time))) {
+      throw invalid(
+        `delegateBalance must be less than or equal to available Freeze${resource === ENERGY ? 'Energy' : 'Bandwidth'}V2 balance`
+      )
+    }
     owner.frozen[resource] -= amount
     owner.lent[resource] += amount
     receiver.borrowed[resource] += amount
@@ -355,7 +369,9 @@ const ACTUATORS: Record<string, Actuator> = {
     const lent = draft.delegation(owner.address + receiver.address)?.[resource] ?? 0n
     if (amount <= 0n) throw invalid('unDelegateBalance must be more than 0 TRX')
     if (lent === 0n) throw invalid('delegated Resource does not exist')
-    if (amount > lent) throw invalid(`insufficient delegatedFrozenBalance(${RESOURCE_NAMES[resource]}), request=${amount}, unlock_balance=${lent}`)
+    if (amount > lent) {
+      throw invalid(`insufficient delegatedFrozenBalance(${RESOURCE_NAMES[resource]}), request=${amount}, unlock_balance=${lent}`)
+    }
     // Use that rested on it goes with it.
     const slot = slotOf(time)
     const whole = receiver.frozen[resource] + receiver.borrowed[resource]

@@ -1,0 +1,74 @@
+import { parseAmount } from '../amount.ts'
+import { postExample } from '../examples.ts'
+import type { RpcFace } from '../http-server.ts'
+import type { Endpoint, FundOrder, Head, LocalChain } from '../local-chain.ts'
+import { OnDemand, type Place } from '../on-demand.ts'
+import type { Timing } from '../timing.ts'
+import { loadCashMachine } from './cash-script.ts'
+import { BitcoinChain } from './chain.ts'
+import { BTC, UTXO_NETWORKS, type UtxoNetwork } from './networks.ts'
+import { bitcoinRpc } from './rpc.ts'
+
+/** BTC and its sisters, behind Core's JSON-RPC. */
+export function localUtxoChains(place: Place): LocalChain[] {
+  return UTXO_NETWORKS.map((network) => new LocalUtxoChain(place, network))
+}
+
+class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
+  readonly code: string
+  readonly engine = 'own regtest ledger'
+  override readonly isEager: boolean
+  readonly #network: UtxoNetwork
+
+  constructor(place: Place, network: UtxoNetwork) {
+    super(place)
+    this.#network = network
+    this.code = network.code
+    this.isEager = network === BTC
+  }
+
+  protected async open(home: string, timing: Timing): Promise<BitcoinChain> {
+    if (this.#network.forkId) await loadCashMachine()
+    return BitcoinChain.open(home, { network: this.#network, timing })
+  }
+
+  protected headOf({ head: { height, hash } }: BitcoinChain): Head {
+    return { height, hash }
+  }
+
+  protected waitingIn({ mempool }: BitcoinChain): number {
+    return mempool.entries.size
+  }
+
+  protected override facts(chain: BitcoinChain | undefined): Record<string, unknown> {
+    return { genesis: chain?.genesisHash ?? null }
+  }
+
+  async face(below: string): Promise<RpcFace | undefined> {
+    if (below !== '') return undefined
+    const { faults } = this
+    const chain = await this.chain()
+    return { faults, contentType: 'application/json', handle: async (body) => bitcoinRpc(chain, faults, body) }
+  }
+
+  endpoints(url: string): Endpoint[] {
+    return [{ protocol: 'Bitcoin Core JSON-RPC', url, example: postExample(url, { id: 1, method: 'getblockcount' }) }]
+  }
+
+  async fund({ address, amount }: FundOrder): Promise<string> {
+    return (await this.chain()).fund(address, amount)
+  }
+
+  async mine(blocks: number, { address }: { address: unknown }): Promise<Head> {
+    return (await this.chain()).mine(blocks, address)
+  }
+
+  override async reorg(depth: number, drop: boolean): Promise<Head> {
+    return (await this.chain()).reorg(depth, drop)
+  }
+
+  /** @param rate satoshi per vbyte */
+  override async congest(rate: unknown): Promise<void> {
+    (await this.chain()).congest(rate === '0' ? 0n : parseAmount(rate, 0))
+  }
+}

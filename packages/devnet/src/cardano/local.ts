@@ -1,0 +1,61 @@
+import { getExample } from '../examples.ts'
+import type { RpcFace } from '../http-server.ts'
+import type { Endpoint, FundExtra, FundOrder, Head, LocalChain } from '../local-chain.ts'
+import { OnDemand, type Place } from '../on-demand.ts'
+import type { Timing } from '../timing.ts'
+import { wholeNumber } from '../whole-number.ts'
+import type { CardanoChain } from './chain.ts'
+
+/** How far one command moves the slots forward: longer than any transaction of ours lives. */
+const SECONDS_MAX = 10_000
+
+/** Cardano, behind Blockfrost's interface. */
+export function localCardanoChains(place: Place): LocalChain[] {
+  return [new LocalCardanoChain(place)]
+}
+
+class LocalCardanoChain extends OnDemand<CardanoChain> implements LocalChain {
+  readonly code = 'ADA'
+  readonly engine = 'scalus'
+  override readonly fundExtras: readonly FundExtra[] = ['tokens']
+
+  /** Loaded only where it is used: the ledger's rules and the library that reads transactions take 120 MB. */
+  protected async open(home: string, timing: Timing): Promise<CardanoChain> {
+    const { CardanoChain } = await import('./chain.ts')
+    return CardanoChain.open(home, timing)
+  }
+
+  protected headOf({ head: { height, hash } }: CardanoChain): Head {
+    return { height, hash }
+  }
+
+  protected waitingIn({ waiting }: CardanoChain): number {
+    return waiting.length
+  }
+
+  async face(below: string): Promise<RpcFace | undefined> {
+    const { faults } = this
+    const chain = await this.chain()
+    const { cardanoRpc } = await import('./rpc.ts')
+    return {
+      faults, contentType: 'application/json', isGetAllowed: true, isBinary: true,
+      handle: async (body) => cardanoRpc(chain, faults, below.slice(1), body),
+    }
+  }
+
+  endpoints(url: string): Endpoint[] {
+    return [{ protocol: 'Blockfrost', url, example: getExample(`${url}/blocks/latest`) }]
+  }
+
+  async fund({ address, amount, tokens }: FundOrder): Promise<string> {
+    return (await this.chain()).fund(address, amount, tokens)
+  }
+
+  async mine(blocks: number, { seconds }: { seconds: unknown }): Promise<Head> {
+    return (await this.chain()).mine(blocks, seconds === undefined ? 0 : wholeNumber(seconds, 'seconds', SECONDS_MAX))
+  }
+
+  override async reorg(depth: number, drop: boolean): Promise<Head> {
+    return (await this.chain()).reorg(depth, drop)
+  }
+}

@@ -1,0 +1,105 @@
+import { parseAmount } from '../amount.ts'
+import { RequestError } from '../errors.ts'
+import { jsonRpcExample } from '../examples.ts'
+import type { RpcFace } from '../http-server.ts'
+import type { Endpoint, FundOrder, Head, LocalChain } from '../local-chain.ts'
+import { OnDemand, type Place } from '../on-demand.ts'
+import type { Timing } from '../timing.ts'
+import { EthereumChain } from './chain.ts'
+import { EVM_NETWORKS, tokenAddress, type EvmNetwork, type Token } from './networks.ts'
+import { ethereumRpc } from './rpc.ts'
+
+const GWEI_DECIMALS = 9
+
+/** Ethereum and its kin, behind Ethereum's JSON-RPC. */
+export function localEvmChains(place: Place): LocalChain[] {
+  return EVM_NETWORKS.map((network) => new LocalEvmChain(place, network))
+}
+
+class LocalEvmChain extends OnDemand<EthereumChain> implements LocalChain {
+  readonly code: string
+  readonly engine = 'anvil'
+  override readonly isEager: boolean
+  override readonly tokens: readonly Token[]
+  readonly #network: EvmNetwork
+
+  constructor(place: Place, network: EvmNetwork) {
+    super(place)
+    this.#network = network
+    this.code = network.code
+    this.isEager = network.eager
+    this.tokens = network.tokens
+  }
+
+  override get path(): string {
+    return this.#network.path
+  }
+
+  /** The native coin may be another network's, and then has a name of its own here. */
+  override get assets(): readonly string[] {
+    return [this.#network.native, ...this.tokens.map(({ asset }) => asset)]
+  }
+
+  protected async open(home: string, timing: Timing): Promise<EthereumChain> {
+    return EthereumChain.open(this.#network, home, timing)
+  }
+
+  protected headOf({ head: { height, hash } }: EthereumChain): Head {
+    return { height, hash }
+  }
+
+  protected waitingIn({ pending }: EthereumChain): number {
+    return pending.length
+  }
+
+  protected override facts(): Record<string, unknown> {
+    return { chain_id: this.#network.chainId }
+  }
+
+  async face(below: string): Promise<RpcFace | undefined> {
+    if (below !== '') return undefined
+    const { faults } = this
+    const chain = await this.chain()
+    return {
+      faults,
+      contentType: 'application/json',
+      handle: async (body) => {
+        const text = await ethereumRpc(chain, faults, body)
+        return text === undefined ? undefined : { status: 200, body: text }
+      },
+    }
+  }
+
+  endpoints(url: string): Endpoint[] {
+    return [{ protocol: 'Ethereum JSON-RPC', url, example: jsonRpcExample(url, 'eth_blockNumber', []) }]
+  }
+
+  async fund({ asset, address, amount }: FundOrder): Promise<string> {
+    return (await this.chain()).fund(asset, address, amount)
+  }
+
+  async mine(blocks: number): Promise<Head> {
+    return (await this.chain()).mine(blocks)
+  }
+
+  /** What was in the blocks is gone either way. */
+  override async reorg(depth: number): Promise<Head> {
+    return (await this.chain()).reorg(depth)
+  }
+
+  /** @param rate gwei of base fee */
+  override async congest(rate: unknown): Promise<void> {
+    await (await this.chain()).congest(rate === '0' ? null : parseAmount(rate, GWEI_DECIMALS))
+  }
+
+  async drop(hash: unknown): Promise<void> {
+    if (typeof hash !== 'string' || !/^0x[0-9a-f]{64}$/.test(hash)) {
+      throw new RequestError(`hash ${JSON.stringify(hash)} is not a transaction's hash`)
+    }
+    if (!await (await this.chain()).drop(hash as `0x${string}`)) throw new RequestError(`transaction ${hash} does not wait`)
+  }
+
+  tokenAddress(asset: string): string {
+    return tokenAddress(asset)
+  }
+}

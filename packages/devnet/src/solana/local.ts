@@ -1,0 +1,67 @@
+import { jsonRpcExample, socketUrl } from '../examples.ts'
+import type { RpcFace } from '../http-server.ts'
+import type { Endpoint, FundOrder, Head, LocalChain, LocalContract } from '../local-chain.ts'
+import { OnDemand, type Place } from '../on-demand.ts'
+import type { Timing } from '../timing.ts'
+import { base58, sha256 } from '../tron/address.ts'
+import type { SolanaChain } from './chain.ts'
+import { SOLANA_TOKENS } from './tokens.ts'
+
+/** Solana, behind its JSON-RPC. */
+export function localSolanaChains(place: Place): LocalChain[] {
+  return [new LocalSolanaChain(place)]
+}
+
+class LocalSolanaChain extends OnDemand<SolanaChain> implements LocalChain {
+  readonly code = 'SOL'
+  readonly engine = 'litesvm'
+  override readonly tokens: readonly LocalContract[] = SOLANA_TOKENS.map(
+    ({ asset, mint, decimals }) => ({ asset, address: mint, decimals })
+  )
+
+  /** Loaded only where it is used: the Solana runtime takes 80 MB. */
+  protected async open(home: string, timing: Timing): Promise<SolanaChain> {
+    const { SolanaChain } = await import('./chain.ts')
+    return SolanaChain.open(home, timing)
+  }
+
+  protected headOf({ head: { slot, hash } }: SolanaChain): Head {
+    return { height: slot, hash }
+  }
+
+  protected waitingIn({ waiting }: SolanaChain): number {
+    return waiting
+  }
+
+  protected override get finality(): string {
+    return 'its finalized blocks stay'
+  }
+
+  async face(below: string): Promise<RpcFace | undefined> {
+    if (below !== '') return undefined
+    const { faults } = this
+    const chain = await this.chain()
+    const [{ solanaRpc }, { solanaSocket }] = await Promise.all([import('./rpc.ts'), import('./subscriptions.ts')])
+    return {
+      faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body),
+      socket: (push) => solanaSocket(chain, push),
+    }
+  }
+
+  endpoints(url: string): Endpoint[] {
+    return [{ protocol: 'Solana JSON-RPC', url, websocket: socketUrl(url), example: jsonRpcExample(url, 'getHealth') }]
+  }
+
+  async fund({ asset, address, amount }: FundOrder): Promise<string> {
+    return (await this.chain()).fund(asset, address, amount)
+  }
+
+  async mine(blocks: number): Promise<Head> {
+    return (await this.chain()).mine(blocks)
+  }
+
+  /** A mint needs no key: any 32 bytes are an address. */
+  tokenAddress(asset: string): string {
+    return base58(sha256(Buffer.from(`local mint of ${asset}`)))
+  }
+}

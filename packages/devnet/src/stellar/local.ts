@@ -1,0 +1,74 @@
+import type { RpcFace } from '../http-server.ts'
+import { getExample, jsonRpcExample } from '../examples.ts'
+import { SECONDS_MAX } from '../ledger-chain.ts'
+import type { Endpoint, FundExtra, FundOrder, Head, LocalChain } from '../local-chain.ts'
+import { OnDemand, type Place } from '../on-demand.ts'
+import type { Timing } from '../timing.ts'
+import { wholeNumber } from '../whole-number.ts'
+import type { StellarChain } from './chain.ts'
+
+/** Where Horizon's paths begin, below those of Stellar RPC. */
+const HORIZON = '/horizon'
+
+/** The Stellar network, behind Stellar RPC and Horizon. */
+export function localStellarChains(place: Place): LocalChain[] {
+  return [new LocalStellarChain(place)]
+}
+
+class LocalStellarChain extends OnDemand<StellarChain> implements LocalChain {
+  readonly code = 'XLM'
+  readonly engine = 'own ledger'
+  override readonly fundExtras: readonly FundExtra[] = ['tag']
+
+  /** Loaded only where it is used, as its protocols are: the XDR of all of Stellar comes with them. */
+  protected async open(home: string, timing: Timing): Promise<StellarChain> {
+    const { StellarChain } = await import('./chain.ts')
+    return StellarChain.open(home, timing)
+  }
+
+  protected headOf({ head }: StellarChain): Head {
+    return head
+  }
+
+  protected waitingIn({ ledgers }: StellarChain): number {
+    return ledgers.waiting.length
+  }
+
+  protected override get finality(): string {
+    return 'its validated ledgers are final'
+  }
+
+  async face(below: string, url: string): Promise<RpcFace | undefined> {
+    const isHorizon = below === HORIZON || below.startsWith(`${HORIZON}/`)
+    if (below !== '' && !isHorizon) return undefined
+    const { faults } = this
+    const chain = await this.chain()
+    if (!isHorizon) {
+      const { stellarRpc } = await import('./rpc.ts')
+      return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
+    }
+    const { horizonEvents, horizonRest } = await import('./horizon.ts')
+    const [base, path] = [url + HORIZON, below.slice(HORIZON.length + 1)]
+    return {
+      faults, contentType: 'application/json', isGetAllowed: true,
+      handle: async (body, method) => horizonRest(chain, faults, base, { method, path, body }),
+      events: (query, push) => horizonEvents(chain, base, path, query, push),
+    }
+  }
+
+  endpoints(url: string): Endpoint[] {
+    const horizon = url + HORIZON
+    return [
+      { protocol: 'Stellar RPC', url, example: jsonRpcExample(url, 'getHealth') },
+      { protocol: 'Horizon', url: horizon, example: getExample(`${horizon}/fee_stats`) },
+    ]
+  }
+
+  async fund({ address, amount, tag }: FundOrder): Promise<string> {
+    return (await this.chain()).fund(address, amount, tag)
+  }
+
+  async mine(blocks: number, { seconds }: { seconds: unknown }): Promise<Head> {
+    return (await this.chain()).mine(blocks, seconds === undefined ? 0 : wholeNumber(seconds, 'seconds', SECONDS_MAX))
+  }
+}

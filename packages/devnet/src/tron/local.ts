@@ -1,0 +1,74 @@
+import { getExample } from '../examples.ts'
+import type { RpcFace } from '../http-server.ts'
+import type { Endpoint, FundOrder, Head, LocalChain, LocalContract } from '../local-chain.ts'
+import { OnDemand, type Place } from '../on-demand.ts'
+import type { Timing } from '../timing.ts'
+import { toBase58 } from './address.ts'
+import { GENESIS_ID, TRON_TOKENS, TronChain, type Block } from './chain.ts'
+import { tronRpc } from './rpc.ts'
+import { tokenAddress } from './tvm.ts'
+
+const headOf = ({ number, id }: Block): Head => ({ height: number, hash: id })
+
+/** Tron, behind java-tron's HTTP interface. */
+export function localTronChains(place: Place): LocalChain[] {
+  return [new LocalTronChain(place)]
+}
+
+class LocalTronChain extends OnDemand<TronChain> implements LocalChain {
+  readonly code = 'TRX'
+  readonly engine = 'own ledger, contracts in anvil'
+  override readonly tokens: readonly LocalContract[] = TRON_TOKENS.map(
+    ({ asset, address, decimals }) => ({ asset, address: toBase58(address), decimals })
+  )
+
+  protected async open(home: string, timing: Timing): Promise<TronChain> {
+    return TronChain.open(home, timing)
+  }
+
+  protected headOf({ head }: TronChain): Head {
+    return headOf(head)
+  }
+
+  protected waitingIn({ pending }: TronChain): number {
+    return pending.length
+  }
+
+  protected override facts(): Record<string, unknown> {
+    return { genesis: GENESIS_ID }
+  }
+
+  async face(below: string): Promise<RpcFace | undefined> {
+    if (!below.startsWith('/')) return undefined
+    const { faults } = this
+    const chain = await this.chain()
+    return {
+      faults, contentType: 'application/json', isGetAllowed: true, handle: async (body) => tronRpc(chain, faults, below.slice(1), body),
+    }
+  }
+
+  endpoints(url: string): Endpoint[] {
+    return [{ protocol: 'java-tron HTTP', url, example: getExample(`${url}/wallet/getnowblock`) }]
+  }
+
+  async fund({ asset, address, amount }: FundOrder): Promise<string> {
+    return (await this.chain()).fund(asset, address, amount)
+  }
+
+  async mine(blocks: number): Promise<Head> {
+    return headOf(await (await this.chain()).mine(blocks))
+  }
+
+  override async reorg(depth: number, drop: boolean): Promise<Head> {
+    return headOf(await (await this.chain()).reorg(depth, drop))
+  }
+
+  async advance(ms: number): Promise<Head & { time: number }> {
+    const block = await (await this.chain()).advance(ms)
+    return { ...headOf(block), time: block.time }
+  }
+
+  tokenAddress(asset: string): string {
+    return toBase58(tokenAddress(asset))
+  }
+}

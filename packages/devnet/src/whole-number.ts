@@ -1,0 +1,9 @@
+import { RequestError } from './errors.ts'
+
+/** A whole number of a command, from 1 on. @throws RequestError that names it */
+export function wholeNumber(value: unknown, name: string, max: number): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > max) {
+    throw new RequestError(`${name} ${JSON.stringify(value)} is not a whole number from 1 to ${max}`)
+  }
+  return value
+}
