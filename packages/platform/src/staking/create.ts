@@ -93,7 +93,6 @@ export async function create(services: Services, o: New): Promise<Reply> {
     await o.reserve(tx, row.id)
     await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.created', stringifyJson(presentTransaction(row, services.registry)))
     await o.lastly?.(tx, row.id)
-    await tx.query('notify work')
     return null
   })
   if (earlier) return earlier
