@@ -40,7 +40,9 @@ export async function applyFunctions(tx: Queryable, folder: URL = FOLDER): Promi
     // Its parameters may be others now, and a second function of the same name would stand beside it.
     await drop(tx, name, false)
     await tx.query(text)
-    await tx.query('insert into database_functions (name, hash) values ($1, $2) on conflict (name) do update set hash = excluded.hash, applied_at = now()', [name, hash])
+    await tx.query(
+      `insert into database_functions (name, hash, applied_at) values ($1, $2, $3)
+       on conflict (name) do update set hash = excluded.hash, applied_at = excluded.applied_at`, [name, hash, tx.now()])
     changed.push(name)
   }
   return changed

@@ -78,6 +78,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   const database = openDatabase(databaseUrl, {
+    now: environment.now,
     onError: (error) => log.warn({ err: error.message }, 'a database connection was lost'),
     onEvent: (event) => narrate(log, event),
   })

@@ -26,7 +26,7 @@ begin
       (p->>'amount')::numeric, (p->>'fee')::numeric, p->>'fee_asset', p->>'source_type', p->>'source_id',
       p->>'destination_type', p->>'destination_id', p->>'address_tag', p->>'memo', p->>'sequence_id', 'CREATED', 'pending',
       p->'request', p->>'fee_rate', p->>'fee_level', jsonb_build_object('fee_reserve', p->>'fee_reserve'),
-      (p->>'created_at')::timestamptz, (p->>'created_at')::timestamptz, now(), (p->>'amount_usd')::numeric, (p->>'platform_fee')::numeric);
+      (p->>'created_at')::timestamptz, (p->>'created_at')::timestamptz, (p->>'created_at')::timestamptz, (p->>'amount_usd')::numeric, (p->>'platform_fee')::numeric);
   perform ledger_post('reserve', p->>'id', jsonb_build_array(
     jsonb_build_object('workspace', workspace, 'wallet', wallet, 'asset', p->>'asset', 'kind', 'available', 'amount', (-total)::text),
     jsonb_build_object('workspace', workspace, 'wallet', wallet, 'asset', p->>'asset', 'kind', 'reserved', 'amount', total::text)));
