@@ -84,7 +84,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   })
   undo.push(() => database.close())
   const applied = await migrate(database)
-  if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
+  if (applied.length > 0) log.info({ applied }, 'database migrated')
   await bindDatabase(database, settings.network)
   const registry = loadRegistry(settings.network)
   const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
