@@ -58,31 +58,22 @@ test('a transaction that comes to another outcome is another deposit, and the on
   )
 })
 
-test('what was recorded by another position is the same deposit after an upgrade, and is credited once', async () => {
+test('equal payments of one transaction stay as many deposits, wherever in the block their logs stand now', async () => {
   const { world, alice } = await openWorld('evm')
   const paid = { asset: 'USDT_ETH', address: alice.deposit, amount: 5n }
-  world.chain.mine({
-    txid: '0xtwice',
-    outcome: [
-      { ...paid, position: 17 },
-      { ...paid, position: 18 },
-    ],
-  })
-  world.chain.bury()
+  const mine = (...amounts: [position: number, amount: bigint][]) => {
+    world.chain.mine({ txid: '0xequal', outcome: amounts.map(([position, amount]) => ({ ...paid, position, amount })) })
+    world.chain.bury()
+  }
+  mine([41, 5n], [42, 5n], [43, 6n])
   await world.settle()
+  assert.deepEqual(await world.books(alice), { USDT_ETH: '16' })
   const ids = (await world.deposits()).map(({ id }) => id).sort()
   world.chain.drop(DEPTH + 1)
-  world.chain.mine({
-    txid: '0xtwice',
-    outcome: [
-      { ...paid, position: 0 },
-      { ...paid, position: 1 },
-    ],
-  })
-  world.chain.bury()
+  mine([0, 6n], [1, 5n], [2, 5n])
   await world.settle()
+  assert.deepEqual(await world.books(alice), { USDT_ETH: '16' })
   assert.deepEqual((await world.deposits()).map(({ id }) => id).sort(), ids)
-  assert.deepEqual(await world.books(alice), { USDT_ETH: '10' })
 })
 
 test('a coin whose block is gone cannot be spent, and comes back with its own wallet', async () => {

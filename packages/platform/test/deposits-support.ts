@@ -35,14 +35,14 @@ export const FAMILIES: Record<FamilyName, { code: string; assets: [string, ...st
 
 /** A fresh database for the tests of one file. */
 export function useDatabase(
-  o: { migrated: boolean; onEvent?: (event: ToldEvent) => void } = { migrated: true },
+  o: { migrated: boolean; now?: () => number; onEvent?: (event: ToldEvent) => void } = { migrated: true },
 ): { get(): Database; started: Promise<void> } {
   const home = mkdtempSync(join(tmpdir(), 'custody-deposits-'))
   let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
   let database: Database
   const start = async () => {
     postgres = await startEmbeddedPostgres(home)
-    database = openDatabase(postgres.url, o.onEvent ? { onEvent: o.onEvent } : {})
+    database = openDatabase(postgres.url, { ...(o.now ? { now: o.now } : {}), ...(o.onEvent ? { onEvent: o.onEvent } : {}) })
     if (o.migrated) await migrate(database)
   }
   // Hooks of a file do not wait for each other.

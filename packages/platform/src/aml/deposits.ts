@@ -17,7 +17,7 @@ const HELD_POLL_MS = 10 * 60_000
 /** CONFIRMING → SCREENING, when a deposit has reached its depth. What fills a gas tank is credited at once. */
 export async function depthReached(services: Services, tx: Queryable, row: TransactionRow, confirmations: number): Promise<void> {
   if (row.kind !== 'DEPOSIT' || row.sub_account_id === null) return credit(services, tx, row, confirmations)
-  await tx.query(`update transactions set state = 'SCREENING', confirmations = $2, attempts = 0, next_run_at = now(), updated_at = now() where id = $1`, [row.id, confirmations])
+  await tx.query(`update transactions set state = 'SCREENING', confirmations = $2, attempts = 0, next_run_at = $3, updated_at = $3 where id = $1`, [row.id, confirmations, tx.now()])
 }
 
 /** What a deposit is held with whose senders are not all known. */

@@ -88,5 +88,5 @@ export async function lift(tx: Queryable, freeze: FrozenRow, apiKey: string, at:
   await tx.query('update aml_holds set released_at = $2 where freeze_id = $1 and released_at is null', [freeze.id, at])
   // The workers look whether anything else holds them.
   await tx.query(
-    `update transactions set next_run_at = now() where id in (select transaction_id from aml_holds where freeze_id = $1) and state in ('AML_HELD', 'FROZEN') and lease_token is null`, [freeze.id])
+    `update transactions set next_run_at = $2 where id in (select transaction_id from aml_holds where freeze_id = $1) and state in ('AML_HELD', 'FROZEN') and lease_token is null`, [freeze.id, at])
 }

@@ -37,7 +37,7 @@ export const saveAmlSettings = endpoint({
       [caller.subAccountId, provider, sealToken(services, caller.subAccountId, token), levels, body.aml_deposit, body.aml_withdrawal, new Date(services.environment.now())])
     // What waits for the provider is tried again under the new settings at once.
     await services.database.query(
-      `update transactions set next_run_at = now() where sub_account_id = $1 and state = 'SCREENING' and lease_token is null and next_run_at is not null`, [caller.subAccountId])
+      `update transactions set next_run_at = $2 where sub_account_id = $1 and state = 'SCREENING' and lease_token is null and next_run_at is not null`, [caller.subAccountId, services.database.now()])
     return { body: presentAml(row as AmlRow, token) }
   },
 })

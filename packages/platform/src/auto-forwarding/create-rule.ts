@@ -54,13 +54,13 @@ async function activate(services: Services, caller: Caller, id: string, signed: 
   const { accepted, refused, problems } = await showRule(services, signed)
   if (accepted.length >= NODES_NEEDED) {
     return services.database.transaction(async (tx) => {
-      const row = await tx.one<RuleRow>(`update forward_rules set state = 'ACTIVE', receipts = $2, next_run_at = now(), updated_at = now() where id = $1 and state = 'PENDING' returning *`, [id, JSON.stringify(accepted)])
+      const row = await tx.one<RuleRow>(`update forward_rules set state = 'ACTIVE', receipts = $2, next_run_at = $3, updated_at = $3 where id = $1 and state = 'PENDING' returning *`, [id, JSON.stringify(accepted), tx.now()])
       if (!row) throw new ApiError('SIGNERS_UNAVAILABLE', 'the signer nodes were too slow; the rule was given up')
       await emit(tx, caller.workspaceId, caller.subAccountId, 'auto_forwarding.created', stringifyJson(presentRule(row, services.registry, services.environment.now())))
       return row
     })
   }
-  await services.database.query(`update forward_rules set state = 'ENDING', next_run_at = now(), last_error = $2, updated_at = now() where id = $1 and state = 'PENDING'`, [id, problems.join('; ').slice(0, 500)])
+  await services.database.query(`update forward_rules set state = 'ENDING', next_run_at = $3, last_error = $2, updated_at = $3 where id = $1 and state = 'PENDING'`, [id, problems.join('; ').slice(0, 500), services.database.now()])
   services.log.warn({ rule: id, problems }, 'a forwarding rule was not made: fewer than two signer nodes took it')
   const [first] = refused.filter(({ code }) => code === 'BAD_REQUEST_FIELD' || code === 'UNKNOWN_ASSET')
   if (first) throw new ApiError('INVALID_REQUEST', `the signer nodes do not take this rule: ${first.message}`, typeof first.body['field'] === 'string' ? { field: first.body['field'] } : {})

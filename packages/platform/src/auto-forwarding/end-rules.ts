@@ -17,10 +17,10 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
   const { enough, problems, signed } = await endAtNodes(services, rule)
   await services.database.transaction(async (tx) => {
     const written = await tx.one<{ state: string }>(
-      `update forward_rules set state = case when $2 then 'ENDED' else state end, next_run_at = case when $2 then null else now() + $3 * interval '1 second' end,
-         last_error = case when $2 then null else $4 end, updated_at = now(),
+      `update forward_rules set state = case when $2 then 'ENDED' else state end, next_run_at = case when $2 then null else $6::timestamptz + $3 * interval '1 second' end,
+         last_error = case when $2 then null else $4 end, updated_at = $6,
          end_hashes = (select coalesce(jsonb_agg(distinct h), '[]') from jsonb_array_elements(end_hashes || $5::jsonb) h) where id = $1 and state = 'ENDING' returning state`,
-      [rule.id, enough, RETRY_S, `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500), JSON.stringify(signed)])
+      [rule.id, enough, RETRY_S, `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500), JSON.stringify(signed), tx.now()])
     if (written?.state === 'ENDED') await takeBackForwards(services, tx, rule)
     const ended = await tx.one<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where r.id = $1`, [rule.id])
     if (written?.state === 'ENDED' && ended?.end_request) await emit(tx, ended.workspace_id, ended.sub_account_id, 'auto_forwarding.deleted', stringifyJson(presentRule(ended, services.registry, services.environment.now())))
@@ -43,7 +43,9 @@ async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow
 
 /** Rules that nodes have yet to be told of. */
 export async function endRules(services: Services): Promise<void> {
-  await services.database.query(`update forward_rules set state = 'ENDING', next_run_at = now() where state = 'PENDING' and created_at < $1`, [new Date(services.environment.now() - PENDING_S * 1000)])
-  const rules = await services.database.query<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= now() order by next_run_at limit 20`)
+  const now = services.database.now()
+  await services.database.query(
+    `update forward_rules set state = 'ENDING', next_run_at = $1 where state = 'PENDING' and created_at < $1::timestamptz - $2 * interval '1 second'`, [now, PENDING_S])
+  const rules = await services.database.query<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= $1 order by next_run_at limit 20`, [now])
   for (const rule of rules) await endRule(services, rule)
 }

@@ -47,8 +47,8 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
     if (!later) throw error
     // Not where more has come in since: that is looked at again at once.
     await services.database.query(
-      `update forward_rules set next_run_at = now() + $2 * interval '1 millisecond', last_error = $3 where id = $1 and waiting = $4`,
-      [rule.id, later.waitMs, later.message.slice(0, 500) || null, rule.waiting])
+      `update forward_rules set next_run_at = $5::timestamptz + $2 * interval '1 millisecond', last_error = $3 where id = $1 and waiting = $4`,
+      [rule.id, later.waitMs, later.message.slice(0, 500) || null, rule.waiting, services.database.now()])
   }
 }
 
@@ -107,7 +107,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     tx.tell({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
     await tx.query(`update transactions set plan = plan || jsonb_build_object('rule_id', $2::text) where id = $1`, [row.id, rule.id])
     await tx.query('insert into forwards (transaction_id, rule_id, amount, fee_room, created_at) values ($1, $2, $3, $4, $5)', [row.id, rule.id, gross.toString(), feeRoom.toString(), now])
-    await tx.query('update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = now(), updated_at = now() where id = $1', [rule.id, gross.toString()])
+    await tx.query('update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3, updated_at = $3 where id = $1', [rule.id, gross.toString(), now])
   })
   services.environment.checkpoint('forward.created')
 }

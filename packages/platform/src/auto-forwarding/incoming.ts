@@ -17,7 +17,7 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
        on conflict do nothing returning rule_id, amount
      )
      update forward_rules r set waiting = r.waiting + greatest(0, c.amount - r.ahead), ahead = greatest(0, r.ahead - c.amount),
-       next_run_at = now(), updated_at = now() from counted c where r.id = c.rule_id`,
+       next_run_at = $6, updated_at = $6 from counted c where r.id = c.rule_id`,
     [row.wallet_id, row.id, generationOf(row), row.amount, row.created_at, now])
 }
 
@@ -27,6 +27,6 @@ export async function takeBackIncoming(tx: Queryable, row: TransactionRow): Prom
     `with gone as (
        update forward_deposits set taken_back = true where transaction_id = $1 and generation = $2 and not taken_back returning rule_id, amount
      )
-     update forward_rules r set waiting = greatest(0, r.waiting - g.amount), updated_at = now() from gone g where r.id = g.rule_id`,
-    [row.id, generationOf(row)])
+     update forward_rules r set waiting = greatest(0, r.waiting - g.amount), updated_at = $3 from gone g where r.id = g.rule_id`,
+    [row.id, generationOf(row), tx.now()])
 }

@@ -1,22 +1,52 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Database } from './pool.ts'
+import { applyFunctions } from './functions.ts'
+import type { Database, Queryable } from './pool.ts'
 
 const LOCK = 7_205_160_001
+const FOLDER = new URL('./migrations/', import.meta.url)
 
-/** Applies the numbered files of ./migrations that were not applied yet, each once, under an advisory lock. */
+/** What the migrations were before they were squashed: all of them together made the tables that {@link SQUASHED} make. */
+export const BEFORE_SQUASH: readonly string[] = [
+  '001_core', '002_ledger', '003_transactions', '004_work', '005_coinbase', '005_tags', '006_aml', '006_aml_freezes', '008_cardano', '009_replacements',
+  '010_gas_tanks', '011_prepaid_fee', '013_staking', '014_auto_forwarding', '016_tank_energy', '017_deposit_identity', '018_deposit_senders',
+  '019_recovery', '021_voids', '024_forward_fees', '025_shown', '025_suspense', '026_api', '028_installation',
+].map((name) => `${name}.sql`)
+
+const SQUASHED: readonly string[] = [
+  '001_workspaces', '002_wallets', '003_ledger', '004_transactions', '005_deposits', '006_gas_tanks', '007_aml', '008_prepaid_fee', '009_staking',
+  '010_auto_forwarding', '011_recovery',
+].map((name) => `${name}.sql`)
+
+/** Takes a database with all migrations of before the squash as one with the squashed ones, which make the same tables. */
+async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<void> {
+  if (!BEFORE_SQUASH.some((name) => known.has(name))) return
+  const missing = BEFORE_SQUASH.filter((name) => !known.has(name))
+  if (missing.length > 0) {
+    throw new Error(`the database was made by an early development version and cannot be brought up to date: it lacks ${missing.join(', ')}`)
+  }
+  await tx.query('delete from migrations where name = any($1)', [BEFORE_SQUASH])
+  await tx.query('insert into migrations (name) select unnest($1::text[])', [SQUASHED])
+  for (const name of SQUASHED) known.add(name)
+}
+
+/**
+ * Brings the database up to date, in one transaction under an advisory lock: the numbered files of ./migrations that were
+ * not applied yet, each once, and then the functions.
+ * @returns the names of what was applied
+ */
 export async function migrate(database: Database): Promise<string[]> {
   return database.transaction(async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
     await tx.query('create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())')
     const known = new Set((await tx.query<{ name: string }>('select name from migrations')).map((row) => row.name))
-    const folder = new URL('./migrations/', import.meta.url)
+    await recogniseSquashed(tx, known)
     const applied: string[] = []
-    for (const name of readdirSync(folder).filter((file) => file.endsWith('.sql')).sort()) {
+    for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.sql')).sort()) {
       if (known.has(name)) continue
-      await tx.query(readFileSync(new URL(name, folder), 'utf8'))
+      await tx.query(readFileSync(new URL(name, FOLDER), 'utf8'))
       await tx.query('insert into migrations (name) values ($1)', [name])
       applied.push(name)
     }
-    return applied
+    return [...applied, ...(await applyFunctions(tx))]
   })
 }

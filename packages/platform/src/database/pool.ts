@@ -8,6 +8,8 @@ export interface Queryable {
   query<T = Row>(text: string, values?: readonly unknown[]): Promise<T[]>
   /** First row, or undefined. */
   one<T = Row>(text: string, values?: readonly unknown[]): Promise<T | undefined>
+  /** The time of the Environment, for statements: SQL names no clock of its own where a deadline, a lease or a window depends on it. */
+  now(): Date
   /** Told to the pool's `onEvent` once what was done here is committed; never where it was not. */
   tell(event: ToldEvent): void
 }
@@ -21,9 +23,9 @@ export interface Database extends Queryable {
   close(): Promise<void>
 }
 
-function queryable(client: pg.Pool | pg.PoolClient, tell: (event: ToldEvent) => void): Queryable {
+function queryable(client: pg.Pool | pg.PoolClient, now: () => Date, tell: (event: ToldEvent) => void): Queryable {
   const query = async <T>(text: string, values: readonly unknown[] = []) => (await client.query(text, values as unknown[])).rows as T[]
-  return { query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0], tell }
+  return { query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0], now, tell }
 }
 
 const RETRIED = new Set(['40001', '40P01'])
@@ -35,8 +37,17 @@ export function isConnectionError(error: unknown): boolean {
   return error instanceof Error && /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|connection timeout/i.test(error.message)
 }
 
+export interface DatabaseOptions {
+  max?: number
+  /** The Environment's clock, in milliseconds; without it that of this machine. */
+  now?: () => number
+  onError?: (error: Error) => void
+  onEvent?: (event: ToldEvent) => void
+}
+
 /** Opens a pool. Connections that the server closes are replaced by the next query. */
-export function openDatabase(url: string, options: { max?: number; onError?: (error: Error) => void; onEvent?: (event: ToldEvent) => void } = {}): Database {
+export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
+  const now = () => new Date((options.now ?? Date.now)())
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max ?? 24,
@@ -49,7 +60,7 @@ export function openDatabase(url: string, options: { max?: number; onError?: (er
   // A connection that is lost while a statement waits fails that statement; the event itself must not end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   return {
-    ...queryable(pool, (event) => options.onEvent?.(event)),
+    ...queryable(pool, now, (event) => options.onEvent?.(event)),
     async transaction(work) {
       for (let attempt = 1; ; attempt++) {
         const client = await pool.connect()
@@ -57,7 +68,7 @@ export function openDatabase(url: string, options: { max?: number; onError?: (er
         const told: ToldEvent[] = []
         try {
           await client.query('begin')
-          const result = await work(queryable(client, (event) => told.push(event)))
+          const result = await work(queryable(client, now, (event) => told.push(event)))
           await client.query('commit')
           for (const event of told) options.onEvent?.(event)
           return result

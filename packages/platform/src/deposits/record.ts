@@ -130,18 +130,19 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
        where transaction_id = $1`,
       [existing.transaction_id, block.height, block.hash, transfer.position, ...sendersFor(transfer)])
     await tx.query(
-      `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, source_id = $2, updated_at = now()
+      `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, source_id = $2, updated_at = $3
        where id = $1 and state = 'REORGED'`,
-      [existing.transaction_id, transfer.sender])
+      [existing.transaction_id, transfer.sender, tx.now()])
   } else {
     const tank = owner.kind === 'tank'
     const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
     const id = services.environment.uuid()
     const [row] = await tx.query<TransactionRow>(
-      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, hash, confirmations, address_tag)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'EXTERNAL', $10, $11, $12, 'CONFIRMING', 'pending', $13, 1, $14) returning *`,
+      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id,
+         state, status, hash, confirmations, address_tag, created_at, updated_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'EXTERNAL', $10, $11, $12, 'CONFIRMING', 'pending', $13, 1, $14, $15, $15) returning *`,
       [id, tank ? 'TANK_DEPOSIT' : 'DEPOSIT', owner.workspace_id, owner.sub_account_id, wallet?.id ?? null, asset.asset_name, network.code, transfer.amount.toString(), asset.fee_asset,
-        transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid, tag])
+        transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid, tag, tx.now()])
     await tx.query(
       `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,
          block_height, block_hash, coinbase, asset, amount, tag, occurrence)

@@ -34,8 +34,9 @@ export function scanLoop(services: Services, connected: Connected, startedNetwor
         probed = true
       }
       const scan = await services.database.one<Scan>(
-        `update network_scans set lease_until = now() + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
-         where network = $1 and height is not null and (lease_until is null or lease_until < now()) returning height::text, lease_token`, [network.code, SCAN_LEASE_MS])
+        `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
+         where network = $1 and height is not null and (lease_until is null or lease_until < $3) returning height::text, lease_token`,
+        [network.code, SCAN_LEASE_MS, services.database.now()])
       if (!scan) return false
       try {
         const more = await scanOnce(services, connected, scan)
@@ -88,7 +89,7 @@ async function scanOnce(services: Services, connected: Connected, scan: Scan): P
 
 /** Writes the position; throws where another scanner has taken over. */
 async function move(tx: Queryable, network: Network, scan: Scan, height: number, tip: number, final: number): Promise<void> {
-  const rows = await tx.query('update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = now() where network = $1 and lease_token = $2 returning 1', [network.code, scan.lease_token, height, tip, final])
+  const rows = await tx.query('update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6 where network = $1 and lease_token = $2 returning 1', [network.code, scan.lease_token, height, tip, final, tx.now()])
   if (rows.length !== 1) throw new Error(`the scan of ${network.code} was taken over`)
 }
 
@@ -134,7 +135,7 @@ async function creditReady(services: Services, network: Network, scanned: number
     // A coinbase is credited when the next block may spend it.
     const due = row.coinbase ? Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0)) : final
     if (Number(row.block_height) > due) {
-      if (confirmations !== row.confirmations) await services.database.query('update transactions set confirmations = $2, updated_at = now() where id = $1', [row.id, confirmations])
+      if (confirmations !== row.confirmations) await services.database.query('update transactions set confirmations = $2, updated_at = $3 where id = $1', [row.id, confirmations, services.database.now()])
       continue
     }
     await services.database.transaction(async (tx) => {

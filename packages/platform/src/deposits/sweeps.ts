@@ -15,17 +15,17 @@ export async function queueSweep(tx: Queryable, of: Pick<TransactionRow, 'worksp
   if (!omnibus) throw new Error('a wallet without an omnibus address')
   const queued = await tx.query(
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
-       destination_type, destination_id, state, status, next_run_at, plan)
-     select $1, 'SWEEP', $2, $3, $4, $5, $6, 0, $7, 'INTERNAL', $8, 'OMNIBUS', $9, 'QUEUED', 'pending', now(), jsonb_build_object('height', s.height::text)
+       destination_type, destination_id, state, status, next_run_at, created_at, updated_at, plan)
+     select $1, 'SWEEP', $2, $3, $4, $5, $6, 0, $7, 'INTERNAL', $8, 'OMNIBUS', $9, 'QUEUED', 'pending', $10::timestamptz, $10, $10, jsonb_build_object('height', s.height::text)
      from network_scans s where s.network = $6
        and not exists (select 1 from transactions p
          where p.kind = 'SWEEP' and p.status = 'pending' and p.network = $6 and p.source_id = $8 and p.asset = $5)
      on conflict do nothing returning id`,
-    [randomUUID(), of.workspace_id, of.sub_account_id, of.wallet_id, of.asset, of.network, of.fee_asset, of.source_id, omnibus.address])
+    [randomUUID(), of.workspace_id, of.sub_account_id, of.wallet_id, of.asset, of.network, of.fee_asset, of.source_id, omnibus.address, tx.now()])
   if (queued.length > 0) return
   await tx.query(
-    `update transactions set next_run_at = now() where kind = 'SWEEP' and status = 'pending' and network = $1 and source_id = $2 and asset = $3 and plan ? 'waits' and lease_token is null`,
-    [of.network, of.source_id, of.asset])
+    `update transactions set next_run_at = $4 where kind = 'SWEEP' and status = 'pending' and network = $1 and source_id = $2 and asset = $3 and plan ? 'waits' and lease_token is null`,
+    [of.network, of.source_id, of.asset, tx.now()])
 }
 
 /** Deposit addresses that hold something and have no sweep under way: theirs failed, or none was possible when they were credited. */
@@ -35,7 +35,7 @@ export async function requeueSweeps(tx: Queryable): Promise<void> {
      cross join lateral (select t.* from transactions t where t.kind = 'DEPOSIT' and t.wallet_id = a.wallet_id and t.asset = a.asset and t.destination_id = a.address limit 1) d
      where a.kind = 'unswept' and a.balance > 0
        and not exists (select 1 from transactions p where p.kind = 'SWEEP' and p.network = d.network and p.source_id = a.address and p.asset = a.asset
-         and (p.status = 'pending' or p.updated_at > now() - interval '1 minute'))
-     limit 100`)
+         and (p.status = 'pending' or p.updated_at > $1::timestamptz - interval '1 minute'))
+     limit 100`, [tx.now()])
   for (const row of rows) await queueSweep(tx, row)
 }

@@ -36,12 +36,13 @@ export async function leaveSuspense(
     { ...scope, wallet: walletId, kind: unswept ? 'unswept' : 'available', address: unswept ? row.destination_id : null, amount },
   ])
   const end = { wallet_id: walletId, state: 'CREDITED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
-  await tx.query('update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5, updated_at = now() where id = $1', [
+  await tx.query('update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5, updated_at = $6 where id = $1', [
     row.id,
     walletId,
     end.state,
     end.status,
     end.confirmed_at,
+    tx.now(),
   ])
   await emit(
     tx,

@@ -51,10 +51,11 @@ export async function reserveLoan(services: Services, tx: Queryable, row: Transa
 
 async function insert(tx: Queryable, of: TransactionRow, kind: 'LEND' | 'LEND_BACK', id: string, tank: string, borrower: string, amount: bigint, plan: Record<string, string>): Promise<void> {
   await tx.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, parent_id, asset, network, amount, fee, fee_asset, source_type, source_id, destination_type, destination_id, state, status, plan, next_run_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $6, 'GAS_TANK', $10, 'OMNIBUS', $11, 'QUEUED', 'pending', $12, now())`,
+    `insert into transactions (id, kind, workspace_id, sub_account_id, parent_id, asset, network, amount, fee, fee_asset, source_type, source_id,
+         destination_type, destination_id, state, status, plan, next_run_at, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $6, 'GAS_TANK', $10, 'OMNIBUS', $11, 'QUEUED', 'pending', $12, $13, $13, $13)`,
     [id, kind, of.workspace_id, of.sub_account_id, kind === 'LEND' ? of.id : of.parent_id, of.fee_asset, of.network, amount.toString(), plan['reserved_fee'], tank, borrower,
-      JSON.stringify({ fee_limit: '0', resource: 'ENERGY', ...plan })])
+      JSON.stringify({ fee_limit: '0', resource: 'ENERGY', ...plan }), tx.now()])
 }
 
 interface LoanState { status: string; failure_reason: string | null; settled: string | null }
@@ -82,7 +83,7 @@ export async function settleLoan(services: Services, tx: Queryable, row: Transac
   await advance(tx, row, { ...outcome, hash: row.hash as string, fee: o.fee, confirmations: o.confirmations, last_error: null })
   if (!o.succeeded && !lends) services.log.error({ transaction: row.id, tank, borrower }, 'lent energy did not come back; the stake is still lent on the chain')
   if (lends && o.succeeded && fresh?.ended === '1') await queueReturn(services, tx, row)
-  if (lends) await tx.query('update transactions set next_run_at = now() where id = $1 and lease_token is null', [row.parent_id])
+  if (lends) await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
 }
 
 async function queueReturn(services: Services, tx: Queryable, loan: TransactionRow): Promise<void> {
@@ -107,5 +108,5 @@ export async function releaseLoan(tx: Queryable, row: TransactionRow, whole = tr
     { ...scope, kind: 'staked_energy_reserved', address: row.source_id, amount: -amount }, { ...scope, kind: 'staked_energy', address: row.source_id, amount },
     { ...scope, kind: 'tank_reserved', amount: -fees }, { ...scope, kind: 'tank', amount: fees },
   ])
-  if (row.parent_id) await tx.query('update transactions set next_run_at = now() where id = $1 and lease_token is null', [row.parent_id])
+  if (row.parent_id) await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
 }

@@ -51,8 +51,8 @@ async function attempt(services: Services, message: IncomingMessage, rawBody: st
   const method = message.method === 'HEAD' ? 'GET' : message.method
   const subject = services.settings.rateScope === 'endpoint' ? `${apiKey} ${method} ${route}` : apiKey
   const admitted = await services.database.one<{ nonce_ok: boolean; requests: number }>(
-    'select nonce_ok, requests from admit_request($1, $2, $3, $4, $5)',
-    [apiKey, claims.nonce, subject, new Date(window.start), limit])
+    'select nonce_ok, requests from admit_request($1, $2, $3, $4, $5, $6)',
+    [apiKey, claims.nonce, subject, new Date(window.start), limit, new Date(now)])
   const requests = admitted?.requests ?? limit + 1
   const rate = { remaining: Math.max(0, limit - requests), reset: window.end }
   if (requests > limit) throw new ApiError('RATE_LIMITED', `more than ${limit} requests in this minute; wait until ${new Date(window.end).toISOString()}`, { details: { rate } })

@@ -20,7 +20,7 @@ export function observe(services: Services): void {
       database.query<{ network: string; height: string; tip_height: string | null }>('select network, height::text, tip_height::text from network_scans where height is not null'),
       // Of what is under way only: the index of due work holds nothing else.
       database.query<Waiting>(
-        `select kind, state, count(*)::text, extract(epoch from now() - min(created_at))::text age_s from transactions where next_run_at is not null group by 1, 2`),
+        `select kind, state, count(*)::text, extract(epoch from $1::timestamptz - min(created_at))::text age_s from transactions where next_run_at is not null group by 1, 2`, [database.now()]),
       database.query<Tank>(
         `select w.name workspace, g.network, g.status,
            coalesce((select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network), 0)::text balance

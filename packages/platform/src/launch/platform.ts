@@ -78,12 +78,13 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   const database = openDatabase(databaseUrl, {
+    now: environment.now,
     onError: (error) => log.warn({ err: error.message }, 'a database connection was lost'),
     onEvent: (event) => narrate(log, event),
   })
   undo.push(() => database.close())
   const applied = await migrate(database)
-  if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
+  if (applied.length > 0) log.info({ applied }, 'database migrated')
   await bindDatabase(database, settings.network)
   const registry = loadRegistry(settings.network)
   const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null

@@ -42,7 +42,7 @@ export const listApiUsers: Command = async (services, input) => {
 
 export const revokeApiUser: Command = async (services, input) => {
   const row = await services.database.one<{ api_key: string }>(
-    `update api_users set revoked_at = coalesce(revoked_at, now()) where api_key::text = $1 returning api_key`, [String(input['api_key'] ?? '')])
+    `update api_users set revoked_at = coalesce(revoked_at, $2) where api_key::text = $1 returning api_key`, [String(input['api_key'] ?? ''), services.database.now()])
   if (!row) throw new OperatorError(`--api-key: there is no API user ${String(input['api_key'] ?? '')}`)
   services.callers.forget()
   return { api_key: row.api_key, revoked: true }

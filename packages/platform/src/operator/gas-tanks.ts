@@ -113,9 +113,10 @@ export const drainTank: Command = async (services, input) => {
     const scope = { workspace: workspaceId, asset: native.asset_name }
     await post(tx, 'drain-reserve', id, [{ ...scope, kind: 'tank', amount: -balance }, { ...scope, kind: 'tank_reserved', amount: balance }])
     await tx.query(
-      `insert into transactions (id, kind, workspace_id, asset, network, amount, fee, fee_asset, source_type, source_id, destination_type, destination_id, state, status, plan, next_run_at)
-       values ($1, 'DRAIN', $2, $3, $4, $5, $6, $3, 'GAS_TANK', $7, 'EXTERNAL', $8, 'QUEUED', 'pending', $9, now())`,
-      [id, workspaceId, native.asset_name, network.code, amount.toString(), fee.toString(), tank.address, to.address, JSON.stringify({ order: String(input['order']), reserved_fee: fee.toString(), ...plan })])
+      `insert into transactions (id, kind, workspace_id, asset, network, amount, fee, fee_asset, source_type, source_id,
+         destination_type, destination_id, state, status, plan, next_run_at, created_at, updated_at)
+       values ($1, 'DRAIN', $2, $3, $4, $5, $6, $3, 'GAS_TANK', $7, 'EXTERNAL', $8, 'QUEUED', 'pending', $9, $10, $10, $10)`,
+      [id, workspaceId, native.asset_name, network.code, amount.toString(), fee.toString(), tank.address, to.address, JSON.stringify({ order: String(input['order']), reserved_fee: fee.toString(), ...plan }), tx.now()])
     return { id, amount: formatAmount(amount, native.decimals), fee: formatAmount(fee, native.decimals), asset: native.asset_name, to: to.address }
   })
 }

@@ -32,9 +32,10 @@ export const setSweep: Command = async (services, input) => {
   await services.database.query(
     `insert into sweep_settings (scope, cost_multiple, min_amount) values ($1, $2, $4)
      on conflict (scope) do update set cost_multiple = case when $3 then excluded.cost_multiple else sweep_settings.cost_multiple end,
-       min_amount = case when $5 then excluded.min_amount else sweep_settings.min_amount end, updated_at = now()`,
-    [change.scope, multiple ?? null, multiple !== undefined, change.min ?? null, change.min !== undefined])
-  await services.database.query(`update transactions set next_run_at = now() where kind = 'SWEEP' and status = 'pending' and plan ? 'waits' and lease_token is null`)
+       min_amount = case when $5 then excluded.min_amount else sweep_settings.min_amount end, updated_at = $6`,
+    [change.scope, multiple ?? null, multiple !== undefined, change.min ?? null, change.min !== undefined, services.database.now()])
+  await services.database.query(
+    `update transactions set next_run_at = $1 where kind = 'SWEEP' and status = 'pending' and plan ? 'waits' and lease_token is null`, [services.database.now()])
   return { scope: change.scope, ...await report(services) }
 }
 

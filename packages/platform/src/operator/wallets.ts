@@ -76,7 +76,7 @@ export const setWallet: Command = async (services, input) => {
     )
     // Rules that wait for the wallet look at it again.
     if (status === 'active')
-      await tx.query(`update forward_rules set next_run_at = now() where wallet_id = $1 and state = 'ACTIVE'`, [wallet.id])
+      await tx.query(`update forward_rules set next_run_at = $2 where wallet_id = $1 and state = 'ACTIVE'`, [wallet.id, at])
     return true
   })
   if (changed) services.log.warn({ wallet: wallet.id, asset: wallet.asset, status, reason }, 'the operator changed the status of a wallet')

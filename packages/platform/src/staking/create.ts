@@ -86,14 +86,13 @@ export async function create(services: Services, o: New): Promise<Reply> {
     await tx.query(
       `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset, source_type, source_id, destination_type, destination_id,
          sequence_id, state, status, request, plan, created_at, updated_at, next_run_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, now())`,
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $20)`,
       [row.id, kind, row.workspace_id, row.sub_account_id, row.wallet_id, row.asset, row.network, row.amount, row.fee, row.fee_asset, row.source_type, row.source_id, row.destination_type, row.destination_id,
         row.sequence_id, row.state, row.status, JSON.stringify(row.request), JSON.stringify(row.plan), now])
     await lockCounting(tx, row)
     await o.reserve(tx, row.id)
     await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.created', stringifyJson(presentTransaction(row, services.registry)))
     await o.lastly?.(tx, row.id)
-    await tx.query('notify work')
     return null
   })
   if (earlier) return earlier

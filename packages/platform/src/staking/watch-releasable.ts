@@ -17,8 +17,8 @@ export function watchReleasableLoop(services: Services): Loop {
         const headTime = await services.networks.tron(network).headTime()
         await services.database.transaction(async (tx) => {
           const matured = await tx.query<{ transaction_id: string; address: string; resource: string; amount: string; release_at: Date; workspace_id: string; sub_account_id: string; asset: string }>(
-            `update cooldowns c set told_at = now() from transactions t where t.id = c.transaction_id and c.network = $1 and c.released_by is null and c.told_at is null and c.release_at <= $2
-             returning c.transaction_id, c.address, c.resource, c.amount::text, c.release_at, t.workspace_id, t.sub_account_id, t.asset`, [network, new Date(headTime)])
+            `update cooldowns c set told_at = $3 from transactions t where t.id = c.transaction_id and c.network = $1 and c.released_by is null and c.told_at is null and c.release_at <= $2
+             returning c.transaction_id, c.address, c.resource, c.amount::text, c.release_at, t.workspace_id, t.sub_account_id, t.asset`, [network, new Date(headTime), tx.now()])
           for (const each of matured) {
             await emit(tx, each.workspace_id, each.sub_account_id, 'staking.releasable', stringifyJson({
               id: each.transaction_id, asset: each.asset, address: each.address, resource: each.resource,

@@ -36,7 +36,7 @@ export async function openReplacement(database: Queryable, transactionId: string
 }
 
 export async function refuse(tx: Queryable, replacement: Pick<Replacement, 'id'>, reason: string): Promise<void> {
-  await tx.query(`update replacements set state = 'REFUSED', reason = $2, updated_at = now() where id = $1`, [replacement.id, reason])
+  await tx.query(`update replacements set state = 'REFUSED', reason = $2, updated_at = $3 where id = $1`, [replacement.id, reason, tx.now()])
 }
 
 /** Why nothing can take the place of a signed transaction on a network; null where something can. */
@@ -57,13 +57,14 @@ export async function openCancellation(tx: Queryable, id: string, transactionId:
 
 async function writeReplacement(tx: Queryable, o: { id: string; transactionId: string; kind: ReplacementKind; request: SignedRequest & { api_key: string }; feeRate: string | null; feeLevel: string | null }): Promise<boolean> {
   const written = await tx.query(
-    `insert into replacements (id, transaction_id, kind, request, fee_rate, fee_level) values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id`,
-    [o.id, o.transactionId, o.kind, JSON.stringify(o.request), o.feeRate, o.feeLevel])
+    `insert into replacements (id, transaction_id, kind, request, fee_rate, fee_level, created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $7, $7)
+     on conflict do nothing returning id`,
+    [o.id, o.transactionId, o.kind, JSON.stringify(o.request), o.feeRate, o.feeLevel, tx.now()])
   if (written.length === 0) return false
   // Before anything is signed a cancellation ends the transfer itself: every step looks at this first.
   await tx.query(
-    `update transactions set plan = case when $2 then plan || jsonb_build_object('cancel', $3::text) else plan end, next_run_at = now() where id = $1 and status = 'pending'`,
-    [o.transactionId, o.kind === 'CANCEL', o.id])
+    `update transactions set plan = case when $2 then plan || jsonb_build_object('cancel', $3::text) else plan end, next_run_at = $4 where id = $1 and status = 'pending'`,
+    [o.transactionId, o.kind === 'CANCEL', o.id, tx.now()])
   return true
 }
 

@@ -7,8 +7,9 @@ export function housekeepingLoop(services: Services): Loop {
     name: 'housekeeping',
     everyMs: 30_000,
     async run() {
-      await services.database.query('delete from request_nonces where ctid in (select ctid from request_nonces where expires_at < now() limit 50000)')
-      await services.database.query(`delete from rate_windows where window_start < now() - interval '5 minutes'`)
+      const now = services.database.now()
+      await services.database.query('delete from request_nonces where ctid in (select ctid from request_nonces where expires_at < $1 limit 50000)', [now])
+      await services.database.query(`delete from rate_windows where window_start < $1::timestamptz - interval '5 minutes'`, [now])
       return false
     },
   }

@@ -16,11 +16,11 @@ export class LeaseLost extends Error {
 /** Takes up to `limit` due transactions, each for this worker alone. */
 export async function claim(services: Services, limit: number): Promise<TransactionRow[]> {
   return services.database.query<TransactionRow>(
-    `update transactions set lease_until = now() + $2 * interval '1 millisecond', lease_token = gen_random_uuid(), attempts = attempts + 1
+    `update transactions set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid(), attempts = attempts + 1
      where id in (
-       select id from transactions where next_run_at <= now() and (lease_until is null or lease_until < now())
+       select id from transactions where next_run_at <= $3 and (lease_until is null or lease_until < $3)
        order by next_run_at limit $1 for update skip locked)
-     returning *`, [limit, LEASE_MS])
+     returning *`, [limit, LEASE_MS, services.database.now()])
 }
 
 /** Changes that a step writes; a field that is absent stays. */
@@ -44,9 +44,8 @@ const FALLBACK_POLL_MS = 15_000
 
 /** Writes a step's outcome and gives the lease back. Throws {@link LeaseLost}. */
 export async function advance(tx: Queryable, row: TransactionRow, change: Change): Promise<void> {
-  const values: unknown[] = [row.id, row.lease_token]
-  const sets = ['updated_at = case when $3 then now() else updated_at end', 'lease_until = null', 'lease_token = null']
-  values.push(change.state !== undefined && change.state !== row.state)
+  const values: unknown[] = [row.id, row.lease_token, change.state !== undefined && change.state !== row.state, tx.now()]
+  const sets = ['updated_at = case when $3 then $4::timestamptz else updated_at end', 'lease_until = null', 'lease_token = null']
   for (const column of COLUMNS) {
     const value = change[column]
     if (value === undefined) continue
@@ -60,7 +59,7 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   if (change.status !== undefined && change.status !== 'pending') sets.push('next_run_at = null')
   else {
     values.push(change.run_in_ms ?? FALLBACK_POLL_MS)
-    sets.push(`next_run_at = now() + $${values.length} * interval '1 millisecond'`)
+    sets.push(`next_run_at = $4::timestamptz + $${values.length} * interval '1 millisecond'`)
   }
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
   // The event of a change is written by the same statement. Terminal states have events of their own, with the whole transaction.
@@ -79,6 +78,6 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
 /** Makes the waiting transactions of a network due now: its chain has moved. */
 export async function wake(tx: Queryable, network: string): Promise<void> {
   await tx.query(
-    `update transactions set next_run_at = now() where network = $1 and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING', 'FUELING')
-       and lease_token is null and next_run_at is not null`, [network])
+    `update transactions set next_run_at = $2 where network = $1 and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING', 'FUELING')
+       and lease_token is null and next_run_at is not null`, [network, tx.now()])
 }

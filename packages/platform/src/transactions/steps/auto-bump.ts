@@ -22,10 +22,12 @@ export async function bumpLowFee(services: Services, row: TransactionRow, networ
   if (!decoded || !await marketPaysMore(services, network, decoded)) return
   if (await changeSpender(services.database, attempts) !== null) return
   await services.database.query(
-    `insert into replacements (id, transaction_id, kind) select $1, $2, 'AUTO'
+    `insert into replacements (id, transaction_id, kind, created_at, updated_at) select $1, $2, 'AUTO', $5::timestamptz, $5
      where (select count(*) from replacements where transaction_id = $2 and kind = 'AUTO') < $3
-       and not exists (select 1 from replacements where transaction_id = $2 and kind = 'AUTO' and created_at > now() - $4 * interval '1 millisecond') on conflict do nothing`,
-    [services.environment.uuid(), row.id, BUMPS_MAX, afterMs])
+       and not exists (
+         select 1 from replacements where transaction_id = $2 and kind = 'AUTO' and created_at > $5::timestamptz - $4 * interval '1 millisecond')
+     on conflict do nothing`,
+    [services.environment.uuid(), row.id, BUMPS_MAX, afterMs, services.database.now()])
 }
 
 async function marketPaysMore(services: Services, network: Network, { vsize, fee_max: fee, max_fee_per_gas: price }: { vsize: number | null; fee_max: bigint; max_fee_per_gas: bigint | null }): Promise<boolean> {

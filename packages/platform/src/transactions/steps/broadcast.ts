@@ -18,14 +18,17 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
   if (row.state === 'SIGNED') {
     const written = await services.database.transaction(async (tx) => {
       const rows = await tx.query(
-        `update transactions set hash = $3, state = 'BROADCASTING', updated_at = now() where id = $1 and lease_token = $2 returning 1`, [row.id, row.lease_token, chain.hash])
+        `update transactions set hash = $3, state = 'BROADCASTING', updated_at = $4 where id = $1 and lease_token = $2 returning 1`, [row.id, row.lease_token, chain.hash, tx.now()])
       if (rows.length === 1 && row.platform_fee) await chargePlatformFee(tx, services, row.id)
       return rows.length === 1
     })
     if (!written) return
     services.environment.checkpoint('transaction.broadcasting')
   }
-  if (chain.broadcast_at === null) await services.database.query('update chain_transactions set broadcast_at = now() where id = $1 and broadcast_at is null', [chain.id])
+  if (chain.broadcast_at === null) {
+    await services.database.query(
+      'update chain_transactions set broadcast_at = $2 where id = $1 and broadcast_at is null', [chain.id, services.database.now()])
+  }
   const result = await client.broadcast(chain.signed)
   services.environment.checkpoint('transaction.broadcast')
   if (result.kind === 'rejected') {

@@ -102,7 +102,7 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
     const fee = row.kind === 'FUEL' ? BigInt(row.plan['need'] ?? '0') : BigInt(row.plan['reserved_fee'] ?? '0')
     const scope = { workspace: row.workspace_id, asset: row.asset }
     await post(tx, 'release', row.id, [{ ...scope, kind: 'tank_reserved', amount: -(amount + fee) }, { ...scope, kind: 'tank', amount: amount + fee }])
-    if (row.parent_id) await tx.query('update transactions set next_run_at = now() where id = $1 and lease_token is null', [row.parent_id])
+    if (row.parent_id) await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
   }
   const state = row.plan['cancel'] ? 'CANCELLED' : staking && staking.at > 0 ? 'PARTIAL' : 'FAILED'
   const failureReason = staking ? `${reason}; ${leftOver(staking)}` : reason
@@ -110,8 +110,10 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
   const fee = staking ? BigInt(row.plan['fees_paid'] ?? '0') : 0n
   // The fee of a stake whose first call is in a block was earned.
   const refunded: Record<string, string> = row.platform_fee && state !== 'PARTIAL' ? { refunded: '1' } : {}
-  if (row.plan['cancel']) await tx.query(`update replacements set state = 'DONE', updated_at = now() where id = $1`, [row.plan['cancel']])
-  await tx.query(`update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = now() where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id])
+  if (row.plan['cancel']) await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [row.plan['cancel'], tx.now()])
+  await tx.query(
+    `update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = $2
+     where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id, tx.now()])
   await advance(tx, row, { state, status: 'failed', failure_reason: failureReason, fee, plan: refunded })
   if ('refunded' in refunded) await releasePlatformFee(tx, services, row.id)
   if (ASKED_FOR.has(row.kind)) {

@@ -97,7 +97,7 @@ export async function placeToSign(
         await advance(tx, row, { last_error: null, run_in_ms: null })
         return 'waits'
       }
-      await tx.query('update chain_transactions set shown_at = now() where id = $1', [built.id])
+      await tx.query('update chain_transactions set shown_at = $2 where id = $1', [built.id, tx.now()])
       return moved ?? standing.unsigned
     })
     if (result === 'waits') return null
@@ -155,7 +155,7 @@ async function closeGap(
     'a transaction takes the place of one that was given up',
   )
   if (last.id === own.id) return unsigned
-  await tx.query(`update transactions set next_run_at = now() where id = $1 and lease_token is null`, [last.transaction_id])
+  await tx.query(`update transactions set next_run_at = $2 where id = $1 and lease_token is null`, [last.transaction_id, tx.now()])
   return 'another'
 }
 
@@ -164,9 +164,9 @@ export async function wakeNextNonce(tx: Queryable, network: string, { account }:
   if (account === null) return
   await lockAccount(tx, network, account)
   await tx.query(
-    `update transactions set next_run_at = now() where lease_token is null and state = 'SIGNING' and id = (
+    `update transactions set next_run_at = $3 where lease_token is null and state = 'SIGNING' and id = (
        select transaction_id from chain_transactions
        where network = $1 and account = $2 and state = 'BUILT' and replaces is null order by nonce limit 1)`,
-    [network, account],
+    [network, account, tx.now()],
   )
 }

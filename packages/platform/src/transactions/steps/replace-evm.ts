@@ -104,7 +104,8 @@ async function fuelMore(services: Services, row: TransactionRow, native: Asset, 
       reason = fuel.empty
       return
     }
-    await tx.query(`update replacements set state = 'FUELING', plan = $2, updated_at = now() where id = $1`, [replacement.id, JSON.stringify({ fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() })])
+    await tx.query(`update replacements set state = 'FUELING', plan = $2, updated_at = $3 where id = $1`,
+      [replacement.id, JSON.stringify({ fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() }), tx.now()])
     await advance(tx, row, { last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null })
   })
   if (reason !== null) await giveUp(services, row, replacement, reason)

@@ -52,7 +52,7 @@ async function signReplacement(services: Services, row: TransactionRow, replacem
          select $1, $2, $3, $4, $5, $6, path_index, 'change', false, true from chain_addresses where network = $1 and address = $4 on conflict do nothing`,
         [row.network, signed.hash, returned.output, returned.address, row.wallet_id, returned.amount.toString()])
     }
-    await tx.query(`update replacements set state = 'DONE', updated_at = now() where id = $1`, [replacement.id])
+    await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [replacement.id, tx.now()])
     await advance(tx, row, { state: 'BROADCASTING', hash: signed.hash, last_error: null, run_in_ms: 0 })
   })
   services.environment.checkpoint('transaction.replaced')

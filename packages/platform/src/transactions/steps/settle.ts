@@ -38,7 +38,7 @@ export async function settleFuel(tx: Queryable, row: TransactionRow, chain: Pick
   ])
   if (!done) return
   if (succeeded) await tx.query(`update transactions set plan = plan || '{"settled":"1"}' where id = $1`, [row.id])
-  await tx.query(`update transactions set next_run_at = now() where id = $1 and lease_token is null`, [row.parent_id])
+  await tx.query(`update transactions set next_run_at = $2 where id = $1 and lease_token is null`, [row.parent_id, tx.now()])
 }
 
 /** A sweep that pays for itself, out of what it moves or (of a token) from another wallet of the sub-account. */
@@ -100,7 +100,8 @@ export async function settle(services: Services, tx: Queryable, row: Transaction
       ], overdraws(held, o.fee))
       if (o.succeeded) {
         await tx.query(
-          `update transactions set state = 'SWEPT', updated_at = now() where kind = 'DEPOSIT' and wallet_id = $1 and destination_id = $2 and state = 'CREDITED'`, [row.wallet_id, row.source_id])
+          `update transactions set state = 'SWEPT', updated_at = $3
+           where kind = 'DEPOSIT' and wallet_id = $1 and destination_id = $2 and state = 'CREDITED'`, [row.wallet_id, row.source_id, tx.now()])
       }
       break
     case 'DRAIN': {

@@ -78,10 +78,10 @@ export async function reserveFuel(services: Services, tx: Queryable, row: Transa
     await post(tx, 'fuel-reserve', fuelId, [{ ...scope, kind: 'tank', amount: -(fuel + cost) }, { ...scope, kind: 'tank_reserved', amount: fuel + cost }])
     await tx.query(
       `insert into transactions (id, kind, workspace_id, sub_account_id, parent_id, asset, network, amount, fee, fee_asset, source_type, source_id,
-         destination_type, destination_id, state, status, plan, next_run_at)
-       values ($1, 'FUEL', $2, $3, $4, $5, $6, $7, $8, $5, 'GAS_TANK', $9, $10, $11, 'QUEUED', 'pending', $12, now())`,
+         destination_type, destination_id, state, status, plan, next_run_at, created_at, updated_at)
+       values ($1, 'FUEL', $2, $3, $4, $5, $6, $7, $8, $5, 'GAS_TANK', $9, $10, $11, 'QUEUED', 'pending', $12, $13, $13, $13)`,
       [fuelId, row.workspace_id, row.sub_account_id, row.id, native.asset_name, row.network, fuel.toString(), cost.toString(), tank.address, 'OMNIBUS', row.source_id,
-        JSON.stringify(replacementId === null ? fuelFields : { ...fuelFields, replacement: replacementId })])
+        JSON.stringify(replacementId === null ? fuelFields : { ...fuelFields, replacement: replacementId }), tx.now()])
   }
   await post(tx, 'float-reserve', replacementId ?? row.id, [{ ...scope, kind: 'float', address: row.source_id, amount: -floatTaken }, { ...scope, kind: 'float_reserved', address: row.source_id, amount: floatTaken }])
   return { fuelId, floatTaken }

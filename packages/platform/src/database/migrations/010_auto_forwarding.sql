@@ -1,4 +1,4 @@
--- Standing rules by which incoming funds go on to one destination, and what the operator lets deposit addresses keep.
+-- Standing rules by which incoming funds go on to one destination.
 
 create table forward_rules (
   -- Follows from the caller's signed request, so that nodes and platform name it alike.
@@ -19,8 +19,12 @@ create table forward_rules (
   request jsonb not null,
   receipts jsonb not null default '[]',
   end_request jsonb,
+  -- Hashes of forwards that the signer nodes named as signed when the rule was ended.
+  end_hashes jsonb not null default '[]',
   -- Came in and was not forwarded yet.
   waiting numeric(78, 0) not null default 0 check (waiting >= 0),
+  -- Forwarded before the deposits that it came from were found again: they wait no more.
+  ahead numeric(78, 0) not null default 0 check (ahead >= 0),
   last_error text,
   failures integer not null default 0,
   next_run_at timestamptz,
@@ -47,17 +51,10 @@ create table forwards (
   rule_id uuid not null references forward_rules,
   -- What it takes of the waiting amount: the payment, and its network fee where the wallet pays that in the same coin.
   amount numeric(78, 0) not null check (amount > 0),
+  -- What it counts against its rule's daily cap beside its amount: room for its network fee, where that is the same coin
+  -- and a gas tank pays it. The signer nodes count the fee itself.
+  fee_room numeric(78, 0) not null default 0,
   created_at timestamptz not null,
   returned boolean not null default false
 );
 create index forwards_rule on forwards (rule_id, created_at desc);
-
--- Scope: '*', a network's code or an asset. Null: the next wider scope decides.
-create table sweep_settings (
-  scope text primary key,
-  cost_multiple numeric check (cost_multiple >= 0),
-  min_amount numeric(78, 0) check (min_amount >= 0),
-  updated_at timestamptz not null default now()
-);
--- A sweep of one address and asset happens once at a height of its chain; what failed moved nothing.
-create unique index transactions_sweep_height on transactions (network, source_id, asset, (plan->>'height')) where kind = 'SWEEP' and status <> 'failed';

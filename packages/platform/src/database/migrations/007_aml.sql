@@ -30,6 +30,8 @@ create table frozen_addresses (
   unfrozen_by uuid references api_users
 );
 create unique index frozen_addresses_active on frozen_addresses (sub_account_id, space, address_key) where unfrozen_at is null;
+-- Screening asks when an address was last frozen, also where it is frozen no more.
+create index frozen_addresses_key on frozen_addresses (sub_account_id, space, address_key);
 
 -- What a freeze event holds. Released once, when the address is unfrozen; a transaction goes on when nothing holds it.
 create table aml_holds (
@@ -51,10 +53,3 @@ create table aml_screenings (
   screened_at timestamptz not null
 );
 create index aml_screenings_transaction on aml_screenings (transaction_id);
-
--- All addresses a deposit was paid from; null until they were asked for.
-alter table deposits add column senders jsonb;
-
--- Deposits that are held: on the chain and ours, and nobody's to spend.
-alter table ledger_accounts drop constraint ledger_accounts_kind_check;
-alter table ledger_accounts add constraint ledger_accounts_kind_check check (kind in ('available', 'reserved', 'unswept', 'frozen', 'tank', 'tank_reserved', 'float', 'float_reserved', 'suspense', 'prepaid', 'prepaid_reserved', 'fees', 'chain'));

@@ -1,0 +1,31 @@
+-- p_postings: [{"workspace","wallet","asset","kind","address","amount"}]; amounts as text. Returns false when this
+-- (kind, reference) was posted before. p_overdraw lets balances go below zero (reorganisations only).
+create or replace function ledger_post(p_kind text, p_reference text, p_postings jsonb, p_overdraw boolean default false) returns boolean
+language plpgsql as $$
+declare
+  entry bigint;
+  posting record;
+begin
+  insert into ledger_entries (kind, reference) values (p_kind, p_reference) on conflict do nothing returning id into entry;
+  if entry is null then return false; end if;
+  if exists (
+    select 1 from jsonb_to_recordset(p_postings) as p(asset text, amount numeric) group by p.asset having sum(p.amount) <> 0
+  ) then
+    raise exception 'ledger entry % % does not balance', p_kind, p_reference;
+  end if;
+  -- Accounts are always locked in the order of their ids, so that two entries cannot wait for each other.
+  for posting in
+    select ledger_account(p.workspace, p.wallet, p.asset, p.kind, p.address) as account, sum(p.amount) as amount
+    from jsonb_to_recordset(p_postings) as p(workspace uuid, wallet uuid, asset text, kind text, address text, amount numeric)
+    group by 1 order by 1
+  loop
+    if posting.amount <> 0 then
+      insert into ledger_postings (entry_id, account_id, amount) values (entry, posting.account, posting.amount);
+      update ledger_accounts
+        set balance = balance + posting.amount,
+            overdrawn = (overdrawn or p_overdraw) and balance + posting.amount < 0
+        where id = posting.account;
+    end if;
+  end loop;
+  return true;
+end $$;

@@ -1,0 +1,8 @@
+-- Refuses every change and deletion, for tables that are evidence.
+create or replace function only_added() returns trigger
+language plpgsql as $$
+begin
+  raise exception 'rows of % are only added', tg_table_name;
+end $$;
+
+create or replace trigger wallet_status_changes_kept before update or delete on wallet_status_changes for each row execute function only_added();

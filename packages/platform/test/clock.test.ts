@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { beforeEach, test } from 'node:test'
+import type { Database } from '../src/database/pool.ts'
+import type { TransactionRow } from '../src/transactions/present.ts'
+import { housekeepingLoop } from '../src/work/housekeeping.ts'
+import { advance, claim, LEASE_MS, wake } from '../src/work/lease.ts'
+import { useDatabase, World, type Tenant } from './deposits-support.ts'
+
+/**
+ * Leases, due work and windows run by the Environment's clock. It stands years behind the machine's here, for which
+ * everything below would be over or due long ago.
+ */
+const START = Date.UTC(2020, 0, 1)
+let now = START
+const opened = useDatabase({ migrated: true, now: () => now })
+let database: Database
+let world: World
+let alice: Tenant
+
+beforeEach(async () => {
+  await opened.started
+  now = START
+  database = opened.get()
+  world = new World(database, 'evm')
+  await world.open()
+  alice = await world.tenant(`alice ${randomUUID()}`)
+})
+
+async function withdrawal(dueMs: number): Promise<string> {
+  const id = randomUUID()
+  await database.query(
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type,
+       state, status, next_run_at)
+     values ($1, 'WITHDRAWAL', $2, $3, $4, 'ETH', 'ETH', 7, 'ETH', 'INTERNAL', 'EXTERNAL', 'CONFIRMING', 'pending', $5)`,
+    [id, alice.workspace, alice.subAccount, alice.wallets['ETH'], new Date(dueMs)])
+  return id
+}
+const taken = async () => (await claim(world.services, 10)).map(({ id }) => id)
+const dueOf = async (id: string) => (await database.one<{ next_run_at: Date }>('select next_run_at from transactions where id = $1', [id]))?.next_run_at.getTime()
+
+test('a transaction is taken when the clock says that it is due, and again when its lease is over', async () => {
+  const id = await withdrawal(START + 1000)
+  assert.deepEqual(await taken(), [])
+  now = START + 1000
+  assert.deepEqual(await taken(), [id])
+  now += LEASE_MS
+  assert.deepEqual(await taken(), [], 'leased up to this moment')
+  now += 1
+  assert.deepEqual(await taken(), [id])
+})
+
+test('the next step is due by the clock, and its network wakes it by the clock', async () => {
+  const id = await withdrawal(START)
+  const [row] = await claim(world.services, 10)
+  await advance(database, row as TransactionRow, { state: 'BROADCASTING', run_in_ms: 5000 })
+  assert.equal(await dueOf(id), START + 5000)
+  const { updated_at: updated } = (await database.one<{ updated_at: Date }>('select updated_at from transactions where id = $1', [id])) as { updated_at: Date }
+  assert.equal(updated.getTime(), START)
+  now = START + 2000
+  await wake(database, 'ETH')
+  assert.equal(await dueOf(id), START + 2000)
+})
+
+test('a scan that another worker has leased goes on when that lease is over', async () => {
+  const height = async () => (await database.one<{ height: string }>('select height from network_scans'))?.height
+  await database.query('update network_scans set lease_token = gen_random_uuid(), lease_until = $1', [new Date(START + 1000)])
+  world.chain.mine()
+  await world.scan()
+  assert.equal(await height(), '0')
+  now = START + 1001
+  await world.scan()
+  assert.equal(await height(), '1')
+})
+
+test('a spent nonce is kept for ten minutes of the clock, and a rate window for five', async () => {
+  const [key, window] = [randomUUID(), new Date(START)]
+  const admit = async () =>
+    database.one<{ nonce_ok: boolean; requests: number }>('select * from admit_request($1, $2, $3, $4, $5, $6)', [key, 'nonce', 'subject', window, 100, new Date(now)])
+  const tidy = () => housekeepingLoop(world.services).run(new AbortController().signal)
+  assert.deepEqual(await admit(), { nonce_ok: true, requests: 1 })
+  now = START + 5 * 60_000
+  await tidy()
+  assert.deepEqual(await admit(), { nonce_ok: false, requests: 2 })
+  now = START + 10 * 60_000
+  await tidy()
+  assert.deepEqual(await admit(), { nonce_ok: false, requests: 1 }, 'the window is forgotten, the nonce is not')
+  now += 1
+  await tidy()
+  assert.equal((await admit())?.nonce_ok, true)
+})

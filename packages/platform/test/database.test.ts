@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { applyFunctions } from '../src/database/functions.ts'
+import { BEFORE_SQUASH, migrate } from '../src/database/migrate.ts'
+import { openDatabase, type Database } from '../src/database/pool.ts'
+import { useDatabase } from './deposits-support.ts'
+
+const installation = useDatabase({ migrated: false })
+const folder = (name: string) => new URL(`../src/database/${name}/`, import.meta.url)
+const filesOf = (name: string) => readdirSync(folder(name)).sort().map((file) => ({ file, text: readFileSync(new URL(file, folder(name)), 'utf8') }))
+const functionsIn = (text: string) => [...text.matchAll(/^create (?:or replace )?function (\w+)/gim)].map((found) => found[1])
+
+/** A database of its own, empty. */
+async function fresh(t: TestContext, name: string): Promise<Database> {
+  await installation.get().query(`create database ${name}`)
+  const { socket } = (await installation.get().one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`)) as { socket: string }
+  const database = openDatabase(`postgresql://custody@/${name}?host=${encodeURIComponent(socket)}`)
+  t.after(() => database.close())
+  return database
+}
+
+const migrations = async (database: Database) => (await database.query<{ name: string }>('select name from migrations order by name')).map(({ name }) => name)
+
+test('migrations are numbered without gaps and hold no function; a function stands alone in the file of its name', () => {
+  assert.deepEqual(filesOf('migrations').map(({ file }) => Number(/^(\d{3})_[a-z_]+\.sql$/.exec(file)?.[1])), filesOf('migrations').map((_, index) => index + 1))
+  assert.deepEqual(filesOf('migrations').flatMap(({ text }) => functionsIn(text)), [])
+  assert.deepEqual(filesOf('functions').map(({ text }) => functionsIn(text)), filesOf('functions').map(({ file }) => [file.replace(/\.sql$/, '')]))
+})
+
+test('an empty database gets every table and function once, however many starts ask for it at the same time', async (t) => {
+  const database = await fresh(t, 'empty')
+  const [first, second] = await Promise.all([migrate(database), migrate(database)])
+  const all = [...filesOf('migrations').map(({ file }) => file), ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))]
+  assert.deepEqual([first, second].sort((a, b) => b.length - a.length), [all, []])
+  assert.deepEqual(await migrate(database), [])
+})
+
+test('a database with every migration of before the squash keeps its rows and starts as one with the squashed ones', async (t) => {
+  const database = await fresh(t, 'yesterday')
+  await migrate(database)
+  const names = await migrations(database)
+  await database.query('delete from migrations')
+  await database.query('insert into migrations (name) select unnest($1::text[])', [BEFORE_SQUASH])
+  // Its functions were made by migrations: nobody wrote down their texts, and one is of before.
+  await database.query('drop table database_functions')
+  await database.query('create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql as $$ select -1::numeric $$')
+  const { id } = (await database.one<{ id: string }>(`insert into workspaces (name) values ('kept') returning id`)) as { id: string }
+  assert.deepEqual(await migrate(database), filesOf('functions').map(({ file }) => file.replace(/\.sql$/, '')))
+  assert.deepEqual(await migrations(database), names)
+  assert.deepEqual(await database.one('select prepaid_balance($1)', [id]), { prepaid_balance: '0' })
+  assert.deepEqual(await migrate(database), [])
+})
+
+test('a database with only some migrations of before the squash is refused by name and left as it was', async (t) => {
+  const database = await fresh(t, 'part')
+  await database.query('create table migrations (name text primary key, applied_at timestamptz not null default now())')
+  const some = BEFORE_SQUASH.filter((name) => name !== '028_installation.sql')
+  await database.query('insert into migrations (name) select unnest($1::text[])', [some])
+  await assert.rejects(migrate(database), /cannot be brought up to date: it lacks 028_installation\.sql/)
+  assert.deepEqual(await migrations(database), some)
+})
+
+test('a changed function is applied anew in place of its old parameters, one without a file is dropped, the others stay', async (t) => {
+  const database = await fresh(t, 'functions')
+  const files = mkdtempSync(join(tmpdir(), 'custody-functions-'))
+  t.after(() => rmSync(files, { recursive: true }))
+  const write = (name: string, text: string) => writeFileSync(join(files, `${name}.sql`), text)
+  const apply = () => database.transaction((tx) => applyFunctions(tx, pathToFileURL(`${files}/`)))
+  const heads = async () =>
+    (await database.query<{ head: string }>(
+      `select oid::regprocedure::text head from pg_proc where pronamespace = 'public'::regnamespace order by 1`)).map(({ head }) => head)
+
+  await database.query('create table evidence (id integer)')
+  const guard = (says: string) => `create or replace function guard() returns trigger language plpgsql as $$ begin raise exception '${says}'; end $$;
+    create or replace trigger guarded before delete on evidence for each row execute function guard();`
+  write('double', 'create or replace function double(n integer) returns integer language sql as $$ select 2 * n $$')
+  write('guard', guard('no'))
+  write('quadruple', 'create or replace function quadruple(n integer) returns integer language sql as $$ select double(double(n)) $$')
+  assert.deepEqual(await apply(), ['double', 'guard', 'quadruple'])
+  assert.deepEqual(await apply(), [])
+
+  write('double', 'create or replace function double(number bigint) returns bigint language sql as $$ select 2 * number $$')
+  write('guard', guard('never'))
+  rmSync(join(files, 'quadruple.sql'))
+  assert.deepEqual(await apply(), ['quadruple', 'double', 'guard'])
+  assert.deepEqual(await heads(), ['double(bigint)', 'guard()'])
+  await database.query('insert into evidence values (1)')
+  await assert.rejects(database.query('delete from evidence'), /never/)
+
+  write('double', 'create or replace function double(number bigint) returns bigint language sql as $$ select 3 * number $$')
+  write('guard', 'create or replace function guard() returns nonsense')
+  await assert.rejects(apply())
+  assert.deepEqual(await database.one('select double(2)::integer'), { double: 4 }, 'all of them or none')
+})
