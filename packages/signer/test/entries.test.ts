@@ -103,6 +103,7 @@ test('shapes of earlier versions are read on', () => {
   for (const { kind, body } of SAMPLES) for (const name of ABSENT[kind] ?? []) read(kind, without(body, [name]))
   const { charges: _charges, fuelled: _fuelled, rule: _rule, ...early } = step
   read('step', { ...early, charge: null })
+  read('step', { ...early, peer_head: { node: 2, height: 4, hash: 'ab', generation: 0 } })
   read('step', { ...early, charge: { budget: 'b', amount: '1' } })
   read('enrol', { api_key: 'k', public_key_pem: 'pem', role: 'full', workspace: 'w', sub_account: 1, sub_account_name: null })
 })

@@ -2,8 +2,13 @@ import { z } from 'zod'
 import { proofSchema } from '../../transport/envelope.ts'
 import { count, digits, node, nodeSignatures } from './values.ts'
 
-/** A peer's head with its own signature. A later version of the envelope must go on reading what this one wrote. */
-export const seenHead = z.strictObject({ node, height: count, hash: z.string(), generation: count, proof: proofSchema.nullable() })
+/**
+ * A peer's head with its own signature, absent in records of earlier versions. A later version of the envelope must go on
+ * reading what this one wrote.
+ */
+export const seenHead = z.strictObject({
+  node, height: count, hash: z.string(), generation: count, proof: proofSchema.nullable().optional(),
+})
 
 /** What operators say, who may ask, and what a node holds of the two others. */
 export const PEOPLE = {
@@ -24,8 +29,8 @@ export const PEOPLE = {
     resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(), amount: digits, expires_at: count,
   }),
   ban: z.strictObject({ node, reason: z.string() }),
-  /** Written where a peer was restored; earlier versions wrote every head here, without its proof. */
-  head: seenHead.extend({ proof: proofSchema.nullable().optional() }),
+  /** Written where a peer was restored. */
+  head: seenHead,
   backup: z.strictObject({ keys: count, made_at: count }),
   restoring: z.strictObject({ made_at: count }),
   restored: z.strictObject({ generation: count, not_before: count }),
