@@ -30,14 +30,15 @@ beforeEach(async () => {
 async function withdrawal(dueMs: number): Promise<string> {
   const id = randomUUID()
   await database.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type,
-       state, status, next_run_at)
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type,
+       destination_type, state, status, next_run_at)
      values ($1, 'WITHDRAWAL', $2, $3, $4, 'ETH', 'ETH', 7, 'ETH', 'INTERNAL', 'EXTERNAL', 'CONFIRMING', 'pending', $5)`,
     [id, alice.workspace, alice.subAccount, alice.wallets['ETH'], new Date(dueMs)])
   return id
 }
 const taken = async () => (await claim(world.services, 10)).map(({ id }) => id)
-const dueOf = async (id: string) => (await database.one<{ next_run_at: Date }>('select next_run_at from transactions where id = $1', [id]))?.next_run_at.getTime()
+const dueOf = async (id: string) =>
+  (await database.one<{ next_run_at: Date }>('select next_run_at from transactions where id = $1', [id]))?.next_run_at.getTime()
 
 test('a transaction is taken when the clock says that it is due, and again when its lease is over', async () => {
   const id = await withdrawal(START + 1000)
@@ -55,8 +56,8 @@ test('the next step is due by the clock, and its network wakes it by the clock',
   const [row] = await claim(world.services, 10)
   await advance(database, row as TransactionRow, { state: 'BROADCASTING', run_in_ms: 5000 })
   assert.equal(await dueOf(id), START + 5000)
-  const { updated_at: updated } = (await database.one<{ updated_at: Date }>('select updated_at from transactions where id = $1', [id])) as { updated_at: Date }
-  assert.equal(updated.getTime(), START)
+  const moved = await database.one<{ updated_at: Date }>('select updated_at from transactions where id = $1', [id])
+  assert.equal(moved?.updated_at.getTime(), START)
   now = START + 2000
   await wake(database, 'ETH')
   assert.equal(await dueOf(id), START + 2000)
@@ -76,7 +77,8 @@ test('a scan that another worker has leased goes on when that lease is over', as
 test('a spent nonce is kept for ten minutes of the clock, and a rate window for five', async () => {
   const [key, window] = [randomUUID(), new Date(START)]
   const admit = async () =>
-    database.one<{ nonce_ok: boolean; requests: number }>('select * from admit_request($1, $2, $3, $4, $5, $6)', [key, 'nonce', 'subject', window, 100, new Date(now)])
+    database.one<{ nonce_ok: boolean; requests: number }>(
+      'select * from admit_request($1, $2, $3, $4, $5, $6)', [key, 'nonce', 'subject', window, 100, new Date(now)])
   const tidy = () => housekeepingLoop(world.services).run(new AbortController().signal)
   assert.deepEqual(await admit(), { nonce_ok: true, requests: 1 })
   now = START + 5 * 60_000

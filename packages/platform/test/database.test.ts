@@ -11,24 +11,31 @@ import { useDatabase } from './deposits-support.ts'
 
 const installation = useDatabase({ migrated: false })
 const folder = (name: string) => new URL(`../src/database/${name}/`, import.meta.url)
-const filesOf = (name: string) => readdirSync(folder(name)).sort().map((file) => ({ file, text: readFileSync(new URL(file, folder(name)), 'utf8') }))
+const filesOf = (name: string) =>
+  readdirSync(folder(name)).sort().map((file) => ({ file, text: readFileSync(new URL(file, folder(name)), 'utf8') }))
 const functionsIn = (text: string) => [...text.matchAll(/^create (?:or replace )?function (\w+)/gim)].map((found) => found[1])
 
 /** A database of its own, empty. */
 async function fresh(t: TestContext, name: string): Promise<Database> {
   await installation.get().query(`create database ${name}`)
-  const { socket } = (await installation.get().one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`)) as { socket: string }
+  const { socket } = (await installation.get().one<{ socket: string }>(
+    `select current_setting('unix_socket_directories') socket`)) as { socket: string }
   const database = openDatabase(`postgresql://custody@/${name}?host=${encodeURIComponent(socket)}`)
   t.after(() => database.close())
   return database
 }
 
-const migrations = async (database: Database) => (await database.query<{ name: string }>('select name from migrations order by name')).map(({ name }) => name)
+const migrations = async (database: Database) =>
+  (await database.query<{ name: string }>('select name from migrations order by name')).map(({ name }) => name)
 
 test('migrations are numbered without gaps and hold no function; a function stands alone in the file of its name', () => {
-  assert.deepEqual(filesOf('migrations').map(({ file }) => Number(/^(\d{3})_[a-z_]+\.sql$/.exec(file)?.[1])), filesOf('migrations').map((_, index) => index + 1))
+  const numbers = filesOf('migrations').map(({ file }) => Number(/^(\d{3})_[a-z_]+\.sql$/.exec(file)?.[1]))
+  assert.deepEqual(numbers, numbers.map((_, index) => index + 1))
   assert.deepEqual(filesOf('migrations').flatMap(({ text }) => functionsIn(text)), [])
-  assert.deepEqual(filesOf('functions').map(({ text }) => functionsIn(text)), filesOf('functions').map(({ file }) => [file.replace(/\.sql$/, '')]))
+  assert.deepEqual(
+    filesOf('functions').map(({ text }) => functionsIn(text)),
+    filesOf('functions').map(({ file }) => [file.replace(/\.sql$/, '')])
+  )
 })
 
 test('an empty database gets every table and function once, however many starts ask for it at the same time', async (t) => {
@@ -47,7 +54,8 @@ test('a database with every migration of before the squash keeps its rows and st
   await database.query('insert into migrations (name) select unnest($1::text[])', [BEFORE_SQUASH])
   // Its functions were made by migrations: nobody wrote down their texts, and one is of before.
   await database.query('drop table database_functions')
-  await database.query('create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql as $$ select -1::numeric $$')
+  await database.query(
+    'create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql as $$ select -1::numeric $$')
   const { id } = (await database.one<{ id: string }>(`insert into workspaces (name) values ('kept') returning id`)) as { id: string }
   assert.deepEqual(await migrate(database), filesOf('functions').map(({ file }) => file.replace(/\.sql$/, '')))
   assert.deepEqual(await migrations(database), names)
@@ -75,7 +83,8 @@ test('a changed function is applied anew in place of its old parameters, one wit
       `select oid::regprocedure::text head from pg_proc where pronamespace = 'public'::regnamespace order by 1`)).map(({ head }) => head)
 
   await database.query('create table evidence (id integer)')
-  const guard = (says: string) => `create or replace function guard() returns trigger language plpgsql as $$ begin raise exception '${says}'; end $$;
+  const guard = (says: string) => `
+    create or replace function guard() returns trigger language plpgsql as $$ begin raise exception '${says}'; end $$;
     create or replace trigger guarded before delete on evidence for each row execute function guard();`
   write('double', 'create or replace function double(n integer) returns integer language sql as $$ select 2 * n $$')
   write('guard', guard('no'))

@@ -12,7 +12,8 @@ const FOLDER = new URL('./functions/', import.meta.url)
 async function drop(tx: Queryable, name: string, triggersToo: boolean): Promise<void> {
   const heads = await tx.query<{ head: string }>(
     `select p.oid::regprocedure::text head from pg_proc p
-     where p.pronamespace = current_schema()::regnamespace and p.proname = $1 and ($2 or p.prorettype <> 'trigger'::regtype)`, [name, triggersToo])
+     where p.pronamespace = current_schema()::regnamespace and p.proname = $1 and ($2 or p.prorettype <> 'trigger'::regtype)`,
+    [name, triggersToo])
   for (const { head } of heads) await tx.query(`drop function ${head}`)
 }
 
@@ -23,7 +24,9 @@ async function drop(tx: Queryable, name: string, triggersToo: boolean): Promise<
  * @returns the names of what was applied or dropped
  */
 export async function applyFunctions(tx: Queryable, folder: URL = FOLDER): Promise<string[]> {
-  await tx.query('create table if not exists database_functions (name text primary key, hash text not null, applied_at timestamptz not null default now())')
+  await tx.query(
+    `create table if not exists database_functions (
+       name text primary key, hash text not null, applied_at timestamptz not null default now())`)
   const rows = await tx.query<{ name: string; hash: string }>('select name, hash from database_functions order by name')
   const known = new Map(rows.map(({ name, hash }) => [name, hash]))
   const names = readdirSync(folder).filter((file) => file.endsWith('.sql')).sort().map((file) => basename(file, '.sql'))

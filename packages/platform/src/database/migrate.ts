@@ -7,14 +7,15 @@ const FOLDER = new URL('./migrations/', import.meta.url)
 
 /** What the migrations were before they were squashed: all of them together made the tables that {@link SQUASHED} make. */
 export const BEFORE_SQUASH: readonly string[] = [
-  '001_core', '002_ledger', '003_transactions', '004_work', '005_coinbase', '005_tags', '006_aml', '006_aml_freezes', '008_cardano', '009_replacements',
-  '010_gas_tanks', '011_prepaid_fee', '013_staking', '014_auto_forwarding', '016_tank_energy', '017_deposit_identity', '018_deposit_senders',
-  '019_recovery', '021_voids', '024_forward_fees', '025_shown', '025_suspense', '026_api', '028_installation',
+  '001_core', '002_ledger', '003_transactions', '004_work', '005_coinbase', '005_tags', '006_aml', '006_aml_freezes',
+  '008_cardano', '009_replacements', '010_gas_tanks', '011_prepaid_fee', '013_staking', '014_auto_forwarding',
+  '016_tank_energy', '017_deposit_identity', '018_deposit_senders', '019_recovery', '021_voids', '024_forward_fees',
+  '025_shown', '025_suspense', '026_api', '028_installation',
 ].map((name) => `${name}.sql`)
 
 const SQUASHED: readonly string[] = [
-  '001_workspaces', '002_wallets', '003_ledger', '004_transactions', '005_deposits', '006_gas_tanks', '007_aml', '008_prepaid_fee', '009_staking',
-  '010_auto_forwarding', '011_recovery',
+  '001_workspaces', '002_wallets', '003_ledger', '004_transactions', '005_deposits', '006_gas_tanks', '007_aml',
+  '008_prepaid_fee', '009_staking', '010_auto_forwarding', '011_recovery',
 ].map((name) => `${name}.sql`)
 
 /** Takes a database with all migrations of before the squash as one with the squashed ones, which make the same tables. */
@@ -22,7 +23,8 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
   if (!BEFORE_SQUASH.some((name) => known.has(name))) return
   const missing = BEFORE_SQUASH.filter((name) => !known.has(name))
   if (missing.length > 0) {
-    throw new Error(`the database was made by an early development version and cannot be brought up to date: it lacks ${missing.join(', ')}`)
+    const lacks = missing.join(', ')
+    throw new Error(`the database was made by an early development version and cannot be brought up to date: it lacks ${lacks}`)
   }
   await tx.query('delete from migrations where name = any($1)', [BEFORE_SQUASH])
   await tx.query('insert into migrations (name) select unnest($1::text[])', [SQUASHED])

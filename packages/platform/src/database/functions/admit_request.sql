@@ -1,6 +1,7 @@
 -- Spends a nonce and counts the request in one call, after the signature was verified.
 -- Answers (nonce_ok, requests in this window). A limited request does not spend its nonce.
-create or replace function admit_request(p_api_key uuid, p_nonce text, p_subject text, p_window timestamptz, p_limit integer, p_now timestamptz)
+create or replace function admit_request(
+  p_api_key uuid, p_nonce text, p_subject text, p_window timestamptz, p_limit integer, p_now timestamptz)
 returns table (nonce_ok boolean, requests integer)
 language plpgsql as $$
 declare

@@ -5,4 +5,5 @@ begin
   raise exception 'rows of % are only added', tg_table_name;
 end $$;
 
-create or replace trigger wallet_status_changes_kept before update or delete on wallet_status_changes for each row execute function only_added();
+create or replace trigger wallet_status_changes_kept before update or delete on wallet_status_changes
+  for each row execute function only_added();

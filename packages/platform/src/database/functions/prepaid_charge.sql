@@ -9,7 +9,9 @@ begin
   perform prepaid_lock(charged.workspace_id);
   if not exists (select 1 from ledger_entries where kind = 'prepaid-reserve' and reference = p_transaction::text)
     or exists (select 1 from ledger_entries where kind = 'prepaid-refund' and reference = p_transaction::text) then return false; end if;
-  if not prepaid_move(charged.workspace_id, 'prepaid-charge', p_transaction::text, 'prepaid_reserved', 'fees', charged.platform_fee) then return false; end if;
+  if not prepaid_move(charged.workspace_id, 'prepaid-charge', p_transaction::text, 'prepaid_reserved', 'fees', charged.platform_fee) then
+    return false;
+  end if;
   insert into prepaid_volumes as v (workspace_id, day, amount_usd) values (charged.workspace_id, p_day, coalesce(charged.amount_usd, 0))
     on conflict (workspace_id, day) do update set amount_usd = v.amount_usd + excluded.amount_usd;
   return true;

@@ -10,7 +10,10 @@ begin
   perform prepaid_lock(failed.workspace_id);
   if not exists (select 1 from ledger_entries where kind = 'prepaid-reserve' and reference = p_transaction::text) then return false; end if;
   charged := exists (select 1 from ledger_entries where kind = 'prepaid-charge' and reference = p_transaction::text);
-  if not prepaid_move(failed.workspace_id, 'prepaid-refund', p_transaction::text, case when charged then 'fees' else 'prepaid_reserved' end, 'prepaid', failed.platform_fee) then return false; end if;
+  if not prepaid_move(failed.workspace_id, 'prepaid-refund', p_transaction::text,
+    case when charged then 'fees' else 'prepaid_reserved' end, 'prepaid', failed.platform_fee) then
+    return false;
+  end if;
   if charged then
     insert into prepaid_volumes as v (workspace_id, day, amount_usd) values (failed.workspace_id, p_day, -coalesce(failed.amount_usd, 0))
       on conflict (workspace_id, day) do update set amount_usd = v.amount_usd + excluded.amount_usd;

@@ -10,8 +10,10 @@ create table ledger_accounts (
   workspace_id uuid not null references workspaces,
   wallet_id uuid references wallets,
   asset text not null,
-  kind text not null check (kind in ('available', 'reserved', 'unswept', 'frozen', 'tank', 'tank_reserved', 'float', 'float_reserved', 'suspense',
-    'prepaid', 'prepaid_reserved', 'fees', 'chain', 'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling')),
+  kind text not null check (kind in (
+    'available', 'reserved', 'unswept', 'frozen', 'tank', 'tank_reserved', 'float', 'float_reserved', 'suspense',
+    'prepaid', 'prepaid_reserved', 'fees', 'chain',
+    'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling')),
   address text,
   balance numeric(78, 0) not null default 0,
   -- Only a deposit that a reorganisation takes back may leave an account below zero.

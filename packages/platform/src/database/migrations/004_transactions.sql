@@ -2,7 +2,8 @@
 
 create table transactions (
   id uuid primary key,
-  kind text not null check (kind in ('WITHDRAWAL', 'DEPOSIT', 'SWEEP', 'FUEL', 'TANK_DEPOSIT', 'DRAIN', 'STAKE', 'UNSTAKE', 'RELEASE', 'LEND', 'LEND_BACK')),
+  kind text not null check (kind in (
+    'WITHDRAWAL', 'DEPOSIT', 'SWEEP', 'FUEL', 'TANK_DEPOSIT', 'DRAIN', 'STAKE', 'UNSTAKE', 'RELEASE', 'LEND', 'LEND_BACK')),
   workspace_id uuid not null references workspaces,
   sub_account_id uuid references sub_accounts,
   wallet_id uuid references wallets,
@@ -54,9 +55,11 @@ create index transactions_network_state on transactions (network, state) where s
 -- GET /dac/v1/transactions?sequence_id=
 create index transactions_sequence on transactions (sub_account_id, sequence_id) where sequence_id is not null;
 -- At most one sweep of an address and asset is under way. Adopted ones are booked side by side; a new one waits for all.
-create unique index transactions_sweep on transactions (network, source_id, asset) where kind = 'SWEEP' and status = 'pending' and not plan ? 'adopted';
+create unique index transactions_sweep on transactions (network, source_id, asset)
+  where kind = 'SWEEP' and status = 'pending' and not plan ? 'adopted';
 -- A sweep of one address and asset happens once at a height of its chain; what failed moved nothing.
-create unique index transactions_sweep_height on transactions (network, source_id, asset, (plan->>'height')) where kind = 'SWEEP' and status <> 'failed';
+create unique index transactions_sweep_height on transactions (network, source_id, asset, (plan->>'height'))
+  where kind = 'SWEEP' and status <> 'failed';
 -- A second unstake counts those of its account that are under way.
 create index transactions_staking on transactions (wallet_id) where kind in ('STAKE', 'UNSTAKE', 'RELEASE') and status = 'pending';
 
@@ -124,7 +127,8 @@ create table chain_transactions (
   created_at timestamptz not null default now(),
   unique (transaction_id, attempt)
 );
-create unique index chain_transactions_nonce on chain_transactions (network, account, nonce) where state <> 'VOID' and nonce is not null and replaces is null;
+create unique index chain_transactions_nonce on chain_transactions (network, account, nonce)
+  where state <> 'VOID' and nonce is not null and replaces is null;
 create unique index chain_transactions_hash on chain_transactions (network, hash) where hash is not null;
 create index chain_transactions_block on chain_transactions (network, block_height) where block_height is not null;
 -- Every transaction that a node signs was committed here before: one that is not found is a lost commit.
