@@ -4,6 +4,8 @@ import type { Database, Queryable } from './pool.ts'
 
 const LOCK = 7_205_160_001
 const FOLDER = new URL('./migrations/', import.meta.url)
+/** The last steps of before the squash, for homes that were last started without them. */
+const EARLIER = new URL('./earlier/', import.meta.url)
 
 /** What the migrations were before they were squashed: all of them together made the tables that {@link SQUASHED} make. */
 export const BEFORE_SQUASH: readonly string[] = [
@@ -18,14 +20,14 @@ const SQUASHED: readonly string[] = [
   '008_prepaid_fee', '009_staking', '010_auto_forwarding', '011_recovery',
 ].map((name) => `${name}.sql`)
 
-/** Takes a database with all migrations of before the squash as one with the squashed ones, which make the same tables. */
+/** Takes a database of before the squash, once its last steps are done, as one with the squashed ones, which make the same tables. */
 async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<void> {
   if (!BEFORE_SQUASH.some((name) => known.has(name))) return
   const missing = BEFORE_SQUASH.filter((name) => !known.has(name))
-  if (missing.length > 0) {
-    const lacks = missing.join(', ')
-    throw new Error(`the database was made by an early development version and cannot be brought up to date: it lacks ${lacks}`)
-  }
+  const kept = readdirSync(EARLIER)
+  const lost = missing.filter((name) => !kept.includes(name)).join(', ')
+  if (lost !== '') throw new Error(`the database was made by an early development version and cannot be brought up to date: it lacks ${lost}`)
+  for (const name of missing) await tx.query(readFileSync(new URL(name, EARLIER), 'utf8'))
   await tx.query('delete from migrations where name = any($1)', [BEFORE_SQUASH])
   await tx.query('insert into migrations (name) select unnest($1::text[])', [SQUASHED])
   for (const name of SQUASHED) known.add(name)
