@@ -109,8 +109,13 @@ test('rates and estimates', async () => {
     const { body } = await call<Record<string, string>>(user, 'GET', `/dac/v1/network-fee-rates/${asset}`)
     assert.deepEqual([body['fee_rate_unit'], body['low'], body['medium'], body['high']], ['Sun', rate, rate, rate])
   }
-  const estimate = async (asset: string, fee_rate: number, from = user) => (await call<Record<string, string>>(from, 'POST', '/dac/v1/estimate-fee', { asset, fee_rate })).body
-  assert.deepEqual([(await estimate('TRX', 1000))['fee'], (await estimate('TRX', 1000))['fee_asset']], ['0.268', 'TRX'])
+  const estimate = async (asset: string, fee_rate: number, more: Record<string, unknown> = {}) =>
+    (await call<Record<string, string>>(user, 'POST', '/dac/v1/estimate-fee', { asset, fee_rate, ...more })).body
+  // A receiver that is not named may have no account yet: all that a transfer to one pays.
+  const unnamed = await estimate('TRX', 1000)
+  assert.deepEqual([unnamed['fee'], unnamed['activation'], unnamed['fee_asset']], ['1.1', '1.1', 'TRX'])
+  const toAccount = await estimate('TRX', 1000, { destination_address: (await tankOf()).address })
+  assert.deepEqual([toAccount['fee'], toAccount['activation']], ['0.268', '0'])
   assert.deepEqual([(await estimate('USDT_TRX', 100))['fee'], (await estimate('USDT_TRX', 100))['basis']], ['13.445', 'typical'])
   const own = await estimate('USDC_TRX', 100)
   assert.equal(own['basis'], 'wallet')
