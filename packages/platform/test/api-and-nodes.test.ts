@@ -6,7 +6,7 @@ import type { SignedRequest } from '@custody/request-auth'
 import fc from 'fast-check'
 import { endRules } from '../src/auto-forwarding/end-rules.ts'
 import type { TransactionRow } from '../src/transactions/present.ts'
-import { runStep } from '../src/transactions/steps.ts'
+import { runStep } from '../src/engine/run.ts'
 import {
   closeApi,
   create,

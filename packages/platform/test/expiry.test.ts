@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { FamilyName } from '@custody/chains'
 import { FAMILIES, useDatabase, World } from './deposits-support.ts'
-import { runStep } from '../src/transactions/steps.ts'
+import { runStep } from '../src/engine/run.ts'
 import type { TransactionRow } from '../src/transactions/present.ts'
 
 /**

@@ -2,7 +2,7 @@ import { stringifyJson } from '@custody/request-auth'
 import { noteIncoming, takeBackIncoming } from '../auto-forwarding/incoming.ts'
 import type { Queryable } from '../database/pool.ts'
 import { emit, lockedBalance, post, type Posting } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
 import { queueSweep } from './sweeps.ts'
 

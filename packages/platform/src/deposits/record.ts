@@ -2,8 +2,8 @@ import type { Asset, ChainBlock, ChainTransfer, Network, Senders } from '@custod
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
 import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
 import { occurrences, tagOf } from './identity.ts'
 

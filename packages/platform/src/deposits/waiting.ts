@@ -1,7 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit, post } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
 import type { WalletRow } from '../wallets/present.ts'
 import { isSuspended } from './credit.ts'

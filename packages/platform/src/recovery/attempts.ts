@@ -1,5 +1,5 @@
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../transactions/present.ts'
 import type { Group } from './group.ts'
 import { NotAdopted, type Opened } from './open.ts'
