@@ -18,7 +18,7 @@ import { systemEnvironment } from '../src/environment.ts'
 import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
 import { runStep } from '../src/engine/run.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
 
 /**
  * Any order of events over the real step functions and the real database: nothing that involves a frozen or sanctioned

@@ -5,7 +5,7 @@ import { evm, OMNIBUS_INDEX, pathOf, type Asset } from '@custody/chains'
 import type { SignedRequest } from '@custody/request-auth'
 import fc from 'fast-check'
 import { endRules } from '../src/auto-forwarding/end-rules.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
 import {
   closeApi,

@@ -15,7 +15,7 @@ import { createMetrics } from '../src/metrics.ts'
 import type { Connected } from '../src/engine/networks.ts'
 import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
 
 /** The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers are scripted. */

@@ -12,7 +12,7 @@ import { reconcile, type ReconcileReport } from '../src/recovery/reconcile.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
 import { runStep } from '../src/engine/run.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
 
 /** Nodes that tell what they recorded, and an Ethereum that did it; the database is real and knows less. */
 export const registry = loadRegistry('local')

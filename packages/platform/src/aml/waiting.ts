@@ -1,6 +1,6 @@
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { advance } from '../engine/lease.ts'
 import type { ScreeningWaits } from './screen.ts'
 

@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { lockAccount, wakeNextNonce } from '../engine/nonce-order.ts'
 import { advance } from '../engine/lease.ts'
 import { addressKey, spaceOf } from './address-key.ts'

@@ -3,7 +3,8 @@ import { noteIncoming, takeBackIncoming } from '../auto-forwarding/incoming.ts'
 import type { Queryable } from '../database/pool.ts'
 import { emit, lockedBalance, post, type Posting } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { presentTransaction } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { queueSweep } from './sweeps.ts'
 
 /** A deposit's generation grows with every reorganisation that takes it back, so that each crediting is its own entry. */

@@ -4,7 +4,8 @@ import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
 import { traitsOf } from '../engine/traits.ts'
 import type { Services } from '../engine/services.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { presentTransaction } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { occurrences, tagOf } from './identity.ts'
 
 /** How long a scan waits for the senders of one block's deposits. */

@@ -4,7 +4,7 @@ import { lockedBalance } from '../ledger/post.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
 import type { Services } from '../engine/services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { advance } from '../engine/lease.ts'
 
 /** `cost_multiple` is kept in thousandths. */

@@ -2,7 +2,7 @@ import { decode, type DecodedTransaction, type ExpectedTransfer, type Network, t
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from './services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 import type { ReplacementKind } from './replacements.ts'
 
 /** One signed transaction of a transfer. There are several where one has replaced another; only one can be mined. */

@@ -1,6 +1,6 @@
 import type { Network } from '@custody/chains'
 import type { Services } from './services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 import { whyFinal } from './replacements.ts'
 import { changeSpender, decodedAttempts, type Attempt } from './attempts.ts'
 

@@ -1,7 +1,7 @@
 import { chargePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from './services.ts'
 import { advance } from './lease.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 import { findIncluded, liveAttempts } from './attempts.ts'
 import { buryDead } from './expiry.ts'
 import { startReplacing } from './replace.ts'

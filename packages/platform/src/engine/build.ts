@@ -1,7 +1,7 @@
 import type { FamilyName, Network } from '@custody/chains'
 import { screenAgain } from '../aml/withdrawals.ts'
 import type { Services } from './services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 import { buildCardano } from '../families/cardano/build.ts'
 import { buildEvm } from '../families/evm/build.ts'
 import { buildSolana } from '../families/solana/build.ts'

@@ -4,7 +4,7 @@ import type { Connected } from './networks.ts'
 import type { Services } from './services.ts'
 import { stakingOf } from '../staking/steps.ts'
 import { advance } from './lease.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 import { startFailing } from './fail.ts'
 
 interface Expiring { id: string; hash: string; valid_until: string | null; account: string | null; unsigned: UnsignedTransaction }

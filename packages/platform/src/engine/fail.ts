@@ -9,7 +9,8 @@ import { voidIntent } from '../signing/void.ts'
 import { advance } from './lease.ts'
 import { giveBackStake, leftOver } from '../staking/fail.ts'
 import { stakingOf } from '../staking/steps.ts'
-import { ASKED_FOR, presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { presentTransaction } from '../transactions/present.ts'
+import { ASKED_FOR, type TransactionRow } from './transaction.ts'
 import { wakeNextNonce } from './nonce-order.ts'
 
 const RETURN_RETRY_MS = 30_000

@@ -1,6 +1,6 @@
 import type { Services } from './services.ts'
 import { advance } from './lease.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 import { refuse, type Replacement } from './replacements.ts'
 import { liveAttempts } from './attempts.ts'
 

@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
-import { ASKED_FOR, type TransactionRow } from '../transactions/present.ts'
+import { ASKED_FOR, type TransactionRow } from './transaction.ts'
 
 /** Longer than any step can take: every call inside one has its own shorter time-out. */
 export const LEASE_MS = 90_000

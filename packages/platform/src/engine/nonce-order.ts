@@ -2,7 +2,7 @@ import { withNonce, type UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
 import { advance } from './lease.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 
 /** A transaction's place in its account's order; null where its network knows none. */
 interface Place {

@@ -2,7 +2,7 @@ import type { SignedRequest } from '@custody/request-auth'
 import type { Services } from './services.ts'
 import type { Purpose } from '../signing/sign.ts'
 import { actionOf, stakingOf, type Staking } from '../staking/steps.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 import { replacementsOf, type Replacement } from './replacements.ts'
 
 /** A caller's request as the nodes take it, with the newest receipts: they arrive after the row was made. */

@@ -6,7 +6,7 @@ import type { Caller } from '../http/endpoint.ts'
 import { exact } from '../http/schemas.ts'
 import type { SignedRequest } from '@custody/request-auth'
 import type { Services } from './services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 
 export type ReplacementKind = 'SPEED_UP' | 'CANCEL' | 'AUTO'
 

@@ -10,7 +10,7 @@ import { awaitFuel } from './fuel.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { cancelUnsigned, voidAndFail } from './fail.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 
 const CONCURRENCY = 16
 const RETRY_MIN_MS = 500

@@ -7,7 +7,8 @@ import { takeEnergyBack } from '../gas-tanks/lend.ts'
 import { traitsOf } from './traits.ts'
 import type { Services } from './services.ts'
 import { advance } from './lease.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { presentTransaction } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 import type { Attempt } from './attempts.ts'
 
 /** What the fuel of a transfer leaves at its address goes from reserved to float, less the fee that was paid. */

@@ -3,7 +3,7 @@ import type { Connected } from './networks.ts'
 import { traitsOf } from './traits.ts'
 import type { Services } from './services.ts'
 import { advance } from './lease.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from './transaction.ts'
 
 /** Blocks of a blockhash's 150 that signing and sending must have left. */
 const BLOCKS_LEAST = 50

@@ -7,7 +7,7 @@ import { lockedBalance, post } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import { lockCounting, stillCounts } from '../families/tron/counted.ts'
 import { advance } from '../engine/lease.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { startFailing } from '../engine/fail.ts'
 
 const TANK_FILL_RETRY_MS = 500

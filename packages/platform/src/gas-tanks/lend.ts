@@ -2,7 +2,7 @@ import type { TronAction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { lockedBalance, post, type Posting } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { advance } from '../engine/lease.ts'
 
 /** Stake of a tank that is lent for its energy, in sun, and what the two calls for it cost at most. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type Asset, type TronResource } from '@custody/chains'
 import type { Services } from '../engine/services.ts'
-import type { TransactionKind, TransactionRow } from '../transactions/present.ts'
+import type { TransactionKind, TransactionRow } from '../engine/transaction.ts'
 import { NotAdopted, type Opened } from './open.ts'
 import { addressOf } from './places.ts'
 import { loanIn, stakesOf } from './stake-steps.ts'

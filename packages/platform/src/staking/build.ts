@@ -1,6 +1,6 @@
 import { tron as tronBuild, type Network } from '@custody/chains'
 import type { Services } from '../engine/services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { startFailing } from '../engine/fail.ts'
 import { startFuelling } from '../gas-tanks/fuelling.ts'
 import { nativeCost } from '../families/tron/plan.ts'

@@ -4,7 +4,7 @@ import type { Queryable } from '../database/pool.ts'
 import { emit, post } from '../ledger/post.ts'
 import { exact } from '../http/schemas.ts'
 import type { Services } from '../engine/services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { poolsOf } from './steps.ts'
 
 interface Cooldown { transaction_id: string; address: string; amount: string }

@@ -16,7 +16,8 @@ import { collectReceipts } from '../signing/receipts.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { omnibusOf } from '../addresses/derive.ts'
 import { estimateFee } from './estimate.ts'
-import { presentTransaction, transactionShape, type TransactionRow } from './present.ts'
+import { presentTransaction, transactionShape } from './present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
 /** No chain has more of anything. */
 export const AMOUNT_MAX = (1n << 128n) - 1n

@@ -6,7 +6,7 @@ import type { Services } from '../../engine/services.ts'
 import { advance } from '../../engine/lease.ts'
 import { cardanoCoins, coinsOfDead } from './coins.ts'
 import { feeRateInteger } from '../../transactions/estimate.ts'
-import type { TransactionRow } from '../../transactions/present.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
 import { startFailing } from '../../engine/fail.ts'
 
 /** Change of other transfers comes with their block; how soon it is looked for. */

@@ -2,7 +2,7 @@ import { evm as evmBuild, OMNIBUS_INDEX, pathOf, RpcRefused, TANK_SUB_ACCOUNT, t
 import type { Queryable } from '../../database/pool.ts'
 import type { Services } from '../../engine/services.ts'
 import { DEFAULT_LEVEL, feeRateInteger, type FeeLevel } from '../../transactions/estimate.ts'
-import type { TransactionRow } from '../../transactions/present.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
 import { l1FeeOf } from './l1-fee.ts'
 import type { Fuelling } from '../../gas-tanks/fuelling.ts'
 

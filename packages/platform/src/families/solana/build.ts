@@ -5,7 +5,7 @@ import { refusalOf } from '../../engine/destination.ts'
 import type { Services } from '../../engine/services.ts'
 import { advance } from '../../engine/lease.ts'
 import { solanaFee, type FeeLevel } from '../../transactions/estimate.ts'
-import type { TransactionRow } from '../../transactions/present.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
 import { startFailing } from '../../engine/fail.ts'
 import { sweepAmount } from '../../gas-tanks/fuelling.ts'
 

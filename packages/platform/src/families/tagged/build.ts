@@ -5,7 +5,7 @@ import type { Queryable } from '../../database/pool.ts'
 import type { Services } from '../../engine/services.ts'
 import { advance } from '../../engine/lease.ts'
 import { taggedFee, type FeeLevel } from '../../transactions/estimate.ts'
-import type { TransactionRow } from '../../transactions/present.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
 import { startFailing } from '../../engine/fail.ts'
 import { isGapClosing, lowestFree } from '../../engine/nonce-order.ts'
 

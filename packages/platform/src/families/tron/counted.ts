@@ -2,7 +2,7 @@ import type { Network } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import { lockedBalance } from '../../ledger/post.ts'
 import type { Services } from '../../engine/services.ts'
-import type { TransactionRow } from '../../transactions/present.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
 import type { Staking } from '../../staking/steps.ts'
 
 /**

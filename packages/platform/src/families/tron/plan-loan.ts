@@ -1,6 +1,6 @@
 import { tron as tronBuild, type Network, type TronParameters } from '@custody/chains'
 import type { Services } from '../../engine/services.ts'
-import type { TransactionRow } from '../../transactions/present.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
 import type { Loan } from '../../gas-tanks/lend.ts'
 
 /** Points for 1 TRX of 10^6 sun come times 10^6. */

@@ -4,7 +4,7 @@ import { ownPoints } from './counted.ts'
 import { planLoan } from './plan-loan.ts'
 import type { Services } from '../../engine/services.ts'
 import { feeRateInteger } from '../../transactions/estimate.ts'
-import type { TransactionRow } from '../../transactions/present.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
 import type { Fuelling } from '../../gas-tanks/fuelling.ts'
 
 /** The most that a transfer of TRX costs beyond what it moves. Free and staked bandwidth may make it less: what is left stays float. */

@@ -4,7 +4,7 @@ import { lockedBalance, post } from '../../ledger/post.ts'
 import type { Services } from '../../engine/services.ts'
 import { advance } from '../../engine/lease.ts'
 import { spendableCoins, utxoRate, type FeeLevel } from '../../transactions/estimate.ts'
-import type { TransactionRow } from '../../transactions/present.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
 import { startFailing } from '../../engine/fail.ts'
 
 /** Coins bound by transfers that are being signed come back as change; how long a transfer waits for them. */
