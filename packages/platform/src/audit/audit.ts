@@ -1,6 +1,6 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { traitsOf } from '../engine/traits.ts'
-import { USD_DECIMALS } from '../prepaid-fee/usd.ts'
+import { USD_DECIMALS } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { stakingDifferences } from './staking.ts'
 import { utxoDifferences } from './utxo.ts'
@@ -79,7 +79,7 @@ interface AddressRow { address: string; kind: string; workspace: string; workspa
 /** Account-based networks: the balance of each address of ours against what the books keep there. */
 async function accountDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
   const balanceOf = network.family === 'tron'
-    ? (address: string, asset: Asset) => services.networks.tron(network.code).balance(address, asset)
+    ? (address: string, asset: Asset) => services.networks.tron(network.code)(address, asset)
     : network.family === 'solana'
     ? (address: string, asset: Asset) => services.networks.solana(network.code).balance(address, asset)
     : traitsOf(network).deposits === 'tagged'

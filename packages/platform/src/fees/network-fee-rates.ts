@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
 import { quotedRates } from './rates.ts'
 
 /** Current fee rates of an asset's network, read at most ten seconds ago. */

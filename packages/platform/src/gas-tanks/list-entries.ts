@@ -2,7 +2,8 @@ import { formatAmount, type Asset } from '@custody/chains'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { exact, pageQuery } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
+import { pageQuery } from '../http/schemas.ts'
 import { hasTank } from './ensure-tank.ts'
 
 const TYPES: Record<string, string> = {

@@ -1,7 +1,7 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { traitsOf } from '../engine/traits.ts'
 import { firstFill, firstThreshold, hasTank } from './ensure-tank.ts'

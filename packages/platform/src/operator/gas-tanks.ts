@@ -75,9 +75,9 @@ async function isIdle(services: Services, workspaceId: string, native: Asset): P
 /** What a drain costs at most, and the plan that it is built by. */
 async function drainPlan(services: Services, workspaceId: string, network: Network, native: Asset, from: string, to: string): Promise<{ fee: bigint; plan: Record<string, string> }> {
   if (network.family === 'tron') {
-    const client = services.networks.tron(network.code)
+    const client = services.networks.stakes(network.code).client
     if (await client.isContract(to)) throw new OperatorError('--to: is a contract, which takes no TRX by a transfer')
-    const { points, activation, cost } = await nativeCost(services, network, await services.networks.tronParameters(network.code), to)
+    const { points, activation, cost } = await nativeCost(services, network, await services.networks.stakes(network.code).parameters(), to)
     const { stakedBandwidthLeft, freeBandwidthLeft } = await client.resources(from)
     const isFree = activation === 0n && (stakedBandwidthLeft >= points || freeBandwidthLeft >= points) && await isIdle(services, workspaceId, native)
     const fee = isFree ? 0n : cost

@@ -25,8 +25,8 @@ export const stakeTank: Command = async (services, input) => {
   await ensureGasTank(services, workspace.id, network)
   for (let count = 0; count < FILL_CHECKS && await isFilling(services.database, workspace.id, network.code); count++) await services.environment.sleep(FILL_CHECK_MS)
   const tank = (await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspace.id, network.code]))?.address as string
-  const client = services.networks.tron(network.code)
-  const { bandwidthSun, unfreezeDelayDays } = await services.networks.tronParameters(network.code)
+  const client = services.networks.stakes(network.code).client
+  const { bandwidthSun, unfreezeDelayDays } = await services.networks.stakes(network.code).parameters()
   const fee = tronBuild.actionBandwidth(CALLS[action]) * bandwidthSun
   const headTime = await client.headTime()
   if (action === 'unstake') {

@@ -5,7 +5,7 @@ import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
 import { traitsOf } from '../engine/traits.ts'
 import { chargePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
-import { presentTransaction } from '../transactions/present.ts'
+import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { writeAttempts } from './attempts.ts'
 import type { Group } from './group.ts'
@@ -37,7 +37,7 @@ interface Place {
 /** Wallets and addresses that the transaction itself proves. */
 async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Promise<Place> {
   const [{ network, workspaceId, subAccount, coins }] = group.attempts
-  const delayDays = group.attempts[0].decoded.action ? (await services.networks.tronParameters(network.code)).unfreezeDelayDays : 0
+  const delayDays = group.attempts[0].decoded.action ? (await services.networks.stakes(network.code).parameters()).unfreezeDelayDays : 0
   if (subAccount === TANK_SUB_ACCOUNT) {
     await ensureScan(services, network, scanFrom)
     await ensureGasTank(services, workspaceId, network)

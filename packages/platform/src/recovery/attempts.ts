@@ -36,7 +36,7 @@ export async function writeAttempts(
     const account = isAccount ? group.from : null
     await freePlace(services, tx, each, row, account)
     const step = decoded.action?.kind ?? null
-    const isLater = step !== null && stakingOf(row) !== null && stepUnderWay(row) !== step
+    const isLater = step !== null && isStaking(row) && stepUnderWay(row) !== step
     const replacement = recorded.purpose === 'cancel' ? await noteCancel(services, tx, row, recorded.at) : null
     await tx.query(
       `insert into chain_transactions (id, transaction_id, network, attempt, account, nonce, unsigned, signed, hash,

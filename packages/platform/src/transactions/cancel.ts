@@ -4,8 +4,8 @@ import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findTransaction } from './find-transaction.ts'
-import { presentTransaction, transactionShape } from './present.ts'
-import { openReplacement, requestReplacement, UNSIGNED_STATES, WAITING_STATES, whyFinal } from '../engine/replacements.ts'
+import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { openReplacement, requestReplacement, UNSIGNED_STATES, WAITING_STATES, whyFinal } from '../engine/replacement.ts'
 import { assertUnspentChange, waitingAttempts } from '../engine/attempts.ts'
 
 /**

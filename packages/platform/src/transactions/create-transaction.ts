@@ -16,7 +16,7 @@ import { collectReceipts } from '../signing/receipts.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { omnibusOf } from '../addresses/derive.ts'
 import { estimateFee } from './estimate.ts'
-import { presentTransaction, transactionShape } from './present.ts'
+import { presentTransaction, transactionShape } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
 /** No chain has more of anything. */

@@ -8,8 +8,8 @@ import { endpoint } from '../http/endpoint.ts'
 import { traitsOf } from '../engine/traits.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findTransaction } from './find-transaction.ts'
-import { presentTransaction, transactionShape } from './present.ts'
-import { requestReplacement, WAITING_STATES, whyFinal } from '../engine/replacements.ts'
+import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { requestReplacement, WAITING_STATES, whyFinal } from '../engine/replacement.ts'
 import { assertUnspentChange, leastRateOf, waitingAttempts } from '../engine/attempts.ts'
 
 /** Pays more for a transfer that waits: the same payment again with a higher fee, of which only one can be mined. */

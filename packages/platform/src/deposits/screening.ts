@@ -1,17 +1,17 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
-import { credit, depositReference } from '../deposits/credit.ts'
+import { credit, depositReference } from './credit.ts'
 import { emit, post } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
-import { presentTransaction } from '../transactions/present.ts'
+import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { advance, LeaseLost } from '../engine/lease.ts'
-import { addressKey, spaceOf } from './address-key.ts'
-import { confirmHits, hold, isHeld, lockFreezing, type Hit } from './frozen.ts'
-import { screen, ScreeningWaits } from './screen.ts'
-import { partiesOf } from './senders.ts'
-import { isOn, readPolicy } from './policy.ts'
-import { NO_WAIT, waitForProvider } from './waiting.ts'
+import { addressKey, spaceOf } from '../aml/address-key.ts'
+import { confirmHits, hold, isHeld, lockFreezing, type Hit } from '../aml/frozen.ts'
+import { screen, ScreeningWaits } from '../aml/screen.ts'
+import { partiesOf } from '../aml/senders.ts'
+import { isOn, readPolicy } from '../aml/policy.ts'
+import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
 
 const HELD_POLL_MS = 10 * 60_000
 
@@ -31,7 +31,7 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
   let frozen: boolean | null
   try {
     const { parties, unknown } = await partiesOf(services, row, network)
-    // Nobody can be asked about nobody: whoever wants deposits screened does not want this one passed.
+    // What has no address cannot be screened: whoever wants deposits screened does not want this one passed.
     const isUnknown = unknown && isOn(await readPolicy(services.database, subAccountId), 'deposit')
     const hits = await screen(services, row, network, 'deposit', parties)
     frozen = await services.database.transaction(async (tx) => {

@@ -1,9 +1,8 @@
 import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
-import { exact } from '../http/schemas.ts'
-import { exactUsd } from '../prepaid-fee/usd.ts'
+import { exact, exactUsd } from '../decimals.ts'
 import { voidShape } from '../signing/void.ts'
-import type { TransactionKind, TransactionRow } from '../engine/transaction.ts'
+import type { TransactionKind, TransactionRow } from './transaction.ts'
 
 const TYPES: Record<TransactionKind, string> = { WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain', STAKE: 'Stake', UNSTAKE: 'Unstake', RELEASE: 'Release', LEND: 'EnergyLoan', LEND_BACK: 'EnergyReturn' }
 

@@ -3,16 +3,14 @@ import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { lockAccount, wakeNextNonce } from '../engine/nonce-order.ts'
 import { advance } from '../engine/lease.ts'
-import { addressKey, spaceOf } from './address-key.ts'
-import { clearedFor, confirmHits, frozenAmong, hold, isHeld, lockFreezing } from './frozen.ts'
-import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from './screen.ts'
-import { isOn, readPolicy } from './policy.ts'
-import { NO_WAIT, waitForProvider } from './waiting.ts'
+import { addressKey, spaceOf } from '../aml/address-key.ts'
+import { clearedFor, confirmHits, frozenAmong, hold, isHeld, lockFreezing } from '../aml/frozen.ts'
+import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from '../aml/screen.ts'
+import { isOn, readPolicy } from '../aml/policy.ts'
+import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
 
 /** Unfreezing wakes what it held; this only finds what a killed process missed. */
 const HELD_POLL_MS = 10 * 60_000
-/** Families whose transactions take a number that later ones of the account wait for. */
-const NUMBERED = new Set(['evm', 'xrp', 'stellar'])
 
 const networkOf = (services: Services, row: TransactionRow) => services.networks.get(row.network).network
 
@@ -79,12 +77,12 @@ export async function awaitUnfreezing(services: Services, row: TransactionRow): 
  * or every later transfer would wait with it.
  */
 export async function screenAgain(services: Services, row: TransactionRow): Promise<boolean> {
-  if (row.kind !== 'WITHDRAWAL') return false
   // Screened a moment ago, on its way here.
   if (row.state === 'QUEUED' && services.environment.now() - row.created_at.getTime() < FRESH_MS) return false
   if (await isClear(services, row)) return false
   await services.database.transaction(async (tx) => {
-    const resume = row.state === 'SIGNING' && await unbuild(services, tx, row) ? (networkOf(services, row).family === 'evm' ? 'FUELING' : 'QUEUED') : row.state
+    const taken = row.plan['fuel_id'] === undefined ? 'QUEUED' : 'FUELING'
+    const resume = row.state === 'SIGNING' && await unbuild(services, tx, row) ? taken : row.state
     await advance(tx, row, { state: 'SCREENING', plan: { resume }, run_in_ms: 0 })
   })
   return true
@@ -92,7 +90,8 @@ export async function screenAgain(services: Services, row: TransactionRow): Prom
 
 /** Takes the unsigned transaction back where no node has seen it; whoever comes next in the account's order takes its place. */
 async function unbuild(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
-  if (!NUMBERED.has(networkOf(services, row).family)) return false
+  // Only where later ones of the account wait for its number.
+  if (!services.networks.get(row.network).nextNonce) return false
   if (row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
   const chain = await tx.query<{ state: string; shown_at: Date | null; account: string | null }>('select state, shown_at, account from chain_transactions where transaction_id = $1', [row.id])
   const [built, more] = chain
