@@ -12,7 +12,8 @@ import { rateOf } from './parameters.ts'
  * Foresees the coins, asks for what they come from, and chooses again under the wallet's lock. A transfer that expired
  * spends all its coins again, so that every transaction of it excludes all others.
  */
-export async function prepare({ context, network, client, previous: ask }: CoinChain<CardanoClient>, { row, asset, amount }: Task): Promise<Prepared> {
+export async function prepare(chain: CoinChain<CardanoClient>, { row, asset, amount }: Task): Promise<Prepared> {
+  const { context, network, client } = chain
   const parameters = await client.parameters()
   const rate = rateOf(network, parameters, row.fee_rate)
   const owner = await ownerOf(context.database, row)
@@ -26,7 +27,7 @@ export async function prepare({ context, network, client, previous: ask }: CoinC
     return cardano.selectCoins(network, { coins, required, to, amount, changeAddress, rate, ttl, parameters })
   }
   const foreseen = await choose(context.database, cardano.NOMINAL_END).catch(notChosen)
-  const previous = await previousOf(foreseen instanceof ChainError ? [] : foreseen.coins, ask)
+  const previous = await previousOf(foreseen instanceof ChainError ? [] : foreseen.coins, chain.previous)
   // Last: the transaction's life begins with it.
   const validUntil = await client.validUntil()
   return {
@@ -35,7 +36,9 @@ export async function prepare({ context, network, client, previous: ask }: CoinC
       const awaits = await awaitsChange(tx, row, true)
       const ttl = BigInt(validUntil)
       const selection = await choose(tx, ttl).catch(notChosen)
-      if (selection instanceof ChainError) return selection.code === 'INSUFFICIENT' ? notCovered(selection, awaits) : fail(selection.message)
+      if (selection instanceof ChainError) {
+        return selection.code === 'INSUFFICIENT' ? notCovered(selection, awaits) : fail(selection.message)
+      }
       const parts = { selection, to, amount, changeAddress, changePath: pathOf(network, index, CHANGE_INDEX), ttl, previous }
       const { coins, fee } = selection
       return spend({ coins, fee, hold: holdOf(row, asset, fee), validUntil, previous, build: () => cardano.buildTransfer(network, parts) })

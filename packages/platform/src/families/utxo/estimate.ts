@@ -8,9 +8,10 @@ import { fallbackRate, rateOf } from './rates.ts'
 const paramsOf = (network: Network) => network.utxo as UtxoParams
 
 /** Fee of a transfer from the wallet's own coins. */
-export async function estimate(chain: CoinChain<UtxoClient>, { owner, walletId, to, amount, feeRate: asked, level }: Question): Promise<Estimate> {
+export async function estimate(chain: CoinChain<UtxoClient>, question: Question): Promise<Estimate> {
   const { context, network } = chain
-  const feeRate = await rateOf(chain, asked, level).catch(() => fallbackRate(network))
+  const { owner, walletId, to, amount } = question
+  const feeRate = await rateOf(chain, question.feeRate, question.level).catch(() => fallbackRate(network))
   const utxos = await spendableCoins(context.database, walletId, network, owner)
   const changeAddress = await context.addresses.change(network, owner)
   try {

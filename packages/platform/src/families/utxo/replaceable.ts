@@ -43,7 +43,9 @@ async function marketPaysMore(chain: Chain, row: TransactionRow, newest: Waiting
   return found !== undefined && (await chain.rates())[DEFAULT_LEVEL] * BigInt(found.vsize as number) > found.fee_max * 1000n
 }
 
-async function prepare(chain: Chain, row: TransactionRow, asset: Asset, wanted: Wanted, waiting: readonly Waiting[]): Promise<Prepared | Fail> {
+async function prepare(
+  chain: Chain, row: TransactionRow, asset: Asset, wanted: Wanted, waiting: readonly Waiting[],
+): Promise<Prepared | Fail> {
   const { context, network } = chain
   const feeRate = await rateOf(chain, row, wanted, waiting)
   if (typeof feeRate === 'string') return fail(feeRate)
