@@ -55,7 +55,7 @@ export async function assertUnspentChange(database: Queryable, attempts: readonl
   if (spent) throw new ApiError('NOT_REPLACEABLE', `id: transfer ${spent} spends its change already; speed that one up, and this one is mined with it`, { field: 'id' })
 }
 
-export async function changeSpender(database: Queryable, attempts: readonly Attempt[]): Promise<string | null> {
+export async function changeSpender(database: Queryable, attempts: readonly Pick<Attempt, 'hash'>[]): Promise<string | null> {
   const row = await database.one<{ transaction_id: string }>(
     `select c.transaction_id from utxos u join chain_transactions c on c.id = u.spent_by where u.origin = 'change' and u.txid = any($1) and c.state <> 'VOID' limit 1`, [attempts.map(({ hash }) => hash)])
   return row?.transaction_id ?? null

@@ -183,10 +183,14 @@ export interface Coins {
   senders(txid: string): Promise<Senders>
   /** Value of a coin that the chain shows unspent, null where it does not. */
   unspent(txid: string, vout: number): Promise<bigint | null>
-  /** What the spender of a coin shows its signers of where it comes from, in hex. Our own transactions are known without asking. */
-  previous(txid: string): Promise<string>
-  /** The coins that an unsigned transaction spends. */
-  of(unsigned: UnsignedTransaction): { txid: string; vout: number }[]
+  /**
+   * What the spender of a coin shows its signers of where it comes from, in hex. Our own transactions are known without
+   * asking.
+   * @param signed the transaction itself, where it is at hand
+   */
+  previous(txid: string, signed?: string): Promise<string>
+  /** The coins that an unsigned transaction spends, input by input; `value` null where it does not show what made it. */
+  of(unsigned: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[]
 }
 
 /** Chains that stake (Tron's Stake 2.0). */

@@ -11,12 +11,12 @@ export interface Cached<T> {
 }
 
 /** As {@link shared}, and says when it was last answered: a later failure changes nothing of that. */
-export function cached<T>(ask: () => Promise<T>, keptMs: number, now: () => number): Cached<T> {
+export function cached<T>(ask: () => Promise<T>, keptMs: number, clock: () => number): Cached<T> {
   let at: number | null = null
   const answer = shared(async () => {
     const value = await ask()
-    at = now()
+    at = clock()
     return value
-  }, keptMs, now)
+  }, keptMs, clock)
   return Object.assign(answer, { readAt: () => at })
 }
