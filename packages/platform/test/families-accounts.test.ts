@@ -71,11 +71,16 @@ for (const code of TAGGED) {
     const behind = await taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit })
     await write(behind, { ...first, nonce: next + 1n }, 'EXPIRED', 'late')
     assert.deepEqual(await build(chain, behind), { kind: 'fail', reason: 'it expired behind a transfer that was given up' })
+    const later = await taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit })
+    await setState(later, 'SIGNING')
+    await write(later, { ...first, nonce: next + 2n }, 'BUILT')
+    const closing = 'waits for a later transfer to take the place of one that was given up'
+    assert.deepEqual(await build(chain, behind), { kind: 'wait', reason: closing, inMs: 1000 })
     const again = await taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit })
     await write(again, first, 'EXPIRED', 'its own')
     assert.equal((await built(chain, again)).nonce, next)
-    // The next free one is behind both that died.
-    assert.equal((await built(chain, await taskOf(asset, { wallet, from, to: from, amount: 1n }))).nonce, next + 2n)
+    // The next free one is behind all of these.
+    assert.equal((await built(chain, await taskOf(asset, { wallet, from, to: from, amount: 1n }))).nonce, next + 3n)
   })
 
   test(`${code}: two transfers do not create one account`, async () => {
