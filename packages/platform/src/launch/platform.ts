@@ -79,7 +79,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   const database = openDatabase(databaseUrl, {
     now: environment.now,
-    onError: (error) => log.warn({ err: error.message }, 'a database connection was lost'),
+    onError: (error, what) => log.warn({ err: error.message }, what),
     onEvent: (event) => narrate(log, event),
   })
   undo.push(() => database.close())
