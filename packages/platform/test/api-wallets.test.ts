@@ -5,7 +5,7 @@ import { signRequest } from '@custody/request-auth'
 import { forwardRule } from '../src/auto-forwarding/forward.ts'
 import type { RuleRow } from '../src/auto-forwarding/rule.ts'
 import { setWallet, listWallets } from '../src/operator/wallets.ts'
-import { useApi } from './api-support.ts'
+import { useApi, type Problem } from './api-support.ts'
 import { World } from './deposits-support.ts'
 import { call, PRIVATE_KEY, transferBody, type Transfer } from './harness.ts'
 
@@ -29,11 +29,6 @@ interface Address {
   address_tag: string | null
   label: string | null
   path: string[]
-}
-interface Problem {
-  code: string
-  field: string
-  message: string
 }
 const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 const addresses = async (asset: string) => (await call<Address[]>(user, 'GET', `/dac/v1/addresses?asset=${asset}`)).body
