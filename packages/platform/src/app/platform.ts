@@ -35,7 +35,7 @@ import { runLoops, type Loop } from '../engine/loop.ts'
 import { housekeepingLoop } from './housekeeping.ts'
 import { readiness } from './readiness.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, platformIdentity, startLocal } from './local.ts'
-import { bindDatabase, bindHome, checkNodesNetwork } from './binding.ts'
+import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from './home.ts'
 import { observe } from './observe.ts'
 import { checkDatabase, checkPort, homeProblem, listenProblem } from './preflight.ts'
@@ -59,7 +59,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const all = settings.role === 'all'
   if (all) undo.push(takeHome(settings.home))
   else if (!existsSync(settings.home)) throw new Error(`CUSTODY_ROLE=api: there is no home ${settings.home}; start the platform on it first, or name its folder in CUSTODY_HOME`)
-  bindHome(settings.home, settings.network)
+  checkHome(settings.home, settings.network)
   await checkPort(settings)
   if (settings.databaseUrl !== null) await checkDatabase(settings.databaseUrl)
   const local = settings.network === 'local'
@@ -79,13 +79,13 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   const database = openDatabase(databaseUrl, {
     now: environment.now,
-    onError: (error) => log.warn({ err: error.message }, 'a database connection was lost'),
+    onError: (error, what) => log.warn({ err: error.message }, what),
     onEvent: (event) => narrate(log, event),
   })
   undo.push(() => database.close())
+  await checkDatabaseNetwork(database, settings.network)
   const applied = await migrate(database)
   if (applied.length > 0) log.info({ applied }, 'database migrated')
-  await bindDatabase(database, settings.network)
   const registry = loadRegistry(settings.network)
   const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
   const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
@@ -109,6 +109,9 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   }
   observe(services)
   if (!local) await probeEndpoints(services)
+  // For good, so not before everything that this start rests on is known to be of this network.
+  await bindDatabase(database, settings.network)
+  bindHome(settings.home, settings.network)
   const controller = new AbortController()
   undo.push(() => controller.abort())
   await services.prices.start(controller.signal)

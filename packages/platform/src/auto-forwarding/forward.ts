@@ -9,7 +9,7 @@ import { chainReserve } from '../engine/reserve.ts'
 import { traitsOf } from '../engine/traits.ts'
 import { quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
-import { checkFeeWallet, checkTransfer } from '../transactions/create-transaction.ts'
+import { checkFeeWallet, checkTransfer, WALLET_INACTIVE, WALLET_SHORT } from '../transactions/create-transaction.ts'
 import { estimateFee } from '../transactions/estimate.ts'
 import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
@@ -21,6 +21,7 @@ const SWEEP_WAIT_MS = 2000
 const HELD_WAIT_MS = 60_000
 const REFUSED_WAIT_MS = 60_000
 const REVOKED_WAIT_MS = 86_400_000
+const INACTIVE = 'the wallet is inactive'
 
 /** Why a rule makes no forward now, and when it is looked at again; null: when more comes in. */
 class Later extends Error {
@@ -44,7 +45,8 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
     const later = error instanceof Later ? error
       : error instanceof ApiError ? new Later(error.message, REFUSED_WAIT_MS)
       : code === 'CU001' ? new Later('the prepaid fee account holds less than the platform fee', REFUSED_WAIT_MS)
-      : code === 'P0002' ? new Later('the wallet does not hold it', SWEEP_WAIT_MS) : null
+      : code === WALLET_INACTIVE ? new Later(INACTIVE, REFUSED_WAIT_MS)
+      : code === WALLET_SHORT ? new Later('the wallet does not hold it', SWEEP_WAIT_MS) : null
     if (!later) throw error
     // Not where more has come in since: that is looked at again at once.
     await services.database.query(
@@ -63,7 +65,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   // The nodes refuse it too: every transfer would only be made and fail.
   if (!await services.database.one('select 1 from api_users where api_key = $1 and revoked_at is null', [sub])) throw new Later('the API key that made the rule was revoked', REVOKED_WAIT_MS)
   const wallet = await findWallet(services.database, rule.sub_account_id, asset.asset_name)
-  if (wallet.status !== 'active') throw new Later('the wallet is inactive', REFUSED_WAIT_MS)
+  if (wallet.status !== 'active') throw new Later(INACTIVE, REFUSED_WAIT_MS)
   const held = await services.database.one(`select 1 from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.state = 'AML_HELD' limit 1`, [rule.id])
   if (held) throw new Later('an earlier forward is held by screening', HELD_WAIT_MS)
   const cap = await capOf(services, services.database, rule)
@@ -98,7 +100,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
   }
   await services.database.transaction(async (tx) => {
-    const fresh = await tx.one<RuleRow>(`select r.* from forward_rules r join wallets w on w.id = r.wallet_id where r.id = $1 and w.status = 'active' for no key update of r`, [rule.id])
+    const fresh = await tx.one<RuleRow>('select * from forward_rules where id = $1 for no key update', [rule.id])
     if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (await capOf(services, tx, fresh)).left < gross + feeRoom) return
     const response = stringifyJson(presentTransaction(row, services.registry))
     await tx.query('select create_withdrawal($1)', [JSON.stringify({

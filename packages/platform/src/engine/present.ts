@@ -50,7 +50,7 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     platform_fee: row.platform_fee ? exactUsd(row.plan['refunded'] === '1' ? 0n : BigInt(row.platform_fee)) : null,
     voids: row.status === 'failed' ? (row.voids ?? []) : [],
     created_at: row.created_at.toISOString(),
-    // The database's clock wrote one, this process's the other.
+    // An event is made of a row that was read before the statement that set `updated_at`: it was updated no earlier than confirmed.
     updated_at: (row.confirmed_at && row.confirmed_at > row.updated_at ? row.confirmed_at : row.updated_at).toISOString(),
     confirmed_at: row.confirmed_at?.toISOString() ?? null,
   }

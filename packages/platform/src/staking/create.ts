@@ -9,8 +9,8 @@ import type { Caller, Reply } from '../http/endpoint.ts'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import { collectReceipts } from '../signing/receipts.ts'
-import { isSamePayload } from '../recovery/payload.ts'
 import { presentTransaction } from '../engine/present.ts'
+import { answeredBefore } from '../transactions/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { lockCounting } from '../families/tron/counted.ts'
@@ -24,22 +24,13 @@ export async function open(services: Services, caller: Caller, kind: StakingKind
   const { asset, network } = findAsset(services, STAKED_ASSET)
   const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
   const payloadHash = createHash('sha256').update(JSON.stringify([kind, body], Object.keys(body).sort())).digest('hex')
-  if (body.sequence_id !== undefined) {
-    const known = await services.database.one<{ response: string; payload_hash: string }>('select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [wallet.id, body.sequence_id])
-    if (known) return replayed(known.response, isSamePayload(known.payload_hash, payloadHash))
-  }
+  const known = await answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash)
+  if (known) return known
   const account = await omnibusOf(services, network, { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
   return { asset, network, wallet, account, payloadHash }
 }
 
 export const isReply = (opened: Opening | Reply): opened is Reply => !('wallet' in opened)
-
-function replayed(response: string, same: boolean): Reply {
-  return {
-    text: response,
-    headers: { 'idempotent-replayed': 'true', ...(same ? {} : { warning: '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"' }) },
-  }
-}
 
 /** Where a stake comes from and goes to, as transactions show it. The account signs, whatever it does. */
 const TYPES: Record<StakingKind, [source: string, destination: string]> = { STAKE: ['INTERNAL', 'STAKING'], UNSTAKE: ['STAKING', 'STAKING'], RELEASE: ['STAKING', 'INTERNAL'] }
@@ -79,10 +70,8 @@ export async function create(services: Services, o: New): Promise<Reply> {
     if (o.sequenceId !== undefined) {
       const mine = await tx.query(
         'insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4, $5) on conflict do nothing returning 1', [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response])
-      if (mine.length === 0) {
-        const known = await tx.one<{ response: string; payload_hash: string }>('select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [o.wallet.id, o.sequenceId])
-        if (known) return replayed(known.response, isSamePayload(known.payload_hash, o.payloadHash))
-      }
+      const known = mine.length === 0 ? await answeredBefore(tx, o.wallet.id, o.sequenceId, o.payloadHash) : null
+      if (known) return known
     }
     await tx.query(
       `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset, source_type, source_id, destination_type, destination_id,

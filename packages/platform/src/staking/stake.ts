@@ -23,7 +23,6 @@ export const stake = endpoint({
     const { asset, network, wallet, account } = opened
     const amount = checkedAmount(body.amount, asset)
     if (amount < LEAST_SUN) throw new ApiError('INVALID_AMOUNT', `amount: the chain stakes at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX`, { field: 'amount' })
-    if (wallet.status !== 'active') throw inactive()
     const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name }
     const held = await services.database.one<{ balance: string }>(`select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [wallet.id, asset.asset_name])
     if (BigInt(held?.balance ?? '0') < amount) throw insufficient(amount, BigInt(held?.balance ?? '0'), asset)

@@ -1,6 +1,7 @@
 -- Creates a withdrawal: idempotency row, reservations of amount and platform fee, transfer, event, in one call.
--- Answers {"replayed", "response", "payload_hash"}. Raises 'insufficient' (P0002) when the wallet holds too little, and
--- CU001 when the prepaid fee account does.
+-- Answers {"replayed", "response", "payload_hash"}. Raises CU002 when the wallet is inactive, 'insufficient' (P0002) when it
+-- holds too little, and CU001 when the prepaid fee account does. All of it after the idempotency row, for which it waits: what
+-- was answered once is answered again, whatever has changed since.
 create or replace function create_withdrawal(p jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -18,6 +19,8 @@ begin
       return jsonb_build_object('replayed', true, 'response', existing.response, 'payload_hash', existing.payload_hash);
     end if;
   end if;
+  perform 1 from wallets where id = wallet and status = 'active';
+  if not found then raise exception 'inactive' using errcode = 'CU002'; end if;
   if not spendable(workspace, wallet, p->>'asset', total, (p->>'chain_reserve')::numeric) then
     raise exception 'insufficient' using errcode = 'P0002';
   end if;
