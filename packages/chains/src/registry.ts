@@ -37,6 +37,22 @@ export interface Registry {
   networkOf(asset: Asset): Network
 }
 
+/**
+ * What of a network decides which keys, addresses and transactions are its own, in one fixed order: whoever froze it
+ * knows a changed registry by it. Fields that not all families have stand at the end, where the network has them.
+ */
+export function meaningOf(network: Network): unknown[] {
+  const { mode, family, curve, chain_index, native_asset, chain_id, utxo, passphrase, network_id } = network
+  return [
+    mode, family, curve, chain_index, native_asset, chain_id ?? null,
+    utxo && [
+      utxo.bech32_hrp, utxo.p2pkh_version, utxo.p2sh_version, utxo.script,
+      ...(utxo.cashaddr_prefix === undefined ? [] : [utxo.cashaddr_prefix]),
+    ],
+    ...(passphrase === undefined && network_id === undefined ? [] : [passphrase ?? network_id]),
+  ]
+}
+
 /** Everything the data file names, working or not: for tests and documentation. */
 export function readRegistryFile(): { networks: NetworkLine[]; assets: AssetLine[]; coins: Coin[] } {
   return JSON.parse(readFileSync(new URL('../data/registry.json', import.meta.url), 'utf8'))

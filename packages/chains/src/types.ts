@@ -1,3 +1,5 @@
+import type { Traits } from './traits.ts'
+
 /**
  * The words every chain family shares. Amounts are bigint in the smallest unit (satoshi, wei, …);
  * byte strings travel as lowercase hex without 0x, except EVM addresses and hashes, which carry it.
@@ -164,6 +166,7 @@ export type PublicKeyAt = (path: Path) => Uint8Array
  */
 export interface Family {
   name: FamilyName
+  traits: Traits
   /** Address of a public key (33 bytes compressed secp256k1 or 32 bytes Ed25519). */
   address(network: Network, publicKey: Uint8Array): string
   /** Checks an address (and tag) of this network; the answer carries the canonical spelling. */
@@ -176,6 +179,8 @@ export interface Family {
   assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction
   /** True when at most one of the two can ever be mined. */
   exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean
+  /** The same transaction under another number of its account. Absent where transactions have none. */
+  renumber?(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction
 }
 
 /** A refusal by the chain layer. `code` is stable, the message names what is wrong. */

@@ -111,3 +111,9 @@ export function assemble(network: Network, unsigned: UnsignedTransaction, signat
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]
 }
+
+/** See {@link Family.renumber}. */
+export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
+  const transaction = { ...parseTransaction(bytesOf(unsigned)), nonce: Number(nonce) } as TransactionSerializable
+  return { ...unsigned, bytes: serializeTransaction(transaction).slice(2) }
+}

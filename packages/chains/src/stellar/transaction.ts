@@ -123,3 +123,11 @@ export function assemble(network: Network, unsigned: UnsignedTransaction, signat
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]
 }
+
+/** See {@link Family.renumber}. */
+export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
+  const { xdr: stellar } = library()
+  const envelope = stellar.TransactionEnvelope.fromXDR(unsigned.bytes, 'hex')
+  envelope.v1().tx().seqNum(stellar.Int64.fromString(nonce.toString()) as unknown as xdr.SequenceNumber)
+  return { ...unsigned, bytes: envelope.toXDR('hex') }
+}

@@ -115,3 +115,9 @@ export function identify(blob: string): { hash: string; message: string } | null
     return null
   }
 }
+
+/** See {@link Family.renumber}. */
+export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
+  const transaction = { ...decodeBinary(unsigned.bytes.toUpperCase()), Sequence: Number(nonce) } as Parameters<typeof encode>[0]
+  return { ...unsigned, bytes: encode(transaction).toLowerCase() }
+}
