@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startPlatform } from './launch/platform.ts'
+import { startPlatform } from './app/platform.ts'
 import { readSettings } from './settings.ts'
 
 /** `npm start`: runs the platform and stays until SIGTERM or SIGINT. */

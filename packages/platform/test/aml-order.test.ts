@@ -16,9 +16,9 @@ import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Secrets } from '../src/secrets.ts'
-import type { Services } from '../src/services.ts'
-import { runStep } from '../src/transactions/steps.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import type { Services } from '../src/engine/services.ts'
+import { runStep } from '../src/engine/run.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
 
 /**
  * Any order of events over the real step functions and the real database: nothing that involves a frozen or sanctioned

@@ -5,8 +5,8 @@ import { evm, OMNIBUS_INDEX, pathOf, type Asset } from '@custody/chains'
 import type { SignedRequest } from '@custody/request-auth'
 import fc from 'fast-check'
 import { endRules } from '../src/auto-forwarding/end-rules.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
-import { runStep } from '../src/transactions/steps.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { runStep } from '../src/engine/run.ts'
 import {
   closeApi,
   create,

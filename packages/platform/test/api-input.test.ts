@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { requestHeaders, signRequest } from '@custody/request-auth'
-import { endpoints } from '../src/http/endpoints.ts'
+import { endpoints } from '../src/app/endpoints.ts'
 import { useApi } from './api-support.ts'
 import { call, PRIVATE_KEY, transferBody, type User } from './harness.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
-import { endpoints } from '../src/http/endpoints.ts'
+import { endpoints } from '../src/app/endpoints.ts'
 import { useApi } from './api-support.ts'
 import { call, transferBody, type User } from './harness.ts'
 

@@ -5,8 +5,8 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { familyOf, pathOf, publicKeysBelow, utxo, type FamilyName, type Network } from '@custody/chains'
 import { post } from '../src/ledger/post.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
-import { runStep } from '../src/transactions/steps.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { runStep } from '../src/engine/run.ts'
 import { useDatabase, World } from './deposits-support.ts'
 
 /**

@@ -12,11 +12,11 @@ import { openDatabase, type Database, type ToldEvent } from '../src/database/poo
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { createMetrics } from '../src/metrics.ts'
-import type { Connected } from '../src/networks/networks.ts'
+import type { Connected } from '../src/engine/networks.ts'
 import { Secrets } from '../src/secrets.ts'
-import type { Services } from '../src/services.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
-import { runStep } from '../src/transactions/steps.ts'
+import type { Services } from '../src/engine/services.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { runStep } from '../src/engine/run.ts'
 
 /** The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers are scripted. */
 export const registry = loadRegistry('local')

@@ -7,7 +7,7 @@ import { buildServer } from '../src/http/server.ts'
 import { coinGecko } from '../src/prices/coingecko.ts'
 import { exchange } from '../src/prices/exchange.ts'
 import { SourceError } from '../src/prices/source.ts'
-import type { Services } from '../src/services.ts'
+import type { Services } from '../src/engine/services.ts'
 import { readSettings } from '../src/settings.ts'
 
 /** What anyone outside can make the platform do: ask its nodes, count addresses, and read. */

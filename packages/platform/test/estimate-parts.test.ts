@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { loadRegistry, solana } from '@custody/chains'
 import { estimateFeeEndpoint } from '../src/fees/estimate-fee.ts'
 import type { Caller } from '../src/http/endpoint.ts'
-import type { Services } from '../src/services.ts'
+import type { Services } from '../src/engine/services.ts'
 import { plain } from './harness.ts'
 
 /** `fee` is all that a transfer pays: a caller who reads nothing else knows what it costs. The parts stand beside it. */

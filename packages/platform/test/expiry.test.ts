@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { FamilyName } from '@custody/chains'
 import { FAMILIES, useDatabase, World } from './deposits-support.ts'
-import { runStep } from '../src/transactions/steps.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import { runStep } from '../src/engine/run.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
 
 /**
  * Two signatures over one message have two hashes where the id covers the signature. A node that made the nodes sign

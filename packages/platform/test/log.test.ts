@@ -8,7 +8,7 @@ import { buildServer } from '../src/http/server.ts'
 import { narrate } from '../src/ledger/narrate.ts'
 import { emit } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
-import type { Services } from '../src/services.ts'
+import type { Services } from '../src/engine/services.ts'
 import { useDatabase } from './deposits-support.ts'
 
 /** What an operator reads after "ready": a line for what was committed, and for what was refused. */

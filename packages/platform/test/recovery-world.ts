@@ -9,10 +9,10 @@ import { systemEnvironment } from '../src/environment.ts'
 import { post } from '../src/ledger/post.ts'
 import { DEFAULT_TIERS, readTiers } from '../src/prepaid-fee/tiers.ts'
 import { reconcile, type ReconcileReport } from '../src/recovery/reconcile.ts'
-import type { Services } from '../src/services.ts'
+import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
-import { runStep } from '../src/transactions/steps.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import { runStep } from '../src/engine/run.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
 
 /** Nodes that tell what they recorded, and an Ethereum that did it; the database is real and knows less. */
 export const registry = loadRegistry('local')

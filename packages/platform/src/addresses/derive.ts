@@ -1,7 +1,7 @@
 import { CHANGE_INDEX, familyOf, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { startScan } from '../deposits/start.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
 export type AddressKind = 'omnibus' | 'deposit' | 'change' | 'tank'
 

@@ -2,8 +2,8 @@ import type { Registry } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import type { RiskLevel } from './levels.ts'
 
 /** A row of `frozen_addresses`: one freeze event. */

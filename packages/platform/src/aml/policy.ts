@@ -1,5 +1,5 @@
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { ProviderName, RiskLevel } from './levels.ts'
 
 export type Direction = 'deposit' | 'withdrawal'

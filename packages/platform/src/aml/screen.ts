@@ -1,6 +1,6 @@
 import type { Network } from '@custody/chains'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { accountOf, addressKey, spaceOf } from './address-key.ts'
 import { clearedFor, frozenAmong, type Hit } from './frozen.ts'
 import type { RiskLevel } from './levels.ts'

@@ -1,7 +1,7 @@
 import type { Network, Senders } from '@custody/chains'
 import { occurrences, tagOf } from '../deposits/identity.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { ScreeningWaits, type Counterparty } from './screen.ts'
 
 interface Deposit {

@@ -1,7 +1,7 @@
 import { emit } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
-import { advance } from '../work/lease.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { advance } from '../engine/lease.ts'
 import type { ScreeningWaits } from './screen.ts'
 
 const RETRY_MIN_MS = 1000

@@ -1,6 +1,6 @@
 import type { Asset, Network } from '@custody/chains'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
 /** The asset of a ticker and its network. Throws ApiError `UNSUPPORTED_ASSET`, with the ticker meant where only case differs. */
 export function findAsset(services: Services, ticker: string): { asset: Asset; network: Network } {

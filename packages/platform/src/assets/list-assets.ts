@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { listAssets } from './find-asset.ts'
 
 export const assetShape = z.object({

@@ -1,7 +1,7 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
-import { traitsOf } from '../networks/traits.ts'
+import { traitsOf } from '../engine/traits.ts'
 import { USD_DECIMALS } from '../prepaid-fee/usd.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { stakingDifferences } from './staking.ts'
 import { utxoDifferences } from './utxo.ts'
 

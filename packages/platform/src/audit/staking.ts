@@ -1,5 +1,5 @@
 import { formatAmount, type Asset, type Network, type TronResource } from '@custody/chains'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { stakeAccounts } from '../staking/steps.ts'
 import type { Difference } from './audit.ts'
 

@@ -1,5 +1,5 @@
 import { formatAmount, type Network } from '@custody/chains'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { Difference } from './audit.ts'
 
 /** A coin whose deposit screening holds: in the books, and not to be spent. */

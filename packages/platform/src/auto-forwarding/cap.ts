@@ -1,5 +1,5 @@
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { RuleRow } from './rule.ts'
 
 const DAY_MS = 86_400_000

@@ -1,9 +1,9 @@
 import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { Queryable } from '../database/pool.ts'
-import { openCancellation, UNSIGNED_STATES, whyFinal } from '../transactions/replacements.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import { openCancellation, UNSIGNED_STATES, whyFinal } from '../engine/replacements.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { presentRule, RULE_COLUMNS, type RuleRow } from './rule.ts'
 import { endAtNodes } from './show-nodes.ts'
 

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { pageQuery } from '../http/schemas.ts'
-import { presentTransaction, transactionShape, type TransactionRow } from '../transactions/present.ts'
+import { presentTransaction, transactionShape } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { findRule } from './rule.ts'
 
 /** The transfers that a rule has made, newest first. */

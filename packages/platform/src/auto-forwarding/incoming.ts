@@ -1,5 +1,5 @@
 import type { Queryable } from '../database/pool.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
 const generationOf = (row: TransactionRow): number => Number(row.plan['generation'] ?? '0')
 

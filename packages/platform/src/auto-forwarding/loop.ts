@@ -1,5 +1,5 @@
-import type { Services } from '../services.ts'
-import type { Loop } from '../work/loop.ts'
+import type { Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
 import { endRules } from './end-rules.ts'
 import { forwardRule } from './forward.ts'
 import { expireRules, type RuleRow } from './rule.ts'

@@ -1,5 +1,5 @@
 import type { Queryable } from '../database/pool.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
 const RETRY_MIN_S = 30
 const RETRY_MAX_S = 3600

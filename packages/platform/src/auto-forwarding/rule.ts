@@ -5,7 +5,7 @@ import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
 import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
 export type RuleState = 'PENDING' | 'ACTIVE' | 'PAUSED' | 'EXPIRED' | 'ENDING' | 'ENDED'
 

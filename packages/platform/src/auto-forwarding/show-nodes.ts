@@ -1,5 +1,5 @@
 import type { SignedRequest } from '@custody/request-auth'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 import { askForVoid } from '../signing/void.ts'
 import type { RuleRow } from './rule.ts'

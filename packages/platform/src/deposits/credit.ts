@@ -2,8 +2,9 @@ import { stringifyJson } from '@custody/request-auth'
 import { noteIncoming, takeBackIncoming } from '../auto-forwarding/incoming.ts'
 import type { Queryable } from '../database/pool.ts'
 import { emit, lockedBalance, post, type Posting } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import type { Services } from '../engine/services.ts'
+import { presentTransaction } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { queueSweep } from './sweeps.ts'
 
 /** A deposit's generation grows with every reorganisation that takes it back, so that each crediting is its own entry. */

@@ -2,9 +2,10 @@ import type { Asset, ChainBlock, ChainTransfer, Network, Senders } from '@custod
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
+import { presentTransaction } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { occurrences, tagOf } from './identity.ts'
 
 /** How long a scan waits for the senders of one block's deposits. */

@@ -1,7 +1,7 @@
 import type { Network } from '@custody/chains'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
-import { shared } from '../work/shared.ts'
+import type { Services } from '../engine/services.ts'
+import { shared } from '../engine/shared.ts'
 
 /**
  * A network is not touched, and costs nothing, until an address of ours exists on it. Before the first one is

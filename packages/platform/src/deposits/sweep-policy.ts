@@ -3,9 +3,9 @@ import type { Queryable } from '../database/pool.ts'
 import { lockedBalance } from '../ledger/post.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
-import { advance } from '../work/lease.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { advance } from '../engine/lease.ts'
 
 /** `cost_multiple` is kept in thousandths. */
 export const MULTIPLE_DECIMALS = 3

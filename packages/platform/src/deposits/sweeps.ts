@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Queryable } from '../database/pool.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
 /**
  * Queues a sweep of what a deposit address holds to the omnibus address, unless one is under way already, or was done

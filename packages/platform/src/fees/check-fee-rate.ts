@@ -1,6 +1,6 @@
 import { formatAmount, type Network, type Registry } from '@custody/chains'
 import { ApiError } from '../errors.ts'
-import { traitsOf } from '../networks/traits.ts'
+import { traitsOf } from '../engine/traits.ts'
 import { feeRateInteger } from '../transactions/estimate.ts'
 
 /**

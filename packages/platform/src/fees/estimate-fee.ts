@@ -5,12 +5,12 @@ import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { assetName, decimal, exact, text } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
-import { traitsOf } from '../networks/traits.ts'
-import { cardanoCoins, cardanoParameters } from '../transactions/cardano.ts'
+import type { Services } from '../engine/services.ts'
+import { traitsOf } from '../engine/traits.ts'
+import { cardanoCoins, cardanoParameters } from '../families/cardano/coins.ts'
 import { feeRateInteger, spendableCoins } from '../transactions/estimate.ts'
-import { l1FeeOf } from '../transactions/steps/l1-fee.ts'
-import { activationOf } from './tron-price.ts'
+import { l1FeeOf } from '../families/evm/l1-fee.ts'
+import { activationOf } from '../families/tron/price.ts'
 
 /** One input, payment and change: what stands in where there is no wallet or it holds too little. */
 const TYPICAL_INPUTS = 1

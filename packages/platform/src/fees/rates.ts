@@ -1,8 +1,8 @@
 import { formatAmount, solana, type EvmFeeRates, type Asset, type LevelRates, type Network, type UtxoFeeRates } from '@custody/chains'
 import { ApiError } from '../errors.ts'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
-import { priceOf } from './tron-price.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
+import { priceOf } from '../families/tron/price.ts'
 
 export interface QuotedRates { low: string; medium: string; high: string }
 

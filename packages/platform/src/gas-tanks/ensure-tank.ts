@@ -1,8 +1,8 @@
 import type { Network } from '@custody/chains'
 import { ensureTank } from '../addresses/derive.ts'
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
-import type { Loop } from '../work/loop.ts'
+import type { Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
 
 /** What a local gas tank is filled with on the network's first use, in whole coins. A token transfer on Tron takes up to 16. */
 const localFillWhole = (network: Network): bigint => (network.family === 'tron' ? 1000n : 10n)

@@ -1,9 +1,9 @@
 import type { TronAction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { lockedBalance, post, type Posting } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
-import { advance } from '../work/lease.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { advance } from '../engine/lease.ts'
 
 /** Stake of a tank that is lent for its energy, in sun, and what the two calls for it cost at most. */
 export interface Loan { tank: string; amount: bigint; /** What the chain would lend, before what is under way. */ lendable: bigint; fee: bigint; backFee: bigint }

@@ -2,8 +2,8 @@ import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
-import { traitsOf } from '../networks/traits.ts'
+import type { Services } from '../engine/services.ts'
+import { traitsOf } from '../engine/traits.ts'
 import { firstFill, firstThreshold, hasTank } from './ensure-tank.ts'
 
 const tankShape = z.object({

@@ -1,7 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
-import type { Loop } from '../work/loop.ts'
+import type { Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
 import { gasTanksOf } from './list-tanks.ts'
 
 /** Tells of each tank whose balance has fallen below its threshold, to nothing, or has risen again: once for each change. */

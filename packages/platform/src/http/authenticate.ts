@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { AuthError, verifyRequest, type SignedRequest } from '@custody/request-auth'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { KnownCaller } from './callers.ts'
 import { windowOf, type RateState } from './rate-limit.ts'
 

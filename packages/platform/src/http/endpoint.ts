@@ -1,6 +1,6 @@
 import type { SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
 /** Who makes an authenticated request. A key acts in its own sub-account only. */
 export interface Caller {

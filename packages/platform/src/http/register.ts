@@ -2,7 +2,7 @@ import { SIGNED_BODY_BYTES_MAX, stringifyJson, type SignedRequest } from '@custo
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import { assertNotHeld } from '../recovery/hold.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { authenticate } from './authenticate.ts'
 import type { Caller, Endpoint } from './endpoint.ts'
 import { assertExactTarget } from './exact-target.ts'

@@ -1,7 +1,8 @@
 import { stringifyJson } from '@custody/request-auth'
 import { lockFreezing } from '../aml/frozen.ts'
 import { emit } from '../ledger/post.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { presentTransaction } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /**

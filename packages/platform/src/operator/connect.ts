@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import type { NodePeer } from '../signing/nodes.ts'
-import { platformIdentity } from '../launch/local.ts'
+import { platformIdentity } from '../app/local.ts'
 import { OperatorError } from './command.ts'
 
 const TIMEOUT_MS = 120_000

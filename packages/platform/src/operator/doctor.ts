@@ -1,7 +1,7 @@
 import { ChainError, loadRegistry } from '@custody/chains'
 import { systemEnvironment } from '../environment.ts'
-import { devnetUrlOf, localEndpoints } from '../launch/local.ts'
-import { Networks } from '../networks/networks.ts'
+import { devnetUrlOf, localEndpoints } from '../app/local.ts'
+import { Networks } from '../engine/networks.ts'
 import { readSettings } from '../settings.ts'
 
 export interface Diagnosis { network: string; state: 'ok' | 'not configured' | 'wrong network' | 'unreachable'; host: string | null; height: number | null; milliseconds: number | null; advice: string | null }

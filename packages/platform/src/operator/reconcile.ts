@@ -1,6 +1,6 @@
 import { NotAdopted } from '../recovery/open.ts'
 import { reconcile, type ReconcileReport } from '../recovery/reconcile.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /** Scanning a week of blocks takes longer than a call may: it goes on by itself, and is asked for. */

@@ -1,7 +1,7 @@
 import { formatAmount } from '@custody/chains'
 import { isSuspended } from '../deposits/credit.ts'
 import { leaveSuspense } from '../deposits/waiting.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /** Deposits that belong to no wallet: their tag was never handed out, or their wallet does not exist yet. Oldest first. */

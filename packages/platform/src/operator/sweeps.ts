@@ -1,8 +1,8 @@
 import { formatAmount } from '@custody/chains'
 import { MULTIPLE_DECIMALS, sweepPolicyOf } from '../deposits/sweep-policy.ts'
 import { readDecimal, scopeNamed } from '../deposits/sweep-settings.ts'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
 
 const textOf = (input: Record<string, unknown>, name: string): string | undefined => (input[name] === undefined || input[name] === null ? undefined : String(input[name]))

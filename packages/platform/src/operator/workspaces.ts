@@ -1,5 +1,5 @@
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { OperatorError } from './command.ts'
 
 const LOCAL_PREPAID_MICRO_USD = 100_000n * 1_000_000n

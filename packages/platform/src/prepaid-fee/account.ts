@@ -1,6 +1,6 @@
 import type { JsonNumber } from '@custody/request-auth'
 import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { utcDay } from './fees.ts'
 import { tierNamed } from './tiers.ts'
 import { exactUsd } from './usd.ts'

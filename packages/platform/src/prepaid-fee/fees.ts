@@ -3,7 +3,7 @@ import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { feeOf, tierNamed } from './tiers.ts'
 import { showUsd } from './usd.ts'
 

@@ -1,5 +1,5 @@
 import { formatAmount } from '@custody/chains'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { adopt, type Adopted } from './adopt.ts'
 import { groupOf, keyOf } from './group.ts'
 import type { Recorded } from './history.ts'

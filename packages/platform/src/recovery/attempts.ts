@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import type { Group } from './group.ts'
 import { NotAdopted, type Opened } from './open.ts'
 import { stakingOf } from '../staking/steps.ts'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { UnsignedTransaction } from '@custody/chains'
 import { z } from 'zod'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 
 /**

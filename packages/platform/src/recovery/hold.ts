@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
-import type { Loop } from '../work/loop.ts'
+import type { Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
 import { adoptAll } from './adopt-all.ts'
 import { NODES_NEEDED, readHistory, saveMarks, type Enrolled, type Recorded } from './history.ts'
 import { NotAdopted, open } from './open.ts'

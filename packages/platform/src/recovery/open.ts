@@ -8,7 +8,7 @@ import {
   type SignedTransaction,
   type UnsignedTransaction,
 } from '@custody/chains'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { Recorded } from './history.ts'
 
 /** Why something recorded is not adopted, in words for the operator. `matters`: it may have moved something. */

@@ -3,9 +3,9 @@ import { ensureAddress, ensureChange, ensureOmnibus, type AddressKind, type Owne
 import { listOmnibus } from '../addresses/omnibus.ts'
 import { startedNetworks } from '../deposits/start.ts'
 import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
-import { traitsOf } from '../networks/traits.ts'
+import { traitsOf } from '../engine/traits.ts'
 import { ensureWorkspace } from '../operator/workspaces.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { NODES_NEEDED, type Enrolled, type History } from './history.ts'
 import { NotAdopted } from './open.ts'
 

@@ -1,5 +1,5 @@
 import { audit, type AuditReport } from '../audit/audit.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { Adopted } from './adopt.ts'
 import { adoptAll, noteUnadopted, openAll, show, shown, type Unadopted } from './adopt-all.ts'
 import { knownOf, NODES_NEEDED, readHistory, saveMarks, type History, type Recorded } from './history.ts'

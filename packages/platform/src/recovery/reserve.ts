@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import { post } from '../ledger/post.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { reserveStake } from './stake-steps.ts'
 
 /** Below zero for as long as the deposits that it was paid from are not found again. */

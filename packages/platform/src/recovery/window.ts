@@ -1,8 +1,8 @@
 import { OMNIBUS_INDEX } from '@custody/chains'
 import { ensureAddress, ensureChange, ensureOmnibus, type Owner } from '../addresses/derive.ts'
 import { startedNetworks } from '../deposits/start.ts'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
 
 /** Addresses are handed out one after the other, so that those which follow the last known one may have been handed out too. */
 export interface Watched { network: string; workspace: string; sub_account: string; from: number; to: number }

@@ -1,5 +1,5 @@
 import type { SignedRequest } from '@custody/request-auth'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
 const RECEIPT_TIMEOUT_MS = 5000
 

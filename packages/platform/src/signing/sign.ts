@@ -1,6 +1,6 @@
 import type { SignedRequest } from '@custody/request-auth'
 import type { SignatureBytes, TronAction, UnsignedTransaction } from '@custody/chains'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { NodeRefused, NodeUnavailable } from './nodes.ts'
 
 /** A caller's signed request with the nodes' receipts that keep it usable. */

@@ -1,6 +1,6 @@
 import { claimedNonceAndSubject, type SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { NodeRefused, type SignerNodes } from './nodes.ts'
 
 /** What a node signs of a void, as packages/signer/README.md documents it: POST /void. */

@@ -2,7 +2,7 @@ import { ChainError, formatAmount, parseAmount, validateAddress, type Asset } fr
 import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
 /** What stake, unstake and release answer; the transaction is read with GET /dac/v1/transaction/{id}. */
 export const stakingShape = z.object({ id: z.string(), status: z.enum(['pending', 'confirmed', 'failed']), hash: z.string().nullable() })

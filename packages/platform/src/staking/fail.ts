@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import { post } from '../ledger/post.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { poolsOf, stakeAccounts, type Staking } from './steps.ts'
 
 /** Books what a stake, unstake or release that ends before its last step has left, and gives the rest back. */

@@ -2,7 +2,7 @@ import type { Network } from '@custody/chains'
 import { addressKey, spaceOf } from '../aml/address-key.ts'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
 /**
  * Whether a resource may be lent to an address. No value goes there and the stake can be taken back at any time, so no

@@ -3,8 +3,8 @@ import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit, post } from '../ledger/post.ts'
 import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { poolsOf } from './steps.ts'
 
 interface Cooldown { transaction_id: string; address: string; amount: string }

@@ -1,6 +1,6 @@
 import { tron as tronBuild, type TronAction, type TronResource } from '@custody/chains'
 import type { AccountKind, Posting } from '../ledger/post.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
 export type StakingKind = 'STAKE' | 'UNSTAKE' | 'RELEASE'
 export type StakingStep = TronAction['kind']

@@ -2,8 +2,8 @@ import { formatAmount } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../ledger/post.ts'
 import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
-import type { Loop } from '../work/loop.ts'
+import type { Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
 
 /** Tells of each unstake whose cooldown is over by the time of the chain, once. It releases nothing. */
 export function watchReleasableLoop(services: Services): Loop {

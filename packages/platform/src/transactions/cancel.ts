@@ -5,8 +5,8 @@ import { endpoint } from '../http/endpoint.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findTransaction } from './find-transaction.ts'
 import { presentTransaction, transactionShape } from './present.ts'
-import { openReplacement, requestReplacement, UNSIGNED_STATES, WAITING_STATES, whyFinal } from './replacements.ts'
-import { assertUnspentChange, waitingAttempts } from './steps/attempts.ts'
+import { openReplacement, requestReplacement, UNSIGNED_STATES, WAITING_STATES, whyFinal } from '../engine/replacements.ts'
+import { assertUnspentChange, waitingAttempts } from '../engine/attempts.ts'
 
 /**
  * Takes a transfer back. Before it is signed it ends at no cost; after that a payment to oneself competes with it on

@@ -1,13 +1,13 @@
 import { cardano, CHANGE_INDEX, ChainError, parseAmount, pathOf, solana, tron as tronBuild, utxo as utxoBuild, type Asset, type Network } from '@custody/chains'
 import { changeOf } from '../addresses/derive.ts'
 import { ApiError } from '../errors.ts'
-import { activationOf, priceOf } from '../fees/tron-price.ts'
+import { activationOf, priceOf } from '../families/tron/price.ts'
 import type { Caller } from '../http/endpoint.ts'
 import type { Queryable } from '../database/pool.ts'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
-import { cardanoCoins, cardanoParameters } from './cardano.ts'
-import { l1FeeOf } from './steps/l1-fee.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
+import { cardanoCoins, cardanoParameters } from '../families/cardano/coins.ts'
+import { l1FeeOf } from '../families/evm/l1-fee.ts'
 
 /** Gas of a token transfer where the chain cannot be asked. */
 const TOKEN_GAS = 65_000n

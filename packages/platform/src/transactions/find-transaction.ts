@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from './present.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 

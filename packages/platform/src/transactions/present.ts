@@ -2,28 +2,8 @@ import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { exact } from '../http/schemas.ts'
 import { exactUsd } from '../prepaid-fee/usd.ts'
-import { voidShape, type SignedVoid } from '../signing/void.ts'
-
-export type TransactionKind = 'WITHDRAWAL' | 'DEPOSIT' | 'SWEEP' | 'FUEL' | 'TANK_DEPOSIT' | 'DRAIN' | 'STAKE' | 'UNSTAKE' | 'RELEASE' | 'LEND' | 'LEND_BACK'
-
-/** Kinds that a caller asks for by a signed request. */
-export const ASKED_FOR: ReadonlySet<TransactionKind> = new Set(['WITHDRAWAL', 'STAKE', 'UNSTAKE', 'RELEASE'])
-
-/** A row of `transactions`. Amounts are decimal strings in the smallest unit. */
-export interface TransactionRow {
-  id: string; kind: TransactionKind; workspace_id: string; sub_account_id: string | null; wallet_id: string | null; parent_id: string | null
-  asset: string; network: string; amount: string; fee: string; fee_asset: string
-  source_type: string; source_id: string | null; destination_type: string; destination_id: string | null; address_tag: string | null
-  memo: string | null; sequence_id: string | null; state: string; status: 'pending' | 'confirmed' | 'failed'
-  failure_reason: string | null; last_error: string | null; hash: string | null; confirmations: number
-  request: { api_key: string; token: string; method: string; uri: string; body: string } | null
-  receipts: unknown[]; plan: Record<string, string | undefined>; fee_rate: string | null; fee_level: string | null
-  created_at: Date; updated_at: Date; confirmed_at: Date | null; attempts: number; lease_token: string | null
-  /** The nodes' own, of one that failed. */
-  voids?: SignedVoid[]
-  /** Millionths of a USD; absent or null: nothing is charged for it. */
-  amount_usd?: string | null; platform_fee?: string | null
-}
+import { voidShape } from '../signing/void.ts'
+import type { TransactionKind, TransactionRow } from '../engine/transaction.ts'
 
 const TYPES: Record<TransactionKind, string> = { WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain', STAKE: 'Stake', UNSTAKE: 'Unstake', RELEASE: 'Release', LEND: 'EnergyLoan', LEND_BACK: 'EnergyReturn' }
 

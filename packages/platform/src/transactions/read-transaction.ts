@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { findTransaction } from './find-transaction.ts'
 import { presentTransaction, transactionShape } from './present.ts'
-import { presentReplacement, replacementShape, replacementsOf } from './replacements.ts'
+import { presentReplacement, replacementShape, replacementsOf } from '../engine/replacements.ts'
 
 /** One transaction of the caller's sub-account by its platform id. */
 export const readTransaction = endpoint({

@@ -5,12 +5,12 @@ import { isForward, NO_REPLACEMENT } from '../auto-forwarding/outcome.ts'
 import { ApiError } from '../errors.ts'
 import { checkedFeeRate } from '../fees/check-fee-rate.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { traitsOf } from '../networks/traits.ts'
+import { traitsOf } from '../engine/traits.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findTransaction } from './find-transaction.ts'
 import { presentTransaction, transactionShape } from './present.ts'
-import { requestReplacement, WAITING_STATES, whyFinal } from './replacements.ts'
-import { assertUnspentChange, leastRateOf, waitingAttempts } from './steps/attempts.ts'
+import { requestReplacement, WAITING_STATES, whyFinal } from '../engine/replacements.ts'
+import { assertUnspentChange, leastRateOf, waitingAttempts } from '../engine/attempts.ts'
 
 /** Pays more for a transfer that waits: the same payment again with a higher fee, of which only one can be mined. */
 export const speedUp = endpoint({

@@ -8,7 +8,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { assetName } from '../http/schemas.ts'
 import { startScan } from '../deposits/start.ts'
 import { creditWaitingDeposits } from '../deposits/waiting.ts'
-import { traitsOf } from '../networks/traits.ts'
+import { traitsOf } from '../engine/traits.ts'
 import { presentWallet, walletShape, type WalletRow } from './present.ts'
 
 /** Creates the one wallet of an asset in the caller's sub-account. */

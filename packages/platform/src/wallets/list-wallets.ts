@@ -4,8 +4,8 @@ import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, exact } from '../http/schemas.ts'
-import { chainReserve } from '../networks/reserve.ts'
-import { traitsOf } from '../networks/traits.ts'
+import { chainReserve } from '../engine/reserve.ts'
+import { traitsOf } from '../engine/traits.ts'
 import { presentWallet, walletShape, type WalletRow } from './present.ts'
 
 /** Wallets of one asset with what can be sent (`balance`) and all that is held on chain (`omnibus_balance`). */
