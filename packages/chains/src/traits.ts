@@ -34,8 +34,6 @@ export interface Traits {
   expiry: Expiry | null
   /** Null: nothing can take the place of a signed transaction. */
   cancellation: Cancellation | null
-  /** The network's nodes take a dearer transaction in place of one that waits. */
-  isReplaceable(network: Network): boolean
   /** A transaction may have a second signer that pays its fee: the omnibus address, for the sweep of a token. */
   feePayer: boolean
   /** The native coin is staked for resources, which may be lent (`action` of a decoded transaction). */

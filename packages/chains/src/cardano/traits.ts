@@ -10,7 +10,6 @@ export const traits: Traits = {
   // A slot is a second.
   expiry: { unit: 'slot', aheadMax: 86_400, perSecondMax: 1 },
   cancellation: null,
-  isReplaceable: () => false,
   feePayer: false,
   staking: false,
   feeRateDecimals: 0,

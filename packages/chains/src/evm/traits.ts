@@ -12,7 +12,6 @@ export const traits: Traits = {
   nothingExcludes: false,
   expiry: null,
   cancellation: { index: OMNIBUS_INDEX, moves: 'nothing' },
-  isReplaceable: () => true,
   feePayer: false,
   staking: false,
   feeRateDecimals: 9,

@@ -10,7 +10,6 @@ export const traits: Traits = {
   // A recent blockhash ends a message after 150 blocks; the decoder refuses a durable nonce.
   expiry: null,
   cancellation: null,
-  isReplaceable: () => false,
   feePayer: true,
   staking: false,
   feeRateDecimals: 0,

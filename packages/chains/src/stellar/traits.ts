@@ -8,7 +8,6 @@ export const traits: Traits = {
   nothingExcludes: false,
   expiry: { unit: 'second', aheadMax: 1800 },
   cancellation: null,
-  isReplaceable: () => false,
   feePayer: false,
   staking: false,
   feeRateDecimals: 0,

@@ -10,7 +10,6 @@ export const traits: Traits = {
   // An end that platform and nodes can measure is what proves a transaction dead.
   expiry: null,
   cancellation: null,
-  isReplaceable: () => false,
   feePayer: false,
   staking: false,
   feeRateDecimals: 0,

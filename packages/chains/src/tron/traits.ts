@@ -14,7 +14,6 @@ export const traits: Traits = {
   // As far ahead as its own nodes take a transaction. A local chain's time may be moved forward, past the end of a stake's cooldown.
   expiry: { unit: 'second', aheadMax: DAY_S, localAheadMax: 400 * DAY_S },
   cancellation: null,
-  isReplaceable: () => false,
   feePayer: false,
   staking: true,
   // One price for everybody, so that a caller's rate is only a limit. Points of bandwidth for TRX, energy for tokens.

@@ -12,7 +12,6 @@ export const traits: Traits = {
   nothingExcludes: false,
   expiry: null,
   cancellation: { index: CHANGE_INDEX, moves: 'everything' },
-  isReplaceable: (network) => network.utxo?.replaceable ?? false,
   feePayer: false,
   staking: false,
   feeRateDecimals: 3,

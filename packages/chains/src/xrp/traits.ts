@@ -9,7 +9,6 @@ export const traits: Traits = {
   // It takes 3 to 4 seconds to close a ledger.
   expiry: { unit: 'ledger', aheadMax: 100_000, perSecondMax: 2 },
   cancellation: null,
-  isReplaceable: () => false,
   feePayer: false,
   staking: false,
   feeRateDecimals: 0,

@@ -1,3 +1,4 @@
+import { traitsOf } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
@@ -11,8 +12,6 @@ import { NO_WAIT, waitForProvider } from './waiting.ts'
 
 /** Unfreezing wakes what it held; this only finds what a killed process missed. */
 const HELD_POLL_MS = 10 * 60_000
-/** Families whose transactions take a number that later ones of the account wait for. */
-const NUMBERED = new Set(['evm', 'xrp', 'stellar'])
 
 const networkOf = (services: Services, row: TransactionRow) => services.networks.get(row.network).network
 
@@ -84,7 +83,7 @@ export async function screenAgain(services: Services, row: TransactionRow): Prom
   if (row.state === 'QUEUED' && services.environment.now() - row.created_at.getTime() < FRESH_MS) return false
   if (await isClear(services, row)) return false
   await services.database.transaction(async (tx) => {
-    const resume = row.state === 'SIGNING' && await unbuild(services, tx, row) ? (networkOf(services, row).family === 'evm' ? 'FUELING' : 'QUEUED') : row.state
+    const resume = row.state === 'SIGNING' && await unbuild(services, tx, row) ? (traitsOf(networkOf(services, row)).feesFrom === 'tank' ? 'FUELING' : 'QUEUED') : row.state
     await advance(tx, row, { state: 'SCREENING', plan: { resume }, run_in_ms: 0 })
   })
   return true
@@ -92,7 +91,8 @@ export async function screenAgain(services: Services, row: TransactionRow): Prom
 
 /** Takes the unsigned transaction back where no node has seen it; whoever comes next in the account's order takes its place. */
 async function unbuild(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
-  if (!NUMBERED.has(networkOf(services, row).family)) return false
+  // Only a number of the account's is waited for by later ones.
+  if (traitsOf(networkOf(services, row)).firstNonce === null) return false
   if (row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
   const chain = await tx.query<{ state: string; shown_at: Date | null; account: string | null }>('select state, shown_at, account from chain_transactions where transaction_id = $1', [row.id])
   const [built, more] = chain

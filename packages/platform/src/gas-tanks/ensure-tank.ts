@@ -1,4 +1,4 @@
-import type { Network } from '@custody/chains'
+import { traitsOf, type Network } from '@custody/chains'
 import { ensureTank } from '../addresses/derive.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
@@ -13,7 +13,7 @@ const TRON_THRESHOLD_WHOLE = 50n
 
 /** True where network fees are paid by the workspace's tank. */
 export function hasTank(network: Network): boolean {
-  return network.family === 'evm' || network.family === 'tron'
+  return traitsOf(network).feesFrom === 'tank'
 }
 
 function oneCoin(services: Services, network: Network): bigint {
