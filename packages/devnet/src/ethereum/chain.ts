@@ -5,13 +5,14 @@ import { encodeDeployData, encodeFunctionData, getAddress, isAddress } from 'vie
 import { privateKeyToAccount } from 'viem/accounts'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
+import { Anvil } from '../evm/anvil.ts'
+import { artefact, deployedAddress, deployerKey } from '../evm/contracts.ts'
 import { Gate } from '../gate.ts'
 import { Journal, syncFolder } from '../journal.ts'
 import { Producer } from '../producer.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
-import { Anvil } from './anvil.ts'
 import { Held } from './held-transactions.ts'
-import { artefact, deployedAddress, deployerKey, FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
+import { FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
 import type { Pending } from './policy.ts'
 
 /**

@@ -2,9 +2,9 @@ import { traitsOf, validateAddress } from '@custody/chains'
 import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
-import type { Parts } from '../node.ts'
+import type { Parts } from '../parts.ts'
 import { DAY_S } from '../policy/age.ts'
-import { shaped } from './shaped.ts'
+import { shaped } from '../transport/body.ts'
 
 const drainSchema = z.strictObject({
   workspace: z.string().min(1).max(128), network: z.string().max(32), to_address: z.string().max(256),
