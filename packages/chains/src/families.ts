@@ -46,7 +46,9 @@ export function signing(registry: Registry, unsigned: UnsignedTransaction, publi
 }
 
 /** See {@link Family.assemble}. */
-export function assemble(registry: Registry, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+export function assemble(
+  registry: Registry, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+): SignedTransaction {
   const network = networkOf(registry, unsigned)
   return familyOf(network).assemble(network, unsigned, signatures, publicKeyAt)
 }

@@ -4,7 +4,9 @@ export * from './derivation.ts'
 export * from './registry.ts'
 export type { Cancellation, Expiry, Traits } from './traits.ts'
 export { paymentUri } from './payment-uri.ts'
-export { familyOf, traitsOf, withNonce, decode, signing, assemble, exclusive, addressAt, validateAddress, publicKeysBelow } from './families.ts'
+export {
+  familyOf, traitsOf, withNonce, decode, signing, assemble, exclusive, addressAt, validateAddress, publicKeysBelow,
+} from './families.ts'
 export * as utxo from './utxo/build.ts'
 export * as evm from './evm/build.ts'
 export * as xrp from './xrp/build.ts'

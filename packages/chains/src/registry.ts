@@ -6,7 +6,10 @@ interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
   mainnet?: ModeLine
   local?: ModeLine
 }
-interface ModeLine { utxo?: UtxoParams; chain_id?: number; passphrase?: string; network_id?: number; genesis?: string; checkpoint?: { height: number; hash: string }; explorer_transaction_url?: string }
+interface ModeLine {
+  utxo?: UtxoParams; chain_id?: number; passphrase?: string; network_id?: number; genesis?: string;
+  checkpoint?: { height: number; hash: string }; explorer_transaction_url?: string
+}
 interface AssetLine {
   asset_name: string; name: string; ticker: string; network: string; decimals: number
   type: 'native' | 'token'; requires_tag: boolean; min_withdrawal: string; ready?: boolean

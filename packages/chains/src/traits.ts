@@ -19,11 +19,17 @@ export interface Cancellation {
 export interface Traits {
   /** Who pays network fees: the sending wallet, or the workspace's gas tank. */
   feesFrom: 'wallet' | 'tank'
-  /** `spendable`: every address is spent from; `swept`: deposits are moved to the omnibus address; `tagged`: one address, a tag per deposit address. */
+  /**
+   * `spendable`: every address is spent from; `swept`: deposits are moved to the omnibus address; `tagged`: one
+   * address, a tag per deposit address.
+   */
   deposits: 'spendable' | 'swept' | 'tagged'
   /** The chain wants something to stay on an account, and says which destinations cannot be paid. */
   accountRules: boolean
-  /** Where the numbers of an account's transactions begin: at 0, or where the chain says when it makes the account; null: they have none. */
+  /**
+   * Where the numbers of an account's transactions begin: at 0, or where the chain says when it makes the account;
+   * null: they have none.
+   */
   firstNonce: 'zero' | 'chain' | null
   /**
    * Accounts have no sequence: the nodes sign one transaction for a transfer, and one that died cannot be followed by
