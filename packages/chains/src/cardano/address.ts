@@ -100,7 +100,9 @@ function assertByron(tag: number, magic: number | undefined, bytes: Uint8Array):
     return refuse('is not an address of Cardano: its checksum does not match')
   }
   if (type !== 0n) refuse('is a Byron address of a kind that payments are not made to')
-  if (attributes.kind !== 'map' || attributes.end - attributes.start > BYRON_ATTRIBUTES_MAX) return refuse('is a Byron address with attributes that the chain refuses')
+  if (attributes.kind !== 'map' || attributes.end - attributes.start > BYRON_ATTRIBUTES_MAX) {
+    return refuse('is a Byron address with attributes that the chain refuses')
+  }
   const named = attributes.entries.find(([key]) => key.kind === 'uint' && key.value === 2n)?.[1]
   let of: bigint | null = null
   try {

@@ -73,6 +73,11 @@ export function validate(_network: Network, text: string, addressTag?: string | 
     return { valid: false, reason: 'is not a Solana address: it does not have 32 bytes' }
   }
   if (text === SYSTEM_PROGRAM) return { valid: false, reason: 'is the System program; coins sent there are lost' }
-  if (!isOnCurve(key)) return { valid: false, reason: 'is no wallet’s address but one derived by a program (a token account, perhaps); give the address of its owner' }
+  if (!isOnCurve(key)) {
+    return {
+      valid: false,
+      reason: 'is no wallet’s address but one derived by a program (a token account, perhaps); give the address of its owner',
+    }
+  }
   return { valid: true, address: text, address_tag: null }
 }

@@ -35,6 +35,8 @@ export function validate(_network: Network, text: string, addressTag?: string | 
   }
   if (/^S[A-Z2-7]{55}$/.test(text)) return { valid: false, reason: 'is a secret key: anyone who sees it can take the account’s coins' }
   if (/^C[A-Z2-7]{55}$/.test(text)) return { valid: false, reason: 'is a contract; only accounts (G…, M…) can be paid' }
-  if (!/^G[A-Z2-7]{55}$/.test(text) || !library().StrKey.isValidEd25519PublicKey(text)) return { valid: false, reason: 'is not a Stellar address: it starts with G (or M) and its checksum must match' }
+  if (!/^G[A-Z2-7]{55}$/.test(text) || !library().StrKey.isValidEd25519PublicKey(text)) {
+    return { valid: false, reason: 'is not a Stellar address: it starts with G (or M) and its checksum must match' }
+  }
   return { valid: true, address: text, address_tag: memo ? memo.tag : null }
 }

@@ -1,3 +1,4 @@
+import { traitsOf } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
@@ -32,7 +33,7 @@ export async function writeAttempts(
   for (const each of group.attempts) {
     const id = services.environment.uuid()
     const { network, decoded, unsigned, recorded } = each
-    const isAccount = network.family !== 'utxo' && network.family !== 'cardano'
+    const isAccount = traitsOf(network).deposits !== 'spendable'
     const account = isAccount ? group.from : null
     await freePlace(services, tx, each, row, account)
     const step = decoded.action?.kind ?? null

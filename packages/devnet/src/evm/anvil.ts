@@ -5,7 +5,6 @@ import { Agent, request } from 'node:http'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { endLeftover, writePidFile } from '../processes.ts'
-import type { EvmNetwork } from './networks.ts'
 
 const ARCHITECTURE: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
 
@@ -22,6 +21,9 @@ const running = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
+
+/** What a chain asks of the engine that runs its contracts. `code` names it in errors. */
+export interface Machine { code: string; chainId: number; hardfork: string; genesisTime: number }
 
 export type RpcAnswer = { jsonrpc: '2.0'; id: unknown; result?: unknown; error?: { code: number; message: string; data?: unknown } }
 
@@ -42,7 +44,7 @@ export class Anvil {
   }
 
   /** `slot` names the pid file: a reorganisation runs two engines side by side for a moment. */
-  static async start(network: EvmNetwork, home: string, slot: string): Promise<Anvil> {
+  static async start(machine: Machine, home: string, slot: string): Promise<Anvil> {
     const folder = join(home, slot)
     const pidFile = join(home, `${slot}.pid`)
     await endLeftover(pidFile)
@@ -52,7 +54,7 @@ export class Anvil {
       const port = await freePort()
       const child = spawn(
         anvilBinary(),
-        engineArguments(network, port, folder),
+        engineArguments(machine, port, folder),
         { stdio: ['ignore', 'ignore', 'inherit'], env: {} },
       )
       const anvil = new Anvil(child, port)
@@ -65,17 +67,17 @@ export class Anvil {
         anvil.#ended = true
       })
       if (child.pid !== undefined) writePidFile(pidFile, child.pid)
-      if (await anvil.#listening(network)) return anvil
+      if (await anvil.#listening(machine)) return anvil
       anvil.kill()
-      if (attempt === 3) throw new Error(`anvil for ${network.code} does not start`)
+      if (attempt === 3) throw new Error(`anvil for ${machine.code} does not start`)
     }
   }
 
-  async #listening(network: EvmNetwork): Promise<boolean> {
+  async #listening(machine: Machine): Promise<boolean> {
     const deadline = Date.now() + 20_000
     while (!this.#ended && Date.now() < deadline) {
       try {
-        return Number(await this.call('eth_chainId')) === network.chainId
+        return Number(await this.call('eth_chainId')) === machine.chainId
       } catch {
         await new Promise((resolve) => setTimeout(resolve, 10))
       }
@@ -132,15 +134,15 @@ export class Anvil {
   }
 }
 
-function engineArguments(network: EvmNetwork, port: number, folder: string): string[] {
+function engineArguments(machine: Machine, port: number, folder: string): string[] {
   const options: Record<string, string> = {
     '--host': '127.0.0.1',
     '--port': String(port),
     '--order': 'fifo',
-    '--chain-id': String(network.chainId),
-    '--hardfork': network.hardfork,
+    '--chain-id': String(machine.chainId),
+    '--hardfork': machine.hardfork,
     '--slots-in-an-epoch': '1',
-    '--timestamp': String(network.genesisTime),
+    '--timestamp': String(machine.genesisTime),
     '--accounts': '1',
     '--balance': '1000000000',
     '--cache-path': folder,

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import { sha256hex, signBytes, TAGS, verifyBytes } from '../canonical.ts'
+import { sha256hex, signBytes, TAGS, verifyBytes } from './canonical.ts'
 
 /**
  * What one node says to another, signed by its identity key. The header binds the payload to protocol, version,
