@@ -4,7 +4,7 @@ import { commitBuilt } from './commit.ts'
 import { startFailing } from './fail.ts'
 import { advance } from './lease.ts'
 import type { Services } from './services.ts'
-import type { TransactionRow } from './transaction.ts'
+import { planned, type TransactionRow } from './transaction.ts'
 
 /** QUEUED → SIGNING, or → FUELING where the workspace's tank pays: fixes inputs or nonce, and the unsigned bytes, in one commit. */
 export async function build(services: Services, row: TransactionRow): Promise<void> {
@@ -24,7 +24,7 @@ export async function build(services: Services, row: TransactionRow): Promise<vo
   const cost = priced.own ? priced.worst : priced.worst + priced.fuel.cost
   if (await kind.postpones?.(services, row, chain, { amount: task.amount, cost, own: priced.own })) return
   if (!priced.own) return services.tanks.start(services, row, chain, priced)
-  await prepareAndCommit(services, { ...task, row: { ...row, plan: { ...row.plan, ...priced.plan } } })
+  await prepareAndCommit(services, { ...task, row: { ...row, plan: planned(row, priced.plan) } })
 }
 
 /** FUELING → SIGNING, once what was taken of the tank has come. */

@@ -6,7 +6,7 @@ import { advance } from './lease.ts'
 import { wakeNextNonce } from './nonce-order.ts'
 import { presentTransaction } from './present.ts'
 import type { Services } from './services.ts'
-import { ASKED_FOR, type TransactionRow } from './transaction.ts'
+import { ASKED_FOR, planned, type TransactionRow } from './transaction.ts'
 
 const RETURN_RETRY_MS = 30_000
 
@@ -96,6 +96,6 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
   await advance(tx, row, end)
   await kind.failed?.(services, tx, row, ending)
   if (!ASKED_FOR.has(row.kind)) return
-  const shown = presentTransaction({ ...row, ...end, fee: end.fee.toString(), plan: { ...row.plan, ...ending.plan } }, services.registry)
+  const shown = presentTransaction({ ...row, ...end, fee: end.fee.toString(), plan: planned(row, end.plan) }, services.registry)
   await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(shown))
 }

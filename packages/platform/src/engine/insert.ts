@@ -31,6 +31,8 @@ export interface NewTransaction {
   fee_level?: string | null
   plan?: Plan
   created_at?: Date
+  /** When it was last changed: when it was made. */
+  updated_at?: Date
   /** Null: nothing is due. */
   next_run_at?: Date | null
 }
@@ -39,7 +41,7 @@ const record = (tx: Queryable, { amount, fee, ...row }: NewTransaction): string 
   const now = tx.now()
   const made = row.created_at ?? now
   return JSON.stringify({
-    next_run_at: now, ...row, status: 'pending', amount: amount.toString(), fee: (fee ?? 0n).toString(), created_at: made, updated_at: made,
+    next_run_at: now, updated_at: made, ...row, status: 'pending', amount: amount.toString(), fee: (fee ?? 0n).toString(), created_at: made,
   })
 }
 
@@ -59,7 +61,7 @@ export interface NewChainTransaction {
   id: string
   transaction_id: string
   network: string
-  state: 'BUILT' | 'SIGNED'
+  state: 'BUILT' | 'SIGNED' | 'VOID'
   account: string | null
   nonce: bigint | null
   unsigned: UnsignedTransaction

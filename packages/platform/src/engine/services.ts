@@ -1,4 +1,4 @@
-import type { Registry, TransactionStatus, TronAction } from '@custody/chains'
+import type { Network, Registry, TransactionStatus, TronAction } from '@custody/chains'
 import type { Logger } from 'pino'
 import type { Database, Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
@@ -7,7 +7,7 @@ import type { Settings } from '../settings.ts'
 import type { WorkspaceKeys } from '../signing/keys.ts'
 import type { SignerNodes } from '../signing/nodes.ts'
 import type { Purpose } from '../signing/sign.ts'
-import type { Chain, ChainContext, Dearer, Fail, Priced, Task, Wait } from './chain.ts'
+import type { Chain, Dearer, Fail, Owner, Priced, Task, Wait } from './chain.ts'
 import type { Networks } from './networks.ts'
 import type { Replacement } from './replacement.ts'
 import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
@@ -27,7 +27,7 @@ export interface Services {
   networks: Networks
   signers: SignerNodes
   keys: WorkspaceKeys
-  addresses: ChainContext['addresses']
+  addresses: Addresses
   metrics: Metrics
   log: Logger
   kinds: Kinds
@@ -36,6 +36,18 @@ export interface Services {
   readiness(): Promise<Readiness>
   /** Speaks to the local chains' control face; null on mainnet. */
   devnet: ((command: Record<string, unknown>) => Promise<Record<string, unknown>>) | null
+}
+
+/** Addresses of ours. */
+export interface Addresses {
+  /** A sub-account's, as wallet creation stored them. Outside of database transactions only. */
+  omnibus(network: Network, owner: Owner): Promise<string>
+  change(network: Network, owner: Owner): Promise<string>
+  /**
+   * Commits where the scan of a network starts, once, before an address on it is stored.
+   * @throws ApiError `NETWORK_UNAVAILABLE` where the chain cannot be asked: an address would be handed out that nobody watches
+   */
+  startScan(network: Network): Promise<void>
 }
 
 /** One step of a leased transaction. */

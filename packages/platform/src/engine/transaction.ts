@@ -31,3 +31,6 @@ export interface TransactionRow {
 export const isForward = (row: Pick<TransactionRow, 'plan'>): boolean => row.plan['rule_id'] !== undefined
 /** Why a signed forward cannot be sped up. */
 export const NO_REPLACEMENT = 'it was forwarded by a rule and is signed; the platform itself bumps it where the operator turned that on'
+
+/** A row's plan with what is about to be written to it. */
+export const planned = (row: Pick<TransactionRow, 'plan'>, change: Plan): Noted => ({ ...row.plan, ...change }) as Noted

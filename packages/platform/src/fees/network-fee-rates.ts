@@ -11,11 +11,12 @@ export const networkFeeRates = endpoint({
   response: z.object({ asset: z.string(), fee_rate_unit: z.string(), low: z.number(), medium: z.number(), high: z.number(), updated_at: z.string() }),
   async handler({ services, params }) {
     const { asset, network } = findAsset(services, params.asset)
-    const rates = await quotedRates(services, network, asset)
+    const chain = services.networks.get(network.code)
+    const rates = await quotedRates(chain, asset)
     return {
       body: {
         asset: asset.asset_name, fee_rate_unit: network.fee_rate_unit, low: exact(rates.low), medium: exact(rates.medium), high: exact(rates.high),
-        updated_at: new Date(services.networks.ratesReadAt(network.code) ?? services.environment.now()).toISOString(),
+        updated_at: new Date(chain.ratesReadAt() ?? services.environment.now()).toISOString(),
       },
     }
   },

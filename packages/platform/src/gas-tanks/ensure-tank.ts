@@ -1,12 +1,12 @@
 import type { Network } from '@custody/chains'
-import type { Chain } from '../engine/chain.ts'
+import type { Chain, Fuelled } from '../engine/chain.ts'
 import { ensureTank } from '../addresses/derive.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 
 /** True where network fees are paid by the workspace's tank. */
-export const hasTank = ({ fuelled }: Chain): boolean => fuelled !== null
+export const hasTank = (chain: Chain): chain is Chain & { fuelled: Fuelled } => chain.fuelled !== null
 
 const oneCoin = (services: Services, { native_asset: name }: Network): bigint => 10n ** BigInt(services.registry.asset(name)?.decimals ?? 18)
 

@@ -1,5 +1,5 @@
 import { cardano, type CardanoClient, type Network } from '@custody/chains'
-import { feeRateInteger } from '../../transactions/estimate.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
 
 /** The chain's prices, or those of today where it is away: whatever is signed is built with the chain's. */
 export const parametersSoon = (client: CardanoClient): Promise<cardano.Parameters> => client.parameters().catch(() => cardano.PARAMETERS)

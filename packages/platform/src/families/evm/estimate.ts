@@ -1,6 +1,6 @@
 import { ChainError, evm as evmBuild, type Asset } from '@custody/chains'
 import { DEFAULT_LEVEL, type Estimate, type Question, type Quote, type QuoteQuestion } from '../../engine/chain.ts'
-import { feeRateInteger } from '../rate.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
 import { spendableOf } from '../spendable.ts'
 import type { Evm } from './context.ts'
 import { l1FeeOf } from './l1-fee.ts'

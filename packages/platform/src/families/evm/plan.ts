@@ -1,7 +1,7 @@
 import { evm as evmBuild, RpcRefused, type EvmFeeRates, type Network } from '@custody/chains'
 import { DEFAULT_LEVEL, type FeeLevel, type Priced, type Task } from '../../engine/chain.ts'
 import type { Plan, TransactionRow } from '../../engine/transaction.ts'
-import { feeRateInteger } from '../rate.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
 import type { Evm } from './context.ts'
 import { l1FeeOf } from './l1-fee.ts'
 

@@ -1,7 +1,7 @@
 import { decode, evm as evmBuild, formatAmount, type Asset, type DecodedTransaction } from '@custody/chains'
 import { fail, type Dearer, type Fail, type Prepared, type Replaceable, type Waiting, type Wanted } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
-import { feeRateInteger } from '../rate.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
 import { sourcePath } from '../source-path.ts'
 import type { Evm } from './context.ts'
 import { fuelOf, planOf, type GasPlan } from './plan.ts'

@@ -1,7 +1,7 @@
 import { solana, type Asset, type LevelRates, type Network, type SolanaClient } from '@custody/chains'
 import type { ChainContext, Estimate, Question, Quote, QuoteQuestion } from '../../engine/chain.ts'
 import type { Cached } from '../cached.ts'
-import { feeRateInteger, levelRate } from '../fee-rate.ts'
+import { feeRateInteger, levelRate } from '../../engine/fee-rate.ts'
 
 /** One network's chain, as the parts of this folder share it. */
 export interface Solana {

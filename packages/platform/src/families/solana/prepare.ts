@@ -3,7 +3,6 @@ import type { Queryable } from '../../database/pool.ts'
 import { fail, wait, type Fail, type Hold, type Prepared, type Task, type Wait } from '../../engine/chain.ts'
 import { sourcePath } from '../source-path.ts'
 import { feeOf, type Solana } from './fees.ts'
-import { refusalOf } from './refusal.ts'
 
 /** Equal transfers in one blockhash's life; each gets compute units of its own. */
 const TWINS_MAX = 1000
@@ -17,8 +16,6 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   const { context, network, native, client } = chain
   const { row, asset, sweeps } = task
   const [account, to, isToken] = [row.source_id as string, row.destination_id as string, asset.type === 'token']
-  const refusal = sweeps ? null : await refusalOf(chain, { to, tag: null, amount: task.amount, asset })
-  if (refusal) return fail(`${refusal.field}: ${refusal.reason}`)
   const { fee, unitPrice } = await feeOf(chain, asset, row.fee_rate, row.fee_level, sweeps && isToken ? 2 : 1)
   const worst = fee + (isToken ? solana.TOKEN_ACCOUNT_RENT : 0n)
   const kept = await client.rent()

@@ -4,7 +4,6 @@ import { fail, wait, type Fail, type Prepared, type Task, type Wait } from '../.
 import { isGapClosing, lowestFree } from '../../engine/nonce-order.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import { sourcePath } from '../source-path.ts'
-import { refusalOf } from './refusal.ts'
 import { feeOf, type Tagged } from './tagged.ts'
 
 /** An account that its first deposit has just created may not be seen by every endpoint yet. */
@@ -15,8 +14,6 @@ const RETRY_MS = 1000
 export async function prepare(chain: Tagged, { row, asset, amount }: Task): Promise<Prepared | Wait | Fail> {
   const { context, network, client, dialect } = chain
   const [account, to, tag] = [row.source_id as string, row.destination_id as string, row.address_tag]
-  const refusal = await refusalOf(chain, { to, tag, amount, asset })
-  if (refusal) return fail(`${refusal.field}: ${refusal.reason}`)
   const fee = await feeOf(chain, row.fee_rate, row.fee_level)
   const state = await client.account(account)
   if (!state && row.attempts < ACCOUNT_ATTEMPTS_MAX) return wait('the chain does not show the account yet', RETRY_MS)

@@ -1,7 +1,7 @@
 import type { LevelRates, Network, TaggedClient, UnsignedTransaction } from '@custody/chains'
 import type { ChainContext } from '../../engine/chain.ts'
 import type { Cached } from '../cached.ts'
-import { feeRateInteger, levelRate } from '../fee-rate.ts'
+import { feeRateInteger, levelRate } from '../../engine/fee-rate.ts'
 
 /** A payment, with all that fixes its bytes. `create`: the destination has no account yet. */
 export interface FixedPayment {

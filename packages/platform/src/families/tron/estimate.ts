@@ -1,7 +1,7 @@
 import { ChainError, tron as tronBuild, type Asset } from '@custody/chains'
 import { ApiError } from '../../errors.ts'
 import type { Estimate, Owner, Question, Quote, QuoteQuestion } from '../../engine/chain.ts'
-import { feeRateInteger } from '../rate.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
 import { spendableOf } from '../spendable.ts'
 import type { Tron } from './context.ts'
 import { isCarriedFree } from './cost.ts'

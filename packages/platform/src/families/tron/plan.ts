@@ -1,6 +1,6 @@
 import { RpcRefused, tron as tronBuild } from '@custody/chains'
 import { fail, type Fail, type Priced, type Task, type Wait } from '../../engine/chain.ts'
-import { feeRateInteger } from '../rate.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
 import { wouldRevert } from '../reverts.ts'
 import type { Tron } from './context.ts'
 import { isCarriedFree, nativeCost } from './cost.ts'

@@ -1,7 +1,7 @@
 import type { Network, UtxoClient } from '@custody/chains'
 import { DEFAULT_LEVEL, type FeeLevel } from '../../engine/chain.ts'
 import { traitsOf } from '../../engine/traits.ts'
-import { feeRateInteger } from '../../transactions/estimate.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
 import type { CoinChain } from '../coins/chain.ts'
 
 /** sat/kvB where no estimate has ever been read. */

@@ -1,7 +1,7 @@
 import { formatAmount, type Network, type Registry } from '@custody/chains'
 import { ApiError } from '../errors.ts'
-import { traitsOf } from '../engine/traits.ts'
-import { feeRateInteger } from '../transactions/estimate.ts'
+import { traitsOf } from './traits.ts'
+import { feeRateInteger } from './fee-rate.ts'
 
 /**
  * A caller's fee_rate as the chain's own integer.

@@ -8,27 +8,12 @@ import { shared } from '../engine/shared.ts'
  * handed out, the height to scan from is committed: whatever is paid to the address stands in a later block.
  */
 
-/** Networks whose start is known to be committed, by installation; what was once started stays. */
-const started = new WeakMap<Services, Map<string, Promise<void>>>()
-
 /**
  * Commits where the scan of a network starts, on a connection of its own, once. Called before an address is stored,
  * and outside a database transaction the first time: it asks the chain.
  * @throws ApiError `NETWORK_UNAVAILABLE` where the chain cannot be asked: an address would be handed out that nobody watches
  */
-export async function startScan(services: Services, network: Network): Promise<void> {
-  const known = started.get(services) ?? new Map<string, Promise<void>>()
-  started.set(services, known)
-  let starting = known.get(network.code)
-  if (!starting) {
-    starting = commitStart(services, network)
-    known.set(network.code, starting)
-    starting.catch(() => known.delete(network.code))
-  }
-  await starting
-}
-
-async function commitStart(services: Services, network: Network): Promise<void> {
+export async function commitScanStart(services: Services, network: Network): Promise<void> {
   if ((await startedNetworks(services)).has(network.code)) return
   const client = services.networks.client(network.code)
   try {
