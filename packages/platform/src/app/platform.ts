@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ChainError, loadRegistry } from '@custody/chains'
 import { pino, type Logger } from 'pino'
 import { createAml } from '../aml/aml.ts'
-import { readAmlInstallation } from '../aml/settings.ts'
+import { amlInstallation } from '../aml/settings.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
 import { narrate } from '../ledger/narrate.ts'
@@ -22,7 +22,7 @@ import { Networks } from '../engine/networks.ts'
 import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
 import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
-import { priceSources, readPricesInstallation } from '../prices/settings.ts'
+import { priceSources, pricesInstallation } from '../prices/settings.ts'
 import { startOperatorServer } from '../operator/server.ts'
 import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
 import type { Services } from '../engine/services.ts'
@@ -34,7 +34,7 @@ import { transactionLoop } from '../engine/run.ts'
 import { runLoops, type Loop } from '../engine/loop.ts'
 import { housekeepingLoop } from './housekeeping.ts'
 import { readiness } from './readiness.ts'
-import { devnetControl, devnetUrlOf, localEndpoints, platformIdentity, startLocal } from './local.ts'
+import { devnetControl, devnetUrlOf, localEndpoints, identityFolder, startLocal } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from './home.ts'
 import { observe } from './observe.ts'
@@ -89,19 +89,19 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const registry = loadRegistry(settings.network)
   const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
   const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
-  const signers = new SignerNodes(process.env['CUSTODY_SIGNERS'] ?? platformIdentity(settings.home))
+  const signers = new SignerNodes(identityFolder(settings.home))
   undo.push(() => signers.close())
   await checkNodesNetwork(signers, settings.network)
-  const pricesInstallation = readPricesInstallation(devnetUrl, registry)
+  const prices = pricesInstallation(settings.prices, devnetUrl, registry)
   const services: Services = {
     settings, environment, database, registry, log, signers,
     networks: new Networks(registry, endpoints, environment, fetch),
     callers: new Callers(database, environment),
     keys: new WorkspaceKeys(database, signers, settings.network),
-    aml: createAml({ home: settings.home, installation: readAmlInstallation(devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
+    aml: createAml({ home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
     prices: new Prices({
-      sources: priceSources(pricesInstallation, environment, fetch), coins: coinsOf(registry), environment, log,
-      everyMs: pricesInstallation.everyMs,
+      sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
+      everyMs: prices.everyMs,
     }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,

@@ -1,7 +1,7 @@
 import { CardanoClient, EvmClient, SolanaClient, StellarClient, TronClient, UtxoClient, XrpClient, type ChainClient, type EvmFeeRates, type Fetch, type LevelRates, type Network, type Registry, type TaggedClient, type TronParameters, type UtxoFeeRates } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import type { Environment } from '../environment.ts'
-import type { Endpoint } from '../settings.ts'
+import type { Endpoint } from '../configuration.ts'
 
 const FEE_RATES_FRESH_MS = 10_000
 

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseList, readList, replaceList } from '../aml/ofac-file.ts'
 import { refreshedFile, sanctionsFile } from '../aml/ofac.ts'
+import { readVariable } from '../settings.ts'
 import { OperatorError } from './command.ts'
 
 interface Outcome { result: Record<string, unknown>; text: string }
@@ -9,7 +10,7 @@ interface Outcome { result: Record<string, unknown>; text: string }
 export function refreshOfac(home: string, file: string | undefined, o: { asset: string | null; published: string | null; force: boolean }): Outcome {
   if (file === undefined) throw new OperatorError('aml refresh-ofac FILE: name OFAC’s sdn_advanced.xml or sdn.xml, a list of this platform, or a file with one address a line')
   if (!existsSync(file)) throw new OperatorError(`there is no file ${file}`)
-  const setting = process.env['CUSTODY_OFAC_FILE'] || null
+  const setting = readVariable('CUSTODY_OFAC_FILE') ?? null
   try {
     const next = parseList(readFileSync(file, 'utf8'), o)
     const inUse = sanctionsFile(home, setting)

@@ -1,5 +1,6 @@
-import { loadRegistry, parseAmount, validateAddress, type Asset, type NetworkMode, type Registry } from '@custody/chains'
+import { loadRegistry, parseAmount, validateAddress, type Asset, type Registry } from '@custody/chains'
 import type { NodePeer } from '../signing/nodes.ts'
+import { readVariable } from '../settings.ts'
 import { OperatorError } from './command.ts'
 import { orderNodes, type NodeAnswer } from './nodes.ts'
 
@@ -27,7 +28,7 @@ export function stakeTerms(registry: Registry, input: { network: string; action:
 }
 
 /** The operator says which networks he means as the platform is told: CUSTODY_NETWORK. */
-const typedRegistry = (): Registry => loadRegistry((process.env['CUSTODY_NETWORK'] || 'local') as NetworkMode)
+const typedRegistry = (): Registry => loadRegistry(readVariable('CUSTODY_NETWORK'))
 
 export interface TankOrder { order: string; workspace: string; network: string; answers: NodeAnswer[]; problems: string[] }
 
