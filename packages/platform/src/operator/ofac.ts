@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { parseList, readList, replaceList } from '../aml/ofac-file.ts'
+import { existsSync } from 'node:fs'
+import { readAnyList, readList, replaceList } from '../aml/ofac-file.ts'
 import { refreshedFile, sanctionsFile } from '../aml/ofac.ts'
 import { readVariable } from '../settings.ts'
 import { OperatorError } from './command.ts'
@@ -7,12 +7,12 @@ import { OperatorError } from './command.ts'
 interface Outcome { result: Record<string, unknown>; text: string }
 
 /** Replaces the list of sanctioned addresses. A running platform on this home takes it up at once. */
-export function refreshOfac(home: string, file: string | undefined, o: { asset: string | null; published: string | null; force: boolean }): Outcome {
+export async function refreshOfac(home: string, file: string | undefined, o: { asset: string | null; published: string | null; force: boolean }): Promise<Outcome> {
   if (file === undefined) throw new OperatorError('aml refresh-ofac FILE: name OFAC’s sdn_advanced.xml or sdn.xml, a list of this platform, or a file with one address a line')
   if (!existsSync(file)) throw new OperatorError(`there is no file ${file}`)
   const setting = readVariable('CUSTODY_OFAC_FILE') ?? null
   try {
-    const next = parseList(readFileSync(file, 'utf8'), o)
+    const next = await readAnyList(file, o)
     const inUse = sanctionsFile(home, setting)
     const { added, removed } = replaceList(setting ?? refreshedFile(home), existsSync(inUse) ? readList(inUse) : null, next, o.force)
     return {
