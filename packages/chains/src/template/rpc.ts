@@ -1,4 +1,7 @@
-import { jsonRpc, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import {
+  jsonRpc, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type Fetch, type JsonRpc, type RpcEndpoint,
+  type TransactionStatus,
+} from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 
 /** Client of the network's production protocol. An answer is never believed further than it must be. */

@@ -19,12 +19,16 @@ export function address(_network: Network, publicKey: Uint8Array): string {
 
 /** Accepts the base58 form only. The zero address is refused: nobody holds its key. */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag' }
-  if (/^(?:0x|41)[0-9a-fA-F]{40}$/.test(text)) return { valid: false, reason: 'the hexadecimal form is not taken, for it has no checksum: use the form that starts with T' }
+  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
+  if (/^(?:0x|41)[0-9a-fA-F]{40}$/.test(text)) {
+    return { valid: false, reason: 'the hexadecimal form is not taken, for it has no checksum: use the form that starts with T' }
+  }
   if (!/^[1-9A-HJ-NP-Za-km-z]{25,40}$/.test(text)) return { valid: false, reason: 'must be 34 characters of base58 that start with T' }
   const bytes = decodeBase58(text)
   if (bytes === null) return { valid: false, reason: 'checksum does not match: a character may be mistyped' }
-  if (bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION) return { valid: false, reason: 'is an address of another network: addresses of this one start with T' }
+  if (bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION) {
+    return { valid: false, reason: 'is an address of another network: addresses of this one start with T' }
+  }
   if (bytes.subarray(1).every((byte) => byte === 0)) return { valid: false, reason: 'the zero address cannot receive transfers' }
   return { valid: true, address: text, address_tag: null }
 }

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { Anvil } from './anvil.ts'
+import type { Anvil } from '../evm/anvil.ts'
 import type { Pending } from './policy.ts'
 
 /**

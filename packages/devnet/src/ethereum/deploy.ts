@@ -1,8 +1,9 @@
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { encodeDeployData } from 'viem/utils'
-import type { Anvil } from './anvil.ts'
-import { artefact, deployedAddress, deployerKey, FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
+import type { Anvil } from '../evm/anvil.ts'
+import { artefact, deployedAddress, deployerKey } from '../evm/contracts.ts'
+import { FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
 
 const DEPLOYER_COINS = 10n ** 18n
 

@@ -1,6 +1,7 @@
-import { Anvil } from './anvil.ts'
+import { Anvil } from '../evm/anvil.ts'
 import { replay, type Block, type BlockRecord } from './blocks.ts'
-import { artefact, type EvmNetwork } from './networks.ts'
+import { artefact } from '../evm/contracts.ts'
+import type { EvmNetwork } from './networks.ts'
 import type { Snapshots } from './snapshots.ts'
 
 /** Engines of one chain, each fresh: what one of them held never lingers in the next. */

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, readdirSync, renameSync, 
 import { join } from 'node:path'
 import type { Hex } from 'viem'
 import { syncFolder } from '../journal.ts'
-import type { Anvil } from './anvil.ts'
+import type { Anvil } from '../evm/anvil.ts'
 import type { Block, BlockRecord } from './blocks.ts'
 
 /**

@@ -1,23 +1,14 @@
 import { createHash } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
+import { ALPHABET, base58 } from '../base58.ts'
 
-const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const HEX = /^41[0-9a-f]{40}$/
 
 export function sha256(...parts: Uint8Array[]): Buffer {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(part)
   return hash.digest()
-}
-
-/** Bytes in base58; each leading zero byte is a 1. */
-export function base58(bytes: Uint8Array): string {
-  let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
-  let text = ''
-  for (; rest > 0n; rest /= 58n) text = ALPHABET[Number(rest % 58n)] + text
-  const zeros = bytes.findIndex((byte) => byte !== 0)
-  return '1'.repeat(zeros === -1 ? bytes.length : zeros) + text
 }
 
 /** The base58check form of 42 hexadecimal digits. */

@@ -4,16 +4,19 @@ import { ChainError, loadRegistry } from '@custody/chains'
 import { pino, type Logger } from 'pino'
 import { createAml } from '../aml/aml.ts'
 import { amlInstallation } from '../aml/settings.ts'
+import { forwards } from '../auto-forwarding/forwards.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
 import { narrate } from '../ledger/narrate.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabase } from '../database/pool.ts'
 import { scanLoop } from '../deposits/scanner.ts'
-import { startedNetworksShared } from '../deposits/start.ts'
+import { AddressBook } from '../addresses/book.ts'
+import { startedNetworksShared } from '../addresses/start-scan.ts'
 import { requeueSweeps } from '../deposits/sweeps.ts'
 import { systemEnvironment } from '../environment.ts'
 import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
+import { tanks } from '../gas-tanks/tanks.ts'
 import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
 import { Callers } from '../http/callers.ts'
 import { buildServer } from '../http/server.ts'
@@ -37,6 +40,8 @@ import { readiness } from './readiness.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, identityFolder, startLocal } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from './home.ts'
+import { connectAll } from './families.ts'
+import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
 import { checkDatabase, checkPort, homeProblem, listenProblem } from './preflight.ts'
 
@@ -93,11 +98,12 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   undo.push(() => signers.close())
   await checkNodesNetwork(signers, settings.network)
   const prices = pricesInstallation(settings.prices, devnetUrl, registry)
+  const keys = new WorkspaceKeys(database, signers, settings.network)
+  const addresses = new AddressBook(() => services)
   const services: Services = {
-    settings, environment, database, registry, log, signers,
-    networks: new Networks(registry, endpoints, environment, fetch),
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS,
+    networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
-    keys: new WorkspaceKeys(database, signers, settings.network),
     aml: createAml({ home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
     prices: new Prices({
       sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,

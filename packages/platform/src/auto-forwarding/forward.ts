@@ -1,17 +1,13 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson } from '@custody/request-auth'
-import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
-import { refusalSoon } from '../engine/destination.ts'
-import { chainReserve } from '../engine/reserve.ts'
-import { traitsOf } from '../engine/traits.ts'
 import { quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
-import { checkFeeWallet, checkTransfer, WALLET_INACTIVE, WALLET_SHORT } from '../transactions/create-transaction.ts'
-import { estimateFee } from '../transactions/estimate.ts'
-import { presentTransaction } from '../transactions/present.ts'
+import { WALLET_INACTIVE, WALLET_SHORT } from '../transactions/create-transaction.ts'
+import { checkFeeWallet, checkTransfer, refusalSoon } from '../transactions/payment.ts'
+import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { capOf } from './cap.ts'
@@ -73,8 +69,9 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   const left = cap.left > feeRoom ? cap.left - feeRoom : 0n
   if (left < min) throw new Later(`the daily cap leaves ${show(left)}`, cap.waitMs)
 
-  const source = await omnibusOf(services, network, caller)
-  const kept = await chainReserve(services, network, source, asset)
+  const chain = services.networks.get(network.code)
+  const source = await services.addresses.omnibus(network, caller)
+  const kept = await chain.kept(source, asset)
   const available = await availableOf(services, rule) - kept
   const wanted = waiting < left ? waiting : left
   // What lies on deposit addresses is on its way here.
@@ -84,9 +81,9 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   const { net, fee, reserve } = await costs(services, caller, rule, asset, network, gross)
   if (net <= 0n) throw new Later(`the network fee of ${show(reserve)} is not less than what would be forwarded`, REFUSED_WAIT_MS)
   checkTransfer(services, { asset: asset.asset_name, amount: formatAmount(net, asset.decimals), destination_address: rule.destination, address_tag: rule.address_tag ?? undefined, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network)
-  const refusal = await refusalSoon(services, network, { to: rule.destination, tag: rule.address_tag, amount: net, asset })
+  const refusal = await refusalSoon(services, chain, { to: rule.destination, tag: rule.address_tag, amount: net, asset })
   if (refusal) throw new Later(`${refusal.field}: ${refusal.reason}`, REFUSED_WAIT_MS)
-  await checkFeeWallet(services, rule.sub_account_id, asset, network, source, fee)
+  await checkFeeWallet(services, rule.sub_account_id, asset, chain, source, fee)
 
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, net)
   const now = new Date(services.environment.now())
@@ -104,11 +101,10 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (await capOf(services, tx, fresh)).left < gross + feeRoom) return
     const response = stringifyJson(presentTransaction(row, services.registry))
     await tx.query('select create_withdrawal($1)', [JSON.stringify({
-      ...row, plan: undefined, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(),
+      ...row, plan: { rule_id: rule.id }, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(),
       platform_fee_least: platform.least.toString(), response,
     })])
     tx.tell({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
-    await tx.query(`update transactions set plan = plan || jsonb_build_object('rule_id', $2::text) where id = $1`, [row.id, rule.id])
     await tx.query('insert into forwards (transaction_id, rule_id, amount, fee_room, created_at) values ($1, $2, $3, $4, $5)', [row.id, rule.id, gross.toString(), feeRoom.toString(), now])
     await tx.query('update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3, updated_at = $3 where id = $1', [rule.id, gross.toString(), now])
   })
@@ -120,16 +116,19 @@ const FEE_ROOM = 4n
 
 /** Where a tank pays the fee in the coin that is forwarded, the nodes count that against the rule's cap too. */
 async function feeRoomOf(services: Services, caller: Caller, rule: RuleRow, asset: Asset, network: Network, amount: bigint): Promise<bigint> {
-  if (asset.type !== 'native' || traitsOf(network).feesFrom === 'wallet') return 0n
-  const { fee } = await estimateFee(services, caller, rule.wallet_id, { asset, network, amount, to: rule.destination, feeRate: null, level: null })
+  const chain = services.networks.get(network.code)
+  if (asset.type !== 'native' || !chain.fuelled) return 0n
+  const { fee } = await chain.estimate({ asset, amount, to: rule.destination, owner: caller, walletId: rule.wallet_id, feeRate: null, level: null })
   return fee * FEE_ROOM
 }
 
 /** The wallet pays its own fee out of what is forwarded, where it pays in the same coin: an emptied wallet owes nothing. */
 async function costs(services: Services, caller: Caller, rule: RuleRow, asset: Asset, network: Network, gross: bigint): Promise<{ net: bigint; fee: bigint; reserve: bigint }> {
-  const estimate = (amount: bigint) => estimateFee(services, caller, rule.wallet_id, { asset, network, amount, to: rule.destination, feeRate: null, level: null })
+  const chain = services.networks.get(network.code)
+  const question = { asset, to: rule.destination, owner: caller, walletId: rule.wallet_id, feeRate: null, level: null }
+  const estimate = (amount: bigint) => chain.estimate({ ...question, amount })
   const first = await estimate(gross)
-  if (asset.type !== 'native' || traitsOf(network).feesFrom !== 'wallet') return { net: gross, ...first }
+  if (asset.type !== 'native' || chain.fuelled) return { net: gross, ...first }
   if (first.reserve >= gross) return { net: 0n, ...first }
   // Fewer coins may do for the smaller amount.
   const second = await estimate(gross - first.reserve)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type Asset, type TronResource } from '@custody/chains'
+import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type Asset, type TronResource } from '@custody/chains'
 import type { Services } from '../engine/services.ts'
 import type { TransactionKind, TransactionRow } from '../engine/transaction.ts'
 import { NotAdopted, type Opened } from './open.ts'
@@ -89,7 +89,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
     throw new NotAdopted('its attempts are of different wallets')
   const asset = services.registry.asset(decoded.asset)
   if (!asset) throw new NotAdopted(`the asset ${decoded.asset} is not in the registry`)
-  const isCoin = network.family === 'utxo' || network.family === 'cardano'
+  const isCoin = traitsOf(network).deposits === 'spendable'
   const pathIndex = isCoin ? OMNIBUS_INDEX : (recorded.unsigned.inputs.at(-1)?.path[2] as number)
   const base: Group = {
     id: '', asset, sequenceId: null, ruleId: null, order: null, pathIndex,

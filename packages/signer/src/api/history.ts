@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { entryOf, type Entry, type Kind } from '../store/entries/index.ts'
 import { RecordStore } from '../store/record.ts'
-import type { Parts } from '../node.ts'
+import type { Parts } from '../parts.ts'
 
 export const historyBodySchema = z.strictObject({ from: z.int().min(1), limit: z.int().min(1).max(2000).optional() })
 

@@ -6,7 +6,7 @@ import { intentOf } from '../intent/index.ts'
 import { prove, signedRequestSchema } from '../intent/request.ts'
 import { endNameOfRule, forwardName, voidNameOfRequest } from '../policy/identity.ts'
 import { uuidSchema } from '../policy/order.ts'
-import type { Parts } from '../node.ts'
+import type { Parts } from '../parts.ts'
 import type { Enrolment, StandingRule, StepEntry } from '../store/state.ts'
 
 export const voidBodySchema = z.strictObject({

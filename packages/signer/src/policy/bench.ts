@@ -1,8 +1,9 @@
 import { ChainError, decode, type Network, type Registry } from '@custody/chains'
 import type { KeyObject } from 'node:crypto'
 import { Refusal, type Code } from '../errors.ts'
+import type { CertifiedKey } from '../keys/keyring.ts'
 import type { Store } from '../store/index.ts'
-import { hashOfUnsigned, type Order, type Purpose, type Subject, type Verdict, type WorkspaceKey } from './order.ts'
+import { hashOfUnsigned, type Order, type Purpose, type Subject, type Verdict } from './order.ts'
 
 /** What a node judges by: its registry, its record, its peers' identities, the certified keys. */
 export interface Bench {
@@ -11,7 +12,7 @@ export interface Bench {
   identities: ReadonlyMap<number, KeyObject>
   budgetFeeCaps: number
   /** The workspace's certified key; may ask the peers for a certificate set this node missed. */
-  keyOf(workspace: string, curve: Network['curve']): Promise<WorkspaceKey>
+  keyOf(workspace: string, curve: Network['curve']): Promise<CertifiedKey>
 }
 
 /** Judges an order of one purpose by all that does not depend on the record, and says what the record must allow. */

@@ -1,7 +1,8 @@
-import type { DecodedTransaction, Network, PublicKeyAt, UnsignedTransaction } from '@custody/chains'
+import type { DecodedTransaction, Network, UnsignedTransaction } from '@custody/chains'
 import { z } from 'zod'
 import { sha256hex } from '../canonical.ts'
 import { signedRequestSchema } from '../intent/request.ts'
+import type { CertifiedKey } from '../keys/keyring.ts'
 import type { StandingRule } from '../store/state.ts'
 
 const decimalSchema = z.string().regex(/^(0|[1-9][0-9]{0,77})$/)
@@ -87,17 +88,8 @@ export function hashOfUnsigned(unsigned: UnsignedTransaction): string {
   return sha256hex(JSON.stringify([unsigned.network, unsigned.bytes, unsigned.inputs.map((input) => input.path), unsigned.change ?? null]))
 }
 
-/** A workspace's public key on one curve, certified by three nodes. */
-export interface WorkspaceKey {
-  key_id: string
-  curve: 'secp256k1' | 'ed25519'
-  publicKey: Uint8Array
-  chainCode: Uint8Array
-  publicKeyAt: PublicKeyAt
-}
-
 /** What a rule file knows while it judges: the transaction as this node decoded it. */
-export interface Subject { order: Order; network: Network; key: WorkspaceKey; decoded: DecodedTransaction }
+export interface Subject { order: Order; network: Network; key: CertifiedKey; decoded: DecodedTransaction }
 
 export interface SeenRequest {
   api_key: string

@@ -1,10 +1,11 @@
-import { addressAt, OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type TronAction } from '@custody/chains'
+import { addressAt, OMNIBUS_INDEX, TANK_SUB_ACCOUNT } from '@custody/chains'
 import { Refusal } from '../errors.ts'
+import type { StakeCall } from '../intent/stake.ts'
 import type { State, TankStake } from '../store/state.ts'
 import { assertFeeCap } from './cap.ts'
 import type { Lend, Order, Subject } from './order.ts'
 
-const CALLS: Record<TankStake['action'], TronAction['kind']> = { stake: 'freeze', unstake: 'unfreeze', release: 'withdraw' }
+const CALLS: Record<TankStake['action'], StakeCall['kind']> = { stake: 'freeze', unstake: 'unfreeze', release: 'withdraw' }
 
 /** Rule 15: staking for a gas tank is the operator's order, given at this node's own socket. */
 export function tankStakeOrder(state: State, order: Order, id: string, now: number): TankStake {
@@ -39,7 +40,7 @@ export function assertLends(subject: Subject, lend: Lend, source: readonly numbe
   assertFeeCap(subject)
 }
 
-function assertCall({ decoded }: Subject, kind: TronAction['kind']): TronAction {
+function assertCall({ decoded }: Subject, kind: StakeCall['kind']): StakeCall {
   const { action } = decoded
   if (!action || decoded.payments.length > 0) throw new Refusal('SHAPE', 'The transaction must stake, and pay nobody')
   if (action.kind !== kind) throw new Refusal('SHAPE', `The transaction is a ${action.kind}, not a ${kind}`)

@@ -12,7 +12,7 @@ import type { Order, Verdict } from '../policy/order.ts'
 import type { Store } from '../store/index.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
-import { Batch, BATCH_ITEMS_MAX } from './batch.ts'
+import { Batch, BATCH_ITEMS_MAX } from '../sessions/batch.ts'
 import { bindingOf, finish, fromWire, itemsOf, sessionIds, toWire, type WireSignature } from './items.ts'
 import type { Nonces } from './nonces.ts'
 

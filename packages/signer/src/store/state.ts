@@ -1,4 +1,4 @@
-import type { Proof } from '../transport/envelope.ts'
+import type { Proof } from '../envelope.ts'
 import type { Body, Entry, Kind } from './entries/index.ts'
 import { FuelledAddresses } from './fuelled.ts'
 import { Spending } from './spending.ts'

@@ -24,15 +24,9 @@ begin
   if not spendable(workspace, wallet, p->>'asset', total, (p->>'chain_reserve')::numeric) then
     raise exception 'insufficient' using errcode = 'P0002';
   end if;
-  insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset,
-      source_type, source_id, destination_type, destination_id, address_tag, memo, sequence_id, state, status,
-      request, fee_rate, fee_level, plan, created_at, updated_at, next_run_at, amount_usd, platform_fee)
-    values ((p->>'id')::uuid, 'WITHDRAWAL', workspace, (p->>'sub_account_id')::uuid, wallet, p->>'asset', p->>'network',
-      (p->>'amount')::numeric, (p->>'fee')::numeric, p->>'fee_asset', p->>'source_type', p->>'source_id',
-      p->>'destination_type', p->>'destination_id', p->>'address_tag', p->>'memo', p->>'sequence_id', 'CREATED', 'pending',
-      p->'request', p->>'fee_rate', p->>'fee_level', jsonb_build_object('fee_reserve', p->>'fee_reserve'),
-      (p->>'created_at')::timestamptz, (p->>'created_at')::timestamptz, (p->>'created_at')::timestamptz,
-      (p->>'amount_usd')::numeric, (p->>'platform_fee')::numeric);
+  perform write_transaction(p || jsonb_build_object('kind', 'WITHDRAWAL', 'state', 'CREATED', 'status', 'pending',
+    'plan', coalesce(p->'plan', '{}') || jsonb_build_object('fee_reserve', p->>'fee_reserve'),
+    'updated_at', p->>'created_at', 'next_run_at', p->>'created_at'));
   perform ledger_post('reserve', p->>'id', jsonb_build_array(
     jsonb_build_object('workspace', workspace, 'wallet', wallet, 'asset', p->>'asset', 'kind', 'available', 'amount', (-total)::text),
     jsonb_build_object('workspace', workspace, 'wallet', wallet, 'asset', p->>'asset', 'kind', 'reserved', 'amount', total::text)));

@@ -1,9 +1,9 @@
-import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type DecodedTransaction, type Network } from '@custody/chains'
+import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type DecodedTransaction, type Network } from '@custody/chains'
 import { Refusal } from '../../errors.ts'
 import { decodedOn, networkOf, verdictOf, type Bench } from '../bench.ts'
 import { charge, costOfFuel, sweepCharges } from '../budget.ts'
 import type { Asked } from '../callers.ts'
-import { assertFuels, FUELLED } from '../fuel.ts'
+import { assertFuels } from '../fuel.ts'
 import type { Fuel, Order, Subject, Sweep, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { canceller } from './cancel.ts'
@@ -20,7 +20,7 @@ export async function fuel(bench: Bench, order: Order, purpose: Fuel): Promise<V
   if (purpose.for.kind === 'sweep') return sweepFuel(bench, order, purpose, purpose.for)
   const { asked, subAccount, asset, rate, step } = await fuelled(bench, order, purpose.for)
   const network = networkOf(bench, asset)
-  if (!FUELLED.has(network.family)) throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
+  if (traitsOf(network).feesFrom !== 'tank') throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
   const subject = await fromTank(bench, order, network)
   assertFuels(subject, purpose, [subAccount, network.chain_index, OMNIBUS_INDEX], rate)
   const charges = [charge(subject, subAccount, costOfFuel(subject), bench.budgetFeeCaps)]

@@ -1,4 +1,4 @@
-import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
+import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type Network } from '@custody/chains'
 import { Refusal } from '../../errors.ts'
 import { decodedOn, networkOf, verdictOf, type Bench } from '../bench.ts'
 import { charge, sweepCharges } from '../budget.ts'
@@ -30,7 +30,7 @@ async function borrower(bench: Bench, order: Order, { for: purpose, step }: Lend
 /** Energy lent once for an intent, within the budget; taken back as often as it takes, also after its end. */
 export async function lend(bench: Bench, order: Order, purpose: Lend): Promise<Verdict> {
   const { asked, network, source, name } = await borrower(bench, order, purpose)
-  if (network.family !== 'tron') throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} knows no energy`)
+  if (!traitsOf(network).staking) throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} knows no energy`)
   assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
   const subject = await decodedOn(bench, order, network)
   assertLends(subject, purpose, source)

@@ -1,9 +1,8 @@
-import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type DecodedTransaction, type Network } from '@custody/chains'
+import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type DecodedTransaction, type Network } from '@custody/chains'
 import { Refusal } from '../../errors.ts'
 import { State } from '../../store/state.ts'
 import { decodedOn, networkOf, verdictOf, type Bench } from '../bench.ts'
 import { beyondShare, sweepCharges } from '../budget.ts'
-import { FUELLED } from '../fuel.ts'
 import type { Order, Sweep, Verdict } from '../order.ts'
 import { assertSweepPaths } from '../paths.ts'
 import { assertSweeps } from '../sweep.ts'
@@ -15,7 +14,7 @@ export const sweepName = (workspace: string, { sub_account, asset, address_index
 /** The network of a sweep that may be. @throws Refusal */
 export function sweepNetwork(bench: Bench, workspace: string, sweep: Sweep): Network {
   const network = networkOf(bench, sweep.asset)
-  if (network.family === 'utxo' || network.family === 'cardano') throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
+  if (traitsOf(network).deposits !== 'swept') throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
   if (sweep.sub_account === TANK_SUB_ACCOUNT) throw new Refusal('FOREIGN_PATH', 'The gas tank is not swept')
   // Budgets are shared out among sub-accounts: there are only those that the operator named.
   if (!bench.store.state.subAccountNames.has(State.subAccountIndexKey(workspace, sweep.sub_account))) {
@@ -40,7 +39,7 @@ export async function sweep(bench: Bench, order: Order, purpose: Sweep): Promise
     step: JSON.stringify(sweepName(order.workspace, purpose)),
     repeatable: true,
     charges: sweepCharges(subject, purpose.sub_account, counted, bench.budgetFeeCaps),
-    ...(!FUELLED.has(network.family) ? {}
+    ...(traitsOf(network).feesFrom === 'wallet' ? {}
       : native ? { leftover: { address, amount: payment.amount, least: true as const } }
       : { fuelled: { kind: 'fees' as const, address, amount: decoded.fee_max } }),
   })
