@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { ChainError, parseAmount, type Registry } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
 import { MULTIPLE_DECIMALS, type SweepRule } from './deposits/sweep-policy.ts'
 import { scopeNamed } from './deposits/sweep-settings.ts'
@@ -46,7 +47,7 @@ const configuration = (registry: Registry) => file.transform(({ networks, sweep 
           min_amount: amount('min_amount', least, registry.asset(of)?.decimals ?? 0),
         }
       } catch (error) {
-        tell((error as Error).message)
+        tell(reasonOf(error))
       }
     }
   }

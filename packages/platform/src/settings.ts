@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { loadRegistry, parseAmount, type NetworkMode } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
 import { homeOf } from './app/home.ts'
 import { readConfiguration, type Endpoint } from './configuration.ts'
@@ -96,7 +97,7 @@ const readBy = <T>(read: (text: string) => T) => z.string().transform((text, con
   try {
     return read(text)
   } catch (error) {
-    context.addIssue((error as Error).message)
+    context.addIssue(reasonOf(error))
     return z.NEVER
   }
 })

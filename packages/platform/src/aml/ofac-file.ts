@@ -1,4 +1,5 @@
 import { createReadStream, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { reasonOf } from '@custody/chains/reason'
 import { OfacXml } from './ofac-xml.ts'
 
 /** Addresses that OFAC's SDN list names. `published` is the list's own date (YYYY-MM-DD). */
@@ -30,7 +31,7 @@ export function readList(file: string): SanctionsList {
   try {
     return checkList(JSON.parse(readFileSync(file, 'utf8')))
   } catch (error) {
-    throw new Error(`${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new Error(`${file}: ${reasonOf(error)}`, { cause: error })
   }
 }
 

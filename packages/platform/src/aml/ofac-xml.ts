@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import { SaxesParser, type SaxesTagNS } from 'saxes'
 import type { SanctionsList } from './ofac-file.ts'
 
@@ -62,7 +63,7 @@ export class OfacXml {
     try {
       parse()
     } catch (error) {
-      throw new Error(`the XML is not whole, or not well-formed: ${(error as Error).message.trim()}`, { cause: error })
+      throw new Error(`the XML is not whole, or not well-formed: ${reasonOf(error).trim()}`, { cause: error })
     }
   }
 

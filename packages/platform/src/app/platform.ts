@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ChainError, loadRegistry } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { pino, type Logger } from 'pino'
 import { createAml } from '../aml/aml.ts'
 import { amlInstallation } from '../aml/settings.ts'
@@ -161,7 +162,7 @@ async function probeEndpoints(services: Services): Promise<void> {
       await client.probe()
     } catch (error) {
       if (error instanceof ChainError && error.code === 'WRONG_NETWORK') throw error
-      services.log.warn({ network: network.code, err: error instanceof Error ? error.message : error }, 'an endpoint cannot be reached; its transfers wait')
+      services.log.warn({ network: network.code, err: reasonOf(error) }, 'an endpoint cannot be reached; its transfers wait')
     }
   }))
 }

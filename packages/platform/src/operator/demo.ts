@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { reasonOf } from '@custody/chains/reason'
 import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/request-auth'
 import { homeOf } from '../app/home.ts'
 import { callPlatform } from './connect.ts'
@@ -253,6 +254,6 @@ async function demo(): Promise<number> {
 }
 
 process.exitCode = await demo().catch((error: unknown) => {
-  process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.stderr.write(`demo: ${reasonOf(error)}\n`)
   return 1
 })

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { reasonOf } from '@custody/chains/reason'
 import { readAnyList, readList, replaceList } from '../aml/ofac-file.ts'
 import { refreshedFile, sanctionsFile } from '../aml/ofac.ts'
 import { readVariable } from '../settings.ts'
@@ -20,6 +21,6 @@ export async function refreshOfac(home: string, file: string | undefined, o: { a
       text: `${next.addresses.length} sanctioned addresses as of ${next.published}: ${added} new, ${removed} gone`,
     }
   } catch (error) {
-    throw new OperatorError(`${file}: ${error instanceof Error ? error.message : String(error)}`)
+    throw new OperatorError(`${file}: ${reasonOf(error)}`)
   }
 }

@@ -1,4 +1,5 @@
 import { loadRegistry, parseAmount, traitsOf, validateAddress, type Asset, type Registry } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import type { NodePeer } from '../signing/nodes.ts'
 import { readVariable } from '../settings.ts'
 import { OperatorError } from './command.ts'
@@ -21,7 +22,7 @@ export function stakeTerms(registry: Registry, input: { network: string; action:
   try {
     amount = parseAmount(String(input.amount ?? ''), (registry.asset(network.native_asset) as Asset).decimals)
   } catch (error) {
-    throw new OperatorError(`--amount: ${error instanceof Error ? error.message : String(error)}`)
+    throw new OperatorError(`--amount: ${reasonOf(error)}`)
   }
   if (amount < LEAST_SUN) throw new OperatorError('--amount: must be at least 1 TRX')
   return { amount: amount.toString(), resource }
