@@ -1,4 +1,5 @@
 import type { Asset, ChainBlock, ChainTransfer, Network, Senders } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { insertTransaction } from '../engine/insert.ts'
@@ -82,7 +83,7 @@ async function sendersSoon(services: Services, network: Network, txid: string): 
   try {
     return await services.networks.get(network.code).coins?.senders(txid) ?? null
   } catch (error) {
-    const err = error instanceof Error ? error.message : error
+    const err = reasonOf(error)
     services.log.warn({ network: network.code, txid, err }, 'the senders of a deposit cannot be asked for yet')
     return null
   }
