@@ -7,7 +7,7 @@ import { array, bytesOf, byteString, field, itemsOf, map, read, tagged, uint, ui
 export type Assets = ReadonlyMap<string, bigint>
 export interface Output { address: Uint8Array; coin: bigint; assets: Assets }
 export interface Input { txid: string; index: number }
-/** Whatever an allowed body says. Its bytes follow from this, and from nothing else. */
+/** All that an allowed body says: its bytes follow from it alone. */
 export interface Body { inputs: Input[]; outputs: Output[]; fee: bigint; /** First slot that may no longer include it. */ ttl: bigint }
 
 export const NO_ASSETS: Assets = new Map()
@@ -120,7 +120,8 @@ export function compareInputs(a: Input, b: Input): number {
 }
 
 export interface FoundOutput extends Output {
-  /** Bytes of a reference script: whoever spends the output pays for them. */ scriptBytes: number
+  /** Bytes of a reference script: who spends the output pays for them. */
+  scriptBytes: number
 }
 
 /** An output of anyone's transaction, in any era's encoding. */

@@ -5,7 +5,7 @@ import {
   ASSOCIATED_TOKEN_PROGRAM, COMPUTE_BUDGET_PROGRAM, keyOf, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, tokenAccountOf,
 } from './address.ts'
 
-/** Whatever a message of an allowed shape says. Its bytes follow from this, and from nothing else. */
+/** All that a message of an allowed shape says: its bytes follow from it alone. */
 export interface Payment {
   /** The account that the coins leave. It signs, and pays the fee but for a sweep. */
   from: string

@@ -4,7 +4,7 @@ import { deriveAddress } from 'ripple-keypairs'
 import type { Network, Validation } from '../types.ts'
 
 const TAG_MAX = 0xffff_ffff
-/** The accounts of the empty and of the smallest key: nobody has theirs. */
+/** ACCOUNT_ZERO and ACCOUNT_ONE, whose keys nobody knows: what is paid there is lost. */
 const BLACK_HOLES = new Set(['rrrrrrrrrrrrrrrrrrrrrhoLvTp', 'rrrrrrrrrrrrrrrrrrrrBZbvji'])
 
 /** Classic address of a compressed secp256k1 key. */
