@@ -166,7 +166,8 @@ export interface SignatureBytes { signature: Uint8Array; recoveryId: number | nu
 
 export interface SignedTransaction { network: string; raw: string; hash: string }
 
-export type Validation = { valid: true; address: string; address_tag: string | null } | { valid: false; reason: string }
+export type Validation = { valid: true; address: string; address_tag: string | null } 
+  | { valid: false; reason: string; /** What is at fault, where it is not the address. */ field?: 'address_tag' }
 
 /** Public key at a path below the workspace key. */
 export type PublicKeyAt = (path: Path) => Uint8Array
@@ -190,6 +191,14 @@ export interface Family {
   assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction
   /** True when at most one of the two can ever be mined. */
   exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean
+  /** Where an address means the same party on several networks: their common name. Absent: on its network alone. */
+  space?: string
+  /** The account behind an address of another form, or null where it is of no other form. */
+  accountOf?(address: string): string | null
+  /** One spelling of an address for comparison, where `validate` answers another. */
+  key?(address: string): string
+  /** What an address looks like on every network of the same format, or null where it is none. */
+  format?(network: Network, address: string): string | null
   /** The same transaction under another number of its account. Absent where transactions have none. */
   renumber?(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction
 }

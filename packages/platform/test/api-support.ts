@@ -17,7 +17,7 @@ import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
 import { useDatabase } from './deposits-support.ts'
-import { PUBLIC_KEY, type User } from './harness.ts'
+import { call, PUBLIC_KEY, type User } from './harness.ts'
 
 /**
  * The real API on a real PostgreSQL, in this process: without chains, which all cannot be reached, and without signer
@@ -182,6 +182,20 @@ const tweaked =
   (at: ReturnType<typeof publicKeysBelow>, branch: number) =>
   ([sub, chain, index]: readonly number[]) =>
     at([Number(sub) + branch * 1000, Number(chain), Number(index)])
+
+/** What a request that is refused is answered with. */
+export interface Problem {
+  message: string
+  code: string
+  field?: string
+}
+
+/** Asks as a user who is there only once the API has started. */
+export const asking = (user: () => User) => (method: string, path: string, body?: unknown) => call<Problem>(user(), method, path, body)
+
+/** A path that is there, with something in place of its parameters. */
+export const concrete = (path: string): string =>
+  path.replace('{id}', '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH')
 
 /** The API for the tests of one file. */
 export function useApi(settings: Partial<Services['settings']> = {}): Api {

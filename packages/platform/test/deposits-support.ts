@@ -8,7 +8,7 @@ import { sealToken } from '../src/aml/policy.ts'
 import type { Provider } from '../src/aml/providers/provider.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
-import { openDatabase, type Database, type ToldEvent } from '../src/database/pool.ts'
+import { openDatabase, type Database, type DatabaseOptions } from '../src/database/pool.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { createMetrics } from '../src/metrics.ts'
@@ -35,15 +35,15 @@ export const FAMILIES: Record<FamilyName, { code: string; assets: [string, ...st
 
 /** A fresh database for the tests of one file. */
 export function useDatabase(
-  o: { migrated: boolean; now?: () => number; onEvent?: (event: ToldEvent) => void } = { migrated: true },
+  { migrated, ...options }: { migrated: boolean } & DatabaseOptions = { migrated: true },
 ): { get(): Database; started: Promise<void> } {
   const home = mkdtempSync(join(tmpdir(), 'custody-deposits-'))
   let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
   let database: Database
   const start = async () => {
     postgres = await startEmbeddedPostgres(home)
-    database = openDatabase(postgres.url, { ...(o.now ? { now: o.now } : {}), ...(o.onEvent ? { onEvent: o.onEvent } : {}) })
-    if (o.migrated) await migrate(database)
+    database = openDatabase(postgres.url, options)
+    if (migrated) await migrate(database)
   }
   // Hooks of a file do not wait for each other.
   const started = start()

@@ -15,7 +15,8 @@ import { useDatabase } from './deposits-support.ts'
 const lines: Record<string, unknown>[] = []
 const log: Logger = pino({ level: 'info' }, { write: (text: string) => { lines.push(JSON.parse(text) as Record<string, unknown>) } })
 const taken = () => lines.splice(0).map(({ level: _level, time: _time, pid: _pid, hostname: _hostname, ...line }) => line)
-const opened = useDatabase({ migrated: true, onEvent: (event) => { narrate(log, event) } })
+const failures: string[] = []
+const opened = useDatabase({ migrated: true, onEvent: (event) => { narrate(log, event) }, onError: (_error, what) => { failures.push(what) } })
 let database: Database
 let workspace: string
 
@@ -46,6 +47,19 @@ test('what was rolled back is not told, and what was tried again once', async ()
     if (++tries < 3) throw Object.assign(new Error('serialization'), { code: '40001' })
   })
   assert.deepEqual([tries, taken().map(({ msg }) => msg)], [3, ['transfer failed']])
+})
+
+test('what cannot be told was done all the same, and that it could not be told is told', async () => {
+  const done = async () => (await database.one<{ n: number }>(`select count(*)::int n from workspaces where name like 'untold-%'`))?.n
+  const untold = { type: 'transaction.created', workspace, payload: '{"id":' }
+  assert.equal(await database.transaction(async (tx) => {
+    await tx.query(`insert into workspaces (name) values ('untold-1')`)
+    tx.tell(untold)
+    return 'done'
+  }), 'done')
+  database.tell(untold)
+  assert.equal(await done(), 1)
+  assert.deepEqual(failures.splice(0), Array(2).fill('an event was committed and could not be told'))
 })
 
 test('an event of little weight is told at debug alone', async () => {

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { audit } from '../src/audit/audit.ts'
+import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
-import { bindDatabase, bindHome, checkNodesNetwork } from '../src/app/binding.ts'
+import { bindDatabase, bindHome, checkHome, checkNodesNetwork } from '../src/app/binding.ts'
 import { readiness } from '../src/app/readiness.ts'
 import { observe } from '../src/app/observe.ts'
 import { checkPort } from '../src/app/preflight.ts'
@@ -70,6 +71,27 @@ test('so does a database', async () => {
   await bindDatabase(database.get(), 'local')
   await assert.rejects(bindDatabase(database.get(), 'mainnet'), /this database belongs to the network "local".*DATABASE_URL/)
   assert.equal((await database.get().query('select network from installation')).length, 1)
+})
+
+test('a start that fails binds nothing, and a database of another network is refused as it stands', async () => {
+  const { socket } = (await database.get().one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`))!
+  const url = (name: string) => `postgresql://custody@/${name}?host=${encodeURIComponent(socket)}`
+  const opened = async <T>(name: string, read: (database: Database) => Promise<T>): Promise<T> => {
+    const one = openDatabase(url(name))
+    return read(one).finally(() => one.close())
+  }
+  for (const name of ['unbound', 'theirs']) await database.get().query(`create database ${name}`)
+  const [unbound, config] = [join(folder, 'unbound'), join(folder, 'none.json')]
+  const start = (name: string) => refused({ CUSTODY_HOME: unbound, CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: config, CUSTODY_LOG_LEVEL: 'silent', DATABASE_URL: url(name) })
+
+  assert.match(start('unbound'), /signers/, 'there are no signer nodes')
+  assert.ok(!existsSync(join(unbound, 'network')))
+  assert.deepEqual(await opened('unbound', (each) => each.query('select network from installation')), [])
+  checkHome(unbound, 'local')
+
+  await opened('theirs', (each) => each.query(`create table installation (network text); insert into installation values ('local')`))
+  assert.match(start('theirs'), /CUSTODY_NETWORK=mainnet: this database belongs to the network "local"/)
+  assert.deepEqual(await opened('theirs', (each) => each.query(`select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`)), [{ relname: 'installation' }])
 })
 
 test('and so do the signer nodes; one that is away is not waited for', async () => {

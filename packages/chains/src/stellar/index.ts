@@ -1,6 +1,8 @@
 import type { Family } from '../types.ts'
-import { address, validate } from './address.ts'
+import { address, splitMuxed, validate } from './address.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
 
-export const stellar: Family = { name: 'stellar', traits, address, validate, decode, signing, assemble, exclusive, renumber }
+export const stellar: Family = {
+  name: 'stellar', traits, address, validate, accountOf: (text) => splitMuxed(text)?.account ?? null, decode, signing, assemble, exclusive, renumber,
+}

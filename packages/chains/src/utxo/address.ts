@@ -111,7 +111,7 @@ function isBase58Script(script: Uint8Array): boolean {
 
 /** Base58Check, bech32 and bech32m (BIP173, BIP350), CashAddr; answers the network's own spelling, bech32 in lower case. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag' }
+  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
   if (text.length < 14 || text.length > 90) return { valid: false, reason: 'has a length no address has' }
   if (hasUnusedWitnessVersion(network, text)) {
     return { valid: false, reason: 'has a witness version that is not in use: anyone could take coins sent there' }
@@ -131,5 +131,14 @@ export function validate(network: Network, text: string, addressTag?: string | n
     const prefix = CASHADDR_PREFIXES.find((each) => text.toLowerCase().startsWith(`${each}:`))
     if (prefix && prefix !== cash) return { valid: false, reason: `belongs to another network (${prefix}:…)` }
     return { valid: false, reason: `is not an address of ${network.name}: checksum, length or version does not match` }
+  }
+}
+
+/** The output script, which is the same on every network of the family; null for what is no address of this one. */
+export function format(network: Network, text: string): string | null {
+  try {
+    return `script ${Buffer.from(scriptOf(network, text)).toString('hex')}`
+  } catch {
+    return null
   }
 }

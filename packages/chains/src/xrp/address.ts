@@ -23,7 +23,7 @@ export function readTag(text: string): number | null {
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const given = addressTag ?? null
   const tag = given === null ? null : readTag(given)
-  if (given !== null && tag === null) return { valid: false, reason: `address_tag must be a whole number from 0 to ${TAG_MAX}` }
+  if (given !== null && tag === null) return { valid: false, reason: `address_tag must be a whole number from 0 to ${TAG_MAX}`, field: 'address_tag' }
   let classic = text
   let inside: number | null = null
   if (/^[XT]/.test(text)) {
@@ -39,6 +39,7 @@ export function validate(network: Network, text: string, addressTag?: string | n
         reason: inside === null
           ? 'address_tag is given, and the X-address says that there is none'
           : `address_tag differs from the tag ${inside} inside the X-address`,
+        field: 'address_tag',
       }
     }
   } else if (!isValidClassicAddress(text)) {

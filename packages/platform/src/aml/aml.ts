@@ -26,3 +26,7 @@ export function createAml(o: { home: string; installation: AmlInstallation; secr
     secrets: Secrets.open(o.home, o.secretsKey, o.environment),
   }
 }
+
+declare module '../engine/services.ts' {
+  interface Services { aml: Aml }
+}

@@ -50,8 +50,8 @@ async function ask(services: Services, row: TransactionRow, network: Network, de
   let found: Senders
   try {
     // Where a transaction spends coins, its chain is asked whose they were.
-    const client = services.networks.client(network.code) as { senders?: (txid: string) => Promise<Senders> }
-    found = client.senders ? await client.senders(deposit.txid) : await fromBlock(services, row, network, deposit)
+    const { coins } = services.networks.get(network.code)
+    found = coins ? await coins.senders(deposit.txid) : await fromBlock(services, row, network, deposit)
   } catch (error) {
     throw new ScreeningWaits('chain', `the senders are not known yet: ${error instanceof Error ? error.message : String(error)}`)
   }

@@ -14,21 +14,35 @@ const FILE = 'network'
 const refusal = (wanted: NetworkMode, what: string, known: string, instead: string): Error =>
   new Error(`CUSTODY_NETWORK=${wanted}: ${what} belongs to the network "${known}", where it was first started; ${instead}`)
 
-/** Binds a home to the network of its first start. @throws Error that says what to do where it belongs to another */
-export function bindHome(home: string, network: NetworkMode): void {
+/** @throws Error that says what to do where a home belongs to another network. Looked at before anything is started in it. */
+export function checkHome(home: string, network: NetworkMode): void {
   const file = join(home, FILE)
   // A home with the local processes' ports was started before this file was written.
-  const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : existsSync(join(home, 'ports.json')) ? 'local' : null
-  if (known === null || (known === network && !existsSync(file))) writeFileSync(file, `${network}\n`, { mode: 0o600 })
-  else if (known !== network) throw refusal(network, `the home ${home}`, known, 'name another folder in CUSTODY_HOME')
+  const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : existsSync(join(home, 'ports.json')) ? 'local' : network
+  if (known !== network) throw refusal(network, `the home ${home}`, known, 'name another folder in CUSTODY_HOME')
 }
 
-/** Binds a database to the network of its first start, in the table `installation`. */
-export async function bindDatabase(database: Database, network: NetworkMode): Promise<void> {
-  const row = await database.one<{ network: string }>(
-    `with made as (insert into installation (network) values ($1) on conflict do nothing returning network)
-     select network from made union all select network from installation limit 1`, [network])
+/** Binds a home to the network of its first start that came about. */
+export function bindHome(home: string, network: NetworkMode): void {
+  checkHome(home, network)
+  if (!existsSync(join(home, FILE))) writeFileSync(join(home, FILE), `${network}\n`, { mode: 0o600 })
+}
+
+const checkKnown = (row: { network: string } | undefined, network: NetworkMode): void => {
   if (row && row.network !== network) throw refusal(network, 'this database', row.network, 'name another one in DATABASE_URL')
+}
+
+/** As {@link checkHome}, before the database is migrated: another network's platform may be of another version. */
+export async function checkDatabaseNetwork(database: Database, network: NetworkMode): Promise<void> {
+  const there = await database.one<{ table: string | null }>(`select to_regclass('installation')::text "table"`)
+  if (there?.table) checkKnown(await database.one<{ network: string }>('select network from installation'), network)
+}
+
+/** Binds a database to the network of its first start that came about, in the table `installation`. */
+export async function bindDatabase(database: Database, network: NetworkMode): Promise<void> {
+  checkKnown(await database.one<{ network: string }>(
+    `with made as (insert into installation (network) values ($1) on conflict do nothing returning network)
+     select network from made union all select network from installation limit 1`, [network]), network)
 }
 
 /**

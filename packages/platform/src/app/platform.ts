@@ -4,16 +4,19 @@ import { ChainError, loadRegistry } from '@custody/chains'
 import { pino, type Logger } from 'pino'
 import { createAml } from '../aml/aml.ts'
 import { readAmlInstallation } from '../aml/settings.ts'
+import { forwards } from '../auto-forwarding/forwards.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
 import { narrate } from '../ledger/narrate.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabase } from '../database/pool.ts'
 import { scanLoop } from '../deposits/scanner.ts'
-import { startedNetworksShared } from '../deposits/start.ts'
+import { AddressBook } from '../addresses/book.ts'
+import { startedNetworksShared } from '../addresses/start-scan.ts'
 import { requeueSweeps } from '../deposits/sweeps.ts'
 import { systemEnvironment } from '../environment.ts'
 import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
+import { tanks } from '../gas-tanks/tanks.ts'
 import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
 import { Callers } from '../http/callers.ts'
 import { buildServer } from '../http/server.ts'
@@ -35,8 +38,10 @@ import { runLoops, type Loop } from '../engine/loop.ts'
 import { housekeepingLoop } from './housekeeping.ts'
 import { readiness } from './readiness.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, platformIdentity, startLocal } from './local.ts'
-import { bindDatabase, bindHome, checkNodesNetwork } from './binding.ts'
+import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from './home.ts'
+import { connectAll } from './families.ts'
+import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
 import { checkDatabase, checkPort, homeProblem, listenProblem } from './preflight.ts'
 
@@ -59,7 +64,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const all = settings.role === 'all'
   if (all) undo.push(takeHome(settings.home))
   else if (!existsSync(settings.home)) throw new Error(`CUSTODY_ROLE=api: there is no home ${settings.home}; start the platform on it first, or name its folder in CUSTODY_HOME`)
-  bindHome(settings.home, settings.network)
+  checkHome(settings.home, settings.network)
   await checkPort(settings)
   if (settings.databaseUrl !== null) await checkDatabase(settings.databaseUrl)
   const local = settings.network === 'local'
@@ -79,13 +84,13 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   const database = openDatabase(databaseUrl, {
     now: environment.now,
-    onError: (error) => log.warn({ err: error.message }, 'a database connection was lost'),
+    onError: (error, what) => log.warn({ err: error.message }, what),
     onEvent: (event) => narrate(log, event),
   })
   undo.push(() => database.close())
+  await checkDatabaseNetwork(database, settings.network)
   const applied = await migrate(database)
   if (applied.length > 0) log.info({ applied }, 'database migrated')
-  await bindDatabase(database, settings.network)
   const registry = loadRegistry(settings.network)
   const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
   const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
@@ -93,11 +98,12 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   undo.push(() => signers.close())
   await checkNodesNetwork(signers, settings.network)
   const pricesInstallation = readPricesInstallation(devnetUrl, registry)
+  const keys = new WorkspaceKeys(database, signers, settings.network)
+  const addresses = new AddressBook(() => services)
   const services: Services = {
-    settings, environment, database, registry, log, signers,
-    networks: new Networks(registry, endpoints, environment, fetch),
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS,
+    networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
-    keys: new WorkspaceKeys(database, signers, settings.network),
     aml: createAml({ home: settings.home, installation: readAmlInstallation(devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
     prices: new Prices({
       sources: priceSources(pricesInstallation, environment, fetch), coins: coinsOf(registry), environment, log,
@@ -109,6 +115,9 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   }
   observe(services)
   if (!local) await probeEndpoints(services)
+  // For good, so not before everything that this start rests on is known to be of this network.
+  await bindDatabase(database, settings.network)
+  bindHome(settings.home, settings.network)
   const controller = new AbortController()
   undo.push(() => controller.abort())
   await services.prices.start(controller.signal)

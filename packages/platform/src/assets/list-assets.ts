@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { listAssets } from './find-asset.ts'
 

@@ -1,6 +1,7 @@
-import { formatAmount, type Asset, type Network } from '@custody/chains'
+import { formatAmount, type Network } from '@custody/chains'
+import type { Chain } from '../engine/chain.ts'
 import { traitsOf } from '../engine/traits.ts'
-import { USD_DECIMALS } from '../prepaid-fee/usd.ts'
+import { USD_DECIMALS } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { stakingDifferences } from './staking.ts'
 import { utxoDifferences } from './utxo.ts'
@@ -29,9 +30,12 @@ async function attempt(services: Services): Promise<AuditReport> {
   const differences: Difference[] = []
   const networks: AuditReport['networks'] = {}
   const books = await checkBooks(services, differences)
-  for (const { network } of services.networks.all()) {
+  for (const chain of services.networks.all()) {
+    const { network } = chain
     try {
-      networks[network.code] = traitsOf(network).deposits === 'spendable' ? await utxoDifferences(services, network, differences) : await accountDifferences(services, network, differences)
+      networks[network.code] = chain.coins
+        ? await utxoDifferences(services, network, chain.coins, differences)
+        : await accountDifferences(services, chain, differences)
     } catch (error) {
       differences.push({ network: network.code, workspace: '', subject: 'endpoint', asset: '', ledger: '', chain: '', note: error instanceof Error ? error.message : String(error) })
     }
@@ -77,14 +81,8 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
 interface AddressRow { address: string; kind: string; workspace: string; workspace_id: string; sub_account_id: string | null }
 
 /** Account-based networks: the balance of each address of ours against what the books keep there. */
-async function accountDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
-  const balanceOf = network.family === 'tron'
-    ? (address: string, asset: Asset) => services.networks.tron(network.code).balance(address, asset)
-    : network.family === 'solana'
-    ? (address: string, asset: Asset) => services.networks.solana(network.code).balance(address, asset)
-    : traitsOf(network).deposits === 'tagged'
-    ? (address: string) => services.networks.tagged(network.code).balance(address)
-    : (address: string, asset: Asset) => services.networks.evm(network.code).balance(address, asset)
+async function accountDifferences(services: Services, chain: Chain, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
+  const { network } = chain
   const assets = services.registry.assetsOf(network.code)
   const rows = await services.database.query<AddressRow>(
     'select c.address, c.kind, w.name workspace, c.workspace_id, c.sub_account_id from chain_addresses c join workspaces w on w.id = c.workspace_id where c.network = $1 order by c.address', [network.code])
@@ -92,11 +90,11 @@ async function accountDifferences(services: Services, network: Network, differen
   for (const row of rows) {
     for (const asset of assets) {
       const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
-      const chain = await balanceOf(row.address, asset)
-      if (books !== chain) differences.push({ network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`, asset: asset.asset_name, ledger: formatAmount(books, asset.decimals), chain: formatAmount(chain, asset.decimals) })
+      const there = await chain.balance(row.address, asset)
+      if (books !== there) differences.push({ network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`, asset: asset.asset_name, ledger: formatAmount(books, asset.decimals), chain: formatAmount(there, asset.decimals) })
     }
   }
-  if (network.family === 'tron') await stakingDifferences(services, network, differences)
+  if (chain.stakes) await stakingDifferences(services, network, differences)
   return { addresses: rows.length, coins: 0 }
 }
 

@@ -10,7 +10,7 @@ const RESOURCES = ['ENERGY', 'BANDWIDTH'] as const
 
 /** Tron: what each account of ours has staked, lent and unstaked, against what the books keep. */
 export async function stakingDifferences(services: Services, network: Network, differences: Difference[]): Promise<void> {
-  const client = services.networks.tron(network.code)
+  const client = services.networks.stakes(network.code).client
   const { decimals } = services.registry.asset(network.native_asset) as Asset
   const [rows, moving] = await Promise.all([heldBy(services, network), movingOn(services, network)])
   for (const account of new Set(rows.map((row) => row.account))) {

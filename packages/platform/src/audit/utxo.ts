@@ -1,4 +1,5 @@
 import { formatAmount, type Network } from '@custody/chains'
+import type { Coins } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 import type { Difference } from './audit.ts'
 
@@ -7,8 +8,7 @@ const FROZEN = `exists (select 1 from deposits d join transactions t on t.id = d
   where d.network = u.network and d.txid = u.txid and d.position = u.vout and t.status = 'pending' and t.plan ? 'frozen_wallet')`
 
 /** UTXO networks: the books of each wallet against its coins, and each coin against the chain. */
-export async function utxoDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
-  const client = services.networks.coins(network.code)
+export async function utxoDifferences(services: Services, network: Network, chainCoins: Coins, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
   const decimals = services.registry.asset(network.native_asset)?.decimals ?? 8
   const wallets = await services.database.query<{ id: string; workspace: string; books: string; coins: string }>(
     `select w.id, s.name workspace,
@@ -28,7 +28,7 @@ export async function utxoDifferences(services: Services, network: Network, diff
     `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.id = u.wallet_id join workspaces s on s.id = w.workspace_id
      where u.network = $1 and u.spent_by is null and (u.spendable or ${FROZEN}) and u.block_height is not null`, [network.code])
   for (const coin of coins) {
-    const value = await client.unspent(coin.txid, coin.vout)
+    const value = await chainCoins.unspent(coin.txid, coin.vout)
     if (value === null || value !== BigInt(coin.value)) {
       differences.push({ network: network.code, workspace: coin.workspace, subject: `${coin.txid}:${coin.vout} of ${coin.address}`, asset: network.native_asset, ledger: formatAmount(BigInt(coin.value), decimals), chain: value === null ? 'spent or unknown' : formatAmount(value, decimals) })
     }

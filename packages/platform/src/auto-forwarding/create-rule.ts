@@ -1,14 +1,13 @@
-import { formatAmount, parseAmount, stellar, ChainError, type Asset } from '@custody/chains'
+import { formatAmount, parseAmount, ChainError, type Asset } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
 import { ruleBody, type RuleBody } from '@custody/request-auth/bodies'
-import { omnibusOf } from '../addresses/derive.ts'
+import { accountOf } from '../aml/address-key.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { emit } from '../ledger/post.ts'
-import { refusalSoon } from '../engine/destination.ts'
 import type { Services } from '../engine/services.ts'
-import { AMOUNT_MAX, checkTransfer } from '../transactions/create-transaction.ts'
+import { AMOUNT_MAX, checkTransfer, refusalSoon } from '../transactions/payment.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { expireRules, presentRule, ruleShape, type RuleRow } from './rule.ts'
 import { NODES_NEEDED, showRule } from './show-nodes.ts'
@@ -24,11 +23,11 @@ export const createRule = endpoint({
     const now = new Date(services.environment.now())
     const { min, cap, destination, addressTag } = check(services, asset, body)
     if (body.expires_at <= now) throw new ApiError('INVALID_REQUEST', 'expires_at: must lie in the future', { field: 'expires_at' })
-    const account = network.family === 'stellar' ? stellar.splitMuxed(destination)?.account ?? destination : destination
-    await omnibusOf(services, network, { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
+    const account = accountOf(network, destination)
+    await services.addresses.omnibus(network, caller)
     const own = await services.database.one('select 1 from chain_addresses where network = $1 and address = $2 and sub_account_id = $3', [network.code, account, caller.subAccountId])
     if (own) throw new ApiError('INVALID_ADDRESS', "destination_address: is the wallet's own address", { field: 'destination_address' })
-    const refusal = await refusalSoon(services, network, { to: destination, tag: addressTag, amount: min, asset })
+    const refusal = await refusalSoon(services, services.networks.get(network.code), { to: destination, tag: addressTag, amount: min, asset })
     if (refusal) throw new ApiError(refusal.field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${renamed(refusal.field)}: ${refusal.reason}`, { field: renamed(refusal.field) })
 
     const id = transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce)

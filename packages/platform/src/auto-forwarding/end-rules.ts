@@ -2,7 +2,7 @@ import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import type { Queryable } from '../database/pool.ts'
-import { openCancellation, UNSIGNED_STATES, whyFinal } from '../engine/replacements.ts'
+import { openCancellation, UNSIGNED_STATES } from '../engine/replacement.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { presentRule, RULE_COLUMNS, type RuleRow } from './rule.ts'
 import { endAtNodes } from './show-nodes.ts'
@@ -36,7 +36,7 @@ async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow
   const rows = await tx.query<TransactionRow>(
     `select t.* from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.status = 'pending' and t.state <> 'VOIDING' for no key update of t`, [rule.id])
   for (const row of rows) {
-    if (!UNSIGNED_STATES.has(row.state) && whyFinal(services.networks.get(row.network).network)) continue
+    if (!UNSIGNED_STATES.has(row.state) && !services.networks.get(row.network).replaceable) continue
     await openCancellation(tx, services.environment.uuid(), row.id, rule.end_request)
   }
 }

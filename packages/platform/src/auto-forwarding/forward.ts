@@ -1,17 +1,13 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson } from '@custody/request-auth'
-import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
-import { refusalSoon } from '../engine/destination.ts'
-import { chainReserve } from '../engine/reserve.ts'
-import { traitsOf } from '../engine/traits.ts'
 import { quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
-import { checkFeeWallet, checkTransfer } from '../transactions/create-transaction.ts'
-import { estimateFee } from '../transactions/estimate.ts'
-import { presentTransaction } from '../transactions/present.ts'
+import { WALLET_INACTIVE, WALLET_SHORT } from '../transactions/create-transaction.ts'
+import { checkFeeWallet, checkTransfer, refusalSoon } from '../transactions/payment.ts'
+import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { capOf } from './cap.ts'
@@ -21,6 +17,7 @@ const SWEEP_WAIT_MS = 2000
 const HELD_WAIT_MS = 60_000
 const REFUSED_WAIT_MS = 60_000
 const REVOKED_WAIT_MS = 86_400_000
+const INACTIVE = 'the wallet is inactive'
 
 /** Why a rule makes no forward now, and when it is looked at again; null: when more comes in. */
 class Later extends Error {
@@ -44,7 +41,8 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
     const later = error instanceof Later ? error
       : error instanceof ApiError ? new Later(error.message, REFUSED_WAIT_MS)
       : code === 'CU001' ? new Later('the prepaid fee account holds less than the platform fee', REFUSED_WAIT_MS)
-      : code === 'P0002' ? new Later('the wallet does not hold it', SWEEP_WAIT_MS) : null
+      : code === WALLET_INACTIVE ? new Later(INACTIVE, REFUSED_WAIT_MS)
+      : code === WALLET_SHORT ? new Later('the wallet does not hold it', SWEEP_WAIT_MS) : null
     if (!later) throw error
     // Not where more has come in since: that is looked at again at once.
     await services.database.query(
@@ -63,7 +61,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   // The nodes refuse it too: every transfer would only be made and fail.
   if (!await services.database.one('select 1 from api_users where api_key = $1 and revoked_at is null', [sub])) throw new Later('the API key that made the rule was revoked', REVOKED_WAIT_MS)
   const wallet = await findWallet(services.database, rule.sub_account_id, asset.asset_name)
-  if (wallet.status !== 'active') throw new Later('the wallet is inactive', REFUSED_WAIT_MS)
+  if (wallet.status !== 'active') throw new Later(INACTIVE, REFUSED_WAIT_MS)
   const held = await services.database.one(`select 1 from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.state = 'AML_HELD' limit 1`, [rule.id])
   if (held) throw new Later('an earlier forward is held by screening', HELD_WAIT_MS)
   const cap = await capOf(services, services.database, rule)
@@ -71,8 +69,9 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   const left = cap.left > feeRoom ? cap.left - feeRoom : 0n
   if (left < min) throw new Later(`the daily cap leaves ${show(left)}`, cap.waitMs)
 
-  const source = await omnibusOf(services, network, caller)
-  const kept = await chainReserve(services, network, source, asset)
+  const chain = services.networks.get(network.code)
+  const source = await services.addresses.omnibus(network, caller)
+  const kept = await chain.kept(source, asset)
   const available = await availableOf(services, rule) - kept
   const wanted = waiting < left ? waiting : left
   // What lies on deposit addresses is on its way here.
@@ -82,9 +81,9 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   const { net, fee, reserve } = await costs(services, caller, rule, asset, network, gross)
   if (net <= 0n) throw new Later(`the network fee of ${show(reserve)} is not less than what would be forwarded`, REFUSED_WAIT_MS)
   checkTransfer(services, { asset: asset.asset_name, amount: formatAmount(net, asset.decimals), destination_address: rule.destination, address_tag: rule.address_tag ?? undefined, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network)
-  const refusal = await refusalSoon(services, network, { to: rule.destination, tag: rule.address_tag, amount: net, asset })
+  const refusal = await refusalSoon(services, chain, { to: rule.destination, tag: rule.address_tag, amount: net, asset })
   if (refusal) throw new Later(`${refusal.field}: ${refusal.reason}`, REFUSED_WAIT_MS)
-  await checkFeeWallet(services, rule.sub_account_id, asset, network, source, fee)
+  await checkFeeWallet(services, rule.sub_account_id, asset, chain, source, fee)
 
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, net)
   const now = new Date(services.environment.now())
@@ -98,15 +97,14 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
   }
   await services.database.transaction(async (tx) => {
-    const fresh = await tx.one<RuleRow>(`select r.* from forward_rules r join wallets w on w.id = r.wallet_id where r.id = $1 and w.status = 'active' for no key update of r`, [rule.id])
+    const fresh = await tx.one<RuleRow>('select * from forward_rules where id = $1 for no key update', [rule.id])
     if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (await capOf(services, tx, fresh)).left < gross + feeRoom) return
     const response = stringifyJson(presentTransaction(row, services.registry))
     await tx.query('select create_withdrawal($1)', [JSON.stringify({
-      ...row, plan: undefined, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(),
+      ...row, plan: { rule_id: rule.id }, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(),
       platform_fee_least: platform.least.toString(), response,
     })])
     tx.tell({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
-    await tx.query(`update transactions set plan = plan || jsonb_build_object('rule_id', $2::text) where id = $1`, [row.id, rule.id])
     await tx.query('insert into forwards (transaction_id, rule_id, amount, fee_room, created_at) values ($1, $2, $3, $4, $5)', [row.id, rule.id, gross.toString(), feeRoom.toString(), now])
     await tx.query('update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3, updated_at = $3 where id = $1', [rule.id, gross.toString(), now])
   })
@@ -118,16 +116,19 @@ const FEE_ROOM = 4n
 
 /** Where a tank pays the fee in the coin that is forwarded, the nodes count that against the rule's cap too. */
 async function feeRoomOf(services: Services, caller: Caller, rule: RuleRow, asset: Asset, network: Network, amount: bigint): Promise<bigint> {
-  if (asset.type !== 'native' || traitsOf(network).feesFrom === 'wallet') return 0n
-  const { fee } = await estimateFee(services, caller, rule.wallet_id, { asset, network, amount, to: rule.destination, feeRate: null, level: null })
+  const chain = services.networks.get(network.code)
+  if (asset.type !== 'native' || !chain.fuelled) return 0n
+  const { fee } = await chain.estimate({ asset, amount, to: rule.destination, owner: caller, walletId: rule.wallet_id, feeRate: null, level: null })
   return fee * FEE_ROOM
 }
 
 /** The wallet pays its own fee out of what is forwarded, where it pays in the same coin: an emptied wallet owes nothing. */
 async function costs(services: Services, caller: Caller, rule: RuleRow, asset: Asset, network: Network, gross: bigint): Promise<{ net: bigint; fee: bigint; reserve: bigint }> {
-  const estimate = (amount: bigint) => estimateFee(services, caller, rule.wallet_id, { asset, network, amount, to: rule.destination, feeRate: null, level: null })
+  const chain = services.networks.get(network.code)
+  const question = { asset, to: rule.destination, owner: caller, walletId: rule.wallet_id, feeRate: null, level: null }
+  const estimate = (amount: bigint) => chain.estimate({ ...question, amount })
   const first = await estimate(gross)
-  if (asset.type !== 'native' || traitsOf(network).feesFrom !== 'wallet') return { net: gross, ...first }
+  if (asset.type !== 'native' || chain.fuelled) return { net: gross, ...first }
   if (first.reserve >= gross) return { net: 0n, ...first }
   // Fewer coins may do for the smaller amount.
   const second = await estimate(gross - first.reserve)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { pageQuery } from '../http/schemas.ts'
-import { presentTransaction, transactionShape } from '../transactions/present.ts'
+import { presentTransaction, transactionShape } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { findRule } from './rule.ts'
 

@@ -1,13 +1,8 @@
 import type { Queryable } from '../database/pool.ts'
-import type { TransactionRow } from '../engine/transaction.ts'
+import { isForward, type TransactionRow } from '../engine/transaction.ts'
 
 const RETRY_MIN_S = 30
 const RETRY_MAX_S = 3600
-
-/** Why a signed forward cannot be sped up. */
-export const NO_REPLACEMENT = 'it was forwarded by a rule and is signed; the platform itself bumps it where the operator turned that on'
-
-export const isForward = (row: TransactionRow): boolean => row.plan['rule_id'] !== undefined
 
 /** A forward that moved nothing: its amount waits again, and is tried after a growing pause. One that its caller took back stays in the wallet. */
 export async function returnForward(tx: Queryable, row: TransactionRow, reason: string): Promise<void> {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 
 export type RuleState = 'PENDING' | 'ACTIVE' | 'PAUSED' | 'EXPIRED' | 'ENDING' | 'ENDED'

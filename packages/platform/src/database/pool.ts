@@ -41,7 +41,9 @@ export interface DatabaseOptions {
   max?: number
   /** The Environment's clock, in milliseconds; without it that of this machine. */
   now?: () => number
-  onError?: (error: Error) => void
+  /** What went wrong beside every statement, with a sentence that says what it was. */
+  onError?: (error: Error, what: string) => void
+  /** What it throws changes nothing: the event is committed. */
   onEvent?: (event: ToldEvent) => void
 }
 
@@ -56,22 +58,28 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     idle_in_transaction_session_timeout: 60_000,
     application_name: 'custody',
   })
-  pool.on('error', (error) => options.onError?.(error))
+  pool.on('error', (error) => options.onError?.(error, 'a database connection was lost'))
   // A connection that is lost while a statement waits fails that statement; the event itself must not end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
+  const tell = (event: ToldEvent): void => {
+    try {
+      options.onEvent?.(event)
+    } catch (error) {
+      options.onError?.(error as Error, 'an event was committed and could not be told')
+    }
+  }
   return {
-    ...queryable(pool, now, (event) => options.onEvent?.(event)),
+    ...queryable(pool, now, tell),
     async transaction(work) {
       for (let attempt = 1; ; attempt++) {
         const client = await pool.connect()
         let broken = false
         const told: ToldEvent[] = []
+        let result: Awaited<ReturnType<typeof work>>
         try {
           await client.query('begin')
-          const result = await work(queryable(client, now, (event) => told.push(event)))
+          result = await work(queryable(client, now, (event) => told.push(event)))
           await client.query('commit')
-          for (const event of told) options.onEvent?.(event)
-          return result
         } catch (error) {
           broken = isConnectionError(error)
           if (!broken) await client.query('rollback').catch(() => (broken = true))
@@ -80,6 +88,8 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
         } finally {
           client.release(broken)
         }
+        told.forEach(tell)
+        return result
       }
     },
     close: () => pool.end(),

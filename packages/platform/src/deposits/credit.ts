@@ -1,9 +1,8 @@
 import { stringifyJson } from '@custody/request-auth'
-import { noteIncoming, takeBackIncoming } from '../auto-forwarding/incoming.ts'
 import type { Queryable } from '../database/pool.ts'
 import { emit, lockedBalance, post, type Posting } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
-import { presentTransaction } from '../transactions/present.ts'
+import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { queueSweep } from './sweeps.ts'
 
@@ -34,7 +33,7 @@ export const isSuspended = (row: Pick<TransactionRow, 'state'>): boolean => row.
 
 /** Credits a deposit that has reached its depth and may pass; without a wallet it goes to suspense. */
 export async function credit(services: Services, tx: Queryable, row: TransactionRow, confirmations: number): Promise<void> {
-  await noteIncoming(tx, row, new Date(services.environment.now()))
+  await services.forwards.credited(tx, row, new Date(services.environment.now()))
   const account = await accountOf(tx, row)
   await post(tx, 'deposit', depositReference(row), [
     { ...(frozenAccount(row) ?? { workspace: row.workspace_id, asset: row.asset, kind: 'chain' as const }), amount: -BigInt(row.amount) },
@@ -62,7 +61,7 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
 export async function revert(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
   const booked = row.status === 'confirmed' || isSuspended(row)
   if (booked) {
-    await takeBackIncoming(tx, row)
+    await services.forwards.takenBack(tx, row)
     const account = await accountOf(tx, row)
     const amount = BigInt(row.amount)
     const postings: Posting[] = [{ workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount }]

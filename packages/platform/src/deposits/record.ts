@@ -1,10 +1,11 @@
 import type { Asset, ChainBlock, ChainTransfer, Network, Senders } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
+import { insertTransaction } from '../engine/insert.ts'
 import { emit } from '../ledger/post.ts'
 import { traitsOf } from '../engine/traits.ts'
 import type { Services } from '../engine/services.ts'
-import { presentTransaction } from '../transactions/present.ts'
+import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { occurrences, tagOf } from './identity.ts'
 
@@ -80,7 +81,7 @@ async function nameSenders(services: Services, network: Network, found: readonly
 
 async function sendersSoon(services: Services, network: Network, txid: string): Promise<Senders | null> {
   try {
-    return await services.networks.coins(network.code).senders(txid)
+    return await services.networks.get(network.code).coins?.senders(txid) ?? null
   } catch (error) {
     const err = error instanceof Error ? error.message : error
     services.log.warn({ network: network.code, txid, err }, 'the senders of a deposit cannot be asked for yet')
@@ -138,19 +139,20 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
     const tank = owner.kind === 'tank'
     const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
     const id = services.environment.uuid()
-    const [row] = await tx.query<TransactionRow>(
-      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id,
-         state, status, hash, confirmations, address_tag, created_at, updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'EXTERNAL', $10, $11, $12, 'CONFIRMING', 'pending', $13, 1, $14, $15, $15) returning *`,
-      [id, tank ? 'TANK_DEPOSIT' : 'DEPOSIT', owner.workspace_id, owner.sub_account_id, wallet?.id ?? null, asset.asset_name, network.code, transfer.amount.toString(), asset.fee_asset,
-        transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid, tag, tx.now()])
+    const row = await insertTransaction(tx, {
+      id, kind: tank ? 'TANK_DEPOSIT' : 'DEPOSIT', state: 'CONFIRMING', next_run_at: null,
+      workspace_id: owner.workspace_id, sub_account_id: owner.sub_account_id, wallet_id: wallet?.id ?? null,
+      asset: asset.asset_name, network: network.code, amount: transfer.amount, fee_asset: asset.fee_asset,
+      source_type: 'EXTERNAL', source_id: transfer.sender, destination_type: tank ? 'GAS_TANK' : 'INTERNAL', destination_id: transfer.address,
+      address_tag: tag, hash: transfer.txid, confirmations: 1,
+    })
     await tx.query(
       `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,
          block_height, block_hash, coinbase, asset, amount, tag, occurrence)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
       [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
         block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence])
-    if (!tank && row) await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry)))
+    if (!tank) await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry)))
   }
   if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
 }

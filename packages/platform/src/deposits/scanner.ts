@@ -1,11 +1,11 @@
 import type { ChainBlock, Network } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
-import type { Connected } from '../engine/networks.ts'
+import type { Chain } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { wake } from '../engine/lease.ts'
 import type { Loop } from '../engine/loop.ts'
-import { depthReached } from '../aml/deposits.ts'
+import { depthReached } from './screening.ts'
 import { revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 import { recordRiders } from './riders.ts'
@@ -18,8 +18,8 @@ const BLOCKS_KEPT = 2000
 interface Scan { height: string; lease_token: string }
 
 /** Follows one network block by block: finds deposits, credits them at depth, walks back over reorganisations. */
-export function scanLoop(services: Services, connected: Connected, startedNetworks: () => Promise<Set<string>>): Loop {
-  const { network } = connected
+export function scanLoop(services: Services, chain: Chain, startedNetworks: () => Promise<Set<string>>): Loop {
+  const { network } = chain
   let started = false
   let probed = false
   return {
@@ -30,7 +30,7 @@ export function scanLoop(services: Services, connected: Connected, startedNetwor
       started ||= (await startedNetworks()).has(network.code)
       if (!started) return false
       if (!probed) {
-        await connected.client.probe()
+        await chain.client.probe()
         probed = true
       }
       const scan = await services.database.one<Scan>(
@@ -39,7 +39,7 @@ export function scanLoop(services: Services, connected: Connected, startedNetwor
         [network.code, SCAN_LEASE_MS, services.database.now()])
       if (!scan) return false
       try {
-        const more = await scanOnce(services, connected, scan)
+        const more = await scanOnce(services, chain, scan)
         if (!more) services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
         return more
       } finally {
@@ -49,20 +49,20 @@ export function scanLoop(services: Services, connected: Connected, startedNetwor
   }
 }
 
-async function scanOnce(services: Services, connected: Connected, scan: Scan): Promise<boolean> {
-  const { network, client } = connected
+async function scanOnce(services: Services, chain: Chain, scan: Scan): Promise<boolean> {
+  const { network, client } = chain
   const tip = await client.tip()
   const final = tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1
   let height = Number(scan.height)
   let moved = false
   const last = await services.database.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, height])
-  if (tip.height < height || (tip.height === height && last?.hash !== tip.hash)) height = await walkBack(services, connected, scan, height)
+  if (tip.height < height || (tip.height === height && last?.hash !== tip.hash)) height = await walkBack(services, chain, scan, height)
   for (let count = 0; count < BLOCKS_PER_RUN && height < tip.height; count++) {
     const block = await client.block(height + 1)
     if (!block) break
     const previous = await services.database.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, height])
     if (previous && previous.hash !== block.parent) {
-      height = await walkBack(services, connected, scan, height)
+      height = await walkBack(services, chain, scan, height)
       continue
     }
     const deposits = await findDeposits(services, network, block)
@@ -99,7 +99,7 @@ async function rememberBlock(tx: Queryable, network: Network, block: ChainBlock)
 }
 
 /** Goes back to the last block that is still part of the chain and takes back what stood in the others. */
-async function walkBack(services: Services, { network, client }: Connected, scan: Scan, from: number): Promise<number> {
+async function walkBack(services: Services, { network, client }: Chain, scan: Scan, from: number): Promise<number> {
   let height = from
   let differs = false
   for (;;) {

@@ -1,4 +1,5 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
+import type { Chain } from '../engine/chain.ts'
 import type { Queryable } from '../database/pool.ts'
 import { lockedBalance } from '../ledger/post.ts'
 import { coinOf } from '../prices/coins.ts'
@@ -42,7 +43,10 @@ export async function sweepPolicyOf(services: Services, database: Queryable, ass
  * compared in the network's coin, for a token in USD; without current prices only the smallest amount counts.
  * @param cost the most that the sweep costs, in the smallest native unit; `own`: it is paid out of what is swept
  */
-export async function sweepWaits(services: Services, row: TransactionRow, network: Network, asset: Asset, o: { amount: bigint; cost: bigint; own: boolean }): Promise<boolean> {
+export async function sweepWaits(
+  services: Services, row: TransactionRow, { network }: Chain, o: { amount: bigint; cost: bigint; own: boolean },
+): Promise<boolean> {
+  const asset = services.registry.asset(row.asset) as Asset
   const policy = await sweepPolicyOf(services, services.database, asset)
   const reason = notWorth(services, network, asset, policy, o)
   if (reason === null) {

@@ -1,9 +1,9 @@
-import { decode, type DecodedTransaction, type ExpectedTransfer, type Network, type TransactionStatus, type UnsignedTransaction } from '@custody/chains'
+import type { ExpectedTransfer, TransactionStatus, UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
-import type { ReplacementKind } from './replacements.ts'
+import type { ReplacementKind } from './replacement.ts'
 
 /** One signed transaction of a transfer. There are several where one has replaced another; only one can be mined. */
 export interface Attempt {
@@ -55,31 +55,10 @@ export async function assertUnspentChange(database: Queryable, attempts: readonl
   if (spent) throw new ApiError('NOT_REPLACEABLE', `id: transfer ${spent} spends its change already; speed that one up, and this one is mined with it`, { field: 'id' })
 }
 
-export async function changeSpender(database: Queryable, attempts: readonly Attempt[]): Promise<string | null> {
+export async function changeSpender(database: Queryable, attempts: readonly Pick<Attempt, 'hash'>[]): Promise<string | null> {
   const row = await database.one<{ transaction_id: string }>(
     `select c.transaction_id from utxos u join chain_transactions c on c.id = u.spent_by where u.origin = 'change' and u.txid = any($1) and c.state <> 'VOID' limit 1`, [attempts.map(({ hash }) => hash)])
   return row?.transaction_id ?? null
-}
-
-/** Nodes replace a waiting EVM transaction by one that pays a tenth more, tip included. */
-const BUMP_NUMERATOR = 11n
-const BUMP_DENOMINATOR = 10n
-export const bumped = (price: bigint): bigint => (price * BUMP_NUMERATOR + BUMP_DENOMINATOR - 1n) / BUMP_DENOMINATOR
-
-export async function decodedAttempts(services: Services, row: TransactionRow, network: Network, attempts: readonly Attempt[]): Promise<DecodedTransaction[]> {
-  const key = await services.keys.get(row.workspace_id, network.curve)
-  return attempts.map(({ unsigned }) => decode(services.registry, unsigned, key.at))
-}
-
-/** The lowest rate at which something takes the place of what waits: wei per gas, or satoshi per 1000 vbytes (BIP125). */
-export async function leastRateOf(services: Services, row: TransactionRow, network: Network, attempts: readonly Attempt[]): Promise<bigint> {
-  const decoded = await decodedAttempts(services, row, network, attempts)
-  const rates = decoded.map(({ vsize, fee_max: fee, max_fee_per_gas: price }) => {
-    if (vsize === null) return bumped(price ?? 0n)
-    const size = BigInt(vsize)
-    return ((fee + size * BigInt(network.utxo?.min_fee_rate ?? 1)) * 1000n + size - 1n) / size
-  })
-  return rates.reduce((most, rate) => (rate > most ? rate : most), 0n)
 }
 
 /**

@@ -1,4 +1,3 @@
-import { chargePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from './services.ts'
 import { advance } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
@@ -19,7 +18,7 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
     const written = await services.database.transaction(async (tx) => {
       const rows = await tx.query(
         `update transactions set hash = $3, state = 'BROADCASTING', updated_at = $4 where id = $1 and lease_token = $2 returning 1`, [row.id, row.lease_token, chain.hash, tx.now()])
-      if (rows.length === 1 && row.platform_fee) await chargePlatformFee(tx, services, row.id)
+      if (rows.length === 1) await services.kinds[row.kind].broadcast?.(services, tx, row)
       return rows.length === 1
     })
     if (!written) return

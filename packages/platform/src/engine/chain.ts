@@ -141,8 +141,8 @@ export interface Fuelled {
    * @param maxGasPrice the most that the tank pays, in the chain's integer; null: any
    */
   price(task: Task, maxGasPrice: bigint | null): Promise<Priced | Wait | Fail>
-  /** What a payment of the tank itself costs at most, and its plan. */
-  drain(from: string, to: string, amount: bigint): Promise<{ worst: bigint; plan: Plan }>
+  /** What sending all of a tank costs at most, and its plan. @param idle nothing else is about to leave the tank */
+  drain(o: { from: string; to: string; idle: boolean }): Promise<{ kind: 'drain'; worst: bigint; plan: Plan } | Fail>
   /** What a local tank is filled with first, and below what any tank is low. Smallest native unit. */
   firstFill: bigint
   threshold: bigint
@@ -154,8 +154,18 @@ export interface Waiting { id: string; unsigned: UnsignedTransaction; fee_max: s
 /** What a replacement asks for. `feeRate` as the caller spelled it. */
 export interface Wanted { kind: 'SPEED_UP' | 'CANCEL' | 'AUTO'; feeRate: string | null; level: FeeLevel | null }
 
-/** A replacement that needs more of the tank first. */
-export interface Dearer { kind: 'dearer'; by: bigint; plan: Plan; fuel: Priced['fuel'] }
+/** A replacement that needs more of the tank first. Smallest native unit. */
+export interface Dearer {
+  kind: 'dearer'
+  /** The most that it may cost. */
+  worst: bigint
+  /** By how much that passes what is held for the transaction; why it cannot be, where nobody has signed for more. */
+  more: bigint
+  short: string
+  /** What must come to the source address beside what is there, and how. */
+  need: bigint
+  fuel: Priced['fuel']
+}
 
 /** Chains on which something can take the place of a signed transaction that waits. */
 export interface Replaceable {
@@ -173,10 +183,14 @@ export interface Coins {
   senders(txid: string): Promise<Senders>
   /** Value of a coin that the chain shows unspent, null where it does not. */
   unspent(txid: string, vout: number): Promise<bigint | null>
-  /** What the spender of a coin shows its signers of where it comes from, in hex. Our own transactions are known without asking. */
-  previous(txid: string): Promise<string>
-  /** The coins that an unsigned transaction spends. */
-  of(unsigned: UnsignedTransaction): { txid: string; vout: number }[]
+  /**
+   * What the spender of a coin shows its signers of where it comes from, in hex. Our own transactions are known without
+   * asking.
+   * @param signed the transaction itself, where it is at hand
+   */
+  previous(txid: string, signed?: string): Promise<string>
+  /** The coins that an unsigned transaction spends, input by input; `value` null where it does not show what made it. */
+  of(unsigned: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[]
 }
 
 /** Chains that stake (Tron's Stake 2.0). */
@@ -186,6 +200,8 @@ export interface Stakes {
   parameters(): Promise<TronParameters>
   /** The most that a payment of the native coin costs beyond what it moves. */
   paymentCost(to: string): Promise<bigint>
+  /** The fuel of calls that take so many points of bandwidth. */
+  fuelFor(account: string, points: bigint): Promise<Priced['fuel']>
 }
 
 /**
@@ -232,6 +248,12 @@ export interface Chain {
   nextNonce?(account: string): Promise<bigint>
   /** What the chain holds at an address. Not asked where wallets are coins. */
   balance(address: string, asset: Asset): Promise<bigint>
+}
+
+/** @throws where a chain has no staking */
+export function stakesOf({ network, stakes }: Chain): Stakes {
+  if (!stakes) throw new Error(`nothing is staked on ${network.code}`)
+  return stakes
 }
 
 /** Makes a family's chain of one network. */

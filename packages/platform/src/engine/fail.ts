@@ -1,17 +1,12 @@
 import { stringifyJson } from '@custody/request-auth'
-import { returnForward } from '../auto-forwarding/outcome.ts'
 import type { Queryable } from '../database/pool.ts'
-import { emit, post } from '../ledger/post.ts'
-import { releaseLoan, releaseTankFee, takeEnergyBack } from '../gas-tanks/lend.ts'
-import { releasePlatformFee } from '../prepaid-fee/fees.ts'
-import type { Services } from './services.ts'
+import { emit } from '../ledger/post.ts'
 import { voidIntent } from '../signing/void.ts'
 import { advance } from './lease.ts'
-import { giveBackStake, leftOver } from '../staking/fail.ts'
-import { stakingOf } from '../staking/steps.ts'
-import { presentTransaction } from '../transactions/present.ts'
-import { ASKED_FOR, type TransactionRow } from './transaction.ts'
 import { wakeNextNonce } from './nonce-order.ts'
+import { presentTransaction } from './present.ts'
+import type { Services } from './services.ts'
+import { ASKED_FOR, planned, type TransactionRow } from './transaction.ts'
 
 const RETURN_RETRY_MS = 30_000
 
@@ -21,8 +16,12 @@ const RETURN_RETRY_MS = 30_000
  */
 export async function startFailing(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
   // What is lent must come back: it is tried until it does.
-  if (row.kind === 'LEND_BACK') return advance(tx, row, { state: 'QUEUED', last_error: reason, run_in_ms: RETURN_RETRY_MS })
-  if (ASKED_FOR.has(row.kind) && row.source_type !== 'GAS_TANK') return advance(tx, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
+  if (services.kinds[row.kind].retriesFailure) {
+    return advance(tx, row, { state: 'QUEUED', last_error: reason, run_in_ms: RETURN_RETRY_MS })
+  }
+  if (ASKED_FOR.has(row.kind) && row.source_type !== 'GAS_TANK') {
+    return advance(tx, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
+  }
   await finish(services, tx, row, reason)
 }
 
@@ -45,13 +44,18 @@ function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
   return { request }
 }
 
+/**
+ * What was signed for a transaction and has died on its chain, or is a step that is done: it can be given up; anything
+ * else that was signed may still move money. Its fuel went to an address of ours, is booked by itself, and pays nobody.
+ */
+const HARMLESS = `select hash from chain_transactions where hash is not null and (
+  transaction_id = $1 and (state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED')
+  or transaction_id in (select id from transactions where parent_id = $1 and source_type = 'GAS_TANK'))`
+
 /** VOIDING → FAILED, once two nodes hold the void. */
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
-  // What was signed and has died on its chain can be given up; anything else that was signed may still move money.
-  // Its fuel went to an address of ours, is booked by itself, and pays nobody.
-  const dead = await services.database.query<{ hash: string }>(
-    `select hash from chain_transactions where hash is not null and (transaction_id = $1 and (state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED') or transaction_id in (select id from transactions where parent_id = $1 and kind in ('FUEL', 'LEND')))`, [row.id])
-  const outcome = await voidIntent(services, voidedBy(row), dead.map(({ hash }) => hash))
+  const harmless = await services.database.query<{ hash: string }>(HARMLESS, [row.id])
+  const outcome = await voidIntent(services, voidedBy(row), harmless.map(({ hash }) => hash))
   if (outcome.signed.length > 0 && row.plan['cancel']) {
     // The nodes finished the signature just before: the transfer goes on, and what cancels it competes with it on the chain.
     const built = await services.database.one(`select 1 from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
@@ -71,54 +75,27 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
   services.environment.checkpoint('transaction.failed')
 }
 
-/** Gives every reservation back and ends the transaction. */
+/** Frees what its unsigned and dead transactions hold, lets its kind give every reservation back, and ends it. */
 async function finish(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
-  const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
-  const amount = BigInt(row.amount)
-  await returnForward(tx, row, reason)
-  await tx.query(`update utxos set spent_by = null where spent_by in (select id from chain_transactions where transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`, [row.id])
-  const given = await tx.query<{ account: string | null; nonce: string | null }>(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED') returning account, nonce::text`, [row.id])
+  const kind = services.kinds[row.kind]
+  await kind.failing?.(services, tx, row, reason)
+  await tx.query(
+    `update utxos set spent_by = null
+     where spent_by in (select id from chain_transactions where transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`, [row.id])
+  const given = await tx.query<{ account: string | null; nonce: string | null }>(
+    `update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED') returning account, nonce::text`, [row.id])
   for (const place of given) if (place.nonce !== null) await wakeNextNonce(tx, row.network, place)
-  if (row.kind === 'WITHDRAWAL') {
-    const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
-    await post(tx, 'release', row.id, [{ ...account, kind: 'reserved', amount: -total }, { ...account, kind: 'available', amount: total }])
-  }
-  if (row.plan['fee_wallet'] !== undefined) {
-    const feeAccount = { workspace: row.workspace_id, wallet: row.plan['fee_wallet'], asset: row.fee_asset }
-    const feeHeld = BigInt(row.plan['fee_held'] ?? '0')
-    await post(tx, 'fee-release', row.id, [{ ...feeAccount, kind: 'reserved', amount: -feeHeld }, { ...feeAccount, kind: 'available', amount: feeHeld }])
-  }
-  const staking = stakingOf(row)
-  if (staking) await giveBackStake(tx, row, staking)
-  await takeEnergyBack(services, tx, row)
-  if (row.kind === 'LEND') await releaseLoan(tx, row)
-  if (staking && row.wallet_id === null) await releaseTankFee(tx, row)
-  else if (row.kind === 'WITHDRAWAL' || row.kind === 'SWEEP' || staking) {
-    const fuel = row.plan['fuel_id'] ? await tx.one<{ amount: string; settled: string | null }>(`select amount::text, plan->>'settled' settled from transactions where id = $1`, [row.plan['fuel_id']]) : undefined
-    const held = BigInt(row.plan['float_taken'] ?? '0') + (fuel?.settled === '1' ? BigInt(fuel.amount) : 0n) - BigInt(row.plan['fees_paid'] ?? '0')
-    const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
-    await post(tx, 'float-release', row.id, [{ ...scope, kind: 'float_reserved', amount: -held }, { ...scope, kind: 'float', amount: held }])
-  }
-  if (row.kind === 'FUEL' || row.kind === 'DRAIN') {
-    const fee = row.kind === 'FUEL' ? BigInt(row.plan['need'] ?? '0') : BigInt(row.plan['reserved_fee'] ?? '0')
-    const scope = { workspace: row.workspace_id, asset: row.asset }
-    await post(tx, 'release', row.id, [{ ...scope, kind: 'tank_reserved', amount: -(amount + fee) }, { ...scope, kind: 'tank', amount: amount + fee }])
-    if (row.parent_id) await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
-  }
-  const state = row.plan['cancel'] ? 'CANCELLED' : staking && staking.at > 0 ? 'PARTIAL' : 'FAILED'
-  const failureReason = staking ? `${reason}; ${leftOver(staking)}` : reason
-  // What never reached a chain has cost nothing.
-  const fee = staking ? BigInt(row.plan['fees_paid'] ?? '0') : 0n
-  // The fee of a stake whose first call is in a block was earned.
-  const refunded: Record<string, string> = row.platform_fee && state !== 'PARTIAL' ? { refunded: '1' } : {}
+  const ending = await kind.release?.(services, tx, row, reason) ?? {}
   if (row.plan['cancel']) await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [row.plan['cancel'], tx.now()])
   await tx.query(
     `update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = $2
      where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id, tx.now()])
-  await advance(tx, row, { state, status: 'failed', failure_reason: failureReason, fee, plan: refunded })
-  if ('refunded' in refunded) await releasePlatformFee(tx, services, row.id)
-  if (ASKED_FOR.has(row.kind)) {
-    const shown = presentTransaction({ ...row, state, status: 'failed', failure_reason: failureReason, fee: fee.toString(), plan: { ...row.plan, ...refunded } }, services.registry)
-    await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(shown))
-  }
+  const state = row.plan['cancel'] ? 'CANCELLED' : ending.state ?? 'FAILED'
+  // What never reached a chain has cost nothing.
+  const end = { state, status: 'failed' as const, failure_reason: ending.reason ?? reason, fee: ending.fee ?? 0n, plan: ending.plan ?? {} }
+  await advance(tx, row, end)
+  await kind.failed?.(services, tx, row, ending)
+  if (!ASKED_FOR.has(row.kind)) return
+  const shown = presentTransaction({ ...row, ...end, fee: end.fee.toString(), plan: planned(row, end.plan) }, services.registry)
+  await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(shown))
 }

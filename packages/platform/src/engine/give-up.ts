@@ -1,7 +1,7 @@
 import type { Services } from './services.ts'
 import { advance } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
-import { refuse, type Replacement } from './replacements.ts'
+import { refuse, type Replacement } from './replacement.ts'
 import { liveAttempts } from './attempts.ts'
 
 /** A replacement that cannot be: what waits goes on waiting. */

@@ -14,6 +14,12 @@ interface Place {
 export const lockAccount = (tx: Queryable, network: string, account: string) =>
   tx.query('select 1 from signing_accounts where network = $1 and address = $2 for update', [network, account])
 
+/** {@link lockAccount} of an account that may be new. */
+export async function openAccount(tx: Queryable, network: string, account: string): Promise<void> {
+  await tx.query('insert into signing_accounts (network, address) values ($1, $2) on conflict do nothing', [network, account])
+  await lockAccount(tx, network, account)
+}
+
 /** The lowest number from `$3` on that no transaction of ours holds. What was given up before any signature holds none. */
 const LOWEST_FREE = `select coalesce(
   (select $3::bigint where not exists (
@@ -45,14 +51,6 @@ export async function isGapClosing(tx: Queryable, network: string, account: stri
       account,
     ])) !== undefined
   )
-}
-
-/** The next nonce that the chain would take of an account. */
-async function nextMined(services: Services, { network }: TransactionRow, account: string): Promise<bigint> {
-  if (services.networks.get(network).network.family === 'evm') return services.networks.evm(network).nonce(account)
-  const state = await services.networks.tagged(network).account(account)
-  if (!state) throw new Error('the chain does not show the account')
-  return state.sequence
 }
 
 /** `before`: one below is not signed yet. `held`: how many of the numbers from the last settled one on up to this are taken. */
@@ -102,7 +100,8 @@ export async function placeToSign(
     })
     if (result === 'waits') return null
     if (result !== 'gap') return result
-    mined = await nextMined(services, row, account)
+    mined = await services.networks.get(row.network).nextNonce?.(account) ?? null
+    if (mined === null) throw new Error('numbers on a chain that counts none')
   }
 }
 

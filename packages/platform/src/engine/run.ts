@@ -1,6 +1,4 @@
-import { awaitDepositUnfreezing, screenDeposit } from '../aml/deposits.ts'
-import { awaitUnfreezing, screenWithdrawal, startScreening } from '../aml/withdrawals.ts'
-import type { Services } from './services.ts'
+import type { Services, Step } from './services.ts'
 import { advance, claim, LEASE_MS, LeaseLost, type Change } from './lease.ts'
 import type { Loop } from './loop.ts'
 import { build } from './build.ts'
@@ -16,14 +14,8 @@ const CONCURRENCY = 16
 const RETRY_MIN_MS = 500
 const RETRY_MAX_MS = 30_000
 
-type Step = (services: Services, row: TransactionRow) => Promise<void>
-
-/** What is done next in each state of an outgoing transaction, and of a deposit at its depth. */
+/** What is done next in each state of an outgoing transaction; a kind may have states and steps of its own. */
 const STEPS: Record<string, Step> = {
-  CREATED: startScreening,
-  SCREENING: (services, row) => (row.kind === 'DEPOSIT' ? screenDeposit : screenWithdrawal)(services, row),
-  AML_HELD: awaitUnfreezing,
-  FROZEN: awaitDepositUnfreezing,
   QUEUED: build,
   FUELING: awaitFuel,
   SIGNING: sign,
@@ -36,7 +28,7 @@ const STEPS: Record<string, Step> = {
 
 /** One step of one leased transaction. An error leaves the state as it is and tries again later. */
 export async function runStep(services: Services, row: TransactionRow): Promise<void> {
-  const step = STEPS[row.state]
+  const step = services.kinds[row.kind].steps?.[row.state] ?? STEPS[row.state]
   try {
     if (!step) throw new Error(`state ${row.state} has no step`)
     if (!await cancelUnsigned(services, row)) await step(services, row)

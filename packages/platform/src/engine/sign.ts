@@ -1,13 +1,12 @@
 import { assemble, decode, type DecodedTransaction, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
-import { screenAgain } from '../aml/withdrawals.ts'
 import type { Services } from './services.ts'
 import { signOrder, type SignOutcome } from '../signing/sign.ts'
 import { advance } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
-import type { Replacement } from './replacements.ts'
+import type { Replacement } from './replacement.ts'
 import { startFailing } from './fail.ts'
 import { placeToSign, wakeNextNonce } from './nonce-order.ts'
-import { purposeOf } from './purpose.ts'
+import { askPurpose } from './purpose.ts'
 import { rebuildStale, returnToEarlier } from './stale.ts'
 
 /** The nodes' clocks move on and peers come back: how soon signing is tried again. */
@@ -18,7 +17,7 @@ type Signed = { kind: 'signed'; signed: SignedTransaction; decoded: DecodedTrans
 /** Asks the nodes for the signatures of a built transaction, and assembles and verifies them here as well: what one node answers is not believed. */
 export async function signBuilt(services: Services, row: TransactionRow, built: { unsigned: UnsignedTransaction }, replacement?: Replacement): Promise<Signed> {
   const workspace = (await services.database.one<{ name: string }>('select name from workspaces where id = $1', [row.workspace_id]))?.name as string
-  const outcome = await signOrder(services, { workspace, purpose: await purposeOf(services, row, replacement), unsigned: built.unsigned })
+  const outcome = await signOrder(services, { workspace, purpose: await askPurpose(services, row, replacement), unsigned: built.unsigned })
   if (outcome.kind === 'unavailable' && row.attempts === 1) services.log.warn({ transaction: row.id, reason: outcome.message }, 'signing waits for the signer nodes')
   if (outcome.kind !== 'signed') return outcome
   const key = await services.keys.get(row.workspace_id, services.networks.get(row.network).network.curve)
@@ -27,7 +26,7 @@ export async function signBuilt(services: Services, row: TransactionRow, built: 
 
 /** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
 export async function sign(services: Services, row: TransactionRow): Promise<void> {
-  if (await screenAgain(services, row)) return
+  if (await services.kinds[row.kind].heldBack?.(services, row)) return
   const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction; valid_until: string | null; account: string | null; nonce: string | null; step: string | null }>(
     `select id, unsigned, valid_until::text, account, nonce::text, step from chain_transactions where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
   if (!built) throw new Error('SIGNING without an unsigned transaction')

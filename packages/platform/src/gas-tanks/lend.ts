@@ -1,18 +1,17 @@
 import type { TronAction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { lockedBalance, post, type Posting } from '../ledger/post.ts'
-import type { Services } from '../engine/services.ts'
-import type { TransactionRow } from '../engine/transaction.ts'
+import type { Loan } from '../engine/chain.ts'
+import { insertTransaction } from '../engine/insert.ts'
 import { advance } from '../engine/lease.ts'
-
-/** Stake of a tank that is lent for its energy, in sun, and what the two calls for it cost at most. */
-export interface Loan { tank: string; amount: bigint; /** What the chain would lend, before what is under way. */ lendable: bigint; fee: bigint; backFee: bigint }
+import type { Kind, Outcome, Services } from '../engine/services.ts'
+import type { Plan, TransactionRow } from '../engine/transaction.ts'
+import { fuelOf, type Supply } from './float.ts'
 
 const scopeOf = (row: TransactionRow) => ({ workspace: row.workspace_id, asset: row.fee_asset })
 
-/** The call of a loan or its return; null for every other kind of transaction. */
-export function lendingOf(row: TransactionRow): TronAction | null {
-  if (row.kind !== 'LEND' && row.kind !== 'LEND_BACK') return null
+/** The call of a loan or its return. */
+function callOf(row: TransactionRow): TronAction {
   return { kind: row.kind === 'LEND' ? 'delegate' : 'undelegate', resource: 'ENERGY', amount: BigInt(row.amount), receiver: row.destination_id }
 }
 
@@ -49,26 +48,23 @@ export async function reserveLoan(services: Services, tx: Queryable, row: Transa
   return id
 }
 
-async function insert(tx: Queryable, of: TransactionRow, kind: 'LEND' | 'LEND_BACK', id: string, tank: string, borrower: string, amount: bigint, plan: Record<string, string>): Promise<void> {
-  await tx.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, parent_id, asset, network, amount, fee, fee_asset, source_type, source_id,
-         destination_type, destination_id, state, status, plan, next_run_at, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $6, 'GAS_TANK', $10, 'OMNIBUS', $11, 'QUEUED', 'pending', $12, $13, $13, $13)`,
-    [id, kind, of.workspace_id, of.sub_account_id, kind === 'LEND' ? of.id : of.parent_id, of.fee_asset, of.network, amount.toString(), plan['reserved_fee'], tank, borrower,
-      JSON.stringify({ fee_limit: '0', resource: 'ENERGY', ...plan }), tx.now()])
+async function insert(
+  tx: Queryable, of: TransactionRow, kind: 'LEND' | 'LEND_BACK', id: string, tank: string, borrower: string, amount: bigint, plan: Plan & { reserved_fee: string },
+): Promise<void> {
+  await insertTransaction(tx, {
+    id, kind, state: 'QUEUED', workspace_id: of.workspace_id, sub_account_id: of.sub_account_id, parent_id: kind === 'LEND' ? of.id : of.parent_id,
+    asset: of.fee_asset, network: of.network, amount, fee: BigInt(plan.reserved_fee), fee_asset: of.fee_asset,
+    source_type: 'GAS_TANK', source_id: tank, destination_type: 'OMNIBUS', destination_id: borrower,
+    plan: { fee_limit: '0', resource: 'ENERGY', ...plan },
+  })
 }
 
-interface LoanState { status: string; failure_reason: string | null; settled: string | null }
-
-export async function loanOf(database: Queryable, row: TransactionRow): Promise<LoanState | undefined> {
-  if (!row.plan['loan_id']) return undefined
-  const loan = await database.one<LoanState>(`select status, failure_reason, plan->>'settled' settled from transactions where id = $1`, [row.plan['loan_id']])
-  if (!loan) throw new Error('the loan of this transfer is missing')
-  return loan
+export async function loanOf(database: Queryable, row: TransactionRow): Promise<Supply | undefined> {
+  return row.plan['loan_id'] ? fuelOf(database, row.plan['loan_id']) : undefined
 }
 
 /** A loan, or its return, is final. Its return was held for; whoever borrowed may have ended already. */
-export async function settleLoan(services: Services, tx: Queryable, row: TransactionRow, o: { fee: bigint; succeeded: boolean; confirmations: number }): Promise<void> {
+async function settleLoan(services: Services, tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
   const scope = scopeOf(row)
   const amount = BigInt(row.amount)
   const [tank, borrower] = [row.source_id as string, row.destination_id as string]
@@ -79,7 +75,9 @@ export async function settleLoan(services: Services, tx: Queryable, row: Transac
     : [{ ...scope, kind: 'staked_energy', address: borrower, amount: -amount }, { ...scope, kind: 'staked_energy', address: tank, amount }]
   await post(tx, lends ? 'loan' : 'loan-return', row.id, [...moved, ...tankFeePostings(row, o.fee)])
   if (!o.succeeded && lends) await releaseLoan(tx, row, false)
-  const outcome = o.succeeded ? { state: 'CONFIRMED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()), plan: { settled: '1' } } : { state: 'REVERTED', status: 'failed' as const, failure_reason: 'the chain refused it' }
+  const outcome = o.succeeded
+    ? { state: 'CONFIRMED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()), plan: { settled: '1' } }
+    : { state: 'REVERTED', status: 'failed' as const, failure_reason: 'the chain refused it' }
   await advance(tx, row, { ...outcome, hash: row.hash as string, fee: o.fee, confirmations: o.confirmations, last_error: null })
   if (!o.succeeded && !lends) services.log.error({ transaction: row.id, tank, borrower }, 'lent energy did not come back; the stake is still lent on the chain')
   if (lends && o.succeeded && fresh?.ended === '1') await queueReturn(services, tx, row)
@@ -87,7 +85,7 @@ export async function settleLoan(services: Services, tx: Queryable, row: Transac
 }
 
 async function queueReturn(services: Services, tx: Queryable, loan: TransactionRow): Promise<void> {
-  await insert(tx, loan, 'LEND_BACK', services.environment.uuid(), loan.source_id as string, loan.destination_id as string, BigInt(loan.amount), { reserved_fee: String(loan.plan['back_fee']) })
+  await insert(tx, loan, 'LEND_BACK', services.environment.uuid(), loan.source_id as string, loan.destination_id as string, BigInt(loan.amount), { reserved_fee: loan.plan['back_fee'] ?? '0' })
 }
 
 /** The transfer that energy was lent for has ended: it goes back to the tank, now or as soon as it has been lent. */
@@ -110,3 +108,24 @@ export async function releaseLoan(tx: Queryable, row: TransactionRow, whole = tr
   ])
   if (row.parent_id) await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
 }
+
+/** Energy is lent, or taken back, for one transfer and under its authority. */
+const lending = (kind: 'delegate' | 'undelegate'): Kind => ({
+  action: callOf,
+  async purpose(services, row, _replacement, of) {
+    const parent = await services.database.one<TransactionRow>('select * from transactions where id = $1', [row.parent_id])
+    if (!parent) throw new Error('energy that is lent for no transfer')
+    return { kind: 'lend', step: kind, for: await of(services, parent) }
+  },
+  settle: settleLoan,
+})
+
+export const lend: Kind = {
+  ...lending('delegate'),
+  async release(_services, tx, row) {
+    await releaseLoan(tx, row)
+    return {}
+  },
+}
+/** What is lent must come back: it is tried until it does. */
+export const lendBack: Kind = { ...lending('undelegate'), retriesFailure: true }

@@ -2,7 +2,8 @@ import { formatAmount, type Asset } from '@custody/chains'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { exact, pageQuery } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
+import { pageQuery } from '../http/schemas.ts'
 import { hasTank } from './ensure-tank.ts'
 
 const TYPES: Record<string, string> = {
@@ -26,7 +27,7 @@ export const listTankEntries = endpoint({
   }),
   async handler({ services, caller, params, query: { page, limit } }) {
     const found = services.networks.all().find(({ network }) => network.code === params.network)
-    if (!found || !hasTank(found.network)) throw new ApiError('NOT_FOUND', `network: ${params.network.slice(0, 50)} has no gas tank`, { field: 'network' })
+    if (!found || !hasTank(found)) throw new ApiError('NOT_FOUND', `network: ${params.network.slice(0, 50)} has no gas tank`, { field: 'network' })
     const native = services.registry.asset(found.network.native_asset) as Asset
     const from = `from ledger_entries e join ledger_postings p on p.entry_id = e.id join ledger_accounts a on a.id = p.account_id
       where a.workspace_id = $1 and a.asset = $2 and a.kind in ('tank', 'tank_reserved', 'float', 'float_reserved')`

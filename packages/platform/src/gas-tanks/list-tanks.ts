@@ -1,10 +1,10 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { traitsOf } from '../engine/traits.ts'
-import { firstFill, firstThreshold, hasTank } from './ensure-tank.ts'
+import { firstFill, hasTank } from './ensure-tank.ts'
 
 const tankShape = z.object({
   id: z.string().nullable(), network: z.string(), asset: z.string(), address: z.string().nullable(), balance: z.number(), threshold: z.number(), status: z.enum(['ok', 'low', 'empty']),
@@ -21,13 +21,14 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
        exists (select 1 from transactions t where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed') deposits
      from gas_tanks g where g.workspace_id = $1`,
     [workspaceId, JSON.stringify(Object.fromEntries(services.registry.networks.map((network) => [network.code, network.native_asset])))])
-  return services.networks.all().filter(({ network }) => hasTank(network)).map(({ network }) => {
+  return services.networks.all().filter(hasTank).map((chain) => {
+    const { network, fuelled } = chain
     const decimals = services.registry.asset(network.native_asset)?.decimals ?? 18
     const row = rows.find((each) => each.network === network.code)
     // Until the first fill has arrived the tank shows the amount it will get.
-    const filling = row ? BigInt(row.first_fill) > 0n && !row.deposits : firstFill(services, network) > 0n
-    const balance = filling ? (row ? BigInt(row.first_fill) : firstFill(services, network)) : BigInt(row?.balance ?? '0')
-    const threshold = row ? BigInt(row.threshold) : firstThreshold(services, network)
+    const filling = row ? BigInt(row.first_fill) > 0n && !row.deposits : firstFill(services, chain) > 0n
+    const balance = filling ? (row ? BigInt(row.first_fill) : firstFill(services, chain)) : BigInt(row?.balance ?? '0')
+    const threshold = row ? BigInt(row.threshold) : fuelled.threshold
     return {
       id: row?.id ?? null, network: network.code, asset: network.native_asset, address: row?.address ?? null,
       balance: exact(formatAmount(balance, decimals)), threshold: exact(formatAmount(threshold, decimals)),

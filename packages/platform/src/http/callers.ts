@@ -49,3 +49,7 @@ export class Callers {
     this.#known.clear()
   }
 }
+
+declare module '../engine/services.ts' {
+  interface Services { callers: Callers }
+}

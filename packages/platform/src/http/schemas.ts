@@ -1,4 +1,3 @@
-import { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
 import { mustBeOneOf } from './validate.ts'
 
@@ -62,9 +61,4 @@ export function bodySchema(schema: z.ZodType): Record<string, unknown> {
     ),
     required,
   }
-}
-
-/** Exact decimal as a JSON number for a response. A caller's own may begin with zeros, which no JSON number does. */
-export function exact(decimalText: string): JsonNumber {
-  return new JsonNumber(decimalText.replace(/^0+(?=\d)/, ''))
 }

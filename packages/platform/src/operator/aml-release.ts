@@ -1,7 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import { lockFreezing } from '../aml/frozen.ts'
 import { emit } from '../ledger/post.ts'
-import { presentTransaction } from '../transactions/present.ts'
+import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { OperatorError, type Command } from './command.ts'
 

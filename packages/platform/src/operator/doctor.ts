@@ -1,6 +1,8 @@
-import { ChainError, loadRegistry } from '@custody/chains'
+import { ChainError, loadRegistry, type Registry } from '@custody/chains'
 import { systemEnvironment } from '../environment.ts'
 import { devnetUrlOf, localEndpoints } from '../app/local.ts'
+import { connectAll } from '../app/families.ts'
+import type { ChainContext } from '../engine/chain.ts'
 import { Networks } from '../engine/networks.ts'
 import { readSettings } from '../settings.ts'
 
@@ -11,12 +13,21 @@ const WORDS: Record<string, string> = {
   unreachable: 'check the URL, the credentials and the firewall; a provider may limit requests',
 }
 
+/** Only the endpoints are asked: there may be no database and no signer node to ask. */
+function withoutPlatform(registry: Registry): ChainContext {
+  const nobody = () => Promise.reject(new Error('the doctor asks endpoints alone'))
+  return {
+    registry, environment: systemEnvironment(), keys: { get: nobody }, addresses: { omnibus: nobody, change: nobody },
+    database: { query: nobody, one: nobody, now: () => new Date(), tell: () => undefined },
+  }
+}
+
 /** Asks each configured endpoint who it is and how far it is. Works with and without a running platform. */
 export async function doctor(): Promise<{ result: Record<string, unknown>; text: string; exitCode: number }> {
   const settings = readSettings()
   const registry = loadRegistry(settings.network)
   const endpoints = settings.network === 'local' ? localEndpoints(await devnetUrlOf(settings.home), registry.networks) : settings.endpoints
-  const networks = new Networks(registry, endpoints, systemEnvironment(), fetch)
+  const networks = new Networks(connectAll(withoutPlatform(registry), endpoints, fetch))
   const found = await Promise.all(registry.networks.map(async ({ code }): Promise<Diagnosis> => {
     const endpoint = endpoints[code]
     if (!endpoint || !networks.has(code)) return { network: code, state: 'not configured', host: null, height: null, milliseconds: null, advice: `add networks.${code}.url to custody.config.json to enable it` }

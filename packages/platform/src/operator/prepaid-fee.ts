@@ -3,7 +3,7 @@ import { stringifyJson } from '@custody/request-auth'
 import { accountOf } from '../prepaid-fee/account.ts'
 import { balanceOfRefusal, tierOfWorkspace } from '../prepaid-fee/fees.ts'
 import { tierNamed } from '../prepaid-fee/tiers.ts'
-import { parseUsd, showUsd } from '../prepaid-fee/usd.ts'
+import { parseUsd, showUsd } from '../decimals.ts'
 import { OperatorError, type Command } from './command.ts'
 import { ensureWorkspace, readName } from './workspaces.ts'
 

@@ -1,4 +1,4 @@
-import { loadRegistry, parseAmount, validateAddress, type Asset, type NetworkMode, type Registry } from '@custody/chains'
+import { loadRegistry, parseAmount, traitsOf, validateAddress, type Asset, type NetworkMode, type Registry } from '@custody/chains'
 import type { NodePeer } from '../signing/nodes.ts'
 import { OperatorError } from './command.ts'
 import { orderNodes, type NodeAnswer } from './nodes.ts'
@@ -12,7 +12,7 @@ export interface StakeTerms { amount: string; resource: 'ENERGY' | 'BANDWIDTH' |
 /** What an order about a tank's stake says, out of what was typed alone. @throws OperatorError that names the option */
 export function stakeTerms(registry: Registry, input: { network: string; action: StakeAction; amount: unknown; resource: unknown }): StakeTerms {
   const network = registry.network(input.network)
-  if (network?.family !== 'tron') throw new OperatorError('--network: must be TRX; nothing is staked elsewhere')
+  if (!network || !traitsOf(network).staking) throw new OperatorError('--network: must be TRX; nothing is staked elsewhere')
   if (input.action === 'release') return { amount: '0', resource: null }
   const resource = String(input.resource ?? 'ENERGY')
   if (resource !== 'ENERGY' && resource !== 'BANDWIDTH') throw new OperatorError('--resource: must be ENERGY or BANDWIDTH')

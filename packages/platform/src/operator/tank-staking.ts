@@ -1,3 +1,4 @@
+import { insertTransaction } from '../engine/insert.ts'
 import { formatAmount, tron as tronBuild, type Asset } from '@custody/chains'
 import { ensureGasTank, isFilling } from '../gas-tanks/ensure-tank.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
@@ -25,8 +26,8 @@ export const stakeTank: Command = async (services, input) => {
   await ensureGasTank(services, workspace.id, network)
   for (let count = 0; count < FILL_CHECKS && await isFilling(services.database, workspace.id, network.code); count++) await services.environment.sleep(FILL_CHECK_MS)
   const tank = (await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspace.id, network.code]))?.address as string
-  const client = services.networks.tron(network.code)
-  const { bandwidthSun, unfreezeDelayDays } = await services.networks.tronParameters(network.code)
+  const client = services.networks.stakes(network.code).client
+  const { bandwidthSun, unfreezeDelayDays } = await services.networks.stakes(network.code).parameters()
   const fee = tronBuild.actionBandwidth(CALLS[action]) * bandwidthSun
   const headTime = await client.headTime()
   if (action === 'unstake') {
@@ -37,14 +38,14 @@ export const stakeTank: Command = async (services, input) => {
   const id = services.environment.uuid()
   return services.database.transaction(async (tx) => {
     let moved = amount
-    await tx.query(
-      `insert into transactions (id, kind, workspace_id, asset, network, amount, fee, fee_asset, source_type, source_id,
-         destination_type, destination_id, state, status, plan, next_run_at, created_at, updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $4, 'GAS_TANK', $8, 'STAKING', $8, 'QUEUED', 'pending', $9, $10, $10, $10)`,
-      [id, KINDS[action], workspace.id, native.asset_name, network.code, amount.toString(), fee.toString(), tank, JSON.stringify({
+    await insertTransaction(tx, {
+      id, kind: KINDS[action], state: 'QUEUED', workspace_id: workspace.id, asset: native.asset_name, network: network.code, amount, fee,
+      fee_asset: native.asset_name, source_type: 'GAS_TANK', source_id: tank, destination_type: 'STAKING', destination_id: tank,
+      plan: {
         order: String(input['order']), reserved_fee: fee.toString(), fee_limit: '0', step: '0', delay_days: String(unfreezeDelayDays),
         expected_at: new Date(headTime + unfreezeDelayDays * DAY_MS).toISOString(), ...(resource === null ? {} : { resource }),
-      }), tx.now()])
+      },
+    })
     if (action === 'release') {
       const matured = await tx.query<{ amount: string }>('update cooldowns set releasing_by = $3 where network = $1 and account = $2 and released_by is null and releasing_by is null and release_at <= $4 returning amount::text', [network.code, tank, id, new Date(headTime)])
       if (matured.length === 0) throw new OperatorError('nothing that was unstaked from the tank has completed its cooldown')

@@ -1,9 +1,8 @@
 import type { JsonNumber } from '@custody/request-auth'
-import { exact } from '../http/schemas.ts'
+import { exact, exactUsd } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { utcDay } from './fees.ts'
 import { tierNamed } from './tiers.ts'
-import { exactUsd } from './usd.ts'
 
 /** Days of the volume by which tiers are decided, the day of asking included. */
 export const VOLUME_DAYS = 30

@@ -5,7 +5,7 @@ import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { feeOf, tierNamed } from './tiers.ts'
-import { showUsd } from './usd.ts'
+import { showUsd } from '../decimals.ts'
 
 /** What a transfer costs on the prepaid fee account, in millionths of a USD. */
 export interface FeeQuote {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { pageQuery } from '../http/schemas.ts'
-import { exactUsd } from './usd.ts'
+import { exactUsd } from '../decimals.ts'
 
 const TYPES: Record<string, string> = {
   'prepaid-reserve': 'reservation', 'prepaid-charge': 'charge', 'prepaid-refund': 'refund', 'prepaid-adjust': 'adjustment', 'prepaid-subscription': 'subscription',

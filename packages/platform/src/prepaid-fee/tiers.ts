@@ -1,5 +1,5 @@
 import { ChainError } from '@custody/chains'
-import { parseUsd } from './usd.ts'
+import { parseUsd } from '../decimals.ts'
 
 /** A subscription tier. Amounts in millionths of a USD. */
 export interface Tier {

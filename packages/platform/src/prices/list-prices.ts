@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { findAsset, listAssets } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
 import { coinOf } from './coins.ts'
 import { PRICE_DECIMALS } from './decimals.ts'
 

@@ -74,3 +74,7 @@ export class Prices {
     }
   }
 }
+
+declare module '../engine/services.ts' {
+  interface Services { prices: Prices }
+}

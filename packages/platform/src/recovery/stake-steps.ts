@@ -75,17 +75,3 @@ export async function returnedLoan(
   await tx.query(`update transactions set plan = plan || '{"ended":"recorded"}' where id = $1`, [loan.id])
   return { parentId: loan.parent_id, fee: String(loan.plan['back_fee'] ?? '0') }
 }
-
-/** The recorded call that is under way, of several; null where it is not recorded. */
-export const stepUnderWay = (row: TransactionRow): StakingStep | null => {
-  const staking = stakingOf(row)
-  return staking && staking.at < staking.steps.length ? actionOf(staking).kind : null
-}
-
-/** After one recorded call the next: signed long ago, it is confirmed like the first. Answers its hash; null where none is recorded. */
-export async function nextRecorded(services: Services, row: TransactionRow): Promise<string | null> {
-  const found = await services.database.one<{ hash: string }>(
-    `update chain_transactions set state = 'SIGNED' where transaction_id = $1 and state = 'VOID' and hash is not null
-       and step = $2 returning hash`, [row.id, stepUnderWay(row)])
-  return found?.hash ?? null
-}

@@ -1,6 +1,7 @@
 import { OMNIBUS_INDEX } from '@custody/chains'
-import { ensureAddress, ensureChange, ensureOmnibus, type Owner } from '../addresses/derive.ts'
-import { startedNetworks } from '../deposits/start.ts'
+import { ensureAddress, ensureChange, ensureOmnibus } from '../addresses/derive.ts'
+import type { Owner } from '../engine/chain.ts'
+import { startedNetworks } from '../addresses/start-scan.ts'
 import { traitsOf } from '../engine/traits.ts'
 import type { Services } from '../engine/services.ts'
 

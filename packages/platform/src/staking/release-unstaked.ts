@@ -14,8 +14,8 @@ export const releaseUnstaked = endpoint({
     const opened = await open(services, caller, 'RELEASE', body)
     if (isReply(opened)) return opened
     const { network, wallet, account } = opened
-    const client = services.networks.tron(network.code)
-    const [headTime, { bandwidthSun }] = await asked(network, () => Promise.all([client.headTime(), services.networks.tronParameters(network.code)]))
+    const client = services.networks.stakes(network.code).client
+    const [headTime, { bandwidthSun }] = await asked(network, () => Promise.all([client.headTime(), services.networks.stakes(network.code).parameters()]))
     const waiting = await services.database.query<{ amount: string; address: string; release_at: Date; releasing_by: string | null }>(
       'select amount::text, address, release_at, releasing_by from cooldowns where wallet_id = $1 and released_by is null order by release_at', [wallet.id])
     const matured = waiting.filter(({ release_at, releasing_by }) => release_at.getTime() <= headTime && releasing_by === null)

@@ -23,11 +23,10 @@ export const stake = endpoint({
     const { asset, network, wallet, account } = opened
     const amount = checkedAmount(body.amount, asset)
     if (amount < LEAST_SUN) throw new ApiError('INVALID_AMOUNT', `amount: the chain stakes at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX`, { field: 'amount' })
-    if (wallet.status !== 'active') throw inactive()
     const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name }
     const held = await services.database.one<{ balance: string }>(`select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [wallet.id, asset.asset_name])
     if (BigInt(held?.balance ?? '0') < amount) throw insufficient(amount, BigInt(held?.balance ?? '0'), asset)
-    const client = services.networks.tron(network.code)
+    const client = services.networks.stakes(network.code).client
     const own = address === account
     if (!own) {
       await assertReceivable(services, caller.subAccountId, network, address)
@@ -39,7 +38,7 @@ export const stake = endpoint({
       }
     }
     const quote = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
-    const { bandwidthSun } = await asked(network, () => services.networks.tronParameters(network.code))
+    const { bandwidthSun } = await asked(network, () => services.networks.stakes(network.code).parameters())
     return create(services, {
       ...opened, kind: 'STAKE', caller, signed, address, resource: body.resource, amount, sequenceId: body.sequence_id, fee: feeOf(stepsOf('STAKE', own), bandwidthSun),
       // Between freezing and lending the account itself seems to have the resource: nothing may count on it.

@@ -3,7 +3,8 @@ import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { exact, text } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
+import { text } from '../http/schemas.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { checkedAddress } from './body.ts'
 import { asked } from './chain.ts'
@@ -21,7 +22,7 @@ export const readStaking = endpoint({
     const address = checkedAddress(services, query.address)
     const { asset, network } = findAsset(services, STAKED_ASSET)
     const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
-    const headTime = await asked(network, () => services.networks.tron(network.code).headTime())
+    const headTime = await asked(network, () => services.networks.stakes(network.code).client.headTime())
     const [accounts, cooling, under] = await Promise.all([
       services.database.query<{ kind: string; balance: string }>(`select kind, balance::text from ledger_accounts where wallet_id = $1 and address = $2 and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, address]),
       services.database.query<{ amount: string; release_at: Date; releasing_by: string | null }>('select amount::text, release_at, releasing_by from cooldowns where wallet_id = $1 and address = $2 and released_by is null order by release_at', [wallet.id, address]),

@@ -31,12 +31,17 @@ export interface Staking {
   at: number
 }
 
-/** Null for every other kind of transaction. */
-export function stakingOf(row: TransactionRow): Staking | null {
-  if (row.kind !== 'STAKE' && row.kind !== 'UNSTAKE' && row.kind !== 'RELEASE') return null
+const KINDS: ReadonlySet<string> = new Set(Object.keys(STEPS))
+
+export const isStaking = (row: Pick<TransactionRow, 'kind'>): boolean => KINDS.has(row.kind)
+
+/** What a row of one of these kinds does. @throws for a row of another kind */
+export function stakingOf(row: TransactionRow): Staking {
+  if (!isStaking(row)) throw new Error(`${row.kind} is no staking`)
   const [account, address] = [row.source_id as string, row.destination_id as string]
+  const kind = row.kind as StakingKind
   const resource = (row.plan['resource'] ?? null) as TronResource | null
-  return { kind: row.kind, account, address, resource, amount: BigInt(row.amount), steps: stepsOf(row.kind, account === address), at: Number(row.plan['step'] ?? '0') }
+  return { kind, account, address, resource, amount: BigInt(row.amount), steps: stepsOf(kind, account === address), at: Number(row.plan['step'] ?? '0') }
 }
 
 /** The call of the step under way. */

@@ -29,13 +29,13 @@ export const unstake = endpoint({
     const holds = (kind: string) => BigInt(rows.find((row) => row.kind === kind)?.balance ?? '0')
     const other: TronResource = resource === 'ENERGY' ? 'BANDWIDTH' : 'ENERGY'
     if (holds(staked) < amount) throw tooMuch(amount, holds(staked), asset, resource, holds(stakeAccounts(other).staked) > 0n ? other : null)
-    const client = services.networks.tron(network.code)
+    const client = services.networks.stakes(network.code).client
     const under = await services.database.one<{ count: string }>(UNDER_WAY, [wallet.id])
     const refusal = await asked(network, () => unstakeRefusal(client, account, Number(under?.count ?? 0)))
     if (refusal === 'matured') throw new ApiError('RELEASE_FIRST', `address: ${MATURED_FIRST}`, { field: 'address' })
     if (refusal === 'limit') throw new ApiError('UNSTAKE_LIMIT', `amount: ${TOO_MANY}; wait until one has completed, and release it`, { field: 'amount' })
     const own = address === account
-    const { bandwidthSun, unfreezeDelayDays } = await asked(network, () => services.networks.tronParameters(network.code))
+    const { bandwidthSun, unfreezeDelayDays } = await asked(network, () => services.networks.stakes(network.code).parameters())
     const [worth, headTime] = await asked(network, () => Promise.all([worthOf(client, account, resource, amount), client.headTime()]))
     return create(services, {
       ...opened, kind: 'UNSTAKE', caller, signed, address, resource, amount, sequenceId: body.sequence_id, fee: feeOf(stepsOf('UNSTAKE', own), bandwidthSun),

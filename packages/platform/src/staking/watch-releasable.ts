@@ -1,7 +1,7 @@
 import { formatAmount } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../ledger/post.ts'
-import { exact } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 
@@ -14,7 +14,7 @@ export function watchReleasableLoop(services: Services): Loop {
       const networks = await services.database.query<{ network: string }>('select distinct network from cooldowns where released_by is null and told_at is null')
       for (const { network } of networks) {
         if (!services.networks.has(network)) continue
-        const headTime = await services.networks.tron(network).headTime()
+        const headTime = await services.networks.stakes(network).client.headTime()
         await services.database.transaction(async (tx) => {
           const matured = await tx.query<{ transaction_id: string; address: string; resource: string; amount: string; release_at: Date; workspace_id: string; sub_account_id: string; asset: string }>(
             `update cooldowns c set told_at = $3 from transactions t where t.id = c.transaction_id and c.network = $1 and c.released_by is null and c.told_at is null and c.release_at <= $2

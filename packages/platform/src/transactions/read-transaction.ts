@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { findTransaction } from './find-transaction.ts'
-import { presentTransaction, transactionShape } from './present.ts'
-import { presentReplacement, replacementShape, replacementsOf } from '../engine/replacements.ts'
+import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { replacementsOf } from '../engine/replacement.ts'
+import { presentReplacement, replacementShape } from './present-replacement.ts'
 
 /** One transaction of the caller's sub-account by its platform id. */
 export const readTransaction = endpoint({

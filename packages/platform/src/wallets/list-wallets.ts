@@ -1,11 +1,9 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
-import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { assetName, exact } from '../http/schemas.ts'
-import { chainReserve } from '../engine/reserve.ts'
-import { traitsOf } from '../engine/traits.ts'
+import { exact } from '../decimals.ts'
+import { assetName } from '../http/schemas.ts'
 import { presentWallet, walletShape, type WalletRow } from './present.ts'
 
 /** Wallets of one asset with what can be sent (`balance`) and all that is held on chain (`omnibus_balance`). */
@@ -23,11 +21,8 @@ export const listWallets = endpoint({
        where w.sub_account_id = $1 and w.asset = $2 group by w.id`, [caller.subAccountId, asset.asset_name])
     const amount = (text: string) => exact(formatAmount(BigInt(text) < 0n ? 0n : BigInt(text), asset.decimals))
     if (rows.length === 0) return { body: [] }
-    const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
-    const address = await omnibusOf(services, network, owner)
-    // Cardano: lovelace that must stay with native tokens.
-    const holdsReserve = traitsOf(network).accountRules || network.family === 'cardano'
-    const kept = holdsReserve ? await chainReserve(services, network, address, asset) : 0n
+    const address = await services.addresses.omnibus(network, caller)
+    const kept = await services.networks.get(network.code).kept(address, asset)
     const omnibus = { address, subAccount: caller.subAccountIndex }
     const body = rows.map((row) => ({
       ...presentWallet(row, network, omnibus),

@@ -1,6 +1,5 @@
 import { cardano, pathOf, type Network, type Riders } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
-import type { Services } from '../../engine/services.ts'
 
 const COINS_MAX = 2000
 
@@ -28,9 +27,4 @@ export async function coinsOfDead(database: Queryable, transactionId: string, ne
 
 function coinOf(row: CoinRow, network: Network, subAccountIndex: number): cardano.Coin {
   return { txid: row.txid, vout: row.vout, value: BigInt(row.value), path: pathOf(network, subAccountIndex, row.path_index), address: row.address, riders: row.riders }
-}
-
-/** The chain's prices, or those of today where it is away: whatever is signed is built with the chain's. */
-export async function cardanoParameters(services: Services, network: Network): Promise<cardano.Parameters> {
-  return services.networks.cardano(network.code).parameters().catch(() => cardano.PARAMETERS)
 }

@@ -1,25 +1,22 @@
-import { RpcRefused, tron as tronBuild, type Asset, type Network, type TronParameters } from '@custody/chains'
-import { activationOf, priceOf } from './price.ts'
-import { ownPoints } from './counted.ts'
+import { RpcRefused, tron as tronBuild } from '@custody/chains'
+import { fail, type Fail, type Priced, type Task, type Wait } from '../../engine/chain.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
+import { wouldRevert } from '../reverts.ts'
+import type { Tron } from './context.ts'
+import { isCarriedFree, nativeCost } from './cost.ts'
+import { ownPoints } from './own-points.ts'
 import { planLoan } from './plan-loan.ts'
-import type { Services } from '../../engine/services.ts'
-import { feeRateInteger } from '../../transactions/estimate.ts'
-import type { TransactionRow } from '../../engine/transaction.ts'
-import type { Fuelling } from '../../gas-tanks/fuelling.ts'
+import { priceOf } from './price.ts'
 
-/** The most that a transfer of TRX costs beyond what it moves. Free and staked bandwidth may make it less: what is left stays float. */
-export async function nativeCost(services: Services, network: Network, parameters: TronParameters, to: string): Promise<{ points: bigint; activation: bigint; cost: bigint }> {
-  const points = tronBuild.transferBandwidth(0n)
-  const activation = await services.networks.tron(network.code).isActivated(to) ? 0n : activationOf(parameters)
-  return { points, activation, cost: activation > 0n ? activation : points * parameters.bandwidthSun }
-}
-
-/** Asks the chain what a transfer takes. `reverts`: it would fail, with the chain's reason; `refused`: it costs more than its caller allows. */
-export async function planTron(services: Services, row: TransactionRow, network: Network, asset: Asset, amount: bigint): Promise<Fuelling | { reverts: string } | { refused: string }> {
-  const client = services.networks.tron(network.code)
-  const parameters = await services.networks.tronParameters(network.code)
-  const price = priceOf(asset, parameters)
-  if (row.fee_rate !== null && feeRateInteger(network, row.fee_rate) < price) return { refused: `fee_rate: the network's price is ${price} Sun, and the transfer allows ${row.fee_rate}` }
+/** Plans energy, bandwidth and activation of a transfer, and its fuel. A sweep of TRX pays for itself. */
+export async function price(tron: Tron, task: Task): Promise<Priced | Wait | Fail> {
+  if (task.sweeps && task.asset.type === 'native') return priceOwnSweep(tron, task)
+  const { row, asset, amount } = task
+  const parameters = await tron.parameters()
+  const sun = priceOf(asset, parameters)
+  if (row.fee_rate !== null && feeRateInteger(tron.network, row.fee_rate) < sun) {
+    return fail(`fee_rate: the network's price is ${sun} Sun, and the transfer allows ${row.fee_rate}`)
+  }
   const [from, to] = [row.source_id as string, row.destination_id as string]
   let units: bigint
   let extra: bigint
@@ -27,39 +24,64 @@ export async function planTron(services: Services, row: TransactionRow, network:
   let creates = false
   let feeLimit = 0n
   if (asset.type === 'native') {
-    const { points, activation, cost } = await nativeCost(services, network, parameters, to)
+    const { points, activation, cost } = await nativeCost(tron, to)
     units = points
     extra = activation
     worst = cost
     creates = activation > 0n
   } else {
     try {
-      units = await client.energy({ asset, from, to, amount })
+      units = await tron.client.energy({ asset, from, to, amount })
     } catch (error) {
-      if (error instanceof RpcRefused) return { reverts: error.message }
+      if (error instanceof RpcRefused) return wouldRevert(row, error.message)
       throw error
     }
-    feeLimit = tronBuild.feeLimitFor(units, price)
+    feeLimit = tronBuild.feeLimitFor(units, sun)
     extra = tronBuild.transferBandwidth(feeLimit) * parameters.bandwidthSun
     worst = feeLimit + extra
   }
   const points = tronBuild.transferBandwidth(feeLimit)
-  const own = await ownPoints(services, row, network)
+  const own = await ownPoints(tron, row)
   // fee_limit stays whole: it caps staked energy too.
-  const most = feeLimit / price
+  const most = feeLimit / sun
   const energy = asset.type === 'native' ? 0n : own.energy < most ? own.energy : most
   // Bandwidth is paid by stake as a whole or not at all.
   const bandwidth = own.bandwidth >= points && !creates ? points : 0n
-  const loan = asset.type === 'native' || units <= energy ? null : await planLoan(services, row, network, parameters, { missing: most - energy, burnt: (units - energy) * price })
-  const need = worst - (loan ? most : energy) * price - bandwidth * parameters.bandwidthSun
-  // A source that has never held TRX comes to life by its fuel.
-  const fuel = await nativeCost(services, network, parameters, from)
+  const loan = asset.type === 'native' || units <= energy ? null : await planLoan(tron, row, { missing: most - energy, burnt: (units - energy) * sun })
+  const need = worst - (loan ? most : energy) * sun - bandwidth * parameters.bandwidthSun
   return {
-    need, worst: need, cost: fuel.cost, ...(energy + bandwidth > 0n ? { counted: own.mark } : {}), ...(loan ? { loan } : {}),
-    fields: {
-      fee_limit: feeLimit.toString(), need: need.toString(), energy_counted: (asset.type === 'native' ? 0n : most).toString(), bandwidth_counted: points.toString(),
+    kind: 'priced', need, worst: need, own: false, ...(energy + bandwidth > 0n ? { counted: own.mark } : {}), ...(loan ? { loan } : {}),
+    plan: {
+      fee_limit: feeLimit.toString(), need: need.toString(),
+      energy_counted: (asset.type === 'native' ? 0n : most).toString(), bandwidth_counted: points.toString(),
       energy_spared: energy.toString(), bandwidth_spared: bandwidth.toString(),
     },
-    fuelFields: { fee_limit: '0', need: fuel.cost.toString(), for_gas: units.toString(), for_max_fee_per_gas: price.toString(), for_l1_fee: extra.toString() },
+    fuel: await fuelFor(tron, from, { units, price: sun, extra }),
+  }
+}
+
+/** A source that has never held TRX comes to life by its fuel. `units` are points at `price` sun, `extra` is sun. */
+export async function fuelFor(tron: Tron, from: string, o: { units: bigint; price: bigint; extra: bigint }): Promise<Priced['fuel']> {
+  const { cost } = await nativeCost(tron, from)
+  return {
+    cost,
+    plan: {
+      fee_limit: '0', need: cost.toString(), for_gas: o.units.toString(), for_max_fee_per_gas: o.price.toString(), for_l1_fee: o.extra.toString(),
+    },
+  }
+}
+
+/** The address's own free bandwidth carries most sweeps of TRX, and then nothing is kept back. */
+async function priceOwnSweep(tron: Tron, { row }: Task): Promise<Priced> {
+  const from = row.source_id as string
+  const { points, activation, cost } = await nativeCost(tron, row.destination_id as string)
+  const carried = await isCarriedFree(tron, from, points)
+  // Whatever else leaves the address may take its free bandwidth first.
+  const other = await tron.database.one(
+    `select 1 from transactions where network = $1 and source_id = $2 and status = 'pending' and id <> $3 limit 1`, [row.network, from, row.id])
+  const need = activation === 0n && !other && carried ? 0n : cost
+  return {
+    kind: 'priced', need, worst: cost, own: true, plan: { fee_limit: '0', need: need.toString(), own: '1' },
+    fuel: { cost: 0n, plan: {} },
   }
 }

@@ -1,0 +1,13 @@
+import { parseAmount, type LevelRates, type Network } from '@custody/chains'
+import { DEFAULT_LEVEL, type FeeLevel } from './chain.ts'
+import { traitsOf } from './traits.ts'
+
+/** A caller's fee rate in the chain's own integer. @throws ChainError on surplus decimals */
+export function feeRateInteger(network: Network, text: string): bigint {
+  return parseAmount(text, traitsOf(network).feeRateDecimals)
+}
+
+/** The rate of the level that a caller chose, or of the usual one. `level` as a row keeps it. */
+export function levelRate(rates: LevelRates, level: string | null): bigint {
+  return rates[(level as FeeLevel | null) ?? DEFAULT_LEVEL]
+}

@@ -1,0 +1,71 @@
+import { stellar, StellarClient, xrp, XrpClient, type TaggedClient } from '@custody/chains'
+import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
+import { traitsOf } from '../../engine/traits.ts'
+import { cached, RATES_FRESH_MS } from '../cached.ts'
+import { keptOn } from '../kept.ts'
+import { prepare } from './prepare.ts'
+import { refusalOf } from './refusal.ts'
+import { feeOf, type Dialect, type Tagged } from './tagged.ts'
+
+/** Least rates that a transfer is estimated at while the chain cannot be asked. */
+const FALLBACK_FACTOR = 10n
+
+const XRP: Dialect = {
+  tagName: 'destination tag',
+  reserveLeast: 1_000_000n,
+  isMuxed: () => false,
+  pay: (network, payment) => xrp.buildPayment(network, payment),
+}
+
+const STELLAR: Dialect = {
+  tagName: 'memo',
+  reserveLeast: 10_000_000n,
+  isMuxed: (address) => stellar.splitMuxed(address) !== null,
+  pay: (network, payment) => stellar.buildPayment(network, payment),
+}
+
+/** The XRP Ledger. A transaction's id covers its signature. */
+export const connectXrp: Connect = (context, network, endpoint, fetch) => {
+  const client = new XrpClient(network, endpoint, fetch, () => context.environment.now())
+  const findSigned: Chain['findSigned'] = (account, message, validUntil) => client.findSigned(account, message, validUntil)
+  return { ...connect(context, network, client, XRP), findSigned }
+}
+
+export const connectStellar: Connect = (context, network, endpoint, fetch) =>
+  connect(context, network, new StellarClient(network, endpoint, fetch, () => context.environment.now()), STELLAR)
+
+function connect(context: ChainContext, network: Chain['network'], client: TaggedClient, dialect: Dialect): Chain {
+  const { environment } = context
+  const rates = cached(() => client.feeRates(), RATES_FRESH_MS, () => environment.now())
+  const chain: Tagged = { context, network, client, dialect, rates }
+  const reserve = async (address: string) => (await client.account(address))?.reserve ?? await client.activation()
+  const kept = keptOn(environment, reserve, dialect.reserveLeast)
+  return {
+    network,
+    client,
+    rates: () => rates(),
+    ratesReadAt: () => rates.readAt(),
+    async estimate({ feeRate, level }) {
+      const fee = await feeOf(chain, feeRate, level).catch(() => FALLBACK_FACTOR * traitsOf(network).leastRate(network))
+      return { fee, reserve: fee }
+    },
+    // One payment is one operation: the rate is its price.
+    quote: async ({ rate }) => ({ fee: rate, basis: 'typical' }),
+    unfit: () => null,
+    refusal: (payment) => refusalOf(chain, payment),
+    kept: (address) => kept(address),
+    feeOfOtherWallet: () => 0n,
+    prepare: (task) => prepare(chain, task),
+    fuelled: null,
+    replaceable: null,
+    coins: null,
+    stakes: null,
+    isDead: (hash, validUntil) => client.isDead(hash, validUntil),
+    async nextNonce(account) {
+      const state = await client.account(account)
+      if (!state) throw new Error('the chain does not show the account')
+      return state.sequence
+    },
+    balance: (address) => client.balance(address),
+  }
+}
