@@ -131,7 +131,9 @@ export function addressText(network: Network, bytes: Uint8Array): string | null 
 
 /** Base and enterprise addresses of keys and scripts, and Byron addresses; stake and pointer addresses are refused. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'address_tag: Cardano has no address tags', field: 'address_tag' }
+  if (addressTag !== undefined && addressTag !== null) {
+    return { valid: false, reason: 'address_tag: Cardano has no address tags', field: 'address_tag' }
+  }
   try {
     return { valid: true, address: addressText(network, addressBytes(network, text)) as string, address_tag: null }
   } catch (error) {

@@ -17,7 +17,9 @@ const UPPER = /^0x[0-9A-F]{40}$/
  * The zero address is refused: nobody holds its key.
  */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
+  if (addressTag !== undefined && addressTag !== null) {
+    return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
+  }
   if (!/^0x[0-9a-fA-F]{40}$/.test(text)) return { valid: false, reason: 'must be 0x followed by 40 hexadecimal digits' }
   if (!LOWER.test(text) && !UPPER.test(text) && !isAddress(text, { strict: true })) {
     return { valid: false, reason: 'EIP-55 checksum does not match: a character may be mistyped' }

@@ -64,7 +64,9 @@ export function address(_network: Network, publicKey: Uint8Array): string {
 
 /** Addresses of wallets only: what lies off the curve is a program's or a token account, and coins sent there may be lost. */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'address_tag: Solana has no address tags', field: 'address_tag' }
+  if (addressTag !== undefined && addressTag !== null) {
+    return { valid: false, reason: 'address_tag: Solana has no address tags', field: 'address_tag' }
+  }
   if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text)) return { valid: false, reason: 'is not a Solana address: 32 to 44 characters of base58' }
   let key: Uint8Array
   try {

@@ -19,7 +19,9 @@ export function address(_network: Network, publicKey: Uint8Array): string {
 
 /** Accepts the base58 form only. The zero address is refused: nobody holds its key. */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
+  if (addressTag !== undefined && addressTag !== null) {
+    return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
+  }
   if (/^(?:0x|41)[0-9a-fA-F]{40}$/.test(text)) {
     return { valid: false, reason: 'the hexadecimal form is not taken, for it has no checksum: use the form that starts with T' }
   }

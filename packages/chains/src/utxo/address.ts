@@ -111,7 +111,9 @@ function isBase58Script(script: Uint8Array): boolean {
 
 /** Base58Check, bech32 and bech32m (BIP173, BIP350), CashAddr; answers the network's own spelling, bech32 in lower case. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
+  if (addressTag !== undefined && addressTag !== null) {
+    return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
+  }
   if (text.length < 14 || text.length > 90) return { valid: false, reason: 'has a length no address has' }
   if (hasUnusedWitnessVersion(network, text)) {
     return { valid: false, reason: 'has a witness version that is not in use: anyone could take coins sent there' }

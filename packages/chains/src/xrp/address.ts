@@ -23,7 +23,9 @@ export function readTag(text: string): number | null {
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const given = addressTag ?? null
   const tag = given === null ? null : readTag(given)
-  if (given !== null && tag === null) return { valid: false, reason: `address_tag must be a whole number from 0 to ${TAG_MAX}`, field: 'address_tag' }
+  if (given !== null && tag === null) {
+    return { valid: false, reason: `address_tag must be a whole number from 0 to ${TAG_MAX}`, field: 'address_tag' }
+  }
   let classic = text
   let inside: number | null = null
   if (/^[XT]/.test(text)) {
