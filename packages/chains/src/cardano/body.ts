@@ -1,5 +1,6 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
+import { shape } from '../shapes.ts'
 import { ChainError } from '../types.ts'
 import { array, bytesOf, byteString, field, itemsOf, map, read, tagged, uint, uintOf, type Item } from './cbor.ts'
 
@@ -23,10 +24,6 @@ const FIELDS = [
 
 /** BLAKE2b-256 of a body is its transaction's id, and what is signed. */
 export const hashOf = (body: Uint8Array): Uint8Array => blake2b(body, { dkLen: 32 })
-
-function shape(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new ChainError('SHAPE', message)
-}
 
 /** RFC 7049's canonical order: the shorter first. */
 const canonical = (a: string, b: string): number => (a.length === b.length ? (a < b ? -1 : a > b ? 1 : 0) : a.length - b.length)

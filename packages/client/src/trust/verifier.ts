@@ -1,5 +1,6 @@
 import {
-  addressOfKey, canonicalAddress, CHANGE_INDEX, deriveExtendedKey, isTagged, loadRegistry, OMNIBUS_INDEX, pathOf, paymentUriOf, TANK_SUB_ACCOUNT,
+  addressOfKey, canonicalAddress, CHANGE_INDEX, deriveExtendedKey, isTagged, loadRegistry, OMNIBUS_INDEX, pathOf, paymentUriOf,
+  TANK_SUB_ACCOUNT,
   type Asset, type ExtendedKey, type Network, type Registry,
 } from '@custody/chains/verify'
 import { VerificationError } from './errors.ts'
