@@ -171,7 +171,10 @@ export type TransactionStatus =
   | { state: 'mempool' }
   | Included
 
-/** An error of a broadcast says nothing about the transaction's fate: only `accepted` is knowledge. */
+/**
+ * An error of a broadcast says nothing about the transaction's fate: only `accepted` is knowledge. A node may reject what
+ * it has already, in words of its own: the transaction is asked for by its hash.
+ */
 export type BroadcastResult = { kind: 'accepted' } | { kind: 'rejected'; reason: string } | { kind: 'unknown'; reason: string }
 
 /** What an included token transfer must have left in its logs: a receipt's status says only that nothing reverted. */

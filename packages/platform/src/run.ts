@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { reasonOf } from '@custody/chains/reason'
 import { startPlatform } from './app/platform.ts'
 import { readSettings } from './settings.ts'
 
@@ -19,13 +20,13 @@ try {
     ending = true
     setTimeout(() => process.exit(1), STOP_MS_MAX).unref()
     platform.stop().then(() => process.exit(0), (error: unknown) => {
-      process.stderr.write(`custody: could not stop cleanly: ${error instanceof Error ? error.message : String(error)}\n`)
+      process.stderr.write(`custody: could not stop cleanly: ${reasonOf(error)}\n`)
       process.exit(1)
     })
   }
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
 } catch (error) {
-  process.stderr.write(`custody: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.stderr.write(`custody: ${reasonOf(error)}\n`)
   process.exit(1)
 }

@@ -1,12 +1,13 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { NetworkMode } from '@custody/chains'
-import type { SweepRules } from './deposits/sweep-policy.ts'
-import { readSweepRules, type SweepConfig } from './deposits/sweep-settings.ts'
+import { loadRegistry, parseAmount, type NetworkMode } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
+import { z } from 'zod'
+import { homeOf } from './app/home.ts'
+import { readConfiguration, type Endpoint } from './configuration.ts'
+import { MULTIPLE_DECIMALS, type SweepRules } from './deposits/sweep-policy.ts'
+import { sweepRules } from './deposits/sweep-settings.ts'
 import { DEFAULT_TIERS, readTiers, type Tier } from './prepaid-fee/tiers.ts'
-
-/** Where a network's RPC endpoint is. */
-export interface Endpoint { url: string; username?: string; password?: string; headers?: Record<string, string> }
+import { isExchange } from './prices/exchange.ts'
 
 export interface Settings {
   home: string
@@ -36,80 +37,178 @@ export interface Settings {
   logLevel: (typeof LOG_LEVELS)[number]
   /** When deposit addresses are swept, by scope; the operator's commands go before. */
   sweep: SweepRules
+  aml: AmlSettings
+  prices: PriceSettings
+}
+
+/** Of screening. */
+export interface AmlSettings {
+  /** Null: the provider's own, or its local face. */
+  urls: { CHAINALYSIS: string | null; ELLIPTIC: string | null; TRM: string | null }
+  /** Elliptic's score from which an address is SEVERE, HIGH, MEDIUM; above 0 it is LOW. */
+  ellipticThresholds: [number, number, number]
+  /** TRM's names of chains by network code, where they differ from the built-in ones. */
+  trmChains: Record<string, string>
+  /** File of sanctioned addresses; null: the refreshed one in the home, else the one that is shipped. */
+  ofacFile: string | null
+}
+
+/** Of the sources of prices. */
+export interface PriceSettings {
+  /** Null: the plan's own, or the local face. */
+  coinGeckoUrl: string | null
+  coinGeckoKey: string | null
+  coinGeckoPlan: 'demo' | 'pro'
+  /** Corrections of CoinGecko's names of coins. */
+  coinGeckoIds: Record<string, string>
+  /** ccxt's names. */
+  exchanges: string[]
+  /** Null: the network's own pace. */
+  everyMs: number | null
 }
 
 const TRUSTED_PROXIES_MAX = 16
+const SECRETS_KEY_BYTES = 32
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-function integer(name: string, fallback: number, min: number, max: number): number {
-  const text = process.env[name]
-  if (text === undefined || text === '') return fallback
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < min || value > max) throw new Error(`${name}=${text}: must be an integer from ${min} to ${max}`)
-  return value
-}
+/** A problem that is told with the whole value; every other one quotes the part that is wrong, or nothing. */
+const QUOTED = { quoted: true }
 
-function oneOf<T extends string>(name: string, fallback: T, allowed: readonly T[]): T {
-  const text = process.env[name]
-  if (text === undefined || text === '') return fallback
-  if (!allowed.includes(text as T)) throw new Error(`${name}=${text}: must be one of ${allowed.join(', ')}`)
-  return text as T
-}
+const integer = (least: number, most: number) => z.string().transform(Number).refine(
+  (value) => Number.isInteger(value) && value >= least && value <= most,
+  { error: `must be an integer from ${least} to ${most}`, params: QUOTED })
 
-/** Never shown in a message: it holds a password. */
-function readDatabaseUrl(): string | null {
-  const url = process.env['DATABASE_URL'] || null
-  if (url !== null && !/^postgres(ql)?:\/\//.test(url)) throw new Error('DATABASE_URL: must begin with postgresql://')
-  return url
-}
+const oneOf = <const T extends readonly string[]>(...values: T) => z.enum(values, { error: `must be one of ${values.join(', ')}` })
 
-function readConfig(file: string): { networks?: Record<string, Endpoint>; sweep?: SweepConfig } {
+const httpUrl = z.string().regex(/^https?:\/\/\S+$/, 'must be an http(s) URL').transform((url) => url.replace(/\/+$/, ''))
+
+const list = z.string().transform((text) => text.split(',').map((part) => part.trim()).filter((part) => part !== ''))
+
+/** `KEY=value,…`, as `form` says. */
+const pairs = (form: string, pair: RegExp) => list.transform((parts, context) => Object.fromEntries(parts.flatMap((part) => {
+  const [, key, value] = pair.exec(part) ?? []
+  if (key !== undefined && value !== undefined) return [[key, value] as const]
+  context.addIssue(`"${part}" is not ${form}`)
+  return []
+})))
+
+/** What another module reads from text, with its own words for what is wrong. */
+const readBy = <T>(read: (text: string) => T) => z.string().transform((text, context) => {
   try {
-    const config: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    if (typeof config === 'object' && config !== null && !Array.isArray(config)) return config
+    return read(text)
   } catch (error) {
-    throw new Error(`${file}: ${error instanceof SyntaxError ? 'is not valid JSON' : 'cannot be read'} (${(error as Error).message})`, { cause: error })
+    context.addIssue(reasonOf(error))
+    return z.NEVER
   }
-  throw new Error(`${file}: must hold a JSON object, as custody.config.example.json does`)
+})
+
+const thresholds = list.transform((parts) => parts.map(Number)).refine(
+  (scores) => scores.length === 3 && scores.every((score, at) => score > 0 && score <= 10 && (at === 0 || score < (scores[at - 1] as number))),
+  { error: 'must be three falling scores such as 9,7,4', params: QUOTED }).transform((scores) => scores as [number, number, number])
+
+/** Every variable of the environment that a platform reads, beside the folders that commands need too (`app/home.ts`). */
+const variables = z.object({
+  PORT: integer(0, 65_535).default(8080),
+  CUSTODY_HOST: z.string().default('127.0.0.1'),
+  // Neither is ever shown: one holds a password, the other is a key.
+  DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://').optional(),
+  CUSTODY_SECRETS_KEY: z.string().refine((text) => Buffer.from(text, 'base64').length === SECRETS_KEY_BYTES, `must be ${SECRETS_KEY_BYTES} bytes in base64`).optional(),
+  CUSTODY_NETWORK: oneOf('local', 'mainnet').default('local'),
+  CUSTODY_CONFIG: z.string().default('custody.config.json'),
+  CUSTODY_RATE_LIMIT: integer(1, 10_000_000).default(1000),
+  CUSTODY_RATE_SCOPE: oneOf('key', 'endpoint').default('key'),
+  CUSTODY_AUTH_LEGACY: oneOf('0', '1').default('0'),
+  CUSTODY_TRUST_PROXY: integer(0, TRUSTED_PROXIES_MAX).default(0),
+  CUSTODY_ROLE: oneOf('all', 'api').default('all'),
+  CUSTODY_FEE_BUMP_AFTER_S: integer(0, 86_400).default(0),
+  CUSTODY_SWEEP_COST_MULTIPLE: readBy((text) => parseAmount(text, MULTIPLE_DECIMALS)).optional(),
+  CUSTODY_LOG_LEVEL: oneOf(...LOG_LEVELS).default('info'),
+  CUSTODY_PREPAID_TIERS: readBy(readTiers).prefault(DEFAULT_TIERS),
+  CUSTODY_OFAC_FILE: z.string().optional(),
+  CUSTODY_AML_CHAINALYSIS_URL: httpUrl.optional(),
+  CUSTODY_AML_ELLIPTIC_URL: httpUrl.optional(),
+  CUSTODY_AML_TRM_URL: httpUrl.optional(),
+  CUSTODY_AML_ELLIPTIC_THRESHOLDS: thresholds.prefault('9,7,4'),
+  CUSTODY_AML_TRM_CHAINS: pairs('NETWORK=chain', /^([A-Z0-9_]+)\s*=\s*([a-z0-9_]+)$/).prefault(''),
+  CUSTODY_COINGECKO_KEY: z.string().optional(),
+  CUSTODY_COINGECKO_PLAN: oneOf('demo', 'pro').default('demo'),
+  CUSTODY_COINGECKO_URL: httpUrl.optional(),
+  CUSTODY_COINGECKO_IDS: pairs('COIN=id', /^([^\s=]+)\s*=\s*([a-z0-9][a-z0-9._-]*)$/).prefault(''),
+  CUSTODY_PRICE_EXCHANGES: list.transform((names) => [...new Set(names)]).prefault('kraken'),
+  CUSTODY_PRICE_REFRESH_S: integer(1, 50).optional(),
+}).superRefine((set, context) => {
+  const wrong = (name: keyof typeof set, message: string, params = {}) => { context.addIssue({ code: 'custom', path: [name], message, params }) }
+  if (set.CUSTODY_COINGECKO_PLAN === 'pro' && set.CUSTODY_COINGECKO_KEY === undefined) wrong('CUSTODY_COINGECKO_PLAN', 'needs CUSTODY_COINGECKO_KEY', QUOTED)
+  const { coins } = loadRegistry(set.CUSTODY_NETWORK)
+  const known = Object.values(coins).map(({ ticker }) => ticker)
+  const unknown = Object.keys(set.CUSTODY_COINGECKO_IDS).find((coin) => !known.includes(coin))
+  if (unknown !== undefined) wrong('CUSTODY_COINGECKO_IDS', `there is no coin ${unknown}: one of ${known.join(', ')}`)
+  for (const id of set.CUSTODY_PRICE_EXCHANGES) {
+    if (!isExchange(id)) wrong('CUSTODY_PRICE_EXCHANGES', `ccxt knows no exchange "${id}"`)
+    else if (set.CUSTODY_NETWORK === 'local' && id !== 'kraken') wrong('CUSTODY_PRICE_EXCHANGES', `the local chains come with kraken alone, not "${id}"`)
+  }
+})
+
+type Variables = z.output<typeof variables>
+
+/** An empty variable is one that is not set, except where nothing at all is a choice. */
+const EMPTY_IS_SET = new Set(['CUSTODY_PRICE_EXCHANGES'])
+
+const given = (env: NodeJS.ProcessEnv) => Object.fromEntries(Object.entries(env).filter(([name, text]) => text !== '' || EMPTY_IS_SET.has(name)))
+
+function taken<T>(parsed: z.ZodSafeParseResult<T>, env: NodeJS.ProcessEnv): T {
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0] as z.core.$ZodIssue
+  const name = String(issue.path[0])
+  const quoted = issue.code === 'invalid_value' || (issue.code === 'custom' && issue.params?.['quoted'] === true)
+  throw new Error(`${name}${quoted ? `=${env[name]}` : ''}: ${issue.message}`)
+}
+
+/** One variable, for a command that needs no other. @throws Error with a sentence that names it */
+export function readVariable<const Name extends keyof Variables>(name: Name, env: NodeJS.ProcessEnv = process.env): Variables[Name] {
+  const one: z.ZodType = z.object({ [name]: variables.shape[name] })
+  return (taken(one.safeParse(given(env)), env) as Variables)[name]
 }
 
 /**
  * Reads the settings from the environment and, for mainnet, custody.config.json in the working directory.
  * @throws Error with a sentence that names the setting
  */
-export function readSettings(): Settings {
-  const network = oneOf('CUSTODY_NETWORK', 'local', ['local', 'mainnet'] as const)
-  const home = resolve(process.env['CUSTODY_HOME'] ?? '.custody')
-  const endpoints: Record<string, Endpoint> = {}
-  let sweep = readSweepRules(network, undefined, '')
-  if (network === 'mainnet') {
-    const file = resolve(process.env['CUSTODY_CONFIG'] ?? 'custody.config.json')
-    if (existsSync(file)) {
-      const config = readConfig(file)
-      for (const [code, endpoint] of Object.entries(config.networks ?? {})) {
-        if (typeof endpoint?.url !== 'string' || !/^https?:\/\//.test(endpoint.url)) throw new Error(`${file}: networks.${code}.url must be an http(s) URL`)
-        endpoints[code] = endpoint
-      }
-      sweep = readSweepRules(network, config.sweep, file)
-    }
-  }
+export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
+  const set = taken(variables.safeParse(given(env)), env)
+  const network = set.CUSTODY_NETWORK
+  const { networks, sweep } = network === 'mainnet' ? readConfiguration(resolve(set.CUSTODY_CONFIG), loadRegistry(network)) : { networks: {}, sweep: {} }
   return {
-    home,
-    port: integer('PORT', 8080, 0, 65_535),
-    host: process.env['CUSTODY_HOST'] ?? '127.0.0.1',
-    databaseUrl: readDatabaseUrl(),
+    home: homeOf(env),
+    port: set.PORT,
+    host: set.CUSTODY_HOST,
+    databaseUrl: set.DATABASE_URL ?? null,
     network,
-    rateLimit: integer('CUSTODY_RATE_LIMIT', 1000, 1, 10_000_000),
-    rateScope: oneOf('CUSTODY_RATE_SCOPE', 'key', ['key', 'endpoint'] as const),
-    authLegacy: oneOf('CUSTODY_AUTH_LEGACY', '0', ['0', '1'] as const) === '1',
-    trustProxy: integer('CUSTODY_TRUST_PROXY', 0, 0, TRUSTED_PROXIES_MAX),
-    endpoints,
-    sweep,
-    secretsKey: process.env['CUSTODY_SECRETS_KEY'] || null,
+    rateLimit: set.CUSTODY_RATE_LIMIT,
+    rateScope: set.CUSTODY_RATE_SCOPE,
+    authLegacy: set.CUSTODY_AUTH_LEGACY === '1',
+    trustProxy: set.CUSTODY_TRUST_PROXY,
+    endpoints: networks,
+    sweep: sweepRules(network, set.CUSTODY_SWEEP_COST_MULTIPLE, sweep),
+    secretsKey: set.CUSTODY_SECRETS_KEY ?? null,
     pollMs: network === 'local' ? 500 : 5000,
-    prepaidTiers: readTiers(process.env['CUSTODY_PREPAID_TIERS'] || DEFAULT_TIERS),
-    feeBumpAfterMs: integer('CUSTODY_FEE_BUMP_AFTER_S', 0, 0, 86_400) * 1000,
-    logLevel: oneOf('CUSTODY_LOG_LEVEL', 'info', LOG_LEVELS),
-    role: oneOf('CUSTODY_ROLE', 'all', ['all', 'api'] as const),
+    prepaidTiers: set.CUSTODY_PREPAID_TIERS,
+    feeBumpAfterMs: set.CUSTODY_FEE_BUMP_AFTER_S * 1000,
+    logLevel: set.CUSTODY_LOG_LEVEL,
+    role: set.CUSTODY_ROLE,
+    aml: {
+      urls: { CHAINALYSIS: set.CUSTODY_AML_CHAINALYSIS_URL ?? null, ELLIPTIC: set.CUSTODY_AML_ELLIPTIC_URL ?? null, TRM: set.CUSTODY_AML_TRM_URL ?? null },
+      ellipticThresholds: set.CUSTODY_AML_ELLIPTIC_THRESHOLDS,
+      trmChains: set.CUSTODY_AML_TRM_CHAINS,
+      ofacFile: set.CUSTODY_OFAC_FILE ?? null,
+    },
+    prices: {
+      coinGeckoUrl: set.CUSTODY_COINGECKO_URL ?? null,
+      coinGeckoKey: set.CUSTODY_COINGECKO_KEY ?? null,
+      coinGeckoPlan: set.CUSTODY_COINGECKO_PLAN,
+      coinGeckoIds: set.CUSTODY_COINGECKO_IDS,
+      exchanges: set.CUSTODY_PRICE_EXCHANGES,
+      everyMs: set.CUSTODY_PRICE_REFRESH_S === undefined ? null : set.CUSTODY_PRICE_REFRESH_S * 1000,
+    },
   }
 }

@@ -18,6 +18,7 @@ import { createMetrics } from '../src/metrics.ts'
 import { readTiers } from '../src/prepaid-fee/tiers.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeRefused } from '../src/signing/nodes.ts'
+import { stageServices } from './chain-stage.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom, publicKeyAt } from './node-room.ts'
 
@@ -55,6 +56,11 @@ const CLIENT = {
   tip: async () => ({ height: 10, hash: 'b10', finalHeight: 5 }),
   block: async (height: number) => ({ height, hash: `b${height}`, parent: `b${height - 1}` }),
   isContract: async () => false,
+  feeRates: async () => ({ low: FEE, medium: FEE, high: FEE }),
+  parameters: async () => ({
+    energySun: 100n, bandwidthSun: 1000n, createAccountSun: 1_000_000n, createAccountFeeSun: 100_000n, unfreezeDelayDays: 14,
+    maxFeeLimit: 15_000_000_000n,
+  }),
   headTime: async () => Date.now(),
   withdrawable: async () => 0n,
 }
@@ -71,9 +77,8 @@ export async function openApi(): Promise<void> {
       console.error(...all)
     },
   }
-  services = {
+  services = stageServices({
     environment,
-    registry,
     database: database,
     log: silent,
     signers: nodes.signers,
@@ -89,25 +94,7 @@ export async function openApi(): Promise<void> {
     },
     prices: { price: () => null },
     keys: { get: async () => ({ at: publicKeyAt }) },
-    networks: {
-      has: (code: string) => ['ETH', 'XRP', 'TRX'].includes(code),
-      get: (code: string) => ({ network: network(code), family: network(code).family, client: CLIENT }),
-      client: () => CLIENT,
-      evm: () => CLIENT,
-      tagged: () => CLIENT,
-      tron: () => CLIENT,
-      evmFeeRates: async () => ({ low: FEE, medium: FEE, high: FEE }),
-      taggedFeeRates: async () => ({ low: 12n, medium: 12n, high: 12n }),
-      tronParameters: async () => ({
-        energySun: 100n,
-        bandwidthSun: 1000n,
-        createAccountSun: 1_000_000n,
-        createAccountFeeSun: 100_000n,
-        unfreezeDelayDays: 14,
-        maxFeeLimit: 15_000_000_000n,
-      }),
-    },
-  } as unknown as Services
+  }, { ETH: CLIENT, XRP: { ...CLIENT, feeRates: async () => ({ low: 12n, medium: 12n, high: 12n }) }, TRX: CLIENT })
   const one = async (sql: string, values: unknown[]) => (await database.one<{ id: string }>(sql, values))?.id as string
   workspaceId = await one('insert into workspaces (name) values ($1) returning id', [WORKSPACE])
   subAccountId = await one(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`, [workspaceId])

@@ -11,7 +11,9 @@ import { Callers } from '../src/http/callers.ts'
 import { buildServer } from '../src/http/server.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
+import { connectAll } from '../src/app/families.ts'
 import { Networks } from '../src/engine/networks.ts'
+import { stageServices } from './chain-stage.ts'
 import { DEFAULT_TIERS, readTiers } from '../src/prepaid-fee/tiers.ts'
 import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
@@ -55,7 +57,7 @@ export class Api {
       chainCode: seed,
     })
     const provider = { screen: async () => null, verifyToken: async () => true }
-    this.services = {
+    const services: Services = stageServices({
       settings: {
         network: 'local',
         rateLimit: 100_000,
@@ -71,12 +73,6 @@ export class Api {
       log: silent,
       metrics: createMetrics(),
       devnet: null,
-      networks: new Networks(
-        registry,
-        Object.fromEntries(registry.networks.map(({ code }) => [code, { url: 'http://127.0.0.1:9' }])),
-        environment,
-        unreachable
-      ),
       callers: new Callers(database, environment),
       keys: {
         get: async (workspaceId: string, curve: Curve) => ({
@@ -96,7 +92,10 @@ export class Api {
       },
       prices: { price: () => ({ price: 10n ** 12n, at: this.now(), sources: ['test'], stale: false }) },
       readiness: async () => ({ ready: true, checks: { database: 'ok' } }),
-    } as unknown as Services
+    }, {})
+    const endpoints = Object.fromEntries(registry.networks.map(({ code }) => [code, { url: 'http://127.0.0.1:9' }]))
+    Object.assign(services, { networks: new Networks(connectAll(services, endpoints, unreachable)) })
+    this.services = services
     // No chain can be asked where it stands, so that is written down.
     for (const { code } of registry.networks)
       await database.query(

@@ -12,7 +12,7 @@ import { openDatabase, type Database, type DatabaseOptions } from '../src/databa
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { createMetrics } from '../src/metrics.ts'
-import type { Connected } from '../src/engine/networks.ts'
+import { stageServices } from './chain-stage.ts'
 import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
@@ -176,22 +176,19 @@ export class World {
     }
     const environment = { ...systemEnvironment(), now: () => this.now }
     const logAt = (level: string) => (fields: Record<string, unknown>, message: string) => void this.logged.push({ level, fields, message })
-    const connected = { network: this.network, family, client: this.chain } as unknown as Connected
-    this.services = {
+    this.services = stageServices({
       environment,
       database,
-      registry,
       log: { info: logAt('info'), warn: logAt('warn'), error: logAt('error') },
       settings: { pollMs: 1000 },
-      networks: { get: () => connected, client: () => this.chain, coins: () => this.chain, has: () => true, all: () => [connected] },
       metrics: createMetrics(),
       aml: {
         providers: { CHAINALYSIS: provider },
         sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) },
         secrets: new Secrets(new Uint8Array(32), environment),
       },
-    } as unknown as Services
-    const loop = scanLoop(this.services, connected, async () => new Set([code]))
+    }, { [code]: this.chain })
+    const loop = scanLoop(this.services, this.services.networks.get(code), async () => new Set([code]))
     this.#scan = () => loop.run(new AbortController().signal)
   }
 

@@ -96,15 +96,7 @@ test('behind its proxies each client has an allowance of its own', async () => {
 })
 
 test('CUSTODY_TRUST_PROXY is the number of proxies', () => {
-  const read = (text: string | undefined) => {
-    if (text === undefined) delete process.env['CUSTODY_TRUST_PROXY']
-    else process.env['CUSTODY_TRUST_PROXY'] = text
-    try {
-      return readSettings().trustProxy
-    } finally {
-      delete process.env['CUSTODY_TRUST_PROXY']
-    }
-  }
+  const read = (text: string | undefined) => readSettings({ CUSTODY_TRUST_PROXY: text }).trustProxy
   assert.deepEqual([undefined, '0', '1', '3'].map(read), [0, 0, 1, 3])
   for (const bad of ['-1', 'true', '1.5', '17']) assert.throws(() => read(bad), /CUSTODY_TRUST_PROXY/)
 })

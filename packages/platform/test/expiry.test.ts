@@ -17,7 +17,6 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
   await world.open()
   const alice = await world.tenant('alice')
   Object.assign(world.chain, client)
-  Object.assign(world.services.networks, { solana: () => world.chain, tagged: () => world.chain, tron: () => world.chain })
   const id = randomUUID()
   await database.get().query(
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,

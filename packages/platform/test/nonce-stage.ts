@@ -16,6 +16,7 @@ import { cancelTransaction } from '../src/transactions/cancel.ts'
 import { createTransaction } from '../src/transactions/create-transaction.ts'
 import { runStep } from '../src/engine/run.ts'
 import { claim, wake } from '../src/engine/lease.ts'
+import { stageServices } from './chain-stage.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom, publicKeyAt, type Fault } from './node-room.ts'
 import { BASE_FEE, ScriptedEvm } from './scripted-evm.ts'
@@ -115,30 +116,18 @@ export class Stage {
       bytes: (length: number) => Uint8Array.from({ length }, () => Math.floor(this.random() * 256)),
     }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    const connected = { network, family: network.family, client }
-    const networks = {
-      all: () => [connected],
-      has: (asked: string) => asked === code,
-      get: () => connected,
-      client: () => client,
-      evm: () => client,
-      tagged: () => client,
-      taggedFeeRates: async () => ({ low: 12n, medium: 12n, high: 12n }),
-      evmFeeRates: async () => ({ low: PRICE, medium: PRICE, high: PRICE }),
-    }
-    this.services = {
+    Object.assign(client, { feeRates: async () => (network.family === 'evm' ? { low: PRICE, medium: PRICE, high: PRICE } : { low: 12n, medium: 12n, high: 12n }) })
+    this.services = stageServices({
       environment,
-      registry,
       database: this.database,
       log: silent,
       signers: this.nodes.signers,
       metrics: createMetrics(),
-      networks,
       keys: { get: async () => ({ at: publicKeyAt }) },
       settings: { network: 'local', prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0 },
       prices: { price: () => null },
       aml: { providers: {}, sanctions: { has: () => false } },
-    } as unknown as Services
+    }, { [code]: client })
     const one = async (sql: string, values: unknown[]) => (await this.database.one<{ id: string }>(sql, values))?.id as string
     const workspace = await one(`insert into workspaces (name) values ('acme') returning id`, [])
     await this.database.query('insert into network_scans (network, height) values ($1, 10)', [code])

@@ -101,7 +101,7 @@ test('and so do the signer nodes; one that is away is not waited for', async () 
 })
 
 test('an audit that compared nothing fails, and so does one that could not look at coins in the books', async () => {
-  const services = { database: database.get(), registry, networks: new Networks(registry, {}, systemEnvironment(), fetch), environment: { ...systemEnvironment(), sleep: async () => undefined } } as unknown as Services
+  const services = { database: database.get(), registry, networks: new Networks([]), environment: { ...systemEnvironment(), sleep: async () => undefined } } as unknown as Services
   const empty = await audit(services)
   assert.deepEqual([empty.ok, empty.compared, empty.differences], [false, 0, []])
   const { id } = (await database.get().one<{ id: string }>(`insert into workspaces (name) values ('acme') returning id`))!

@@ -6,6 +6,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { reasonOf } from '@custody/chains/reason'
 import type { ConfigFile } from './config.ts'
 import { backupFileSchema, readRecoverySecret } from './keys/backup.ts'
 import { openText } from './keys/sealed.ts'
@@ -265,7 +266,7 @@ if (import.meta.main) {
       ...(values.peers ? { peers: values.peers } : {}),
     })
   } catch (error) {
-    process.stderr.write(`setup: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.stderr.write(`setup: ${reasonOf(error)}\n`)
     process.exitCode = 1
   }
 }

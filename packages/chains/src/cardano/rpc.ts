@@ -3,6 +3,7 @@ import {
   exchange, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
   type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
+import { reasonOf } from '../reason.ts'
 import { ChainError, type Network, type Riders } from '../types.ts'
 import { addressText, stakeAddressText } from './address.ts'
 import { fundingOf, openTransaction } from './body.ts'
@@ -209,7 +210,7 @@ export class CardanoClient implements ChainClient {
       return { kind: 'accepted' }
     } catch (error) {
       if (error instanceof RpcRefused && REFUSED.has(error.rpcCode)) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 

@@ -2,6 +2,7 @@ import {
   jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, sendersOf,
   type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
+import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
 import { NATIVE_GAS, transferData, type EvmFee } from './build.ts'
@@ -125,11 +126,8 @@ export class EvmClient implements ChainClient {
       await this.#call('eth_sendRawTransaction', [`0x${raw}`])
       return { kind: 'accepted' }
     } catch (error) {
-      if (error instanceof RpcRefused) {
-        if (/already known|already imported|known transaction/i.test(error.message)) return { kind: 'accepted' }
-        return { kind: 'rejected', reason: error.message }
-      }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 

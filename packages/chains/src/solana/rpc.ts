@@ -3,6 +3,7 @@ import {
   type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type ResignedClient,
   type Senders, type Signed, type TransactionStatus,
 } from '../rpc.ts'
+import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network } from '../types.ts'
 import { SYSTEM_PROGRAM, tokenAccountOf } from './address.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
@@ -196,7 +197,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
       return { kind: 'accepted' }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 

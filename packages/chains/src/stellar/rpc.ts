@@ -3,6 +3,7 @@ import {
   jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
   type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus,
 } from '../rpc.ts'
+import { reasonOf } from '../reason.ts'
 import { ChainError, type Network } from '../types.ts'
 import { addressOf, splitMuxed } from './address.ts'
 import { SECONDS_TO_LIVE } from './build.ts'
@@ -155,7 +156,7 @@ export class StellarClient implements TaggedClient {
       return { kind: 'unknown', reason: answer.status }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 

@@ -4,6 +4,7 @@ import {
   exchange, parseWithSource, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
   type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
+import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type TronResource } from '../types.ts'
 import { addressBytes, addressHex, addressOfHex } from './address.ts'
 import { LIFE_MS, refBlock, transferData, type TronReference } from './build.ts'
@@ -219,7 +220,7 @@ export class TronClient implements ChainClient {
       return { kind: code === undefined || NODE_TROUBLE.has(code) ? 'unknown' : 'rejected', reason }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 

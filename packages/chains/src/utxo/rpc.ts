@@ -1,3 +1,4 @@
+import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import {
   jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, sendersOf, type ChainTip, type Fetch,
@@ -150,11 +151,9 @@ export class UtxoClient implements ChainClient {
       await this.#call('sendrawtransaction', [raw])
       return { kind: 'accepted' }
     } catch (error) {
-      if (error instanceof RpcRefused) {
-        if (error.rpcCode === ALREADY_IN_CHAIN || /already (in|known)|txn-already/i.test(error.message)) return { kind: 'accepted' }
-        return { kind: 'rejected', reason: error.message }
-      }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      if (isRefusal(error, ALREADY_IN_CHAIN)) return { kind: 'accepted' }
+      if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 

@@ -1,3 +1,4 @@
+import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import {
   jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
@@ -161,7 +162,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
       return { kind: 'rejected', reason: `${answer.engine_result}: ${answer.engine_result_message}` }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Network } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { shared } from '../engine/shared.ts'
@@ -32,7 +33,7 @@ export async function commitScanStart(services: Services, network: Network): Pro
       if (mine.length === 1) await tx.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing', [network.code, start.height, start.hash, start.parent])
     })
   } catch (error) {
-    services.log.warn({ network: network.code, err: error instanceof Error ? error.message : error }, 'a network cannot be asked where it stands; no address is handed out')
+    services.log.warn({ network: network.code, err: reasonOf(error) }, 'a network cannot be asked where it stands; no address is handed out')
     throw new ApiError('NETWORK_UNAVAILABLE', `network ${network.code} cannot be reached; no address was made`)
   }
 }

@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
@@ -15,7 +16,7 @@ export const readAmlSettings = endpoint({
       token = openToken(services, caller.subAccountId, row)
     } catch (error) {
       // Settings can still be read, and saved anew, where the secrets key was lost.
-      services.log.error({ err: error instanceof Error ? error.message : error }, 'an AML token cannot be unsealed')
+      services.log.error({ err: reasonOf(error) }, 'an AML token cannot be unsealed')
     }
     return { body: presentAml(row, token) }
   },

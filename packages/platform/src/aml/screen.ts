@@ -1,4 +1,5 @@
 import type { Network } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { accountOf, addressKey, spaceOf } from './address-key.ts'
@@ -59,7 +60,7 @@ async function levelsOf(services: Services, row: TransactionRow, network: Networ
   try {
     token = openToken(services, row.sub_account_id as string, policy)
   } catch (error) {
-    throw new ScreeningWaits(policy.provider, error instanceof Error ? error.message : String(error))
+    throw new ScreeningWaits(policy.provider, reasonOf(error))
   }
   for (let at = 0; at < asked.length; at += AT_ONCE) {
     if (services.environment.now() - started > STEP_MS_MAX) throw new ScreeningWaits(policy.provider, `${asked.length - at} addresses are still to be screened`)

@@ -1,4 +1,5 @@
 import type { Network, Senders } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { occurrences, tagOf } from '../deposits/identity.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
@@ -53,7 +54,7 @@ async function ask(services: Services, row: TransactionRow, network: Network, de
     const { coins } = services.networks.get(network.code)
     found = coins ? await coins.senders(deposit.txid) : await fromBlock(services, row, network, deposit)
   } catch (error) {
-    throw new ScreeningWaits('chain', `the senders are not known yet: ${error instanceof Error ? error.message : String(error)}`)
+    throw new ScreeningWaits('chain', `the senders are not known yet: ${reasonOf(error)}`)
   }
   await services.database.transaction(async (tx) => {
     await tx.query('update deposits set senders = $2, senders_complete = $3, sender = coalesce(sender, $4) where transaction_id = $1', [

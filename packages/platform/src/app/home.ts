@@ -1,5 +1,8 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+
+/** The folder of all data, as CUSTODY_HOME names it. */
+export const homeOf = (env: NodeJS.ProcessEnv): string => resolve(env['CUSTODY_HOME'] || '.custody')
 
 /** Each missing folder by itself: where one cannot be made, Node's own recursive call tries for ever (/proc, a dangling link). */
 function makeFolder(path: string): void {

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
-import type { Endpoint } from '../settings.ts'
+import type { Endpoint } from '../configuration.ts'
 import { Child } from './child.ts'
 
 const SIGNER = fileURLToPath(new URL('../../../signer/src', import.meta.url))
@@ -36,7 +36,9 @@ async function portsOf(home: string): Promise<Ports> {
 }
 
 export const signersFolder = (home: string) => join(home, 'signers')
-export const platformIdentity = (home: string) => join(signersFolder(home), 'platform')
+const platformIdentity = (home: string) => join(signersFolder(home), 'platform')
+/** Where the platform's client key and the nodes' addresses are: CUSTODY_SIGNERS, else in the home. */
+export const identityFolder = (home: string): string => process.env['CUSTODY_SIGNERS'] || platformIdentity(home)
 
 /** Starts three signer nodes and the local chains. `local` only: three nodes under one user are not custody. */
 export async function startLocal(home: string, log: Logger): Promise<{ children: Child[]; devnetUrl: string }> {

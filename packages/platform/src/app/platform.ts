@@ -1,9 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ChainError, loadRegistry } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { pino, type Logger } from 'pino'
 import { createAml } from '../aml/aml.ts'
-import { readAmlInstallation } from '../aml/settings.ts'
+import { amlInstallation } from '../aml/settings.ts'
 import { forwards } from '../auto-forwarding/forwards.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
@@ -25,7 +26,7 @@ import { Networks } from '../engine/networks.ts'
 import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
 import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
-import { priceSources, readPricesInstallation } from '../prices/settings.ts'
+import { priceSources, pricesInstallation } from '../prices/settings.ts'
 import { startOperatorServer } from '../operator/server.ts'
 import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
 import type { Services } from '../engine/services.ts'
@@ -37,7 +38,7 @@ import { transactionLoop } from '../engine/run.ts'
 import { runLoops, type Loop } from '../engine/loop.ts'
 import { housekeepingLoop } from './housekeeping.ts'
 import { readiness } from './readiness.ts'
-import { devnetControl, devnetUrlOf, localEndpoints, platformIdentity, startLocal } from './local.ts'
+import { devnetControl, devnetUrlOf, localEndpoints, identityFolder, startLocal } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from './home.ts'
 import { connectAll } from './families.ts'
@@ -94,20 +95,20 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const registry = loadRegistry(settings.network)
   const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
   const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
-  const signers = new SignerNodes(process.env['CUSTODY_SIGNERS'] ?? platformIdentity(settings.home))
+  const signers = new SignerNodes(identityFolder(settings.home))
   undo.push(() => signers.close())
   await checkNodesNetwork(signers, settings.network)
-  const pricesInstallation = readPricesInstallation(devnetUrl, registry)
+  const prices = pricesInstallation(settings.prices, devnetUrl, registry)
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
   const services: Services = {
     settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS,
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
-    aml: createAml({ home: settings.home, installation: readAmlInstallation(devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
+    aml: createAml({ home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
     prices: new Prices({
-      sources: priceSources(pricesInstallation, environment, fetch), coins: coinsOf(registry), environment, log,
-      everyMs: pricesInstallation.everyMs,
+      sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
+      everyMs: prices.everyMs,
     }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
@@ -161,7 +162,7 @@ async function probeEndpoints(services: Services): Promise<void> {
       await client.probe()
     } catch (error) {
       if (error instanceof ChainError && error.code === 'WRONG_NETWORK') throw error
-      services.log.warn({ network: network.code, err: error instanceof Error ? error.message : error }, 'an endpoint cannot be reached; its transfers wait')
+      services.log.warn({ network: network.code, err: reasonOf(error) }, 'an endpoint cannot be reached; its transfers wait')
     }
   }))
 }

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net'
+import { reasonOf } from '@custody/chains/reason'
 import { openDatabase } from '../database/pool.ts'
 import type { Settings } from '../settings.ts'
 
@@ -17,7 +18,7 @@ export function listenProblem(error: unknown, { host, port }: Pick<Settings, 'ho
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN': return new Error(`CUSTODY_HOST=${host}: is not an address of this machine`)
-    default: return new Error(`PORT=${port}, CUSTODY_HOST=${host}: cannot be listened on (${error instanceof Error ? error.message : String(error)})`)
+    default: return new Error(`PORT=${port}, CUSTODY_HOST=${host}: cannot be listened on (${reasonOf(error)})`)
   }
 }
 
@@ -51,7 +52,7 @@ function databaseProblem(error: unknown): Error {
     42501: 'this user may not make tables there: let it own the database', ERR_INVALID_URL: 'is not a URL like postgresql://user:password@host:5432/custody',
   }
   const reason = reasons[codeOf(error)] ?? (error instanceof Error && /timeout/i.test(error.message) ? 'its host does not answer in time' : undefined)
-  return new Error(`DATABASE_URL: ${reason ?? `the database cannot be used (${codeOf(error) || (error instanceof Error ? error.message : String(error))})`}`)
+  return new Error(`DATABASE_URL: ${reason ?? `the database cannot be used (${codeOf(error) || reasonOf(error)})`}`)
 }
 
 /** @throws Error that says why the database of DATABASE_URL will not do */

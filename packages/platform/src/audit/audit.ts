@@ -1,4 +1,5 @@
 import { formatAmount, type Network } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import type { Chain } from '../engine/chain.ts'
 import { traitsOf } from '../engine/traits.ts'
 import { USD_DECIMALS } from '../decimals.ts'
@@ -37,7 +38,7 @@ async function attempt(services: Services): Promise<AuditReport> {
         ? await utxoDifferences(services, network, chain.coins, differences)
         : await accountDifferences(services, chain, differences)
     } catch (error) {
-      differences.push({ network: network.code, workspace: '', subject: 'endpoint', asset: '', ledger: '', chain: '', note: error instanceof Error ? error.message : String(error) })
+      differences.push({ network: network.code, workspace: '', subject: 'endpoint', asset: '', ledger: '', chain: '', note: reasonOf(error) })
     }
   }
   await networksNotAsked(services, differences)

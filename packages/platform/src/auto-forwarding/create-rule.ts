@@ -1,13 +1,14 @@
-import { formatAmount, parseAmount, ChainError, type Asset } from '@custody/chains'
+import { formatAmount, type Asset } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
 import { ruleBody, type RuleBody } from '@custody/request-auth/bodies'
 import { accountOf } from '../aml/address-key.ts'
 import { findAsset } from '../assets/find-asset.ts'
+import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
-import { AMOUNT_MAX, checkTransfer, refusalSoon } from '../transactions/payment.ts'
+import { checkTransfer, refusalError, refusalSoon } from '../transactions/payment.ts'
 import { findWallet } from '../wallets/find-wallet.ts'
 import { expireRules, presentRule, ruleShape, type RuleRow } from './rule.ts'
 import { NODES_NEEDED, showRule } from './show-nodes.ts'
@@ -28,7 +29,7 @@ export const createRule = endpoint({
     const own = await services.database.one('select 1 from chain_addresses where network = $1 and address = $2 and sub_account_id = $3', [network.code, account, caller.subAccountId])
     if (own) throw new ApiError('INVALID_ADDRESS', "destination_address: is the wallet's own address", { field: 'destination_address' })
     const refusal = await refusalSoon(services, services.networks.get(network.code), { to: destination, tag: addressTag, amount: min, asset })
-    if (refusal) throw new ApiError(refusal.field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${renamed(refusal.field)}: ${refusal.reason}`, { field: renamed(refusal.field) })
+    if (refusal) throw refusalError(refusal, 'min_amount')
 
     const id = transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce)
     await services.database.transaction(async (tx) => {
@@ -66,27 +67,12 @@ async function activate(services: Services, caller: Caller, id: string, signed: 
   throw new ApiError('SIGNERS_UNAVAILABLE', `fewer than two signer nodes took the rule, so it was not made: ${problems.join('; ')}`)
 }
 
-const renamed = (field: string): string => (field === 'amount' ? 'min_amount' : field)
-
 /** The smallest forward must be a transfer that could be made; the cap no less than it. */
 function check(services: Services, asset: Asset, body: RuleBody): { min: bigint; cap: bigint; destination: string; addressTag: string | null } {
   const network = services.registry.networkOf(asset)
-  let transfer: ReturnType<typeof checkTransfer>
-  try {
-    transfer = checkTransfer(services, { asset: asset.asset_name, amount: body.min_amount, destination_address: body.destination_address, address_tag: body.address_tag, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network)
-  } catch (error) {
-    if (error instanceof ApiError && error.field === 'amount') throw new ApiError(error.code, error.message.replace(/^amount:/, 'min_amount:'), { field: 'min_amount' })
-    throw error
-  }
-  let cap: bigint
-  try {
-    cap = parseAmount(body.daily_cap, asset.decimals)
-  } catch (error) {
-    if (error instanceof ChainError) throw new ApiError('INVALID_AMOUNT', `daily_cap: ${error.message}`, { field: 'daily_cap' })
-    throw error
-  }
+  const transfer = checkTransfer(services, { asset: asset.asset_name, amount: body.min_amount, destination_address: body.destination_address, address_tag: body.address_tag, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network, 'min_amount')
+  const cap = readAmount(body.daily_cap, asset, 'daily_cap')
   const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
-  if (cap > AMOUNT_MAX) throw new ApiError('INVALID_AMOUNT', `daily_cap: must be at most ${show(AMOUNT_MAX)}`, { field: 'daily_cap' })
   if (cap < transfer.amount) throw new ApiError('INVALID_AMOUNT', `daily_cap: must be at least min_amount, ${show(transfer.amount)}`, { field: 'daily_cap' })
   return { min: transfer.amount, cap, destination: transfer.destination, addressTag: transfer.addressTag }
 }

@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 import { endRules } from './end-rules.ts'
@@ -20,7 +21,7 @@ export function autoForwardingLoop(services: Services): Loop {
         try {
           await forwardRule(services, rule)
         } catch (error) {
-          services.log.warn({ rule: rule.id, err: error instanceof Error ? error.message : error }, 'a rule could not be looked at; it is tried again')
+          services.log.warn({ rule: rule.id, err: reasonOf(error) }, 'a rule could not be looked at; it is tried again')
           await services.database.query(`update forward_rules set next_run_at = $3::timestamptz + $2 * interval '1 second' where id = $1`, [rule.id, ERROR_WAIT_S, services.database.now()])
         }
       }

@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import type { SignedRequest } from '@custody/request-auth'
 import type { Services } from '../engine/services.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
@@ -17,7 +18,7 @@ async function tell(services: Services, ask: (node: number) => Promise<Record<st
     if (answer.status === 'fulfilled') told.accepted.push(answer.value)
     else if (answer.reason instanceof NodeRefused) told.refused.push(answer.reason)
     else if (!(answer.reason instanceof NodeUnavailable)) throw answer.reason
-    if (answer.status === 'rejected') told.problems.push(`signer ${services.signers.peers[at]?.node}: ${String((answer.reason as Error).message)}`)
+    if (answer.status === 'rejected') told.problems.push(`signer ${services.signers.peers[at]?.node}: ${reasonOf(answer.reason)}`)
   }
   return told
 }

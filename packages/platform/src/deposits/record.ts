@@ -1,4 +1,5 @@
 import type { Asset, ChainBlock, ChainTransfer, Network, Senders } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { insertTransaction } from '../engine/insert.ts'
@@ -6,7 +7,6 @@ import { emit } from '../ledger/post.ts'
 import { traitsOf } from '../engine/traits.ts'
 import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
-import type { TransactionRow } from '../engine/transaction.ts'
 import { occurrences, tagOf } from './identity.ts'
 
 /** How long a scan waits for the senders of one block's deposits. */
@@ -83,7 +83,7 @@ async function sendersSoon(services: Services, network: Network, txid: string): 
   try {
     return await services.networks.get(network.code).coins?.senders(txid) ?? null
   } catch (error) {
-    const err = error instanceof Error ? error.message : error
+    const err = reasonOf(error)
     services.log.warn({ network: network.code, txid, err }, 'the senders of a deposit cannot be asked for yet')
     return null
   }

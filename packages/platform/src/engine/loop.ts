@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import type { Services } from './services.ts'
 
 /** A step function that is called again and again; true: there is more to do at once. */
@@ -16,7 +17,7 @@ export async function runLoops(services: Services, loops: readonly Loop[], signa
         failures = 0
       } catch (error) {
         failures++
-        if (!signal.aborted && (failures === 1 || failures % 20 === 0)) services.log.warn({ loop: loop.name, failures, err: error instanceof Error ? error.message : error }, 'loop failed; it goes on')
+        if (!signal.aborted && (failures === 1 || failures % 20 === 0)) services.log.warn({ loop: loop.name, failures, err: reasonOf(error) }, 'loop failed; it goes on')
       }
       if (more || signal.aborted) continue
       await services.environment.sleep(failures > 0 ? Math.min(BACKOFF_MAX_MS, loop.everyMs * 2 ** Math.min(failures, 10)) : loop.everyMs, signal)

@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import type { Services, Step } from './services.ts'
 import { advance, claim, LEASE_MS, LeaseLost, type Change } from './lease.ts'
 import type { Loop } from './loop.ts'
@@ -37,7 +38,7 @@ export async function runStep(services: Services, row: TransactionRow): Promise<
   } catch (error) {
     services.metrics.steps.labels(row.kind, row.state, 'failed').inc()
     if (error instanceof LeaseLost) return
-    const message = error instanceof Error ? error.message : String(error)
+    const message = reasonOf(error)
     if (row.attempts === 1 || row.attempts % 20 === 0) services.log.warn({ transaction: row.id, state: row.state, attempts: row.attempts, err: message }, 'a step made no progress; it is tried again')
     const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(10, row.attempts - 1))
     await giveBack(services, row, { last_error: message.slice(0, 500), run_in_ms: pause })

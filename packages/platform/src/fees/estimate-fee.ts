@@ -1,6 +1,7 @@
-import { formatAmount, parseAmount, validateAddress, type Asset } from '@custody/chains'
+import { formatAmount, validateAddress, type Asset } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
+import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
@@ -29,12 +30,7 @@ export const estimateFeeEndpoint = endpoint({
       throw new ApiError('INVALID_REQUEST', `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${traitsOf(network).feeRateDecimals} decimals`, { field: 'fee_rate' })
     }
     if (rate === 0n) throw new ApiError('INVALID_REQUEST', 'fee_rate: must be greater than zero', { field: 'fee_rate' })
-    let amount: bigint | null = null
-    try {
-      if (body.amount !== undefined) amount = parseAmount(body.amount, asset.decimals)
-    } catch (error) {
-      throw new ApiError('INVALID_AMOUNT', `amount: ${error instanceof Error ? error.message : 'is not valid'}`, { field: 'amount' })
-    }
+    const amount = body.amount === undefined ? null : readAmount(body.amount, asset, 'amount')
     if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
     let to: string | null = null
     if (body.destination_address !== undefined) {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import type { NodePeer } from '../signing/nodes.ts'
-import { platformIdentity } from '../app/local.ts'
+import { identityFolder } from '../app/local.ts'
 import { OperatorError } from './command.ts'
 
 const TIMEOUT_MS = 120_000
@@ -48,7 +48,7 @@ export async function callPlatform(home: string, command: string, input: Record<
 
 /** Signer nodes whose own entrance is on this machine. */
 export function localSigners(home: string): NodePeer[] {
-  const file = join(process.env['CUSTODY_SIGNERS'] ?? platformIdentity(home), 'peers.json')
+  const file = join(identityFolder(home), 'peers.json')
   if (!existsSync(file)) throw new OperatorError(`there are no signer nodes at ${file}`)
   return (JSON.parse(readFileSync(file, 'utf8')) as { nodes: NodePeer[] }).nodes.filter((node) => node.socket !== undefined)
 }

@@ -1,9 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join, relative, resolve } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { reasonOf } from '@custody/chains/reason'
 import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/request-auth'
+import { homeOf } from '../app/home.ts'
 import { callPlatform } from './connect.ts'
 import { createApiUserEverywhere } from './enrol.ts'
 import { keygen } from './keygen.ts'
@@ -19,7 +21,7 @@ interface Asset { asset_name: string; network: string; name: string; fee_asset: 
 interface Transaction { id: string; hash: string | null; status: string; sub_status: string; confirmations: number; fee: string; amount: string; failure_reason: string | null; fee_asset: string }
 interface User { apiKey: string; privateKey: string; name: string }
 
-const home = resolve(process.env['CUSTODY_HOME'] ?? '.custody')
+const home = homeOf(process.env)
 const started = Date.now()
 const say = (text: string) => process.stdout.write(`${((Date.now() - started) / 1000).toFixed(1).padStart(6)}s  ${text}\n`)
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
@@ -252,6 +254,6 @@ async function demo(): Promise<number> {
 }
 
 process.exitCode = await demo().catch((error: unknown) => {
-  process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.stderr.write(`demo: ${reasonOf(error)}\n`)
   return 1
 })

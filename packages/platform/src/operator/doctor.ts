@@ -1,4 +1,5 @@
 import { ChainError, loadRegistry, type Registry } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { systemEnvironment } from '../environment.ts'
 import { devnetUrlOf, localEndpoints } from '../app/local.ts'
 import { connectAll } from '../app/families.ts'
@@ -40,7 +41,7 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
       return { network: code, state: 'ok', host, height, milliseconds: Math.round(performance.now() - started), advice: null }
     } catch (error) {
       const state = error instanceof ChainError && error.code === 'WRONG_NETWORK' ? 'wrong network' : 'unreachable'
-      return { network: code, state, host, height: null, milliseconds: null, advice: `${error instanceof Error ? error.message : String(error)}; ${settings.network === 'local' ? 'the local chains run with "npm start"' : WORDS[state]}` }
+      return { network: code, state, host, height: null, milliseconds: null, advice: `${reasonOf(error)}; ${settings.network === 'local' ? 'the local chains run with "npm start"' : WORDS[state]}` }
     }
   }))
   const configured = found.filter(({ state }) => state !== 'not configured')

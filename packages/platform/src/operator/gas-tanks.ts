@@ -1,4 +1,5 @@
 import { formatAmount, parseAmount, validateAddress, type Asset } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
 import { ensureGasTank, hasTank, isFilling } from '../gas-tanks/ensure-tank.ts'
 import { gasTanksOf } from '../gas-tanks/list-tanks.ts'
@@ -45,7 +46,7 @@ function limit(input: Record<string, unknown>, name: string, decimals: number): 
   try {
     return parseAmount(String(value), decimals).toString()
   } catch (error) {
-    throw new OperatorError(`--${name.replaceAll('_', '-')}: ${error instanceof Error ? error.message : String(error)}`)
+    throw new OperatorError(`--${name.replaceAll('_', '-')}: ${reasonOf(error)}`)
   }
 }
 

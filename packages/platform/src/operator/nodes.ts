@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { reasonOf } from '@custody/chains/reason'
 import type { NodePeer } from '../signing/nodes.ts'
 import { OperatorError } from './command.ts'
 import { callSigner } from './connect.ts'
@@ -53,7 +54,7 @@ export async function orderNodes(
   if (signers.length === 0) throw new OperatorError('no signer node is on this machine; give the order at each node with "custody signer …" (docs/enrolment.md)')
   const settled = await Promise.allSettled(signers.map((signer) => callSigner(signer, command, body)))
   const problems = settled.flatMap((each, at) => (
-    each.status === 'rejected' ? [`signer ${signers[at]?.node}: ${each.reason instanceof Error ? each.reason.message : String(each.reason)}`] : []))
+    each.status === 'rejected' ? [`signer ${signers[at]?.node}: ${reasonOf(each.reason)}`] : []))
   const answers = settled.flatMap((each, at) => (each.status === 'fulfilled' ? [{ ...(each.value as NodeAnswer), node: signers[at]?.node as number }] : []))
   if (answers.length < least) throw new OperatorError(`${least === 2 ? 'fewer than two signer nodes' : 'the signer node'} accepted${least === 2 ? '' : ' nothing'}: ${problems.join('; ')}`)
   const differing = differences(answers, comparison)

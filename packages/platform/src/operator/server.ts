@@ -3,6 +3,7 @@ import { chmodSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { reasonOf } from '@custody/chains/reason'
 import { audit } from '../audit/audit.ts'
 import { ApiError } from '../errors.ts'
 import { closedFolder } from '../app/home.ts'
@@ -55,7 +56,7 @@ const COMMANDS: Record<string, Command> = {
     try {
       return await services.devnet(input)
     } catch (error) {
-      throw new OperatorError(error instanceof Error ? error.message : String(error))
+      throw new OperatorError(reasonOf(error))
     }
   },
   'signer status': async (services) => ({
@@ -114,6 +115,6 @@ async function answer(services: Services, text: string): Promise<{ status: numbe
   } catch (error) {
     if (error instanceof OperatorError || error instanceof ApiError) return { status: 400, body: { error: error.message } }
     services.log.error({ err: error }, 'an operator command failed')
-    return { status: 500, body: { error: error instanceof Error ? error.message : String(error) } }
+    return { status: 500, body: { error: reasonOf(error) } }
   }
 }

@@ -1,4 +1,5 @@
 import { formatAmount } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { MULTIPLE_DECIMALS, sweepPolicyOf } from '../deposits/sweep-policy.ts'
 import { readDecimal, scopeNamed } from '../deposits/sweep-settings.ts'
 import { traitsOf } from '../engine/traits.ts'
@@ -25,7 +26,7 @@ export const setSweep: Command = async (services, input) => {
     if (asset === undefined && input['min_amount'] !== undefined && input['min_amount'] !== null) throw new Error('--min-amount: needs --asset, whose amount it is')
     change = { scope, multiple: decimalOf(input, 'cost_multiple', MULTIPLE_DECIMALS), min: decimalOf(input, 'min_amount', asset === undefined ? 0 : services.registry.asset(asset)?.decimals ?? 0) }
   } catch (error) {
-    throw new OperatorError(error instanceof Error ? error.message : String(error))
+    throw new OperatorError(reasonOf(error))
   }
   if (change.multiple === undefined && change.min === undefined) throw new OperatorError('give at least one of --cost-multiple and --min-amount')
   const multiple = typeof change.multiple === 'string' ? formatAmount(BigInt(change.multiple), MULTIPLE_DECIMALS) : change.multiple

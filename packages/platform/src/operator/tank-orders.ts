@@ -1,5 +1,7 @@
-import { loadRegistry, parseAmount, traitsOf, validateAddress, type Asset, type NetworkMode, type Registry } from '@custody/chains'
+import { loadRegistry, parseAmount, traitsOf, validateAddress, type Asset, type Registry } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import type { NodePeer } from '../signing/nodes.ts'
+import { readVariable } from '../settings.ts'
 import { OperatorError } from './command.ts'
 import { orderNodes, type NodeAnswer } from './nodes.ts'
 
@@ -20,14 +22,14 @@ export function stakeTerms(registry: Registry, input: { network: string; action:
   try {
     amount = parseAmount(String(input.amount ?? ''), (registry.asset(network.native_asset) as Asset).decimals)
   } catch (error) {
-    throw new OperatorError(`--amount: ${error instanceof Error ? error.message : String(error)}`)
+    throw new OperatorError(`--amount: ${reasonOf(error)}`)
   }
   if (amount < LEAST_SUN) throw new OperatorError('--amount: must be at least 1 TRX')
   return { amount: amount.toString(), resource }
 }
 
 /** The operator says which networks he means as the platform is told: CUSTODY_NETWORK. */
-const typedRegistry = (): Registry => loadRegistry((process.env['CUSTODY_NETWORK'] || 'local') as NetworkMode)
+const typedRegistry = (): Registry => loadRegistry(readVariable('CUSTODY_NETWORK'))
 
 export interface TankOrder { order: string; workspace: string; network: string; answers: NodeAnswer[]; problems: string[] }
 

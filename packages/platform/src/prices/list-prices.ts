@@ -19,7 +19,7 @@ export const listPrices = endpoint({
   async handler({ services, query }) {
     const named = query.assets === undefined ? null : [...new Set(query.assets.split(',').map((name) => name.trim()))]
     if (named && (named.length > ASSETS_MAX || named.includes(''))) throw new ApiError('INVALID_REQUEST', `assets: must be 1 to ${ASSETS_MAX} asset names, comma-separated`, { field: 'assets' })
-    const assets = named ? named.map((name) => found(name, () => findAsset(services, name).asset)) : listAssets(services)
+    const assets = named ? named.map((name) => found(name, () => findAsset(services, name, 'assets').asset)) : listAssets(services)
     return {
       body: assets.flatMap((asset) => {
         const price = services.prices.price(coinOf(asset))
@@ -37,7 +37,7 @@ function found<T>(name: string, find: () => T): T {
   try {
     return find()
   } catch (error) {
-    if (error instanceof ApiError) throw new ApiError(error.code, error.message.replace(/^asset:/, 'assets:'), { field: 'assets', details: { asset: name } })
+    if (error instanceof ApiError) throw new ApiError(error.code, error.message, { field: 'assets', details: { asset: name } })
     throw error
   }
 }

@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
 import type { Environment } from '../environment.ts'
 import { agree, FRESH_MS, STALE_MS, type Agreed } from './agree.ts'
@@ -67,7 +68,7 @@ export class Prices {
       } catch (error) {
         failures++
         if (error instanceof SourceError) pause = Math.max(pause, error.waitMs)
-        if (failures === 1 || failures % 100 === 0) this.#log.warn({ source: source.name, failures, err: error instanceof Error ? error.message : String(error) }, 'a source of prices does not answer')
+        if (failures === 1 || failures % 100 === 0) this.#log.warn({ source: source.name, failures, err: reasonOf(error) }, 'a source of prices does not answer')
       }
       asked()
       await this.#environment.sleep(pause, signal)

@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
@@ -5,11 +6,14 @@ import { adoptAll } from './adopt-all.ts'
 import { NODES_NEEDED, readHistory, saveMarks, type Enrolled, type Recorded } from './history.ts'
 import { NotAdopted, open } from './open.ts'
 
+/** `outdated`: the nodes know more, which only the operator can mend. */
+interface Hold { cause: 'comparing' | 'unheard' | 'outdated' | 'adopting'; reason: string }
+
 /**
  * A database that is older than the nodes' records must not go on working: it would hand out addresses a second time,
  * take change for deposits, and build on coins that are spent. Until it is known to be complete nothing is written.
  */
-const holds = new WeakMap<Services, string>()
+const holds = new WeakMap<Services, Hold>()
 const running = new WeakSet<Services>()
 const RETRY_MS = 1000
 const UNHEARD = 'fewer than two signer nodes tell what they have recorded, so nobody knows whether this database is complete'
@@ -17,7 +21,7 @@ const HELD_CHECK_MS = 5000
 const CHECK_MS = 60_000
 
 /** Why nothing is written; null where everything goes on. */
-export const heldBecause = (services: Services): string | null => holds.get(services) ?? null
+export const heldBecause = (services: Services): string | null => holds.get(services)?.reason ?? null
 
 /** @throws ApiError `UNAVAILABLE` while nothing is written */
 export function assertNotHeld(services: Services): void {
@@ -27,7 +31,7 @@ export function assertNotHeld(services: Services): void {
 
 /** While the records are adopted, nothing else compares or works. */
 export async function heldFor<T>(services: Services, reason: string, work: () => Promise<T>): Promise<T> {
-  holds.set(services, reason)
+  holds.set(services, { cause: 'adopting', reason })
   running.add(services)
   try {
     return await work()
@@ -58,11 +62,11 @@ export async function compareRecords(services: Services): Promise<string | null>
         'the signer nodes know transactions that this database does not: was an older backup restored? ' +
           'Nothing is changed until "npx custody reconcile" has adopted them',
       )
-    holds.set(services, reason)
+    holds.set(services, { cause: 'outdated', reason })
   } else if (marks.length < NODES_NEEDED) {
     // Once compared, what two nodes cannot tell now was complete when they could.
     if (heldBecause(services) !== null)
-      holds.set(services, `${UNHEARD} (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')})`)
+      holds.set(services, { cause: 'unheard', reason: `${UNHEARD} (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')})` })
   } else {
     // Nothing works yet: what was signed and was not committed here is taken over before blocks are read, for its change
     // would look like a deposit.
@@ -100,13 +104,14 @@ async function finishUnsigned(services: Services, unsigned: readonly Recorded[])
 
 /** Before any work: held until the first comparison has said that nothing is missing. */
 export async function holdUntilCompared(services: Services): Promise<void> {
-  holds.set(services, 'the records of the signer nodes are being compared with this database')
-  const reason = await compareRecords(services).catch((error: unknown) => {
-    services.log.warn({ err: error instanceof Error ? error.message : error }, 'the records of the signer nodes could not be compared')
-    return heldBecause(services)
+  holds.set(services, { cause: 'comparing', reason: 'the records of the signer nodes are being compared with this database' })
+  await compareRecords(services).catch((error: unknown) => {
+    services.log.warn({ err: reasonOf(error) }, 'the records of the signer nodes could not be compared')
   })
-  if (reason === null || reason.endsWith('reconcile')) return
-  services.log.warn({ reason: heldBecause(services) }, 'nothing is changed until the signer nodes have been heard')
+  const hold = holds.get(services)
+  // That the database is older was told already.
+  if (!hold || hold.cause === 'outdated') return
+  services.log.warn({ reason: hold.reason }, 'nothing is changed until the signer nodes have been heard')
 }
 
 /** Compares again and again: soon while something holds, else rarely, so that little is left to read at the next start. */

@@ -1,4 +1,5 @@
 import { assemble, decode, type DecodedTransaction, type Network, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../engine/services.ts'
 import type { Recorded } from './history.ts'
 
@@ -47,7 +48,7 @@ export async function open(services: Services, recorded: Recorded, raws: Readonl
   try {
     decoded = decode(services.registry, unsigned, key.at)
   } catch (error) {
-    throw new NotAdopted(`it cannot be decoded: ${error instanceof Error ? error.message : String(error)}`)
+    throw new NotAdopted(`it cannot be decoded: ${reasonOf(error)}`)
   }
   const signed = assembled(services, recorded, unsigned, key.at)
   const spent = services.networks.get(network.code).coins?.of(unsigned) ?? []
@@ -76,7 +77,7 @@ function assembled(
         at,
       )
     } catch (error) {
-      problem = error instanceof Error ? error.message : String(error)
+      problem = reasonOf(error)
     }
   }
   if (problem !== '') throw new NotAdopted(`its signatures do not verify: ${problem}`, false)
@@ -96,7 +97,7 @@ async function withPrevious(
   try {
     coins = chain.of(unsigned)
   } catch (error) {
-    throw new NotAdopted(`it cannot be decoded: ${error instanceof Error ? error.message : String(error)}`)
+    throw new NotAdopted(`it cannot be decoded: ${reasonOf(error)}`)
   }
   const found = new Map<string, string>()
   for (const { txid } of coins) if (!found.has(txid)) found.set(txid, await chain.previous(txid, raws.get(txid)))

@@ -1,46 +1,39 @@
-import { ChainError, formatAmount, parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
+import { formatAmount, parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
 import type { TransferBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../errors.ts'
+import { readAmount } from '../assets/read-amount.ts'
 import { accountOf } from '../aml/address-key.ts'
 import type { Chain, Payment, Refusal } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 import { checkedFeeRate } from '../engine/check-fee-rate.ts'
 
-/** No chain has more of anything. */
-export const AMOUNT_MAX = (1n << 128n) - 1n
 /** Longer than this nobody waits for an answer's sake: the worker asks again before anything is signed. */
 const PATIENCE_MS = 2000
 
-/** A refusal as the API answers it. */
-export const refusalError = ({ field, reason }: Refusal): ApiError =>
-  new ApiError(field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${field}: ${reason}`, { field })
+/** A refusal as the API answers it. @param amountField what the caller calls the amount */
+export const refusalError = ({ field, reason }: Refusal, amountField = 'amount'): ApiError => {
+  const named = field === 'amount' ? amountField : field
+  return new ApiError(field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${named}: ${reason}`, { field: named })
+}
 
-/** What can be said of a transfer without asking anybody: its amount, destination, tag and fee rate. */
-export function checkTransfer(services: Services, body: TransferBody, asset: Asset, network: Network): { amount: bigint; destination: string; addressTag: string | null } {
-  const amount = checkedAmount(body.amount, asset)
+/**
+ * What can be said of a transfer without asking anybody: its amount, destination, tag and fee rate.
+ * @param amountField what the caller calls the amount
+ */
+export function checkTransfer(services: Services, body: TransferBody, asset: Asset, network: Network, amountField = 'amount'): { amount: bigint; destination: string; addressTag: string | null } {
+  const amount = readAmount(body.amount, asset, amountField)
+  const refused = (reason: string) => refusalError({ field: 'amount', reason }, amountField)
+  if (amount === 0n) throw refused('must be greater than zero')
+  if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) throw refused(`must be at least ${asset.min_withdrawal} ${asset.asset_name}`)
   const validation = validateAddress(services.registry, asset.asset_name, body.destination_address, body.address_tag ?? null)
   if (!validation.valid) throw refusalError({ field: validation.field ?? 'destination_address', reason: validation.reason })
   const unfit = services.networks.get(network.code).unfit({ to: validation.address, tag: validation.address_tag, amount, asset })
-  if (unfit) throw refusalError(unfit)
+  if (unfit) throw refusalError(unfit, amountField)
   if (body.fee_rate !== undefined) {
     if (body.fee_level !== undefined) throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
     checkedFeeRate(body.fee_rate, network, services.registry)
   }
   return { amount, destination: validation.address, addressTag: validation.address_tag }
-}
-
-function checkedAmount(text: string, asset: Asset): bigint {
-  const refused = (reason: string) => new ApiError('INVALID_AMOUNT', `amount: ${reason}`, { field: 'amount' })
-  let amount: bigint
-  try {
-    amount = parseAmount(text, asset.decimals)
-  } catch (error) {
-    throw error instanceof ChainError ? refused(error.message) : error
-  }
-  if (amount === 0n) throw refused('must be greater than zero')
-  if (amount > AMOUNT_MAX) throw refused(`must be at most ${formatAmount(AMOUNT_MAX, asset.decimals)} ${asset.asset_name}`)
-  if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) throw refused(`must be at least ${asset.min_withdrawal} ${asset.asset_name}`)
-  return amount
 }
 
 /** Nobody pays himself: on chains with accounts the transfer would move nothing. */

@@ -1,5 +1,5 @@
-import { EvmClient, type Asset } from '@custody/chains'
-import type { Connect } from '../../engine/chain.ts'
+import { EvmClient, type Asset, type Network } from '@custody/chains'
+import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { toOwnContract } from '../own-contract.ts'
 import type { Evm } from './context.ts'
@@ -13,8 +13,10 @@ const FIRST_FILL_COINS = 10n
 const THRESHOLD_DIVISOR = 100n
 
 /** EVM: accounts with nonces, fees from the workspace's tank, sweeps, replacement by a dearer transaction of the same nonce. */
-export const connectEvm: Connect = (context, network, endpoint, fetch) => {
-  const client = new EvmClient(network, context.registry.assetsOf(network.code), endpoint, fetch)
+export const connectEvm: Connect = (context, network, endpoint, fetch) =>
+  evmChain(context, network, new EvmClient(network, context.registry.assetsOf(network.code), endpoint, fetch))
+
+export function evmChain(context: ChainContext, network: Network, client: EvmClient): Chain {
   const native = context.registry.asset(network.native_asset) as Asset
   const feeRates = cached(() => client.feeRates(), RATES_FRESH_MS, () => context.environment.now())
   const evm: Evm = { ...context, network, client, native, feeRates }

@@ -1,5 +1,5 @@
-import { solana, SolanaClient, type Asset } from '@custody/chains'
-import type { Connect } from '../../engine/chain.ts'
+import { solana, SolanaClient, type Asset, type Network } from '@custody/chains'
+import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { keptOn } from '../kept.ts'
 import { estimate, feeOfOtherWallet, quote, rates, type Solana } from './fees.ts'
@@ -12,7 +12,11 @@ const BLOCKS_LEAST = 50
 /** Solana: accounts without a sequence, tokens whose fees the wallet of the native coin pays. */
 export const connectSolana: Connect = (context, network, endpoint, fetch) => {
   const { environment, registry } = context
-  const client = new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch, () => environment.now())
+  return solanaChain(context, network, new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch, () => environment.now()))
+}
+
+export function solanaChain(context: ChainContext, network: Network, client: SolanaClient): Chain {
+  const { environment, registry } = context
   const prices = cached(() => client.unitPrices(), RATES_FRESH_MS, () => environment.now())
   const chain: Solana = { context, network, native: registry.asset(network.native_asset) as Asset, client, prices }
   const kept = keptOn(environment, () => client.rent(), solana.ACCOUNT_RENT)

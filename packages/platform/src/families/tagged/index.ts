@@ -1,4 +1,4 @@
-import { stellar, StellarClient, xrp, XrpClient, type TaggedClient } from '@custody/chains'
+import { stellar, StellarClient, xrp, XrpClient, type Network, type ResignedClient, type TaggedClient } from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { traitsOf } from '../../engine/traits.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
@@ -24,17 +24,21 @@ const STELLAR: Dialect = {
   pay: (network, payment) => stellar.buildPayment(network, payment),
 }
 
-/** The XRP Ledger. A transaction's id covers its signature. */
-export const connectXrp: Connect = (context, network, endpoint, fetch) => {
-  const client = new XrpClient(network, endpoint, fetch, () => context.environment.now())
-  const findSigned: Chain['findSigned'] = (account, message, validUntil) => client.findSigned(account, message, validUntil)
-  return { ...connect(context, network, client, XRP), findSigned }
-}
+export const connectXrp: Connect = (context, network, endpoint, fetch) =>
+  xrpChain(context, network, new XrpClient(network, endpoint, fetch, () => context.environment.now()))
 
 export const connectStellar: Connect = (context, network, endpoint, fetch) =>
-  connect(context, network, new StellarClient(network, endpoint, fetch, () => context.environment.now()), STELLAR)
+  stellarChain(context, network, new StellarClient(network, endpoint, fetch, () => context.environment.now()))
 
-function connect(context: ChainContext, network: Chain['network'], client: TaggedClient, dialect: Dialect): Chain {
+/** The XRP Ledger. A transaction's id covers its signature. */
+export const xrpChain = (context: ChainContext, network: Network, client: TaggedClient & ResignedClient): Chain => ({
+  ...taggedChain(context, network, client, XRP),
+  findSigned: (account, message, validUntil) => client.findSigned(account, message, validUntil),
+})
+
+export const stellarChain = (context: ChainContext, network: Network, client: TaggedClient): Chain => taggedChain(context, network, client, STELLAR)
+
+function taggedChain(context: ChainContext, network: Network, client: TaggedClient, dialect: Dialect): Chain {
   const { environment } = context
   const rates = cached(() => client.feeRates(), RATES_FRESH_MS, () => environment.now())
   const chain: Tagged = { context, network, client, dialect, rates }

@@ -1,5 +1,5 @@
-import { TronClient, type Asset } from '@custody/chains'
-import { fail, type Connect, type Fuelled, type Payment, type Refusal } from '../../engine/chain.ts'
+import { TronClient, type Asset, type Network } from '@custody/chains'
+import { fail, type Chain, type ChainContext, type Connect, type Fuelled, type Payment, type Refusal } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { toOwnContract } from '../own-contract.ts'
 import type { Tron } from './context.ts'
@@ -16,8 +16,10 @@ const THRESHOLD_COINS = 50n
 const SECONDS_LEAST = 240
 
 /** Tron: accounts without a sequence, fees from the workspace's tank as TRX or lent energy, sweeps, staking. */
-export const connectTron: Connect = (context, network, endpoint, fetch) => {
-  const client = new TronClient(network, context.registry.assetsOf(network.code), endpoint, fetch)
+export const connectTron: Connect = (context, network, endpoint, fetch) =>
+  tronChain(context, network, new TronClient(network, context.registry.assetsOf(network.code), endpoint, fetch))
+
+export function tronChain(context: ChainContext, network: Network, client: TronClient): Chain {
   const native = context.registry.asset(network.native_asset) as Asset
   const parameters = cached(() => client.parameters(), RATES_FRESH_MS, () => context.environment.now())
   const tron: Tron = { ...context, network, client, native, parameters }

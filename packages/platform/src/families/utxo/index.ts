@@ -1,5 +1,5 @@
-import { utxo, UtxoClient } from '@custody/chains'
-import type { Connect } from '../../engine/chain.ts'
+import { utxo, UtxoClient, type Network } from '@custody/chains'
+import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { coinWallets, type CoinChain } from '../coins/chain.ts'
 import { ownTransaction } from '../coins/previous.ts'
@@ -8,24 +8,26 @@ import { prepare } from './prepare.ts'
 import { replaceable } from './replaceable.ts'
 
 /** Bitcoin and its siblings. */
-export const connectUtxo: Connect = (context, network, endpoint, fetch) => {
-  const client = new UtxoClient(network, endpoint, fetch)
+export const connectUtxo: Connect = (context, network, endpoint, fetch) =>
+  utxoChain(context, network, new UtxoClient(network, endpoint, fetch))
+
+export function utxoChain(context: ChainContext, network: Network, client: UtxoClient): Chain {
   const rates = cached(() => client.feeRates(), RATES_FRESH_MS, () => context.environment.now())
   const previous = async (txid: string, signed?: string) =>
     signed ?? await ownTransaction(context.database, network, txid) ?? client.rawTransaction(txid)
-  const chain: CoinChain<UtxoClient> = { context, network, client, rates, previous }
+  const own: CoinChain<UtxoClient> = { context, network, client, rates, previous }
   return {
     ...coinWallets(network),
     network,
     client,
     rates: () => rates(),
     ratesReadAt: () => rates.readAt(),
-    estimate: (question) => estimate(chain, question),
-    quote: (question) => quote(chain, question),
+    estimate: (question) => estimate(own, question),
+    quote: (question) => quote(own, question),
     unfit: (payment) => unfit(network, payment),
     kept: () => Promise.resolve(0n),
-    prepare: (task) => prepare(chain, task),
-    replaceable: network.utxo?.replaceable ? replaceable(chain) : null,
+    prepare: (task) => prepare(own, task),
+    replaceable: network.utxo?.replaceable ? replaceable(own) : null,
     coins: {
       senders: (txid) => client.senders(txid),
       unspent: (txid, vout) => client.unspent(txid, vout),

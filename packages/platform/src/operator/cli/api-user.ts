@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { reasonOf } from '@custody/chains/reason'
 import { OperatorError } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
 import { createApiUserEverywhere, enrolAtNodes, enrolmentLine, enrolmentOfNodes, readApiKey, type Trust, type Wish } from '../enrol.ts'
@@ -47,7 +48,7 @@ export const revoke: Run = async ({ home, values }) => {
   const apiKey = readApiKey(need(values, 'api-key'))
   const signers = localSigners(home)
   const nodes = signers.length === 0 ? { answers: [], problems: [] } : await orderNodes(signers, 'revoke', { api_key: apiKey }, { expect: { api_key: apiKey, revoked: true } })
-    .catch((error: unknown) => ({ answers: [] as NodeAnswer[], problems: [error instanceof Error ? error.message : String(error)] }))
+    .catch((error: unknown) => ({ answers: [] as NodeAnswer[], problems: [reasonOf(error)] }))
   const platform = await callPlatform(home, 'api-user revoke', { api_key: apiKey }).then(() => null, (error: Error) => `the platform: ${error.message}`)
   const known = nodes.answers.filter((answer) => answer['known'] === true)
   warn(nodes.problems, 'not revoked')

@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import { Command, CommanderError, Option } from 'commander'
 import { OperatorError } from '../command.ts'
 import { fieldOf } from '../field.ts'
@@ -93,7 +94,7 @@ export async function main(words: readonly string[], home: string): Promise<void
 
 /** The library's errors in the words of this command. */
 function sentenceOf(error: unknown, words: readonly string[]): string {
-  if (!(error instanceof CommanderError)) return error instanceof Error ? error.message : String(error)
+  if (!(error instanceof CommanderError)) return reasonOf(error)
   const group = COMMANDS.filter((definition) => wordsOf(definition)[0] === words[0])
   // A group by its name alone.
   if (error.code === 'commander.help') return `${words[0]} needs one of its commands:\n${group.map((each) => `  ${lineOf(each)}`).join('\n')}`
