@@ -20,6 +20,11 @@ const RANKS: Record<string, readonly Rank[]> = {
     ['bitcoin', 'cardano', 'ethereum', 'solana', 'stellar', 'tron', 'xrp', 'aml', 'prices'],
     'contracts.ts', 'control.ts', 'devnet.ts', 'run.ts', 'main.ts', 'index.ts',
   ],
+  platform: [
+    ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'secrets.ts'], 'settings.ts', 'database', 'ledger', 'signing', 'engine', 'families',
+    'http', 'assets', 'prices', 'prepaid-fee', 'addresses', 'gas-tanks', 'wallets', 'keys', 'aml', 'fees', 'staking', 'deposits', 'transactions',
+    'auto-forwarding', 'recovery', 'audit', 'app', 'operator', 'run.ts', 'main.ts',
+  ],
 }
 
 /** Every module below a folder, with what it imports. */

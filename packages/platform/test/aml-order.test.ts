@@ -27,7 +27,6 @@ import type { TransactionRow } from '../src/engine/transaction.ts'
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-aml-order-'))
 const registry = loadRegistry('local')
-const network = registry.network('ETH') as Network
 const OMNIBUS = `0x${'a'.repeat(40)}`
 const PARTIES = [1, 2, 3].map((n) => `0x${String(n).repeat(40)}`)
 const TEN_MINUTES_MS = 600_000

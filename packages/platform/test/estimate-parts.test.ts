@@ -25,7 +25,7 @@ async function estimate(o: { asset: string; rate: string; to?: string; exists?: 
       },
     },
     environment: systemEnvironment(),
-  }, { SOL: client, TRX: client })
+  }, { SOL: client, TRX: client, XRP: client })
   const body = { asset: o.asset, fee_rate: o.rate, ...(o.to === undefined ? {} : { destination_address: o.to }) }
   const answer = await estimateFeeEndpoint.handler({
     services,

@@ -39,15 +39,13 @@ for (const code of TAGGED) {
     assert.ok((payment.validUntil as number) > 0)
   })
 
-  test(`${code}: what the chain knows against a payment ends it`, async () => {
+  test(`${code}: what the chain knows against a payment is told`, async () => {
     const chain = connect(code)
-    const { from, wallet } = await sender(chain)
+    const { from } = await sender(chain)
     const to = unusedOn(chain.network)
     const said = await chain.refusal({ to, tag: null, amount: 1n, asset })
     assert.equal(said?.field, 'amount')
     assert.match(said?.reason ?? '', new RegExp(`^the destination account does not exist yet; at least [\\d.]+ ${code} creates it$`))
-    const answer = await chain.prepare(await taskOf(asset, { wallet, from, to, amount: 1n }))
-    assert.deepEqual(answer, { kind: 'fail', reason: `amount: ${said?.reason}` })
     assert.equal(await chain.refusal({ to: from, tag: null, amount: 1n, asset }), null)
   })
 

@@ -7,7 +7,6 @@ import { emit } from '../ledger/post.ts'
 import { traitsOf } from '../engine/traits.ts'
 import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
-import type { TransactionRow } from '../engine/transaction.ts'
 import { occurrences, tagOf } from './identity.ts'
 
 /** How long a scan waits for the senders of one block's deposits. */

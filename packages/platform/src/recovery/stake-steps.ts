@@ -1,8 +1,7 @@
 import type { TronAction, TronResource } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { post, type Posting } from '../ledger/post.ts'
-import type { Services } from '../engine/services.ts'
-import { actionOf, poolsOf, stakeAccounts, stakingOf, type StakingStep } from '../staking/steps.ts'
+import { poolsOf, stakeAccounts, type StakingStep } from '../staking/steps.ts'
 import type { TransactionKind, TransactionRow } from '../engine/transaction.ts'
 import { NotAdopted, type Opened } from './open.ts'
 

@@ -81,8 +81,9 @@ export async function screenAgain(services: Services, row: TransactionRow): Prom
   if (row.state === 'QUEUED' && services.environment.now() - row.created_at.getTime() < FRESH_MS) return false
   if (await isClear(services, row)) return false
   await services.database.transaction(async (tx) => {
-    const taken = row.plan['fuel_id'] === undefined ? 'QUEUED' : 'FUELING'
-    const resume = row.state === 'SIGNING' && await unbuild(services, tx, row) ? taken : row.state
+    // What has taken fuel is not planned again.
+    const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
+    const resume = row.state === 'SIGNING' && await unbuild(services, tx, row) ? before : row.state
     await advance(tx, row, { state: 'SCREENING', plan: { resume }, run_in_ms: 0 })
   })
   return true
