@@ -1,6 +1,6 @@
 import { noSurcharge, type Traits } from '../traits.ts'
 
-/** What a network's family says of it here, nobody else asks about: each line is a question to be answered. */
+/** Each line is a question that the family must answer; ../traits.ts says what each asks. */
 export const traits: Traits = {
   feesFrom: 'wallet',
   deposits: 'swept',
