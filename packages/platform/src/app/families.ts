@@ -8,7 +8,7 @@ import { connectTron } from '../families/tron/index.ts'
 import { connectUtxo } from '../families/utxo/index.ts'
 
 /** Every family of chains. A new one is a folder in `families` and a line here. */
-export const FAMILIES: Partial<Record<FamilyName, Connect>> = {
+const FAMILIES: Partial<Record<FamilyName, Connect>> = {
   utxo: connectUtxo, evm: connectEvm, tron: connectTron, xrp: connectXrp, stellar: connectStellar, solana: connectSolana, cardano: connectCardano,
 }
 

@@ -12,7 +12,7 @@ import { collectReceipts } from '../signing/receipts.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { checkFeeWallet, checkTransfer, isOwnAccount, refusalError, refusalSoon } from './payment.ts'
 import { presentTransaction, transactionShape } from '../engine/present.ts'
-import { answeredBefore, replayed } from '../http/replay.ts'
+import { answeredBefore, onceOnly, replayed } from '../http/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
 /** What `create_withdrawal` raises. */
@@ -27,18 +27,10 @@ export const createTransaction = endpoint({
     const { asset, network } = findAsset(services, body.asset)
     const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
     const payloadHash = hashPayload(body)
-    const answered = () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash)
-    // Looked up before balance and every other check that time may change: a replay answers as the first did.
-    const known = await answered()
-    if (known) return known
-    try {
-      return await create({ services, caller, body, signed }, { asset, network, wallet, payloadHash })
-    } catch (refusal) {
-      // The same request may have been taken since: who reads a refusal then would pay again.
-      const late = await answered()
-      if (late) return late
-      throw refusal
-    }
+    return onceOnly(
+      () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash),
+      () => create({ services, caller, body, signed }, { asset, network, wallet, payloadHash }),
+    )
   },
 })
 
