@@ -2,7 +2,7 @@
  * What a holder of addresses needs to check them by himself: registry, derivation, addresses. No network client is
  * loaded with it, and of a family only its addresses, at their first use.
  */
-import type { Asset, FamilyName, Network, Validation } from './types.ts'
+import type { Asset, Network, Validation } from './types.ts'
 
 export { CHANGE_INDEX, deriveExtendedKey, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type ExtendedKey } from './derivation.ts'
 export { loadRegistry, type Registry } from './registry.ts'
@@ -13,24 +13,17 @@ interface Addresses {
   validate(network: Network, text: string, addressTag?: string | null): Validation
 }
 
-const ADDRESSES: Readonly<Record<FamilyName, () => Promise<Addresses>>> = {
-  utxo: () => import('./utxo/address.ts'),
-  evm: () => import('./evm/address.ts'),
-  tron: () => import('./tron/address.ts'),
-  xrp: () => import('./xrp/address.ts'),
-  stellar: () => import('./stellar/address.ts'),
-  cardano: () => import('./cardano/address.ts'),
-  solana: () => import('./solana/address.ts'),
-}
+/** A family's folder has its name. */
+const addressesOf = (network: Network) => import(`./${network.family}/address.ts`) as Promise<Addresses>
 
 /** Address of a public key, as `familyOf(network).address` makes it. */
 export async function addressOfKey(network: Network, publicKey: Uint8Array): Promise<string> {
-  return (await ADDRESSES[network.family]()).address(network, publicKey)
+  return (await addressesOf(network)).address(network, publicKey)
 }
 
 /** An address in its network's own spelling, or the reason why it is none. */
 export async function canonicalAddress(network: Network, text: string, addressTag: string | null = null): Promise<Validation> {
-  return (await ADDRESSES[network.family]()).validate(network, text, addressTag)
+  return (await addressesOf(network)).validate(network, text, addressTag)
 }
 
 /** The payment URI of an address: what the platform hands out beside it, made here. */
