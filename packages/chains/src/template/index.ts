@@ -8,5 +8,5 @@ export { buildTransfer } from './build.ts'
 export { TemplateClient } from './rpc.ts'
 export { LEAST_FEE } from './traits.ts'
 
-/** The smallest family that is whole: accounts with a sequence, one coin, one signature. It is in no list; see docs/adding-a-chain.md. */
+/** The smallest family that is whole: accounts with a sequence, one coin, one signature. */
 export const template: Family = { traits, address, validate, decode, signing, assemble, exclusive, renumber }

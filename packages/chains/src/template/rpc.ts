@@ -25,7 +25,9 @@ export class TemplateClient implements ChainClient {
   }
 
   #amount(text: unknown): bigint {
-    if (typeof text !== 'string' || !/^\d+$/.test(text)) throw new RpcUnavailable(`${this.network.code}: the answer has no amount where one belongs`)
+    if (typeof text !== 'string' || !/^\d+$/.test(text)) {
+      throw new RpcUnavailable(`${this.network.code}: the answer has no amount where one belongs`)
+    }
     return BigInt(text)
   }
 

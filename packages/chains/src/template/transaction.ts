@@ -40,11 +40,14 @@ export function encode(fields: Fields): string {
 
 /** The fields of an unsigned transaction. Every byte belongs to one of them, and only what {@link encode} makes is taken. */
 function parse({ bytes: hex }: UnsignedTransaction): Fields {
-  if (!/^(?:[0-9a-f]{2})+$/.test(hex) || hex.length !== 2 * BYTES) throw new ChainError('TRANSACTION', `must be ${BYTES} bytes of lower-case hex`)
+  if (!/^[0-9a-f]+$/.test(hex) || hex.length !== 2 * BYTES) {
+    throw new ChainError('TRANSACTION', `must be ${BYTES} bytes of lower-case hex`)
+  }
   const bytes = Buffer.from(hex, 'hex')
   const fields = {
-    networkId: bytes.readUInt32BE(0), sequence: bytes.readBigUInt64BE(4), validUntil: bytes.readUInt32BE(12), fee: bytes.readBigUInt64BE(16),
-    amount: bytes.readBigUInt64BE(24), publicKey: bytes.subarray(32, 32 + KEY_BYTES), to: bytes.subarray(32 + KEY_BYTES),
+    networkId: bytes.readUInt32BE(0), sequence: bytes.readBigUInt64BE(4), validUntil: bytes.readUInt32BE(12),
+    fee: bytes.readBigUInt64BE(16), amount: bytes.readBigUInt64BE(24),
+    publicKey: bytes.subarray(32, 32 + KEY_BYTES), to: bytes.subarray(32 + KEY_BYTES),
   }
   // With fixed places it cannot differ. Where lengths or order are the sender's choice, it is what refuses a second spelling.
   if (encode(fields) !== hex) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')

@@ -5,7 +5,7 @@ import { chosenRate } from '../../engine/fee-rate.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { prepare, type Template } from './prepare.ts'
 
-/** The platform's half of the template: it asks the chain and answers values. What is written, the engine writes. */
+/** It asks the chain and answers values. What is written, the engine writes. */
 export const connectTemplate: Connect = (context, network, endpoint, fetch) =>
   templateChain(context, network, new TemplateClient(network, endpoint, fetch))
 
