@@ -9,7 +9,7 @@ const registry = json<{ networks: { family: string; code: string }[] }>('package
 const FAMILIES = new Set(registry.networks.map(({ family }) => family))
 const CODES = new Set(registry.networks.map(({ code }) => code))
 /** Packages that name no family. */
-const BLIND = ['signer']
+const BLIND = ['signer', 'threshold']
 
 /** `StellarClient` → stellar, client. */
 const partsOf = (name: string): string[] => name.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((part) => part.toLowerCase())

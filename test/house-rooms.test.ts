@@ -21,9 +21,9 @@ const RANKS: Record<string, readonly Rank[]> = {
     'contracts.ts', 'control.ts', 'devnet.ts', 'run.ts', 'main.ts', 'index.ts',
   ],
   platform: [
-    ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'secrets.ts'], 'settings.ts', 'database', 'ledger', 'signing', 'engine', 'families',
-    'http', 'assets', 'prices', 'prepaid-fee', 'addresses', 'gas-tanks', 'wallets', 'keys', 'aml', 'fees', 'staking', 'deposits', 'transactions',
-    'auto-forwarding', 'recovery', 'audit', 'app', 'operator', 'run.ts', 'main.ts',
+    ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts'], 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',
+    'families', 'http', 'assets', 'prices', 'prepaid-fee', 'addresses', 'gas-tanks', 'keys', 'aml', 'fees', 'staking', 'deposits', 'wallets',
+    'transactions', 'auto-forwarding', 'audit', 'recovery', 'app', 'operator', 'run.ts', 'main.ts',
   ],
 }
 

@@ -107,8 +107,8 @@ export async function readText(response: Response, most = ANSWER_BYTES_MAX): Pro
 }
 
 /**
- * Everyone whose coins a payment took and everyone who willed it: screening asks about each of them. Not complete where
- * something that paid has no address, so that nobody can be asked about it.
+ * Every address whose coins a payment took, and every one that signed for it: screening asks about each of them. Incomplete
+ * where something that paid has no address that could be screened.
  */
 export interface Senders { addresses: string[]; complete: boolean }
 

@@ -9,7 +9,7 @@ export interface Timing {
 /** Blocks come at their pace, and the clock is this machine's. */
 export const REAL_TIME: Timing = { manual: false, now: () => Date.now() }
 
-/** Nothing moves unless it is told to: the clock stands at the start, and what follows the last block is one step later. */
+/** No block comes and the clock stands until a command says otherwise; a new block is one step later than the last. */
 export function manualTime(): Timing {
   const startMs = Date.now()
   return { manual: true, now: () => startMs }

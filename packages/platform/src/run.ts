@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
 import { startPlatform } from './app/platform.ts'
-import { readSettings } from './settings.ts'
+import { startOperatorServer } from './operator/server.ts'
+import { readSettings } from './settings/settings.ts'
 
 /** `npm start`: runs the platform and stays until SIGTERM or SIGINT. */
 const STOP_MS_MAX = 9500
@@ -11,7 +12,7 @@ process.on('unhandledRejection', (error) => process.stderr.write(`custody: unhan
 
 try {
   const settings = readSettings()
-  const platform = await startPlatform(settings)
+  const platform = await startPlatform(settings, startOperatorServer)
   process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)
   if (settings.role === 'all') writeFileSync(join(settings.home, 'url'), `http://${settings.host}:${platform.port}`, { mode: 0o600 })
   let ending = false

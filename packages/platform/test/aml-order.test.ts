@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { loadRegistry, type Network } from '@custody/chains'
+import type { Network } from '@custody/chains'
 import fc from 'fast-check'
 import { LEVELS, type RiskLevel } from '../src/aml/levels.ts'
 import { sealToken } from '../src/aml/policy.ts'
@@ -26,7 +26,6 @@ import type { TransactionRow } from '../src/engine/transaction.ts'
  * address is signed or credited, nothing without a provider's recent clear answer, and what is unfrozen goes on once.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-aml-order-'))
-const registry = loadRegistry('local')
 const OMNIBUS = `0x${'a'.repeat(40)}`
 const PARTIES = [1, 2, 3].map((n) => `0x${String(n).repeat(40)}`)
 const TEN_MINUTES_MS = 600_000

@@ -12,10 +12,11 @@ import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
+import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { readTiers } from '../src/prepaid-fee/tiers.ts'
+import { readTiers } from '../src/settings/tiers.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeRefused } from '../src/signing/nodes.ts'
 import { stageServices } from './chain-stage.ts'
@@ -118,7 +119,7 @@ export async function openApi(): Promise<void> {
     )
   }
   nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: WORKSPACE, sub_account: 1 })
-  const server = await buildServer(services)
+  const server = await buildServer(services, endpoints)
   await server.listen({ port: 0, host: '127.0.0.1' })
   port = (server.server.address() as AddressInfo).port
   close = () => server.close()

@@ -8,13 +8,14 @@ import type { FastifyInstance } from 'fastify'
 import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
+import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { connectAll } from '../src/app/connect.ts'
 import { Networks } from '../src/engine/networks.ts'
 import { stageServices } from './chain-stage.ts'
-import { DEFAULT_TIERS, readTiers } from '../src/prepaid-fee/tiers.ts'
+import { DEFAULT_TIERS, readTiers } from '../src/settings/tiers.ts'
 import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
@@ -93,8 +94,8 @@ export class Api {
       prices: { price: () => ({ price: 10n ** 12n, at: this.now(), sources: ['test'], stale: false }) },
       readiness: async () => ({ ready: true, checks: { database: 'ok' } }),
     }, {})
-    const endpoints = Object.fromEntries(registry.networks.map(({ code }) => [code, { url: 'http://127.0.0.1:9' }]))
-    Object.assign(services, { networks: new Networks(connectAll(services, endpoints, unreachable)) })
+    const nowhere = Object.fromEntries(registry.networks.map(({ code }) => [code, { url: 'http://127.0.0.1:9' }]))
+    Object.assign(services, { networks: new Networks(connectAll(services, nowhere, unreachable)) })
     this.services = services
     // No chain can be asked where it stands, so that is written down.
     for (const { code } of registry.networks)
@@ -102,7 +103,7 @@ export class Api {
         'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
         [code]
       )
-    this.server = await buildServer(this.services)
+    this.server = await buildServer(this.services, endpoints)
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }
 

@@ -3,6 +3,7 @@ import { AddressBook } from '../src/addresses/book.ts'
 import { KINDS } from '../src/app/kinds.ts'
 import { forwards } from '../src/auto-forwarding/forwards.ts'
 import type { Chain, ChainContext } from '../src/engine/chain.ts'
+import { Hold } from '../src/engine/hold.ts'
 import { Networks } from '../src/engine/networks.ts'
 import type { Services } from '../src/engine/services.ts'
 import { cardanoChain } from '../src/families/cardano/index.ts'
@@ -39,7 +40,7 @@ const registry = loadRegistry('local')
 export function stageServices(
   parts: object, clients: Readonly<Record<string, unknown>>, networks: Readonly<Record<string, Network>> = {},
 ): Services {
-  const services = { registry, kinds: KINDS, tanks, forwards, addresses: new AddressBook(() => services), ...parts } as unknown as Services
+  const services = { registry, kinds: KINDS, tanks, forwards, hold: new Hold(), addresses: new AddressBook(() => services), ...parts } as unknown as Services
   setChains(services, clients, networks)
   return services
 }

@@ -3,12 +3,13 @@ import { test } from 'node:test'
 import { jsonRpc, readText, RpcUnavailable } from '@custody/chains'
 import { ProviderError, ProviderHttp } from '../src/aml/providers/provider.ts'
 import { systemEnvironment } from '../src/environment.ts'
+import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
 import { coinGecko } from '../src/prices/coingecko.ts'
 import { exchange } from '../src/prices/exchange.ts'
 import { SourceError } from '../src/prices/source.ts'
 import type { Services } from '../src/engine/services.ts'
-import { readSettings } from '../src/settings.ts'
+import { readSettings } from '../src/settings/settings.ts'
 
 /** What anyone outside can make the platform do: ask its nodes, count addresses, and read. */
 const NOW = Date.UTC(2026, 0, 1)
@@ -27,7 +28,7 @@ async function served(o: {
     log: { error: () => undefined, warn: () => undefined, info: () => undefined },
     readiness: o.readiness ?? (async () => ({ ready: true, checks: {} })),
   } as unknown as Services
-  return { clock, server: await buildServer(services) }
+  return { clock, server: await buildServer(services, endpoints) }
 }
 
 test('a flood of readiness questions asks the database and the nodes once a second', async () => {

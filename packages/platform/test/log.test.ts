@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { pino, type Logger } from 'pino'
 import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
+import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
 import { narrate } from '../src/ledger/narrate.ts'
 import { emit } from '../src/ledger/post.ts'
@@ -72,7 +73,7 @@ test('each answer that is an error has a line with its request_id, and nothing o
     settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database,
     readiness: async () => ({ ready: false, signing: false, checks: {} }),
   } as unknown as Services
-  const server = await buildServer(services)
+  const server = await buildServer(services, endpoints)
   const answer = await server.inject({ url: '/dac/v1/wallets?asset=secret', headers: { authorization: 'Bearer hidden' } })
   assert.equal(answer.statusCode, 401)
   const [line, ...more] = taken()
@@ -98,7 +99,7 @@ test('/readyz?deep is 503 where transfers would be accepted and not signed', asy
     settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database,
     readiness: async () => ({ ready: true, signing: false, checks: { signing: 'dead' } }),
   } as unknown as Services
-  const server = await buildServer(services)
+  const server = await buildServer(services, endpoints)
   assert.equal((await server.inject('/readyz')).statusCode, 200)
   const deep = await server.inject('/readyz?deep')
   assert.deepEqual([deep.statusCode, deep.json()], [503, { status: 'unavailable', checks: { signing: 'dead' } }])

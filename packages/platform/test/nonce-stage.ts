@@ -10,7 +10,7 @@ import { ApiError } from '../src/errors.ts'
 import type { Caller } from '../src/http/endpoint.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { readTiers } from '../src/prepaid-fee/tiers.ts'
+import { readTiers } from '../src/settings/tiers.ts'
 import type { Chain, ChainContext } from '../src/engine/chain.ts'
 import { Networks } from '../src/engine/networks.ts'
 import type { Services } from '../src/engine/services.ts'
@@ -143,7 +143,7 @@ export class Stage {
       signers: this.nodes.signers,
       metrics: createMetrics(),
       keys: { get: async () => ({ at: publicKeyAt }) },
-      settings: { network: 'local', prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0 },
+      settings: { network: 'local', prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {} },
       prices: { price: () => null },
       aml: { providers: {}, sanctions: { has: () => false } },
     }, {})

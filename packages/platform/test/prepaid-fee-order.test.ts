@@ -10,7 +10,7 @@ import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { ApiError } from '../src/errors.ts'
 import { reservePlatformFee } from '../src/prepaid-fee/fees.ts'
-import { DEFAULT_TIERS, feeOf, readTiers, tierNamed, tierOfVolume } from '../src/prepaid-fee/tiers.ts'
+import { DEFAULT_TIERS, feeOf, readTiers, tierNamed, tierOfVolume } from '../src/settings/tiers.ts'
 
 /**
  * Any order of reservations, charges, refunds and adjustments, one by one and at once, over the real database: the

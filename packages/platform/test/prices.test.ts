@@ -9,7 +9,7 @@ import { parsePrice, PRICE_DECIMALS, usdValue } from '../src/prices/decimals.ts'
 import { exchange } from '../src/prices/exchange.ts'
 import { Prices } from '../src/prices/prices.ts'
 import { pricesInstallation } from '../src/prices/settings.ts'
-import { readSettings } from '../src/settings.ts'
+import { readSettings } from '../src/settings/settings.ts'
 import { SourceError, type PriceSource, type Quote } from '../src/prices/source.ts'
 
 const usd = (text: string) => parsePrice(text) as bigint

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { amlInstallation } from '../src/aml/settings.ts'
 import { pricesInstallation } from '../src/prices/settings.ts'
-import { readSettings, readVariable } from '../src/settings.ts'
+import { readSettings, readVariable } from '../src/settings/settings.ts'
 import { registry } from './deposits-support.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'custody-settings-'))

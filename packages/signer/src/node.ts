@@ -20,7 +20,7 @@ import type { Parts } from './parts.ts'
 import { freezeRegistry } from './policy/frozen.ts'
 import { Judge } from './policy/judge.ts'
 import { Coordinator } from './signing/coordinator.ts'
-import { Nonces } from './signing/nonces.ts'
+import { CatchUp } from './signing/catch-up.ts'
 import { Participant } from './signing/participant.ts'
 import { Store } from './store/index.ts'
 import { Peers } from './transport/peers.ts'
@@ -55,8 +55,8 @@ export async function startNode(
     registry, store, identities: keyring.identities, budgetFeeCaps: config.budget_fee_caps,
     keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
   })
-  const nonces = new Nonces({ config, store, peers, log })
-  const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, nonces }
+  const catchUp = new CatchUp({ config, store, peers, log })
+  const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, catchUp }
   const parts: Parts = {
     config, environment, log, store, registry, vault, peers, keyring, judge,
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),

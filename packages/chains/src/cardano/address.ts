@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { base58, bech32 } from '@scure/base'
+import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 import { bytesOf, itemsOf, read, uintOf } from './cbor.ts'
 
@@ -131,7 +132,8 @@ export function addressText(network: Network, bytes: Uint8Array): string | null 
 
 /** Base and enterprise addresses of keys and scripts, and Byron addresses; stake and pointer addresses are refused. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'address_tag: Cardano has no address tags', field: 'address_tag' }
+  const refused = refusedTag(addressTag)
+  if (refused) return refused
   try {
     return { valid: true, address: addressText(network, addressBytes(network, text)) as string, address_tag: null }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
+import { shape } from '../shapes.ts'
 import { ChainError } from '../types.ts'
 import { array, bytesOf, byteString, field, itemsOf, map, read, tagged, uint, uintOf, type Item } from './cbor.ts'
 
@@ -7,7 +8,7 @@ import { array, bytesOf, byteString, field, itemsOf, map, read, tagged, uint, ui
 export type Assets = ReadonlyMap<string, bigint>
 export interface Output { address: Uint8Array; coin: bigint; assets: Assets }
 export interface Input { txid: string; index: number }
-/** Whatever an allowed body says. Its bytes follow from this, and from nothing else. */
+/** All that an allowed body says: its bytes follow from it alone. */
 export interface Body { inputs: Input[]; outputs: Output[]; fee: bigint; /** First slot that may no longer include it. */ ttl: bigint }
 
 export const NO_ASSETS: Assets = new Map()
@@ -23,10 +24,6 @@ const FIELDS = [
 
 /** BLAKE2b-256 of a body is its transaction's id, and what is signed. */
 export const hashOf = (body: Uint8Array): Uint8Array => blake2b(body, { dkLen: 32 })
-
-function shape(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new ChainError('SHAPE', message)
-}
 
 /** RFC 7049's canonical order: the shorter first. */
 const canonical = (a: string, b: string): number => (a.length === b.length ? (a < b ? -1 : a > b ? 1 : 0) : a.length - b.length)
@@ -120,7 +117,8 @@ export function compareInputs(a: Input, b: Input): number {
 }
 
 export interface FoundOutput extends Output {
-  /** Bytes of a reference script: whoever spends the output pays for them. */ scriptBytes: number
+  /** Bytes of a reference script: who spends the output pays for them. */
+  scriptBytes: number
 }
 
 /** An output of anyone's transaction, in any era's encoding. */

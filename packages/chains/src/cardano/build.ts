@@ -31,10 +31,10 @@ const SCRIPT_FEE_PER_BYTE = 15n
 const SCRIPT_STEP_BYTES = 25_600n
 /** What the ledger counts for an output beyond its own bytes. */
 const OUTPUT_OVERHEAD_BYTES = 160n
-/** More never fit, whatever their keys. */
+/** More inputs never fit into a transaction, even with one key for all. */
 const INPUTS_MAX = 440
 const QUANTITY_MAX = (1n << 63n) - 1n
-/** Two outputs in a transaction's usual form: what stands in where nothing better is known. */
+/** Bytes of an enterprise address: stands in where only the size of an output matters. */
 const TYPICAL_OUTPUT_BYTES = 29
 
 export interface Selection { coins: Coin[]; fee: bigint; change: bigint; assets: Assets; size: number }

@@ -1,5 +1,6 @@
 import { bytesToHex, hexToBytes, keccak256, parseTransaction, serializeTransaction, type Hex, type TransactionSerializable } from 'viem'
 import { recoverableSignature } from '../recoverable.ts'
+import { onlyPath } from '../shapes.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
   type SigningItem, type UnsignedTransaction,
@@ -37,12 +38,6 @@ function parse(network: Network, unsigned: UnsignedTransaction): TransactionSeri
   if (transaction.r !== undefined || transaction.s !== undefined) throw new ChainError('TRANSACTION', 'carries a signature already')
   if (serializeTransaction(transaction) !== bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   return { ...transaction, gas: transaction.gas ?? 0n, nonce: transaction.nonce ?? 0 }
-}
-
-function onlyPath(unsigned: UnsignedTransaction): number[] {
-  const [input, more] = unsigned.inputs
-  if (!input || more || unsigned.change) throw new ChainError('SHAPE', 'an EVM transaction has one input and no change')
-  return input.path
 }
 
 /** See Family.decode. Native: empty data. Token: exactly 68 bytes of transfer(address,uint256) and value 0. */

@@ -2,6 +2,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
+import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 
 export const SYSTEM_PROGRAM = '11111111111111111111111111111111'
@@ -64,7 +65,8 @@ export function address(_network: Network, publicKey: Uint8Array): string {
 
 /** Addresses of wallets only: what lies off the curve is a program's or a token account, and coins sent there may be lost. */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'address_tag: Solana has no address tags', field: 'address_tag' }
+  const refused = refusedTag(addressTag)
+  if (refused) return refused
   if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text)) return { valid: false, reason: 'is not a Solana address: 32 to 44 characters of base58' }
   let key: Uint8Array
   try {

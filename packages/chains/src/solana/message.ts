@@ -1,11 +1,12 @@
 import { concatBytes } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
+import { shape } from '../shapes.ts'
 import { ChainError } from '../types.ts'
 import {
   ASSOCIATED_TOKEN_PROGRAM, COMPUTE_BUDGET_PROGRAM, keyOf, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, tokenAccountOf,
 } from './address.ts'
 
-/** Whatever a message of an allowed shape says. Its bytes follow from this, and from nothing else. */
+/** All that a message of an allowed shape says: its bytes follow from it alone. */
 export interface Payment {
   /** The account that the coins leave. It signs, and pays the fee but for a sweep. */
   from: string
@@ -32,10 +33,6 @@ const TRANSFER_CHECKED = 12
 const CREATE_IDEMPOTENT = 1
 
 interface Instruction { program: string; accounts: string[]; data: Uint8Array }
-
-function shape(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new ChainError('SHAPE', message)
-}
 
 function number(bytes: number, value: bigint): Uint8Array {
   const out = new Uint8Array(bytes)

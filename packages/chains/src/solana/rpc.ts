@@ -11,7 +11,7 @@ import { finalized, findMessage } from './history.ts'
 
 /** Millionths of a lamport per compute unit, where the chain asks for less. */
 const LEAST_PRICES: LevelRates = { low: 0n, medium: 1000n, high: 10_000n }
-/** Beyond this nobody is served faster; a few senders pay absurd prices. */
+/** Higher samples are outliers: a higher price brings no transaction in sooner. */
 const PRICE_MAX = 5_000_000n
 const RENT_FRESH_MS = 600_000
 const SAFE_DIGITS = 15

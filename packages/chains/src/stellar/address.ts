@@ -30,7 +30,9 @@ export function validate(_network: Network, text: string, addressTag?: string | 
   if (text.startsWith('M')) {
     const muxed = splitMuxed(text)
     if (!muxed) return { valid: false, reason: 'is not an M… address: checksum or length does not match' }
-    if (memo && memo.tag !== muxed.id) return { valid: false, reason: `address_tag differs from the id ${muxed.id} inside the M… address`, field: 'address_tag' }
+    if (memo && memo.tag !== muxed.id) {
+      return { valid: false, reason: `address_tag differs from the id ${muxed.id} inside the M… address`, field: 'address_tag' }
+    }
     return { valid: true, address: text, address_tag: null }
   }
   if (/^S[A-Z2-7]{55}$/.test(text)) return { valid: false, reason: 'is a secret key: anyone who sees it can take the account’s coins' }

@@ -61,7 +61,7 @@ export class StellarClient implements TaggedClient {
       const [ledger] = ledgers
       return ledger && Number(ledger.sequence) === height ? ledger : null
     } catch (error) {
-      // Beyond the head there is nothing yet; below what the endpoint keeps there will never be anything again.
+      // Beyond the head the ledger is yet to come; before what the endpoint keeps it never comes back.
       if (error instanceof RpcRefused && height > (await this.tip()).height) return null
       if (error instanceof RpcRefused) {
         throw new RpcUnavailable(

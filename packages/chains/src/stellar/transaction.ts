@@ -2,6 +2,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { xdr } from '@stellar/stellar-base'
+import { onlyPath, shape } from '../shapes.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
   type SigningItem, type UnsignedTransaction,
@@ -16,10 +17,6 @@ const BYTES_MAX = 1024
 const HINT_BYTES = 4
 
 interface Parsed { transaction: xdr.Transaction; payment: { address: string; amount: bigint; tag: string | null }; validUntil: number }
-
-function shape(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new ChainError('SHAPE', message)
-}
 
 function parse(unsigned: UnsignedTransaction): Parsed {
   if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes) || unsigned.bytes.length > 2 * BYTES_MAX) {
@@ -69,12 +66,6 @@ function parse(unsigned: UnsignedTransaction): Parsed {
   }
   shape(payment.amount > 0n, 'pays nothing')
   return { transaction, payment, validUntil }
-}
-
-function onlyPath(unsigned: UnsignedTransaction): number[] {
-  const [input, more] = unsigned.inputs
-  if (!input || more || unsigned.change) throw new ChainError('SHAPE', 'a Stellar transaction has one input and no change')
-  return input.path
 }
 
 /** The hash that is signed; it commits to the network's passphrase. */

@@ -1,5 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bech32 } from '@scure/base'
+import { refusedTag } from '../shapes.ts'
 import type { Network, Validation } from '../types.ts'
 
 /** What addresses begin with, so that one of another chain is not taken for one of this. */
@@ -25,9 +26,8 @@ export function read(text: string): Uint8Array | null {
 
 /** Answers the one spelling that all of the platform compares by, or the reason in words that a user understands. */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) {
-    return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
-  }
+  const tag = refusedTag(addressTag)
+  if (tag) return tag
   const hash = read(text)
   if (!hash) return { valid: false, reason: `is no address of this network: they start with ${PREFIX}1, and the checksum must match` }
   if (hash.every((byte) => byte === 0)) return { valid: false, reason: 'nobody holds the key of the zero address' }

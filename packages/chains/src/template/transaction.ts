@@ -1,6 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import { onlyPath, shape } from '../shapes.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
   type SigningItem, type UnsignedTransaction,
@@ -54,11 +55,6 @@ function parse({ bytes: hex }: UnsignedTransaction): Fields {
   return fields
 }
 
-function onlyPath({ inputs: [input, more], change }: UnsignedTransaction): number[] {
-  if (!input || more || change) throw new ChainError('SHAPE', 'a transaction has one input and no change')
-  return input.path
-}
-
 /**
  * Reads bytes that a hostile platform may have made: what is answered here is all that the signer nodes judge by. Whatever
  * is not allowed is refused; exactly one payment is named, the fee is bounded, and `consumes` says what is used up.
@@ -71,8 +67,8 @@ export function decode(
   const own = publicKeyAt(onlyPath(unsigned))
   if (!Buffer.from(own).equals(publicKey)) throw new ChainError('PATH', 'the public key is not the one at the path')
   const [from, receiver] = [address(network, own), spell(to)]
-  if (receiver === from) throw new ChainError('SHAPE', 'an account cannot pay itself')
-  if (amount === 0n || fee === 0n) throw new ChainError('SHAPE', 'names no amount or no fee')
+  shape(receiver !== from, 'an account cannot pay itself')
+  shape(amount > 0n && fee > 0n, 'names no amount or no fee')
   const asset = assets.find(({ type }) => type === 'native')
   if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
   return {

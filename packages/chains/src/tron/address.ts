@@ -3,6 +3,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { base58, createBase58check } from '@scure/base'
+import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 
 const base58check = createBase58check(sha256)
@@ -19,7 +20,8 @@ export function address(_network: Network, publicKey: Uint8Array): string {
 
 /** Accepts the base58 form only. The zero address is refused: nobody holds its key. */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
+  const refused = refusedTag(addressTag)
+  if (refused) return refused
   if (/^(?:0x|41)[0-9a-fA-F]{40}$/.test(text)) {
     return { valid: false, reason: 'the hexadecimal form is not taken, for it has no checksum: use the form that starts with T' }
   }

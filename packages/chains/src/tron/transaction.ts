@@ -1,6 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { recoverableSignature } from '../recoverable.ts'
+import { onlyPath } from '../shapes.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
   type SigningItem, type TronAction, type UnsignedTransaction,
@@ -26,12 +27,6 @@ function parse(unsigned: UnsignedTransaction): RawData {
     throw new ChainError('SHAPE', 'calls of contracts take a fee limit, and nothing else does')
   }
   return raw
-}
-
-function onlyPath(unsigned: UnsignedTransaction): number[] {
-  const [input, more] = unsigned.inputs
-  if (!input || more || unsigned.change) throw new ChainError('SHAPE', 'a Tron transaction has one input and no change')
-  return input.path
 }
 
 function addressField(raw: RawData, name: string): string {

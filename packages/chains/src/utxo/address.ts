@@ -2,6 +2,7 @@ import { secp256k1, schnorr } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { ripemd160 } from '@noble/hashes/legacy.js'
 import { address as codec, initEccLib, payments, type Network as BitcoinNetwork } from 'bitcoinjs-lib'
+import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type UtxoParams, type Validation } from '../types.ts'
 import { cashAddressOf, cashScriptOf, CASHADDR_PREFIXES } from './cashaddr.ts'
 
@@ -111,7 +112,8 @@ function isBase58Script(script: Uint8Array): boolean {
 
 /** Base58Check, bech32 and bech32m (BIP173, BIP350), CashAddr; answers the network's own spelling, bech32 in lower case. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag', field: 'address_tag' }
+  const refused = refusedTag(addressTag)
+  if (refused) return refused
   if (text.length < 14 || text.length > 90) return { valid: false, reason: 'has a length no address has' }
   if (hasUnusedWitnessVersion(network, text)) {
     return { valid: false, reason: 'has a witness version that is not in use: anyone could take coins sent there' }

@@ -4,7 +4,7 @@ import { deriveAddress } from 'ripple-keypairs'
 import type { Network, Validation } from '../types.ts'
 
 const TAG_MAX = 0xffff_ffff
-/** The accounts of the empty and of the smallest key: nobody has theirs. */
+/** ACCOUNT_ZERO and ACCOUNT_ONE, whose keys nobody knows: what is paid there is lost. */
 const BLACK_HOLES = new Set(['rrrrrrrrrrrrrrrrrrrrrhoLvTp', 'rrrrrrrrrrrrrrrrrrrrBZbvji'])
 
 /** Classic address of a compressed secp256k1 key. */
@@ -23,7 +23,9 @@ export function readTag(text: string): number | null {
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const given = addressTag ?? null
   const tag = given === null ? null : readTag(given)
-  if (given !== null && tag === null) return { valid: false, reason: `address_tag must be a whole number from 0 to ${TAG_MAX}`, field: 'address_tag' }
+  if (given !== null && tag === null) {
+    return { valid: false, reason: `address_tag must be a whole number from 0 to ${TAG_MAX}`, field: 'address_tag' }
+  }
   let classic = text
   let inside: number | null = null
   if (/^[XT]/.test(text)) {

@@ -3,6 +3,7 @@ import { sha512 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { decode as decodeBinary, encode } from 'ripple-binary-codec'
 import { isValidClassicAddress } from 'ripple-address-codec'
+import { onlyPath } from '../shapes.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
   type SigningItem, type UnsignedTransaction,
@@ -61,12 +62,6 @@ function parse(unsigned: UnsignedTransaction): Payment {
     throw new ChainError('SHAPE', 'names no destination')
   }
   return payment
-}
-
-function onlyPath(unsigned: UnsignedTransaction): number[] {
-  const [input, more] = unsigned.inputs
-  if (!input || more || unsigned.change) throw new ChainError('SHAPE', 'an XRP transaction has one input and no change')
-  return input.path
 }
 
 /** See Family.decode. The one shape: a payment of XRP with a sequence and an end. */

@@ -39,7 +39,7 @@ export function addressOfSecret(secret: Uint8Array): string {
   return addressOf(secp256k1.getPublicKey(secret, false))
 }
 
-/** Who made r‖s‖v over a digest; undefined where nobody can have. */
+/** Address of the key that made r‖s‖v over a digest; undefined where no key can have made it. */
 export function recover(signature: Uint8Array, digest: Uint8Array): string | undefined {
   if (signature.length !== 65) return undefined
   const v = signature[64] as number

@@ -1,4 +1,4 @@
-import type { AmlSettings } from '../settings.ts'
+import type { AmlSettings } from '../settings/settings.ts'
 import type { ProviderName } from './levels.ts'
 
 /** What an installation sets for screening; nothing here is a caller's. */

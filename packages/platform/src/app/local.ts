@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
-import type { Endpoint } from '../configuration.ts'
+import type { Endpoint } from '../settings/configuration.ts'
 import { Child } from './child.ts'
 
 const SIGNER = fileURLToPath(new URL('../../../signer/src', import.meta.url))

@@ -22,15 +22,15 @@ import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
 import { Callers } from '../http/callers.ts'
 import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
+import { Hold } from '../engine/hold.ts'
 import { Networks } from '../engine/networks.ts'
 import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
 import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
 import { priceSources, pricesInstallation } from '../prices/settings.ts'
-import { startOperatorServer } from '../operator/server.ts'
 import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
 import type { Services } from '../engine/services.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { WorkspaceKeys } from '../signing/keys.ts'
 import { SignerNodes } from '../signing/nodes.ts'
 import { watchReleasableLoop } from '../staking/watch-releasable.ts'
@@ -40,7 +40,8 @@ import { housekeepingLoop } from './housekeeping.ts'
 import { readiness } from './readiness.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, identityFolder, startLocal } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
-import { takeHome } from './home.ts'
+import { takeHome } from '../home.ts'
+import { endpoints as api } from './endpoints.ts'
 import { connectAll } from './connect.ts'
 import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
@@ -48,19 +49,22 @@ import { checkDatabase, checkPort, homeProblem, listenProblem } from './prefligh
 
 export interface RunningPlatform { port: number; services: Services; stop(): Promise<void> }
 
+/** The face to the operator, started where this process has the workers. */
+type Operate = (services: Services) => Promise<{ close(): Promise<void> | void }>
+
 /** Starts everything that the settings ask for, in the order in which it is needed. */
-export async function startPlatform(settings: Settings): Promise<RunningPlatform> {
+export async function startPlatform(settings: Settings, operate: Operate): Promise<RunningPlatform> {
   const undo: (() => Promise<void> | void)[] = []
   const log = pino({ level: settings.logLevel, redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'] }, pino.destination(2))
   try {
-    return await start(settings, log, undo)
+    return await start(settings, log, undo, operate)
   } catch (error) {
     for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
     throw (error as NodeJS.ErrnoException).path?.startsWith(settings.home) ? homeProblem(error, settings.home) : error
   }
 }
 
-async function start(settings: Settings, log: Logger, undo: (() => Promise<void> | void)[]): Promise<RunningPlatform> {
+async function start(settings: Settings, log: Logger, undo: (() => Promise<void> | void)[], operate: Operate): Promise<RunningPlatform> {
   const environment = systemEnvironment()
   const all = settings.role === 'all'
   if (all) undo.push(takeHome(settings.home))
@@ -102,7 +106,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
   const services: Services = {
-    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS,
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS, hold: new Hold(), reconciling: { job: null },
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
     aml: createAml({ home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
@@ -130,10 +134,10 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     if (postgres) await database.query('update network_scans set lease_until = null')
     const work = runLoops(services, workLoops(services).map((loop) => unlessHeld(services, loop)), controller.signal)
     loops = Promise.all([loops, work]).then(() => undefined)
-    const operator = await startOperatorServer(services)
+    const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const server = await buildServer(services)
+  const server = await buildServer(services, api)
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })

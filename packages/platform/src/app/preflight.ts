@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { reasonOf } from '@custody/chains/reason'
 import { openDatabase } from '../database/pool.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 
 /** What a start needs is looked at before anything is started, and what is missing is said in one line that names the setting. */
 const POSTGRES_VERSION_MIN = 15

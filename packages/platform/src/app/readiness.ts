@@ -1,5 +1,4 @@
 import { heardStatus, type NodeStatus } from '../signing/status.ts'
-import { heldBecause } from '../recovery/hold.ts'
 import type { Readiness, Services } from '../engine/services.ts'
 
 export const SIGNERS_NEEDED = 2
@@ -10,7 +9,7 @@ export const SIGNERS_NEEDED = 2
  */
 export async function readiness(services: Services): Promise<Readiness> {
   const [answers, nodes] = await Promise.all([services.database.query('select 1').then(() => true, () => false), heardStatus(services.signers)])
-  const held = heldBecause(services)
+  const held = services.hold.because
   const able = nodes.filter(canSign).length
   const signing = able >= SIGNERS_NEEDED
   return {

@@ -9,7 +9,7 @@ import { endpoint, type Caller } from '../http/endpoint.ts'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import { checkTransfer, refusalError, refusalSoon } from '../transactions/payment.ts'
-import { findWallet } from '../wallets/find-wallet.ts'
+import { findWallet } from '../assets/find-wallet.ts'
 import { expireRules, presentRule, ruleShape, type RuleRow } from './rule.ts'
 import { NODES_NEEDED, showRule } from './show-nodes.ts'
 

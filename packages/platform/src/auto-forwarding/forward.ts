@@ -9,7 +9,7 @@ import { WALLET_INACTIVE, WALLET_SHORT } from '../transactions/create-transactio
 import { checkFeeWallet, checkTransfer, refusalSoon } from '../transactions/payment.ts'
 import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-import { findWallet } from '../wallets/find-wallet.ts'
+import { findWallet } from '../assets/find-wallet.ts'
 import { capOf } from './cap.ts'
 import type { RuleRow } from './rule.ts'
 

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { closedFolder } from '../app/home.ts'
+import { closedFolder } from '../home.ts'
 import { openDatabase } from './pool.ts'
 
 const NOBODY = 65_534

@@ -9,7 +9,7 @@ import { advance, LeaseLost } from '../engine/lease.ts'
 import { addressKey, spaceOf } from '../aml/address-key.ts'
 import { confirmHits, hold, isHeld, lockFreezing, type Hit } from '../aml/frozen.ts'
 import { screen, ScreeningWaits } from '../aml/screen.ts'
-import { partiesOf } from '../aml/senders.ts'
+import { partiesOf } from './senders.ts'
 import { isOn, readPolicy } from '../aml/policy.ts'
 import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
 

@@ -4,20 +4,14 @@ import type { Queryable } from '../database/pool.ts'
 import { lockedBalance } from '../ledger/post.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
+import { MULTIPLE_DECIMALS } from '../settings/sweep-rules.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { advance } from '../engine/lease.ts'
 
-/** `cost_multiple` is kept in thousandths. */
-export const MULTIPLE_DECIMALS = 3
 const SCALE = 10n ** BigInt(MULTIPLE_DECIMALS)
 /** Fees fall and prices rise: how often a sweep that waits is looked at again. New deposits wake it. */
 const WAIT_MS = 600_000
-
-/** What decides whether a deposit address is swept; null: the next wider scope decides. */
-export interface SweepRule { cost_multiple: bigint | null; min_amount: bigint | null }
-/** Scopes: `*`, `network:CODE`, `asset:NAME`. An amount belongs to an asset, so it is set for assets only. */
-export type SweepRules = Readonly<Record<string, SweepRule>>
 
 export interface SweepPolicy { /** In thousandths; 0: whatever it costs. */ multiple: bigint; /** Smallest unit. */ minAmount: bigint }
 

@@ -4,7 +4,7 @@ import { emit, post } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-import type { WalletRow } from '../wallets/present.ts'
+import type { WalletRow } from '../assets/find-wallet.ts'
 import { isSuspended } from './credit.ts'
 import { queueSweep } from './sweeps.ts'
 

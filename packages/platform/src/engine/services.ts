@@ -3,11 +3,12 @@ import type { Logger } from 'pino'
 import type { Database, Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
 import type { Metrics } from '../metrics.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { WorkspaceKeys } from '../signing/keys.ts'
 import type { SignerNodes } from '../signing/nodes.ts'
 import type { Purpose } from '../signing/sign.ts'
 import type { Chain, Dearer, Fail, Owner, Priced, Task, Wait } from './chain.ts'
+import type { Hold } from './hold.ts'
 import type { Networks } from './networks.ts'
 import type { Replacement } from './replacement.ts'
 import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
@@ -30,6 +31,7 @@ export interface Services {
   addresses: Addresses
   metrics: Metrics
   log: Logger
+  hold: Hold
   kinds: Kinds
   tanks: Tanks
   forwards: Forwards

@@ -1,6 +1,6 @@
 import { OperatorError, type Command } from './command.ts'
 import { readApiKey, readWish } from './enrol.ts'
-import { ensureWorkspace } from './workspaces.ts'
+import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
 
 /**
  * Writes an API user down, and its workspace and sub-account where they do not exist. API key and index come from the

@@ -1,5 +1,5 @@
 import '../../../../scripts/compile-cache.mjs'
-import { homeOf } from '../app/home.ts'
+import { homeOf } from '../home.ts'
 
 /** `npx custody …`. What a command needs is loaded when it is run. */
 const { main } = await import('./cli/program.ts')

@@ -5,7 +5,7 @@ import { devnetUrlOf, localEndpoints } from '../app/local.ts'
 import { connectAll } from '../app/connect.ts'
 import type { ChainContext } from '../engine/chain.ts'
 import { Networks } from '../engine/networks.ts'
-import { readSettings } from '../settings.ts'
+import { readSettings } from '../settings/settings.ts'
 
 export interface Diagnosis { network: string; state: 'ok' | 'not configured' | 'wrong network' | 'unreachable'; host: string | null; height: number | null; milliseconds: number | null; advice: string | null }
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { reasonOf } from '@custody/chains/reason'
 import { readAnyList, readList, replaceList } from '../aml/ofac-file.ts'
 import { refreshedFile, sanctionsFile } from '../aml/ofac.ts'
-import { readVariable } from '../settings.ts'
+import { readVariable } from '../settings/settings.ts'
 import { OperatorError } from './command.ts'
 
 interface Outcome { result: Record<string, unknown>; text: string }

@@ -2,10 +2,11 @@ import { ChainError } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import { accountOf } from '../prepaid-fee/account.ts'
 import { balanceOfRefusal, tierOfWorkspace } from '../prepaid-fee/fees.ts'
-import { tierNamed } from '../prepaid-fee/tiers.ts'
+import { tierNamed } from '../settings/tiers.ts'
 import { parseUsd, showUsd } from '../decimals.ts'
 import { OperatorError, type Command } from './command.ts'
-import { ensureWorkspace, readName } from './workspaces.ts'
+import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
+import { readName } from './workspaces.ts'
 
 const AMOUNT_MAX = 10n ** 18n
 

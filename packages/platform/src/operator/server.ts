@@ -6,8 +6,7 @@ import { dirname, join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
 import { audit } from '../audit/audit.ts'
 import { ApiError } from '../errors.ts'
-import { closedFolder } from '../app/home.ts'
-import { assertNotHeld } from '../recovery/hold.ts'
+import { closedFolder } from '../home.ts'
 import type { Services } from '../engine/services.ts'
 import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
@@ -110,7 +109,7 @@ async function answer(services: Services, text: string): Promise<{ status: numbe
     const run = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
     if (!run) throw new OperatorError(`unknown command ${command}`)
     // A sub-account that is made by an older database would get the keys of one that exists.
-    if (!WHILE_HELD.has(command)) assertNotHeld(services)
+    if (!WHILE_HELD.has(command)) services.hold.assertNone()
     return { status: 200, body: await run(services, input ?? {}) }
   } catch (error) {
     if (error instanceof OperatorError || error instanceof ApiError) return { status: 400, body: { error: error.message } }

@@ -1,7 +1,7 @@
 import { loadRegistry, parseAmount, traitsOf, validateAddress, type Asset, type Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { NodePeer } from '../signing/nodes.ts'
-import { readVariable } from '../settings.ts'
+import { readVariable } from '../settings/settings.ts'
 import { OperatorError } from './command.ts'
 import { orderNodes, type NodeAnswer } from './nodes.ts'
 

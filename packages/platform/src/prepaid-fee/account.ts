@@ -2,7 +2,7 @@ import type { JsonNumber } from '@custody/request-auth'
 import { exact, exactUsd } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { utcDay } from './fees.ts'
-import { tierNamed } from './tiers.ts'
+import { tierNamed } from '../settings/tiers.ts'
 
 /** Days of the volume by which tiers are decided, the day of asking included. */
 export const VOLUME_DAYS = 30

@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
 import type { Services } from '../engine/services.ts'
-import { feeOf, tierNamed } from './tiers.ts'
+import { feeOf, tierNamed } from '../settings/tiers.ts'
 import { showUsd } from '../decimals.ts'
 
 /** What a transfer costs on the prepaid fee account, in millionths of a USD. */

@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 import { VOLUME_DAYS } from './account.ts'
 import { utcDay } from './fees.ts'
-import { tierNamed, tierOfVolume, type Tier } from './tiers.ts'
+import { tierNamed, tierOfVolume, type Tier } from '../settings/tiers.ts'
 import { showUsd } from '../decimals.ts'
 
 interface Account { workspace_id: string; tier: string; paid_month: string | null; paid: string }

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { readText, type Fetch } from '@custody/chains'
 import type { Environment } from '../environment.ts'
 import { parsePrice } from './decimals.ts'
@@ -23,10 +21,6 @@ const MARKETS_MS = 3_600_000
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024
 /** Between bid and ask, in basis points: a wider market has no price. */
 const SPREAD_BASIS_POINTS_MAX = 200n
-
-/** Whether ccxt knows an exchange of this name. Nothing of ccxt is loaded for it. */
-export const isExchange = (id: string): boolean =>
-  /^[a-z0-9]{2,40}$/.test(id) && existsSync(fileURLToPath(new URL(`./src/${id}.js`, import.meta.resolve('ccxt'))))
 
 export interface ExchangeOptions {
   /** ccxt's name of the exchange. */

@@ -42,6 +42,7 @@ const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 /** Speaks to the three signer nodes over mutual TLS with pinned certificates. */
 export class SignerNodes {
   readonly peers: readonly NodePeer[]
+  readonly #penalties = new Map<number, number>()
   readonly #agents = new Map<number, Agent>()
   readonly #identities = new Map<number, KeyObject>()
 
@@ -104,6 +105,15 @@ export class SignerNodes {
     if (status >= 500) throw new NodeUnavailable(node, String(answer['message'] ?? answer['error'] ?? status), String(answer['error'] ?? status))
     if (status >= 400) throw new NodeRefused(node, status, answer)
     return answer as T
+  }
+
+  /** A node that failed lately is asked last until then. */
+  penalise(node: number, untilMs: number): void {
+    this.#penalties.set(node, untilMs)
+  }
+
+  isPenalised(node: number, nowMs: number): boolean {
+    return (this.#penalties.get(node) ?? 0) > nowMs
   }
 
   close(): void {

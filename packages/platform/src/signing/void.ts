@@ -1,6 +1,6 @@
 import { claimedNonceAndSubject, type SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
-import type { Services } from '../engine/services.ts'
+import type { Signing } from './signing.ts'
 import { NodeRefused, type SignerNodes } from './nodes.ts'
 
 /** What a node signs of a void, as packages/signer/README.md documents it: POST /void. */
@@ -59,7 +59,7 @@ export async function askForVoid(signers: SignerNodes, node: number, intent: Int
  * all of them where one entered signing and does not know the outcome, for another may hold the finished signature.
  * `signed`: hashes that were signed already, where a node knows of any, without those that are `dead` on their chain.
  */
-export async function voidIntent(services: Services, intent: Intent, dead: readonly string[] = []): Promise<VoidOutcome> {
+export async function voidIntent(services: Signing, intent: Intent, dead: readonly string[] = []): Promise<VoidOutcome> {
   const { signers } = services
   const ask = async (node: number, force: boolean) => {
     const answer = await askForVoid(signers, node, intent, force) as VoidAnswer

@@ -5,7 +5,7 @@ import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
 import { text } from '../http/schemas.ts'
-import { findWallet } from '../wallets/find-wallet.ts'
+import { findWallet } from '../assets/find-wallet.ts'
 import { checkedAddress } from './body.ts'
 import { asked } from './chain.ts'
 

@@ -8,7 +8,8 @@ import { endpoint } from '../http/endpoint.ts'
 import { assetName } from '../http/schemas.ts'
 import { creditWaitingDeposits } from '../deposits/waiting.ts'
 import { traitsOf } from '../engine/traits.ts'
-import { presentWallet, walletShape, type WalletRow } from './present.ts'
+import type { WalletRow } from '../assets/find-wallet.ts'
+import { presentWallet, walletShape } from './present.ts'
 
 /** Creates the one wallet of an asset in the caller's sub-account. */
 const definition = (path: string) => endpoint({

@@ -4,7 +4,8 @@ import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
 import { assetName } from '../http/schemas.ts'
-import { presentWallet, walletShape, type WalletRow } from './present.ts'
+import type { WalletRow } from '../assets/find-wallet.ts'
+import { presentWallet, walletShape } from './present.ts'
 
 /** Wallets of one asset with what can be sent (`balance`) and all that is held on chain (`omnibus_balance`). */
 export const listWallets = endpoint({

@@ -1,4 +1,4 @@
-import { publicKeysBelow, type PublicKeyAt, type WorkspaceKey } from '@custody/chains'
+import { publicKeysBelow, type Curve, type PublicKeyAt, type WorkspaceKey } from '@custody/chains'
 import type { KeyMaterial } from '@custody/threshold'
 import { z } from 'zod'
 import { fromHex, hex } from '../canonical.ts'
@@ -12,7 +12,6 @@ import type { Peers } from '../transport/peers.ts'
 import { isSignedByAll, readyBytes, signCertificate, verifyCertificates, type KeyCertificate, type KeyReady } from './certificate.ts'
 import type { Ceremonies } from './ceremony.ts'
 
-export type Curve = 'secp256k1' | 'ed25519'
 export interface KeySet extends KeyCertificate { network: string; certificates: NodeSignature[] }
 
 /** A workspace's public key on one curve, certified by three nodes. */

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { sha256hex } from '../canonical.ts'
 import { signedRequestSchema } from '../intent/request.ts'
 import type { CertifiedKey } from '../keys/keyring.ts'
+import { hexText } from '../store/entries/values.ts'
 import type { StandingRule } from '../store/state.ts'
 
 const decimalSchema = z.string().regex(/^(0|[1-9][0-9]{0,77})$/)
@@ -11,9 +12,7 @@ const nameSchema = z.string().min(1).max(128)
 export const uuidSchema = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
 /** Of a transaction of 4 MiB: more than any block holds. */
 const HEX_LENGTH_MAX = 8 * 1024 * 1024
-/** Without a repeated group, which overflows the regular expression's stack on megabytes. */
-const isHex = (text: string): boolean => text.length % 2 === 0 && !/[^0-9a-f]/.test(text)
-const hexSchema = z.string().min(2).max(HEX_LENGTH_MAX).refine(isHex, 'must be lower-case hex')
+const hexSchema = hexText.max(HEX_LENGTH_MAX)
 
 export const receiptSchema = z.strictObject({
   receipt: z.strictObject({

@@ -1,11 +1,11 @@
-import type { SignatureBytes, SigningItem } from '@custody/chains'
+import type { Curve, SignatureBytes, SigningItem } from '@custody/chains'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
 
 /** Threshold rule 12: a second library verifies every signature before it counts, low-S and recovery id included. */
-export function verifyItems(curve: 'secp256k1' | 'ed25519', items: readonly SigningItem[], signatures: readonly SignatureBytes[]): void {
+export function verifyItems(curve: Curve, items: readonly SigningItem[], signatures: readonly SignatureBytes[]): void {
   if (items.length !== signatures.length) throw new Refusal('SESSION_ABORTED', 'Signatures are missing')
   items.forEach(({ message, publicKey }, at) => {
     const { signature, recoveryId } = signatures[at]!

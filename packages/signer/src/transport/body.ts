@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
 import { Refusal } from '../errors.ts'
 
-/** Whoever sends as much more than the limit is not heard to the end. */
+/** A body of more than so many times the limit is not read to its end. */
 const HEARD_TIMES_MAX = 2
 
 /**

@@ -1,9 +1,9 @@
 import type { Network, Senders } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import { occurrences, tagOf } from '../deposits/identity.ts'
+import { occurrences, tagOf } from './identity.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-import { ScreeningWaits, type Counterparty } from './screen.ts'
+import { ScreeningWaits, type Counterparty } from '../aml/screen.ts'
 
 interface Deposit {
   senders: string[] | null

@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
-import type { Reply } from '../http/endpoint.ts'
-import { isSamePayload } from '../recovery/payload.ts'
+import type { Reply } from './endpoint.ts'
+import { isSamePayload } from '../engine/payload.ts'
 
 /** The first answer, once more. */
 export function replayed(response: string, same: boolean): Reply {

@@ -1,6 +1,8 @@
 import { ApiError } from '../errors.ts'
 import type { Queryable } from '../database/pool.ts'
-import type { WalletRow } from './present.ts'
+
+/** A row of `wallets`. */
+export interface WalletRow { id: string; asset: string; status: string; created_at: Date; network: string }
 
 /** The wallet of an asset in a sub-account, and the workspace's fee tier. Throws ApiError `WALLET_MISSING`. */
 export async function findWallet(database: Queryable, subAccountId: string, asset: string): Promise<WalletRow & { prepaid_tier: string | null }> {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { refusesLeftover } from '../policy/leftover.ts'
+import { leftoverRefusal } from '../policy/leftover.ts'
 import { accountOf, isNonceGap } from '../policy/nonce.ts'
 import type { Verdict } from '../policy/order.ts'
 import type { Config } from '../config.ts'
@@ -15,7 +15,7 @@ const placesSchema = z.array(z.tuple([z.string().max(128), z.string().regex(/^[0
 const fuelledSchema = z.strictObject({ fuel: placesSchema, fees: placesSchema })
 
 /** A node takes part in two thirds of the signatures; the nonces and the fuel of the others it asks its peers for. */
-export class Nonces {
+export class CatchUp {
   readonly #parts: { config: Config; store: Store; peers: Peers; log: Log }
 
   constructor(parts: { config: Config; store: Store; peers: Peers; log: Log }) {
@@ -36,7 +36,7 @@ export class Nonces {
   async prepare(verdict: Verdict): Promise<void> {
     const { state } = this.#parts.store
     if (isNonceGap(state, verdict)) await this.learn(verdict)
-    if (refusesLeftover(state, verdict) !== null) await this.#learnLeftover(verdict)
+    if (leftoverRefusal(state, verdict) !== null) await this.#learnLeftover(verdict)
   }
 
   /** Not written down: it is asked for again, and a peer's word can only make this node as strict or lenient as the peer. */

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { ChainError, parseAmount, type Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
-import { MULTIPLE_DECIMALS, type SweepRule } from './deposits/sweep-policy.ts'
-import { scopeNamed } from './deposits/sweep-settings.ts'
+import { MULTIPLE_DECIMALS, type SweepRule } from './sweep-rules.ts'
+import { scopeNamed } from './sweep-rules.ts'
 
 const text = z.string({ error: 'must be a string' })
 const endpoint = z.object({

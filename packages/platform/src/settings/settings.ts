@@ -2,12 +2,12 @@ import { resolve } from 'node:path'
 import { loadRegistry, parseAmount, type NetworkMode } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
-import { homeOf } from './app/home.ts'
+import { homeOf } from '../home.ts'
 import { readConfiguration, type Endpoint } from './configuration.ts'
-import { MULTIPLE_DECIMALS, type SweepRules } from './deposits/sweep-policy.ts'
-import { sweepRules } from './deposits/sweep-settings.ts'
-import { DEFAULT_TIERS, readTiers, type Tier } from './prepaid-fee/tiers.ts'
-import { isExchange } from './prices/exchange.ts'
+import { MULTIPLE_DECIMALS, type SweepRules } from './sweep-rules.ts'
+import { sweepRules } from './sweep-rules.ts'
+import { DEFAULT_TIERS, readTiers, type Tier } from './tiers.ts'
+import { isExchange } from './exchanges.ts'
 
 export interface Settings {
   home: string

@@ -1,5 +1,12 @@
 import { ChainError, parseAmount, type NetworkMode, type Registry } from '@custody/chains'
-import { MULTIPLE_DECIMALS, type SweepRules } from './sweep-policy.ts'
+
+/** `cost_multiple` is kept in thousandths. */
+export const MULTIPLE_DECIMALS = 3
+
+/** What decides whether a deposit address is swept; null: the next wider scope decides. */
+export interface SweepRule { cost_multiple: bigint | null; min_amount: bigint | null }
+/** Scopes: `*`, `network:CODE`, `asset:NAME`. An amount belongs to an asset, so it is set for assets only. */
+export type SweepRules = Readonly<Record<string, SweepRule>>
 
 /** On mainnet a deposit that is worth less than twice the cost of its sweep stays where it is. */
 const DEFAULT_MULTIPLE = { local: '0', mainnet: '2' } as const
