@@ -71,6 +71,8 @@ test('what checks addresses loads no network client', () => {
     }
   }
   visit('packages/chains/src/verify.ts')
+  // It asks for a family's parts by the family's name.
+  find('packages/chains/src/*/{address,traits}.ts').forEach(visit)
   assert.ok(seen.has('packages/chains/src/evm/address.ts'), 'the way was not followed')
   assert.deepEqual([...seen].filter((path) => /(?:^|\/)rpc\.ts$/.test(path)), [])
 })

@@ -1,19 +1,14 @@
-import { cardano } from './cardano/index.ts'
 import { derivePublicKey, type WorkspaceKey } from './derivation.ts'
-import { evm } from './evm/index.ts'
+import * as list from './list.ts'
 import type { Registry } from './registry.ts'
-import { solana } from './solana/index.ts'
-import { stellar } from './stellar/index.ts'
 import type { Traits } from './traits.ts'
-import { tron } from './tron/index.ts'
 import {
-  ChainError, type DecodedTransaction, type Family, type FamilyName, type Network, type Path, type PublicKeyAt,
-  type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation,
+  ChainError, type DecodedTransaction, type Family, type FamilyName, type Network, type Path, type PublicKeyAt, type SignatureBytes,
+  type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation,
 } from './types.ts'
-import { utxo } from './utxo/index.ts'
-import { xrp } from './xrp/index.ts'
 
-const families: Partial<Record<FamilyName, Family>> = { utxo, evm, xrp, stellar, tron, solana, cardano }
+// The registry is data: what it names may be missing here.
+const families: Partial<Record<FamilyName, Family>> = list
 
 /** The family's pure functions. Throws ChainError `FAMILY` where the family is not implemented. */
 export function familyOf(network: Network): Family {

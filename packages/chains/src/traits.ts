@@ -24,8 +24,6 @@ export interface Traits {
    * address, a tag per deposit address.
    */
   deposits: 'spendable' | 'swept' | 'tagged'
-  /** The chain wants something to stay on an account, and says which destinations cannot be paid. */
-  accountRules: boolean
   /**
    * Where the numbers of an account's transactions begin: at 0, or where the chain says when it makes the account;
    * null: they have none.

@@ -1,3 +1,4 @@
+import type * as list from './list.ts'
 import type { Traits } from './traits.ts'
 
 /**
@@ -6,7 +7,7 @@ import type { Traits } from './traits.ts'
  */
 
 export type NetworkMode = 'local' | 'mainnet'
-export type FamilyName = 'utxo' | 'evm' | 'tron' | 'xrp' | 'stellar' | 'cardano' | 'solana'
+export type FamilyName = keyof typeof list
 export type Curve = 'secp256k1' | 'ed25519'
 
 /** Non-hardened BIP32 indices below the workspace key: [sub-account, chain, index]. */
@@ -177,7 +178,6 @@ export type PublicKeyAt = (path: Path) => Uint8Array
  * Every function throws {@link ChainError} on input it does not allow.
  */
 export interface Family {
-  name: FamilyName
   traits: Traits
   /** Address of a public key (33 bytes compressed secp256k1 or 32 bytes Ed25519). */
   address(network: Network, publicKey: Uint8Array): string

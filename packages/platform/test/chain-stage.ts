@@ -14,7 +14,7 @@ import { tronChain } from '../src/families/tron/index.ts'
 import { utxoChain } from '../src/families/utxo/index.ts'
 import { tanks } from '../src/gas-tanks/tanks.ts'
 
-const MAKERS: Record<FamilyName, (context: ChainContext, network: Network, client: unknown) => Chain> = {
+const MAKERS: Partial<Record<FamilyName, (context: ChainContext, network: Network, client: unknown) => Chain>> = {
   utxo: (context, network, client) => utxoChain(context, network, client as UtxoClient),
   evm: (context, network, client) => evmChain(context, network, client as EvmClient),
   tron: (context, network, client) => tronChain(context, network, client as TronClient),
@@ -25,7 +25,11 @@ const MAKERS: Record<FamilyName, (context: ChainContext, network: Network, clien
 }
 
 /** The real family of a network over a scripted client. */
-export const chainOver = (context: ChainContext, network: Network, client: unknown): Chain => MAKERS[network.family](context, network, client)
+export function chainOver(context: ChainContext, network: Network, client: unknown): Chain {
+  const make = MAKERS[network.family]
+  if (!make) throw new Error(`no scripted client stands in for a chain of ${network.family}`)
+  return make(context, network, client)
+}
 
 const registry = loadRegistry('local')
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,8 +23,8 @@ import { runStep } from '../src/engine/run.ts'
 export const registry = loadRegistry('local')
 /** Blocks after which the scripted chain calls a block final; reorganisations of the tests go deeper. */
 export const DEPTH = 2
-/** Of each family one network, and its assets. */
-export const FAMILIES: Record<FamilyName, { code: string; assets: [string, ...string[]] }> = {
+/** Of each family that is staged one network, and its assets. */
+export const FAMILIES: Partial<Record<FamilyName, { code: string; assets: [string, ...string[]] }>> = {
   utxo: { code: 'BTC', assets: ['BTC'] },
   evm: { code: 'ETH', assets: ['ETH', 'USDT_ETH', 'USDC_ETH'] },
   tron: { code: 'TRX', assets: ['TRX', 'USDT_TRX'] },
@@ -162,7 +163,7 @@ export class World {
   #scan: () => Promise<boolean>
 
   constructor(database: Database, family: FamilyName) {
-    const { code, assets } = FAMILIES[family]
+    const { code, assets } = FAMILIES[family] ?? assert.fail(`${family} is not staged`)
     this.assets = assets
     this.network = registry.network(code) as Network
     this.database = database

@@ -124,6 +124,8 @@ export class NodeRoom {
       peers,
       call: (node: number, method: string, path: string, body: unknown) => this.call(node, method, path, body),
       verify: () => true,
+      penalise: () => undefined,
+      isPenalised: () => false,
     } as unknown as SignerNodes
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Caller } from '../src/http/endpoint.ts'
 import { useDatabase } from './deposits-support.ts'
-import { Stage, type Code, type Fate } from './nonce-stage.ts'
+import { PLACES, Stage, type Fate } from './nonce-stage.ts'
 import type { ScriptedEvm } from './scripted-evm.ts'
 
 /**
@@ -11,8 +11,8 @@ import type { ScriptedEvm } from './scripted-evm.ts'
  */
 const database = useDatabase()
 
-async function staged(seed: number, code: Code, play: (stage: Stage) => Promise<void>): Promise<void> {
-  const stage = new Stage(database.get(), seed, code)
+async function staged(seed: number, code: keyof typeof PLACES, play: (stage: Stage) => Promise<void>): Promise<void> {
+  const stage = new Stage(database.get(), seed, PLACES[code]())
   await stage.open()
   try {
     await play(stage)

@@ -4,7 +4,6 @@ import { EDGE_BYTES, PARAMETERS, surplusMost } from './build.ts'
 export const traits: Traits = {
   feesFrom: 'wallet',
   deposits: 'spendable',
-  accountRules: false,
   firstNonce: null,
   nothingExcludes: false,
   // A slot is a second.

@@ -7,7 +7,6 @@ const L1_SHARE = 10n
 export const traits: Traits = {
   feesFrom: 'tank',
   deposits: 'swept',
-  accountRules: false,
   firstNonce: 'zero',
   nothingExcludes: false,
   expiry: null,

@@ -3,4 +3,4 @@ import { address, validate } from './address.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, signing } from './transaction.ts'
 
-export const solana: Family = { name: 'solana', traits, address, validate, decode, signing, assemble, exclusive }
+export const solana: Family = { traits, address, validate, decode, signing, assemble, exclusive }

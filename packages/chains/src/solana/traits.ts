@@ -4,7 +4,6 @@ import { SIGNATURE_FEE } from './build.ts'
 export const traits: Traits = {
   feesFrom: 'wallet',
   deposits: 'swept',
-  accountRules: true,
   firstNonce: null,
   nothingExcludes: true,
   // A recent blockhash ends a message after 150 blocks; the decoder refuses a durable nonce.

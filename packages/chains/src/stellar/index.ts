@@ -4,6 +4,5 @@ import { traits } from './traits.ts'
 import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
 
 export const stellar: Family = {
-  name: 'stellar', traits, address, validate, accountOf: (text) => splitMuxed(text)?.account ?? null, decode, signing, assemble,
-  exclusive, renumber,
+  traits, address, validate, accountOf: (text) => splitMuxed(text)?.account ?? null, decode, signing, assemble, exclusive, renumber,
 }

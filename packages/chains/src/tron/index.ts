@@ -3,4 +3,4 @@ import { address, validate } from './address.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, signing } from './transaction.ts'
 
-export const tron: Family = { name: 'tron', traits, address, validate, decode, signing, assemble, exclusive }
+export const tron: Family = { traits, address, validate, decode, signing, assemble, exclusive }

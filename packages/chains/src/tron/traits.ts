@@ -8,7 +8,6 @@ const SURCHARGE_SUN = 5_000_000n
 export const traits: Traits = {
   feesFrom: 'tank',
   deposits: 'swept',
-  accountRules: true,
   firstNonce: null,
   nothingExcludes: true,
   // As far ahead as its own nodes take a transaction. A local chain's time may be moved forward, past the end of a stake's cooldown.

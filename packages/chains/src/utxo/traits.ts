@@ -7,7 +7,6 @@ const CHANGE_VBYTES = 43n
 export const traits: Traits = {
   feesFrom: 'wallet',
   deposits: 'spendable',
-  accountRules: false,
   firstNonce: null,
   nothingExcludes: false,
   expiry: null,

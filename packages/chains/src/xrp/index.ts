@@ -3,4 +3,4 @@ import { address, validate } from './address.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
 
-export const xrp: Family = { name: 'xrp', traits, address, validate, decode, signing, assemble, exclusive, renumber }
+export const xrp: Family = { traits, address, validate, decode, signing, assemble, exclusive, renumber }

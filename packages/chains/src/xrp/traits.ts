@@ -3,7 +3,6 @@ import { noSurcharge, type Traits } from '../traits.ts'
 export const traits: Traits = {
   feesFrom: 'wallet',
   deposits: 'tagged',
-  accountRules: true,
   firstNonce: 'chain',
   nothingExcludes: false,
   // It takes 3 to 4 seconds to close a ledger.

@@ -42,7 +42,7 @@ import { devnetControl, devnetUrlOf, localEndpoints, identityFolder, startLocal 
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
-import { connectAll } from './families.ts'
+import { connectAll } from './connect.ts'
 import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
 import { checkDatabase, checkPort, homeProblem, listenProblem } from './preflight.ts'

@@ -99,14 +99,14 @@ async function write(
 ): Promise<void> {
   const { unsigned, account = null, hold } = built
   if (account !== null && decoded.from.at(-1) !== account) throw new Error('the derived address is not the source address')
+  // What died is excluded by this one from now on, and is never taken up again: its number and its coins are free for this one alone.
+  const dead = await tx.query<{ id: string }>(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state = 'EXPIRED' returning id`, [row.id])
   await insertChainTransaction(tx, {
     id, transaction_id: row.id, network: row.network, state: 'BUILT', account, nonce: built.nonce ?? null, unsigned, fee_max: decoded.fee_max,
     valid_until: built.validUntil ?? null, step: decoded.action?.kind ?? null,
     replaces: inPlaceOf?.attempts.at(-1)?.id ?? null, replacement_id: inPlaceOf?.replacement.id ?? null,
   })
-  for (const coin of built.coins ?? []) await takeCoin(tx, row, id, coin, inPlaceOf)
-  // What died is excluded by this one from now on, and is never taken up again.
-  await tx.query(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state = 'EXPIRED'`, [row.id])
+  for (const coin of built.coins ?? []) await takeCoin(tx, row, id, coin, dead.map((each) => each.id), inPlaceOf)
   const noted = hold ? { [hold.noted]: heldAfter(row, hold, inPlaceOf).toString() } : {}
   if (inPlaceOf) {
     await tx.query(`update utxos set contested = true, spendable = false where origin = 'change' and txid = any($1)`, [inPlaceOf.attempts.map(({ hash }) => hash)])
@@ -118,11 +118,13 @@ async function write(
 }
 
 /** A coin that is free, or that a dead attempt of the same transaction held. A replacement leaves those of what waits where they are. */
-async function takeCoin(tx: Queryable, row: TransactionRow, id: string, { txid, vout }: { txid: string; vout: number }, inPlaceOf: InPlaceOf | undefined): Promise<void> {
+async function takeCoin(
+  tx: Queryable, row: TransactionRow, id: string, { txid, vout }: { txid: string; vout: number }, dead: readonly string[], inPlaceOf: InPlaceOf | undefined,
+): Promise<void> {
   const taken = await tx.query(
     `update utxos set spent_by = $4 where network = $1 and txid = $2 and vout = $3
-       and (spent_by is null or spent_by in (select id from chain_transactions where transaction_id = $5 and state = 'EXPIRED')) returning 1`,
-    [row.network, txid, vout, id, row.id])
+       and (spent_by is null or spent_by = any($5)) returning 1`,
+    [row.network, txid, vout, id, dead])
   if (taken.length === 1) return
   const own = inPlaceOf && await tx.one('select 1 from utxos where network = $1 and txid = $2 and vout = $3 and spent_by = any($4)',
     [row.network, txid, vout, inPlaceOf.attempts.map((attempt) => attempt.id)])

@@ -11,3 +11,10 @@ export function feeRateInteger(network: Network, text: string): bigint {
 export function levelRate(rates: LevelRates, level: string | null): bigint {
   return rates[(level as FeeLevel | null) ?? DEFAULT_LEVEL]
 }
+
+/** The rate that is asked for: the caller's own, else that of the level. */
+export async function chosenRate(
+  { network, rates }: { network: Network; rates(): Promise<LevelRates> }, feeRate: string | null, level: string | null,
+): Promise<bigint> {
+  return feeRate === null ? levelRate(await rates(), level) : feeRateInteger(network, feeRate)
+}

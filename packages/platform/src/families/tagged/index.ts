@@ -1,11 +1,12 @@
 import { stellar, StellarClient, xrp, XrpClient, type Network, type ResignedClient, type TaggedClient } from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
+import { chosenRate } from '../../engine/fee-rate.ts'
 import { traitsOf } from '../../engine/traits.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { keptOn } from '../kept.ts'
 import { prepare } from './prepare.ts'
 import { refusalOf } from './refusal.ts'
-import { feeOf, type Dialect, type Tagged } from './tagged.ts'
+import type { Dialect, Tagged } from './tagged.ts'
 
 /** Least rates that a transfer is estimated at while the chain cannot be asked. */
 const FALLBACK_FACTOR = 10n
@@ -50,7 +51,7 @@ function taggedChain(context: ChainContext, network: Network, client: TaggedClie
     rates: () => rates(),
     ratesReadAt: () => rates.readAt(),
     async estimate({ feeRate, level }) {
-      const fee = await feeOf(chain, feeRate, level).catch(() => FALLBACK_FACTOR * traitsOf(network).leastRate(network))
+      const fee = await chosenRate(chain, feeRate, level).catch(() => FALLBACK_FACTOR * traitsOf(network).leastRate(network))
       return { fee, reserve: fee }
     },
     // One payment is one operation: the rate is its price.

@@ -1,10 +1,11 @@
 import type { Network } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import { fail, wait, type Fail, type Prepared, type Task, type Wait } from '../../engine/chain.ts'
-import { isGapClosing, lowestFree } from '../../engine/nonce-order.ts'
+import { chosenRate } from '../../engine/fee-rate.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
+import { sequenceOf } from '../sequence.ts'
 import { sourcePath } from '../source-path.ts'
-import { feeOf, type Tagged } from './tagged.ts'
+import type { Tagged } from './tagged.ts'
 
 /** An account that its first deposit has just created may not be seen by every endpoint yet. */
 const ACCOUNT_ATTEMPTS_MAX = 20
@@ -14,7 +15,7 @@ const RETRY_MS = 1000
 export async function prepare(chain: Tagged, { row, asset, amount }: Task): Promise<Prepared | Wait | Fail> {
   const { context, network, client, dialect } = chain
   const [account, to, tag] = [row.source_id as string, row.destination_id as string, row.address_tag]
-  const fee = await feeOf(chain, row.fee_rate, row.fee_level)
+  const fee = await chosenRate(chain, row.fee_rate, row.fee_level)
   const state = await client.account(account)
   if (!state && row.attempts < ACCOUNT_ATTEMPTS_MAX) return wait('the chain does not show the account yet', RETRY_MS)
   if (!state) return fail('the account does not exist on the chain')
@@ -38,24 +39,6 @@ export async function prepare(chain: Tagged, { row, asset, amount }: Task): Prom
       return { kind: 'built', unsigned, worst: fee, account, nonce: sequence, validUntil, fee, hold }
     },
   }
-}
-
-/**
- * The lowest free sequence. A transfer that was signed and expired keeps its own, so that the transactions before it stay
- * excluded.
- * @param next what the chain would take of the account now
- */
-async function sequenceOf(tx: Queryable, row: TransactionRow, account: string, next: bigint): Promise<bigint | Wait | Fail> {
-  const earlier = await tx.one<{ nonce: string; hash: string | null }>(
-    'select nonce::text, hash from chain_transactions where transaction_id = $1 order by attempt desc limit 1', [row.id])
-  const free = await lowestFree(tx, row.network, account, next)
-  if (!earlier?.hash) return free
-  const own = BigInt(earlier.nonce)
-  // Another transaction would no longer exclude the one that was signed, dead as it is.
-  if (own < next) return fail('it expired, and its sequence was used by another transaction')
-  if (free >= own) return own
-  if (!await isGapClosing(tx, row.network, account)) return fail('it expired behind a transfer that was given up')
-  return wait('waits for a later transfer to take the place of one that was given up', RETRY_MS)
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { LevelRates, Network, TaggedClient, UnsignedTransaction } from '@custody/chains'
 import type { ChainContext } from '../../engine/chain.ts'
 import type { Cached } from '../cached.ts'
-import { feeRateInteger, levelRate } from '../../engine/fee-rate.ts'
 
 /** A payment, with all that fixes its bytes. `create`: the destination has no account yet. */
 export interface FixedPayment {
@@ -34,9 +33,4 @@ export interface Tagged {
   client: TaggedClient
   dialect: Dialect
   rates: Cached<LevelRates>
-}
-
-/** Fee of one payment: the caller's, else the level's. */
-export async function feeOf({ network, rates }: Tagged, feeRate: string | null, level: string | null): Promise<bigint> {
-  return feeRate === null ? levelRate(await rates(), level) : feeRateInteger(network, feeRate)
 }
