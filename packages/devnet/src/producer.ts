@@ -17,7 +17,7 @@ export class Producer {
 
   constructor(options: { timing: Timing; busyMs: number; idleMs: number; isBusy: () => boolean; produce: () => Promise<void> }) {
     this.#timing = options.timing
-    this.#busyMs = options.busyMs
+    this.#busyMs = options.busyMs / options.timing.pace
     this.#idleMs = options.idleMs
     this.#isBusy = options.isBusy
     this.#produce = options.produce

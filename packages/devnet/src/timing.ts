@@ -2,15 +2,20 @@
 export interface Timing {
   /** Blocks come on command only. */
   manual: boolean
+  /** How many times as fast blocks come while something waits for them. */
+  pace: number
   /** Milliseconds since 1970. */
   now: () => number
 }
 
 /** Blocks come at their pace, and the clock is this machine's. */
-export const REAL_TIME: Timing = { manual: false, now: () => Date.now() }
+export const REAL_TIME: Timing = { manual: false, pace: 1, now: () => Date.now() }
+
+/** As {@link REAL_TIME}, with busy chains so many times as fast: their blocks' times run ahead of the clock. */
+export const quickTime = (pace: number): Timing => ({ ...REAL_TIME, pace })
 
 /** Nothing moves unless it is told to: the clock stands at the start, and what follows the last block is one step later. */
 export function manualTime(): Timing {
   const startMs = Date.now()
-  return { manual: true, now: () => startMs }
+  return { manual: true, pace: 1, now: () => startMs }
 }

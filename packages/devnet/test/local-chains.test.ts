@@ -125,7 +125,7 @@ test('what it cannot do it says in one sentence', async () => {
 })
 
 test('the end closes what was opened, and what opens later', async () => {
-  const place = { home, timing: { manual: true, now: () => 0 } }
+  const place = { home, timing: { manual: true, pace: 1, now: () => 0 } }
   const [early, late] = [new LocalToy(place), new LocalToy(place)]
   await early.start()
   const opened = toys.at(-1)
@@ -141,7 +141,7 @@ const room = join(dirname(fileURLToPath(import.meta.url)), '..')
 const src = join(room, 'src')
 
 test('outside its folder nobody asks which family a network is of', () => {
-  const codes = FAMILIES.flatMap((family) => family({ home, timing: { manual: true, now: () => 0 } })).map(({ code }) => code)
+  const codes = FAMILIES.flatMap((family) => family({ home, timing: { manual: true, pace: 1, now: () => 0 } })).map(({ code }) => code)
   const offenders = globSync('*.ts', { cwd: src }).flatMap((file) => readFileSync(join(src, file), 'utf8').split('\n')
     .filter((line) => codes.some((code) => new RegExp(`[=!]== '${code}'|case '${code}'|family ===`).test(line)))
     .map((line) => `${basename(file)}: ${line.trim()}`))

@@ -5,8 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
+import { freePorts, makeHomes } from '../../signer/test/homes.ts'
+import { signersFolder } from '../src/launch/local.ts'
 import { callPlatform } from '../src/operator/connect.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
+import { prepareDatabase } from './prepared-database.ts'
 
 const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
 const MAIN = join('src', 'main.ts')
@@ -20,25 +23,40 @@ export const PRIVATE_KEY = privateKey
 export interface User { apiKey: string; base: string; workspace: string }
 export interface Answer<T = Record<string, unknown>> { status: number; headers: Headers; body: T; text: string }
 
-/** A platform in a process of its own, on a home of its own. */
+/** Blocks come so many times as fast as they do where somebody looks on. */
+const PACE = '10'
+
+/**
+ * A platform in a process of its own, on a home of its own. A `prepared` home has tables and keys before the first start;
+ * an `own` one is left to that start.
+ */
 export class TestPlatform {
   readonly home: string
   /** The platform's package: this one, or that of a changed copy. */
   readonly package: string
   base = ''
+  readonly #stage: 'prepared' | 'own'
   process: ChildProcess | null = null
   output = ''
 
-  constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-')), folder = PLATFORM) {
+  constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-')), folder = PLATFORM, stage: 'prepared' | 'own' = 'prepared') {
     this.home = home
     this.package = folder
+    this.#stage = stage
+  }
+
+  async #prepare(): Promise<void> {
+    const [devnet, ...signers] = await freePorts(4)
+    await Promise.all([makeHomes(signersFolder(this.home), signers), prepareDatabase(this.home)])
+    writeFileSync(join(this.home, 'ports.json'), JSON.stringify({ signers, devnet }), { mode: 0o600 })
   }
 
   async start(env: Record<string, string> = {}): Promise<void> {
     this.output = ''
+    if (this.#stage === 'prepared' && !existsSync(join(this.home, 'ports.json'))) await this.#prepare()
     const child = spawn(
       process.execPath, [join(this.package, MAIN)],
-      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', ...env } }
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', CUSTODY_LOCAL_PACE: PACE, ...env } }
     )
     this.process = child
     child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()))

@@ -53,7 +53,7 @@ export async function startLocal(home: string, log: Logger): Promise<{ children:
   const devnet = new Child({
     // The local CoinGecko answers to the ids that the platform will ask for.
     env: { CUSTODY_COINGECKO_IDS: process.env['CUSTODY_COINGECKO_IDS'] ?? '' },
-    name: 'devnet', nodeArgs: SMALL, script: DEVNET, args: ['--home', join(home, 'devnet'), '--port', String(ports.devnet)], logFile: join(logs, 'devnet.log'), ready: /^devnet ready (\S+)$/m,
+    name: 'devnet', nodeArgs: SMALL, script: DEVNET, args: ['--home', join(home, 'devnet'), '--port', String(ports.devnet), '--pace', process.env['CUSTODY_LOCAL_PACE'] || '1'], logFile: join(logs, 'devnet.log'), ready: /^devnet ready (\S+)$/m,
   }, log)
   const children = [...signers, devnet]
   const started = await Promise.allSettled(children.map((child) => child.start()))
