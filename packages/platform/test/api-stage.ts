@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { familyOf, loadRegistry, OMNIBUS_INDEX, pathOf, type Asset, type Network } from '@custody/chains'
 import { requestHeaders, signRequest, type SignedRequest } from '@custody/request-auth'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
@@ -18,6 +17,7 @@ import { createMetrics } from '../src/metrics.ts'
 import { readTiers } from '../src/prepaid-fee/tiers.ts'
 import type { Services } from '../src/services.ts'
 import { NodeRefused } from '../src/signing/nodes.ts'
+import { prepareDatabase } from './prepared-database.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom, publicKeyAt } from './node-room.ts'
 
@@ -60,9 +60,9 @@ const CLIENT = {
 }
 
 export async function openApi(): Promise<void> {
+  await prepareDatabase(home)
   postgres = await startEmbeddedPostgres(home)
   database = openDatabase(postgres.url)
-  await migrate(database)
   const environment = systemEnvironment()
   const silent = {
     info: () => undefined,

@@ -7,7 +7,6 @@ import { loadRegistry, type ChainBlock, type ChainTransfer, type Senders, type F
 import { sealToken } from '../src/aml/policy.ts'
 import type { Provider } from '../src/aml/providers/provider.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database, type ToldEvent } from '../src/database/pool.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
@@ -17,6 +16,7 @@ import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/services.ts'
 import type { TransactionRow } from '../src/transactions/present.ts'
 import { runStep } from '../src/transactions/steps.ts'
+import { prepareDatabase } from './prepared-database.ts'
 
 /** The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers are scripted. */
 export const registry = loadRegistry('local')
@@ -41,9 +41,9 @@ export function useDatabase(
   let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
   let database: Database
   const start = async () => {
+    if (o.migrated) await prepareDatabase(home)
     postgres = await startEmbeddedPostgres(home)
     database = openDatabase(postgres.url, { ...(o.now ? { now: o.now } : {}), ...(o.onEvent ? { onEvent: o.onEvent } : {}) })
-    if (o.migrated) await migrate(database)
   }
   // Hooks of a file do not wait for each other.
   const started = start()

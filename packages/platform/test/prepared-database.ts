@@ -6,9 +6,11 @@ import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { openDatabase } from '../src/database/pool.ts'
 
+const SOURCES = ['packages/platform/src/database', 'package-lock.json', 'packages/platform/test/prepared-database.ts']
+
 /** Puts a database with all tables and nothing in them into a home, where the platform's embedded server finds it. */
 export async function prepareDatabase(home: string): Promise<void> {
-  const folder = await prepared('postgres', ['packages/platform/src/database', 'package-lock.json'], async (draft) => {
+  const folder = await prepared('postgres', SOURCES, async (draft) => {
     const place = mkdtempSync(join(tmpdir(), 'custody-database-'))
     try {
       const postgres = await startEmbeddedPostgres(place)
@@ -16,10 +18,10 @@ export async function prepareDatabase(home: string): Promise<void> {
       await migrate(database)
       await database.close()
       await postgres.stop()
-      copyOf(join(place, 'postgres', '.'), draft)
+      copyOf(join(place, 'postgres'), draft)
     } finally {
       rmSync(place, { recursive: true, force: true })
     }
   })
-  copyOf(join(folder, '.'), join(home, 'postgres'))
+  copyOf(folder, join(home, 'postgres'))
 }

@@ -10,7 +10,10 @@ import { copyOf, prepared } from './prepared.ts'
 
 /** Homes of three nodes, whose keys were made by three nodes once and for all tests: a key takes two seconds of a processor. */
 const KEYS = { secp256k1: 8, ed25519: 3 }
-const SOURCES = ['packages/signer/src', 'packages/chains/src', 'packages/chains/data', 'packages/threshold/native/threshold.node', 'package-lock.json']
+const SOURCES = [
+  'packages/signer/src', 'packages/chains/src', 'packages/chains/data',
+  'packages/threshold/native/threshold.node', 'package-lock.json', 'packages/signer/test/homes.ts',
+]
 const NODES = [1, 2, 3] as const
 
 /** The configuration of one node's home, as JSON. */
@@ -77,7 +80,7 @@ async function make(folder: string): Promise<void> {
     // Set up anew in every copy: ports, sockets, recovery keys.
     for (const home of homes) rmSync(join(home, 'config.json'))
     for (const name of ['platform/peers.json', ...NODES.map((node) => `recovery-${node}`)]) rmSync(join(parent, name))
-    copyOf(`${parent}/.`, folder)
+    copyOf(parent, folder)
   } finally {
     for (const node of nodes) node.kill('SIGKILL')
     rmSync(parent, { recursive: true, force: true })
@@ -89,7 +92,7 @@ async function make(folder: string): Promise<void> {
  * are every test's, and a pool that is used up is not filled again; or `own`: nothing is shared with another test.
  */
 export async function makeHomes(parent: string, ports: readonly number[], keys: 'prepared' | 'own' = 'prepared'): Promise<void> {
-  if (keys === 'prepared') copyOf(`${await prepared('homes', SOURCES, make)}/.`, parent)
+  if (keys === 'prepared') copyOf(await prepared('homes', SOURCES, make), parent)
   await setup({ home: parent, ports, mode: 'local' })
   if (keys === 'prepared') editConfigs(parent, (config) => { config.pool = { secp256k1: 0, ed25519: 0 } })
 }

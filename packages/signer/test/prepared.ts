@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
@@ -39,9 +39,9 @@ export async function prepared(name: string, sources: readonly string[], make: (
   return folder
 }
 
-/** A copy that keeps modes and owners. */
+/** A folder's content put into another one; modes and owners stay. */
 export function copyOf(folder: string, to: string): void {
-  mkdirSync(dirname(to), { recursive: true, mode: 0o700 })
-  const { status, stderr } = spawnSync('cp', ['-a', folder, to], { encoding: 'utf8' })
+  mkdirSync(to, { recursive: true, mode: 0o700 })
+  const { status, stderr } = spawnSync('cp', ['-a', `${folder}/.`, to], { encoding: 'utf8' })
   if (status !== 0) throw new Error(`cannot copy ${folder}: ${stderr}`)
 }
