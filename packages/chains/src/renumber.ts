@@ -1,6 +1,7 @@
 import type { xdr } from '@stellar/stellar-base'
 import { decode as decodeXrp, encode as encodeXrp } from 'ripple-binary-codec'
-import { parseTransaction, serializeTransaction, type TransactionSerializable } from 'viem'
+import type { TransactionSerializable } from 'viem'
+import { parseTransaction, serializeTransaction } from 'viem/utils'
 import { library } from './stellar/library.ts'
 import { ChainError, type Network, type UnsignedTransaction } from './types.ts'
 

@@ -1,5 +1,6 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { bytesToHex, hexToBytes, keccak256, parseTransaction, serializeTransaction, type Hex, type TransactionSerializable } from 'viem'
+import type { Hex, TransactionSerializable } from 'viem'
+import { bytesToHex, hexToBytes, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
 import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
 import { address, canonical } from './address.ts'
 
