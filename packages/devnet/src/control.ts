@@ -13,7 +13,7 @@ type Command = Record<string, unknown>
 type Answering = (devnet: Devnet, command: Command) => unknown
 
 const COMMANDS: Record<string, Answering> = {
-  fund, mine, reorg, fault, clock,
+  fund, mine, halt, reorg, fault, clock,
   risk: ({ risks }, { address, level }) => risks.set(address, level),
   price: ({ quotes }, { coin, price, source }) => quotes.set(coin, price, source),
   drop, congestion,
@@ -52,6 +52,13 @@ async function mine({ chains }: Devnet, { network, blocks, address, seconds }: C
   const count = wholeNumber(blocks, 'blocks', BLOCKS_MAX)
   const { height, hash } = await chainOf(chains, network).mine(count, { address, seconds })
   return { height, hash }
+}
+
+/** What a test looks at must not be buried while it looks. */
+function halt({ chains }: Devnet, { network, halted }: Command): unknown {
+  if (typeof halted !== 'boolean') throw new RequestError('halted is true or false')
+  chainOf(chains, network).halt(halted)
+  return { network, halted }
 }
 
 async function reorg({ chains }: Devnet, { network, depth, drop: isDropping }: Command): Promise<Head> {

@@ -39,7 +39,7 @@ export class Producer {
   async #tick(): Promise<void> {
     this.#running = true
     try {
-      await this.#produce()
+      if (!this.#timing.halted) await this.#produce()
     } catch (error) {
       if (!this.#stopped) console.error(`devnet: no block could be made: ${(error as Error).message}`)
     } finally {

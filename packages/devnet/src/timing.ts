@@ -4,6 +4,8 @@ export interface Timing {
   manual: boolean
   /** How many times as fast blocks come while something waits for them. */
   pace: number
+  /** Until it ends no block comes by itself, however many wait for one. */
+  halted?: boolean
   /** Milliseconds since 1970. */
   now: () => number
 }

@@ -35,7 +35,7 @@ test('blocks come by themselves while something waits', async () => {
 
 test('a producer makes blocks at its pace, and none where time is manual', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
-  const made = { real: 0, manual: 0, quick: 0 }
+  const made = { real: 0, manual: 0, quick: 0, standing: 0 }
   const options = { busyMs: 1000, idleMs: 30_000, isBusy: () => made.real < 2 }
   const real = new Producer({ ...options, timing: REAL_TIME, produce: async () => { made.real += 1 } })
   const manual = new Producer({ ...options, timing: manualTime(), produce: async () => { made.manual += 1 } })
@@ -65,7 +65,16 @@ test('a producer makes blocks at its pace, and none where time is manual', async
   assert.equal(made.real, 2, 'idle')
   await pass(1)
   assert.equal(made.real, 3)
+  const halted = { ...REAL_TIME, halted: true }
+  const standing = new Producer({ ...options, timing: halted, isBusy: () => true, produce: async () => { made.standing += 1 } })
+  standing.wake()
+  await pass(5000)
+  assert.equal(made.standing, 0)
+  halted.halted = false
+  await pass(1000)
+  assert.equal(made.standing, 1, 'it goes on by itself')
+  standing.stop()
   real.stop()
   await pass(100_000)
-  assert.deepEqual(made, { real: 3, manual: 0, quick: 2 })
+  assert.deepEqual(made, { real: 3, manual: 0, quick: 2, standing: 1 })
 })

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { balance, call, rpc, sleep, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
 
 /** Standing rules: what comes in goes on to one destination, once, within the caller's own limits. */
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'kept')
 let shop: User
 let customer: User
 

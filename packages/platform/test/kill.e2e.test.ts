@@ -8,7 +8,7 @@ const CHECKPOINTS = [
   'transaction.broadcasting', 'transaction.broadcast', 'transaction.included', 'transaction.settled', 'scan.block', 'deposit.credited',
 ]
 
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'kept')
 after(() => platform.remove())
 
 const ETHER = 10n ** 18n

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'kept')
 let user: User
 let own = ''
 /** A customer of ours, whose account is active. */
