@@ -16,15 +16,8 @@ before(async () => {
 })
 after(() => platform.remove())
 
-/** Starts a process that dies at the checkpoint, does what leads there, and goes on with a new one. */
 async function dieAt(checkpoint: string, work: () => Promise<unknown>): Promise<void> {
-  await platform.stop()
-  await platform.start({ CUSTODY_TEST_KILL_AT: checkpoint })
-  user.base = platform.base
-  const killed = platform.ended()
-  await work().catch(() => undefined)
-  await Promise.race([killed, new Promise((_, reject) => setTimeout(() => reject(new Error(`${checkpoint} was never reached`)), 60_000).unref())])
-  await platform.start()
+  await platform.dieAt(checkpoint, work)
   user.base = platform.base
 }
 

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
 import { startDevnet } from '../../devnet/test/support.ts'
@@ -26,6 +27,8 @@ export interface Answer<T = Record<string, unknown>> { status: number; headers: 
 
 /** Blocks come so many times as fast as they do where somebody looks on. */
 const PACE = 10
+/** A checkpoint is reached within this time, or never. */
+const DEATH_MS = 120_000
 
 /**
  * What the first start finds. `prepared`: tables and keys. `own`: an empty home. `kept`: as prepared, and nodes and chains
@@ -39,6 +42,7 @@ export class TestPlatform {
   /** The platform's package: this one, or that of a changed copy. */
   readonly package: string
   base = ''
+  readonly #killFile: string
   readonly #ground: Ground
   readonly #kept: (() => Promise<unknown>)[] = []
   process: ChildProcess | null = null
@@ -46,6 +50,7 @@ export class TestPlatform {
 
   constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-')), folder = PLATFORM, ground: Ground = 'prepared') {
     this.home = home
+    this.#killFile = join(home, 'kill-at')
     this.package = folder
     this.#ground = ground
   }
@@ -66,7 +71,7 @@ export class TestPlatform {
     if (this.#ground !== 'own' && !existsSync(join(this.home, 'ports.json'))) await this.#prepare()
     const child = spawn(
       process.execPath, [join(this.package, MAIN)],
-      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', CUSTODY_LOCAL_PACE: String(PACE), CUSTODY_TEST_KEPT: this.#ground === 'kept' ? '1' : '0', ...env } }
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', CUSTODY_LOCAL_PACE: String(PACE), CUSTODY_TEST_KILL_FILE: this.#killFile, CUSTODY_TEST_KEPT: this.#ground === 'kept' ? '1' : '0', ...env } }
     )
     this.process = child
     child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()))
@@ -131,6 +136,19 @@ export class TestPlatform {
 
   async fund(asset: string, address: string, amount: string): Promise<string> {
     return String((await this.operator('devnet', { command: 'fund', asset, address, amount, tag: null }))['hash'])
+  }
+
+  /** Has the process die at a commit that `work` leads to, and starts a new one. Answers may be lost with it. */
+  async dieAt(checkpoint: string, work: () => Promise<unknown>): Promise<void> {
+    const ended = this.ended().then(() => true)
+    writeFileSync(this.#killFile, checkpoint)
+    await work().catch(() => undefined)
+    const patience = new AbortController()
+    const died = await Promise.race([ended, later(DEATH_MS, false, { signal: patience.signal })])
+    patience.abort()
+    rmSync(this.#killFile)
+    if (!died) throw new Error(`${checkpoint} was never reached`)
+    await this.start()
   }
 
   /** Runs something while a chain makes no block but on command. */
