@@ -38,10 +38,10 @@ async function create(more: Record<string, unknown> = {}): Promise<Shown> {
 }
 
 const leased = async (id: string) =>
-  (await api.database.one<TransactionRow>(
+  (await api.database.one<TransactionRow<'WITHDRAWAL'>>(
     'update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *',
     [id]
-  )) as TransactionRow
+  )) as TransactionRow<'WITHDRAWAL'>
 const lastEvent = async (id: string) =>
   (
     await api.database.one<{ payload: Record<string, unknown> }>(

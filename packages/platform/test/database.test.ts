@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { FORMS } from '../src/database/forms.ts'
 import { applyFunctions } from '../src/database/functions.ts'
-import { BEFORE_SQUASH, migrate } from '../src/database/migrate.ts'
+import { BEFORE_SQUASH, migrate, SQUASHED } from '../src/database/migrate.ts'
 import { isConnectionError, openDatabase, type Database } from '../src/database/pool.ts'
 import { useDatabase } from './deposits-support.ts'
 
@@ -42,7 +43,7 @@ test('migrations are numbered without gaps and hold no function; a function stan
 test('an empty database gets every table and function once, however many starts ask for it at the same time', async (t) => {
   const database = await fresh(t, 'empty')
   const [first, second] = await Promise.all([migrate(database), migrate(database)])
-  const all = [...filesOf('migrations').map(({ file }) => file), ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))]
+  const all = [...filesOf('migrations').map(({ file }) => file), 'transactions_form', ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))]
   assert.deepEqual([first, second].sort((a, b) => b.length - a.length), [all, []])
   assert.deepEqual(await migrate(database), [])
 })
@@ -58,7 +59,8 @@ test('a database with every migration of before the squash keeps its rows and st
   await database.query(
     'create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql as $$ select -1::numeric $$')
   const { id } = (await database.one<{ id: string }>(`insert into workspaces (name) values ('kept') returning id`)) as { id: string }
-  assert.deepEqual(await migrate(database), filesOf('functions').map(({ file }) => file.replace(/\.sql$/, '')))
+  const since = names.filter((name) => !SQUASHED.includes(name))
+  assert.deepEqual(await migrate(database), [...since, ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))])
   assert.deepEqual(await migrations(database), names)
   assert.deepEqual(await database.one('select prepaid_balance($1)', [id]), { prepaid_balance: '0' })
   assert.deepEqual(await migrate(database), [])
@@ -127,6 +129,23 @@ test('a changed function is applied anew in place of its old parameters, one wit
   write('guard', 'create or replace function guard() returns nonsense')
   await assert.rejects(apply())
   assert.deepEqual(await database.one('select double(2)::integer'), { double: 4 }, 'all of them or none')
+})
+
+test('a transaction is in a state of its kind, and its plan has fields of its kind: the table is held to the list of the types', async (t) => {
+  const database = await fresh(t, 'forms')
+  await migrate(database)
+  const { id } = (await database.one<{ id: string }>(`insert into workspaces (name) values ('forms') returning id`))!
+  const make = (kind: string, state: string, plan: object) => database.query(
+    `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, plan)
+     values (gen_random_uuid(), $1, $2, 'ETH', 'ETH', 1, 'ETH', 'X', 'X', $3, 'pending', $4)`, [kind, id, state, JSON.stringify(plan)])
+  for (const [kind, { states, plan }] of Object.entries(FORMS)) {
+    for (const state of states) await make(kind, state, Object.fromEntries(plan.map((field) => [field, '1'])))
+    await assert.rejects(make(kind, 'ELSEWHERE', {}), /transactions_form/)
+    await assert.rejects(make(kind, states[0], { unheard_of: '1' }), /transactions_form/)
+  }
+  await assert.rejects(make('SWEEP', 'VOIDING', {}), /transactions_form/)
+  await assert.rejects(make('DEPOSIT', 'CONFIRMING', { need: '1' }), /transactions_form/)
+  assert.deepEqual(await migrate(database), [], 'what it says already is not said again')
 })
 
 test('a connection that is cut is told as such, whatever was under way; a mistake in a statement is not', async (t) => {

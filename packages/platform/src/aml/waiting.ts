@@ -12,8 +12,8 @@ const PATIENCE_MS = 6 * 60 * 60_000
 /** A transaction that no provider answered for stays where it is and is tried again; after six hours with an alert. */
 export async function waitForProvider(services: Services, row: TransactionRow, cause: ScreeningWaits): Promise<void> {
   const now = services.environment.now()
-  const since = Number(row.plan['screening_since'] ?? now)
-  const alert = now - since >= PATIENCE_MS && row.plan['screening_alerted'] === undefined
+  const since = Number(row.plan.screening_since ?? now)
+  const alert = now - since >= PATIENCE_MS && row.plan.screening_alerted === undefined
   if (row.attempts === 1) services.log.warn({ transaction: row.id, provider: cause.provider, err: cause.message }, 'a transaction waits for its screening')
   if (alert) services.log.error({ alert: 'aml.screening_overdue', transaction: row.id, provider: cause.provider, since: new Date(since).toISOString(), err: cause.message }, 'a transaction could not be screened for six hours; it stays held')
   await services.database.transaction(async (tx) => {

@@ -1,7 +1,7 @@
 import type { Queryable } from '../database/pool.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
-const generationOf = (row: TransactionRow): number => Number(row.plan['generation'] ?? '0')
+const generationOf = (row: TransactionRow): number => Number(row.plan.generation ?? '0')
 
 /**
  * A deposit that is credited waits for its wallet's rule, if it came in after the rule was made. Called before the

@@ -7,7 +7,7 @@ const RETRY_MAX_S = 3600
 /** A forward that moved nothing: its amount waits again, and is tried after a growing pause. One that its caller took back stays in the wallet. */
 export async function returnForward(tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
   if (!isForward(row)) return
-  if (row.plan['cancel']) return lookAgain(tx, row)
+  if (row.plan.cancel) return lookAgain(tx, row)
   await tx.query(
     `with back as (update forwards set returned = true where transaction_id = $1 and not returned returning rule_id, amount)
      update forward_rules r set waiting = r.waiting + b.amount, failures = r.failures + 1, last_error = $2, updated_at = $5,
@@ -23,5 +23,5 @@ export async function forwardDone(tx: Queryable, row: TransactionRow): Promise<v
 async function lookAgain(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(
     `update forward_rules set failures = 0, next_run_at = case when state = 'ACTIVE' then $2 else next_run_at end
-     where id = $1 and (failures > 0 or last_error is not null)`, [row.plan['rule_id'], tx.now()])
+     where id = $1 and (failures > 0 or last_error is not null)`, [row.plan.rule_id, tx.now()])
 }

@@ -8,7 +8,7 @@ import { queueSweep } from './sweeps.ts'
 
 /** A deposit's generation grows with every reorganisation that takes it back, so that each crediting is its own entry. */
 export function depositReference(row: TransactionRow): string {
-  return `${row.id}:${row.plan['generation'] ?? '0'}`
+  return `${row.id}:${row.plan.generation ?? '0'}`
 }
 
 /** Where a deposit's coins belong in the books. */
@@ -24,7 +24,7 @@ async function accountOf(tx: Queryable, row: TransactionRow): Promise<Omit<Posti
 
 /** The books of a deposit that was held by screening. */
 function frozenAccount(row: TransactionRow): Omit<Posting, 'amount'> | null {
-  const wallet = row.plan['frozen_wallet']
+  const wallet = row.plan.frozen_wallet
   return wallet === undefined ? null : { workspace: row.workspace_id, wallet: wallet === '' ? null : wallet, asset: row.asset, kind: 'frozen', address: row.destination_id }
 }
 
@@ -41,8 +41,8 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
   ])
   const suspended = row.wallet_id === null && row.kind === 'DEPOSIT'
   const end = suspended
-    ? { state: 'SUSPENSE', status: 'pending' as const, confirmed_at: null }
-    : { state: 'CREDITED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
+    ? { state: 'SUSPENSE' as const, status: 'pending' as const, confirmed_at: null }
+    : { state: 'CREDITED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
   await tx.query(`update transactions set state = $2, status = $5, confirmed_at = $3, confirmations = $4,
      plan = plan - 'frozen_wallet' - 'screening_since' - 'screening_alerted' - 'unknown_sender',
      last_error = null, failure_reason = null,

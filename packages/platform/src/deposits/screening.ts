@@ -43,7 +43,7 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
         await advance(tx, row, { run_in_ms: 0 })
         return null
       }
-      const isUnreleased = isUnknown && !fresh.plan['senders_released']
+      const isUnreleased = isUnknown && !fresh.plan.senders_released
       if (all.length === 0 && !isUnreleased) {
         await credit(services, tx, fresh, fresh.confirmations)
         return false
@@ -63,7 +63,7 @@ async function freeze(
   services: Services, tx: Queryable, row: TransactionRow, hits: readonly Hit[], space: string, isUnknown: boolean,
 ): Promise<void> {
   await hold(services, tx, row, space, hits)
-  if (row.plan['frozen_wallet'] === undefined) {
+  if (row.plan.frozen_wallet === undefined) {
     await post(tx, 'deposit-frozen', depositReference(row), [
       { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount: -BigInt(row.amount) },
       { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'frozen', address: row.destination_id, amount: BigInt(row.amount) },
@@ -75,7 +75,7 @@ async function freeze(
   // The wallet is written down: it may be given to the deposit later, and the books are to be undone as they were made.
   await advance(tx, row, {
     state: 'FROZEN', last_error: null, failure_reason: reason, run_in_ms: HELD_POLL_MS,
-    plan: { ...NO_WAIT, frozen_wallet: row.plan['frozen_wallet'] ?? row.wallet_id ?? '', unknown_sender: isUnknown ? '1' : null },
+    plan: { ...NO_WAIT, frozen_wallet: row.plan.frozen_wallet ?? row.wallet_id ?? '', unknown_sender: isUnknown ? '1' : null },
   })
 }
 
@@ -85,7 +85,7 @@ export async function awaitDepositUnfreezing(services: Services, row: Transactio
     await lockFreezing(tx, row.sub_account_id as string)
     // Read under the lock: the operator may have released it a moment ago.
     const fresh = await tx.one<Pick<TransactionRow, 'plan'>>('select plan from transactions where id = $1', [row.id])
-    const isUnknown = fresh?.plan['unknown_sender'] === '1' && !fresh.plan['senders_released']
+    const isUnknown = fresh?.plan.unknown_sender === '1' && !fresh.plan.senders_released
     await advance(tx, row, isUnknown || await isHeld(tx, row.id) ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
   })
 }

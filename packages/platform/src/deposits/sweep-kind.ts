@@ -10,7 +10,7 @@ import { sweepWaits } from './sweep-policy.ts'
 import { queueSweep } from './sweeps.ts'
 
 /** All that a deposit address holds of an asset, to the omnibus address. */
-export const sweep: Kind = {
+export const sweep: Kind<'SWEEP'> = {
   sweeps: true,
   postpones: sweepWaits,
   async purpose(services, row) {
@@ -40,9 +40,9 @@ export const sweep: Kind = {
 }
 
 async function book(services: Services, tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
-  if (!services.networks.get(row.network).fuelled || row.plan['own'] === '1') return bookOwn(tx, row, o)
+  if (!services.networks.get(row.network).fuelled || row.plan.own === '1') return bookOwn(tx, row, o)
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
-  const [amount, held] = [BigInt(row.amount), BigInt(row.plan['need'] ?? '0')]
+  const [amount, held] = [BigInt(row.amount), BigInt(row.plan.need ?? '0')]
   const moved = o.succeeded
     ? [{ ...account, kind: 'unswept' as const, address: row.source_id, amount: -amount }, { ...account, kind: 'available' as const, amount }]
     : []
@@ -53,9 +53,9 @@ async function book(services: Services, tx: Queryable, row: TransactionRow, o: O
 async function bookOwn(tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const moved = o.succeeded ? BigInt(row.amount) : 0n
-  const payer = row.plan['fee_wallet']
+  const payer = row.plan.fee_wallet
   const feeAccount = { workspace: row.workspace_id, wallet: payer ?? null, asset: row.fee_asset }
-  const held = BigInt(row.plan['fee_held'] ?? '0')
+  const held = BigInt(row.plan.fee_held ?? '0')
   await post(tx, 'settle', row.id, [
     { ...account, kind: 'unswept', address: row.source_id, amount: -moved - (payer === undefined ? o.fee : 0n) },
     { ...account, kind: 'available', amount: moved },
@@ -64,5 +64,5 @@ async function bookOwn(tx: Queryable, row: TransactionRow, o: Outcome): Promise<
       { ...feeAccount, kind: 'reserved' as const, amount: -held }, { ...feeAccount, kind: 'available' as const, amount: held - o.fee },
     ]),
     // Tron: where another transaction took the free bandwidth first, more was paid than was kept back.
-  ], overdraws(BigInt(row.plan['need'] ?? o.fee), o.fee))
+  ], overdraws(BigInt(row.plan.need ?? o.fee), o.fee))
 }

@@ -44,7 +44,7 @@ export async function sweepWaits(
   const policy = await sweepPolicyOf(services, services.database, asset)
   const reason = notWorth(services, network, asset, policy, o)
   if (reason === null) {
-    if (row.plan['waits'] !== undefined) await services.database.query(`update transactions set plan = plan - 'waits' where id = $1 and lease_token = $2`, [row.id, row.lease_token])
+    if (row.plan.waits !== undefined) await services.database.query(`update transactions set plan = plan - 'waits' where id = $1 and lease_token = $2`, [row.id, row.lease_token])
     return false
   }
   await services.database.transaction(async (tx) => {

@@ -4,7 +4,7 @@ import type {
 } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
-import type { Plan, TransactionRow } from './transaction.ts'
+import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
 
 /** Fee levels that a caller may choose from, the cheapest first. */
 export type FeeLevel = 'low' | 'medium' | 'high'
@@ -43,8 +43,8 @@ export interface QuoteQuestion { owner: Owner; asset: Asset; rate: bigint; amoun
 export interface Quote { fee: bigint; basis: 'wallet' | 'typical'; l1Fee?: bigint; extra?: { name: 'rent' | 'activation'; amount: bigint } }
 
 /** What is to be built: a row, and what its kind makes of it. */
-export interface Task {
-  row: TransactionRow
+export interface Task<K extends TransactionKind = TransactionKind> {
+  row: TransactionRow<K>
   asset: Asset
   /** All that its address holds of the asset goes, instead of the row's amount. */
   sweeps: boolean

@@ -6,7 +6,7 @@ import { advance } from './lease.ts'
 import { wakeNextNonce } from './nonce-order.ts'
 import { presentTransaction } from './present.ts'
 import type { Services } from './services.ts'
-import { ASKED_FOR, planned, type TransactionRow } from './transaction.ts'
+import { ASKED_FOR, planned, type State, type TransactionRow } from './transaction.ts'
 
 const RETURN_RETRY_MS = 30_000
 
@@ -31,14 +31,14 @@ const CANCELLED = 'it was cancelled before it was signed; the amount is back'
 
 /** Ends a transfer that the caller takes back before anything was signed for it. */
 export async function cancelUnsigned(services: Services, row: TransactionRow, states: ReadonlySet<string> = ENDED_BY_CANCEL): Promise<boolean> {
-  if (!row.plan['cancel'] || !states.has(row.state)) return false
+  if (!row.plan.cancel || !states.has(row.state)) return false
   await services.database.transaction((tx) => startFailing(services, tx, row, CANCELLED))
   return true
 }
 
 /** By what the nodes know a transfer: its caller's request, its place among the forwards of a rule, or (where it was adopted) its id. */
 function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
-  if (row.plan['rule_id'] !== undefined) return { forward: { rule: row.plan['rule_id'], id: row.id } }
+  if (row.plan.rule_id !== undefined) return { forward: { rule: row.plan.rule_id, id: row.id } }
   if (row.request === null) return { transaction_id: row.id }
   const { api_key: _, ...request } = row.request
   return { request }
@@ -56,7 +56,7 @@ const HARMLESS = `select hash from chain_transactions where hash is not null and
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
   const harmless = await services.database.query<{ hash: string }>(HARMLESS, [row.id])
   const outcome = await voidIntent(services, voidedBy(row), harmless.map(({ hash }) => hash))
-  if (outcome.signed.length > 0 && row.plan['cancel']) {
+  if (outcome.signed.length > 0 && row.plan.cancel) {
     // The nodes finished the signature just before: the transfer goes on, and what cancels it competes with it on the chain.
     const built = await services.database.one(`select 1 from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
     if (built) return advance(services.database, row, { state: 'SIGNING', plan: { cancel: null, reason: null }, last_error: null, run_in_ms: 0 })
@@ -69,7 +69,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
   if (!outcome.enough) throw new Error(`only ${outcome.held} signer nodes hold the void; ${outcome.needed} are needed`)
   const voided = { ...row, voids: outcome.voids }
   await services.database.transaction(async (tx) => {
-    await finish(services, tx, voided, row.plan['reason'] ?? 'failed')
+    await finish(services, tx, voided, row.plan.reason ?? 'failed')
     await tx.query('update transactions set voids = $2 where id = $1', [row.id, JSON.stringify(outcome.voids)])
   })
   services.environment.checkpoint('transaction.failed')
@@ -86,11 +86,11 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
     `update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED') returning account, nonce::text`, [row.id])
   for (const place of given) if (place.nonce !== null) await wakeNextNonce(tx, row.network, place)
   const ending = await kind.release?.(services, tx, row, reason) ?? {}
-  if (row.plan['cancel']) await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [row.plan['cancel'], tx.now()])
+  if (row.plan.cancel) await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [row.plan.cancel, tx.now()])
   await tx.query(
     `update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = $2
      where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id, tx.now()])
-  const state = row.plan['cancel'] ? 'CANCELLED' : ending.state ?? 'FAILED'
+  const state: State = row.plan.cancel ? 'CANCELLED' : ending.state ?? 'FAILED'
   // What never reached a chain has cost nothing.
   const end = { state, status: 'failed' as const, failure_reason: ending.reason ?? reason, fee: ending.fee ?? 0n, plan: ending.plan ?? {} }
   await advance(tx, row, end)

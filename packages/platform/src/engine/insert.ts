@@ -1,12 +1,12 @@
 import type { UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
-import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
+import type { Plan, StateOf, TransactionKind, TransactionRow } from './transaction.ts'
 
 /** A transaction as its maker knows it: columns that are absent have the table's default. Due at once, unless `next_run_at` says otherwise. */
-export interface NewTransaction {
+export interface NewTransaction<K extends TransactionKind> {
   id: string
-  kind: TransactionKind
-  state: TransactionRow['state']
+  kind: K
+  state: StateOf<K>
   workspace_id: string
   sub_account_id?: string | null
   wallet_id?: string | null
@@ -29,7 +29,7 @@ export interface NewTransaction {
   request?: TransactionRow['request']
   fee_rate?: string | null
   fee_level?: string | null
-  plan?: Plan
+  plan?: Plan<K>
   created_at?: Date
   /** When it was last changed: when it was made. */
   updated_at?: Date
@@ -37,7 +37,7 @@ export interface NewTransaction {
   next_run_at?: Date | null
 }
 
-const record = (tx: Queryable, { amount, fee, ...row }: NewTransaction): string => {
+const record = (tx: Queryable, { amount, fee, ...row }: NewTransaction<TransactionKind>): string => {
   const now = tx.now()
   const made = row.created_at ?? now
   return JSON.stringify({
@@ -46,13 +46,13 @@ const record = (tx: Queryable, { amount, fee, ...row }: NewTransaction): string 
 }
 
 /** Writes a transaction. @throws a database error with code 23505 where its id, or an index of its kind, is taken */
-export async function insertTransaction(tx: Queryable, row: NewTransaction): Promise<TransactionRow> {
+export async function insertTransaction<K extends TransactionKind>(tx: Queryable, row: NewTransaction<K>): Promise<TransactionRow> {
   const [written] = await tx.query<TransactionRow>('select * from write_transaction($1)', [record(tx, row)])
   return written as TransactionRow
 }
 
 /** The same, where there may be one already: undefined then. */
-export async function insertUnlessThere(tx: Queryable, row: NewTransaction): Promise<TransactionRow | undefined> {
+export async function insertUnlessThere<K extends TransactionKind>(tx: Queryable, row: NewTransaction<K>): Promise<TransactionRow | undefined> {
   return tx.one<TransactionRow>('select * from write_transaction($1, true)', [record(tx, row)])
 }
 

@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
-import { ASKED_FOR, type TransactionRow } from './transaction.ts'
+import { ASKED_FOR, type Plan, type State, type TransactionRow } from './transaction.ts'
 
 /** Longer than any step can take: every call inside one has its own shorter time-out. */
 export const LEASE_MS = 90_000
@@ -25,7 +25,7 @@ export async function claim(services: Services, limit: number): Promise<Transact
 
 /** Changes that a step writes; a field that is absent stays. */
 export interface Change {
-  state?: string
+  state?: State
   status?: 'pending' | 'confirmed' | 'failed'
   failure_reason?: string | null
   last_error?: string | null
@@ -33,7 +33,7 @@ export interface Change {
   confirmations?: number
   fee?: bigint
   amount?: bigint
-  plan?: Record<string, string | null>
+  plan?: Plan
   confirmed_at?: Date
   /** Milliseconds until the next step; null: a wake-up from elsewhere, with a slow poll as fallback. */
   run_in_ms?: number | null

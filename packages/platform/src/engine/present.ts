@@ -47,7 +47,7 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     sequence_id: row.sequence_id,
     failure_reason: row.failure_reason,
     amount_in_usd: row.amount_usd ? exactUsd(BigInt(row.amount_usd)) : null,
-    platform_fee: row.platform_fee ? exactUsd(row.plan['refunded'] === '1' ? 0n : BigInt(row.platform_fee)) : null,
+    platform_fee: row.platform_fee ? exactUsd(row.plan.refunded === '1' ? 0n : BigInt(row.platform_fee)) : null,
     voids: row.status === 'failed' ? (row.voids ?? []) : [],
     created_at: row.created_at.toISOString(),
     // An event is made of a row that was read before the statement that set `updated_at`: it was updated no earlier than confirmed.

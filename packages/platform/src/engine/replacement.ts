@@ -2,7 +2,7 @@ import type { Network } from '@custody/chains'
 import type { SignedRequest } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
-import type { Plan, TransactionRow } from './transaction.ts'
+import type { TransactionRow } from './transaction.ts'
 
 export type ReplacementKind = 'SPEED_UP' | 'CANCEL' | 'AUTO'
 
@@ -10,7 +10,7 @@ export type ReplacementKind = 'SPEED_UP' | 'CANCEL' | 'AUTO'
 export interface Replacement {
   id: string; transaction_id: string; kind: ReplacementKind; state: 'PENDING' | 'FUELING' | 'DONE' | 'REFUSED'
   request: TransactionRow['request']; receipts: unknown[]; fee_rate: string | null; fee_level: string | null
-  plan: Plan; reason: string | null; created_at: Date
+  plan: { fuel_id?: string | null; float_taken?: string; counted?: string }; reason: string | null; created_at: Date
 }
 
 export async function replacementsOf(database: Queryable, transactionId: string): Promise<Replacement[]> {

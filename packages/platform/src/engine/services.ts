@@ -11,7 +11,7 @@ import type { Chain, Dearer, Fail, Owner, Priced, Task, Wait } from './chain.ts'
 import type { Hold } from './hold.ts'
 import type { Networks } from './networks.ts'
 import type { Replacement } from './replacement.ts'
-import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
+import type { Plan, StateOf, TransactionKind, TransactionRow } from './transaction.ts'
 
 /** `ready`: POST /transaction would be accepted. `signing`: what was accepted would also be signed. `checks`: why not, part by part. */
 export interface Readiness { ready: boolean; signing: boolean; checks: Record<string, string> }
@@ -53,7 +53,7 @@ export interface Addresses {
 }
 
 /** One step of a leased transaction. */
-export type Step = (services: Services, row: TransactionRow) => Promise<void>
+export type Step<K extends TransactionKind = TransactionKind> = { does(services: Services, row: TransactionRow<K>): Promise<void> }['does']
 
 /** How a transaction's last chain transaction ended. `staking`: what Tron tells of a call. */
 export interface Outcome {
@@ -69,44 +69,44 @@ export interface Outcome {
 export interface Included { fee: bigint; feeMax: bigint; succeeded: boolean; final: boolean }
 
 /** How a transaction that failed is shown, where it is not as usual. */
-export interface Ending { state?: 'PARTIAL'; reason?: string; fee?: bigint; plan?: Plan }
+export interface Ending<K extends TransactionKind = TransactionKind> { state?: 'PARTIAL'; reason?: string; fee?: bigint; plan?: Plan<K> }
 
-/** What a kind of transaction means: one object a kind, in its product's folder. */
-export interface Kind {
+/** What a kind of transaction means: one object a kind, in its product's folder. It sees the states and the plan of its own kind alone. */
+export interface Kind<K extends TransactionKind = TransactionKind> {
   /** Steps of states that only this kind has, or does in its own way. */
-  steps?: Partial<Record<string, Step>>
+  steps?: Partial<Record<StateOf<K>, Step<K>>>
   /** Moves all that its address holds. */
   sweeps?: boolean
   /** A call of the chain's own instead of a payment: the one that is due now. */
-  action?(row: TransactionRow): TronAction | null
+  action?(row: TransactionRow<K>): TronAction | null
   /** Sends it back to an earlier state where something stands against it that did not before. True: it was. */
-  heldBack?(services: Services, row: TransactionRow): Promise<boolean>
+  heldBack?(services: Services, row: TransactionRow<K>): Promise<boolean>
   /** Why it cannot be built now and never will: asked before it is planned, and before each call of the chain's own. */
-  refusal?(services: Services, chain: Chain, task: Task): Promise<string | null>
+  refusal?(services: Services, chain: Chain, task: Task<K>): Promise<string | null>
   /** Plans it where the chain's own plan of a payment does not fit. */
-  price?(services: Services, chain: Chain, task: Task): Promise<Priced | Wait | Fail>
+  price?(services: Services, chain: Chain, task: Task<K>): Promise<Priced | Wait | Fail>
   /** Lets it wait because it is not worth its fee yet. True: it waits. */
-  postpones?(services: Services, row: TransactionRow, chain: Chain, o: { amount: bigint; cost: bigint; own: boolean }): Promise<boolean>
+  postpones?(services: Services, row: TransactionRow<K>, chain: Chain, o: { amount: bigint; cost: bigint; own: boolean }): Promise<boolean>
   /** A chain transaction of it that is known already without having been signed here (recovery): its hash. */
-  recorded?(services: Services, row: TransactionRow): Promise<{ hash: string } | Fail | null>
+  recorded?(services: Services, row: TransactionRow<K>): Promise<{ hash: string } | Fail | null>
   /** Under whose authority the nodes sign. Absent: it is never signed. @param of asks another transaction's kind */
-  purpose?(services: Services, row: TransactionRow, replacement: Replacement | undefined, of: AskPurpose): Promise<Purpose>
+  purpose?(services: Services, row: TransactionRow<K>, replacement: Replacement | undefined, of: AskPurpose): Promise<Purpose>
   /** Within the commit that shows its hash. */
-  broadcast?(services: Services, tx: Queryable, row: TransactionRow): Promise<void>
+  broadcast?(services: Services, tx: Queryable, row: TransactionRow<K>): Promise<void>
   /** It is in a block, final or not: comes several times. */
-  included?(services: Services, tx: Queryable, row: TransactionRow, o: Included): Promise<void>
+  included?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Included): Promise<void>
   /** Books its end on the chain, and ends it. Absent: deposits, which the scan ends. */
-  settle?(services: Services, tx: Queryable, row: TransactionRow, o: Outcome): Promise<void>
+  settle?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Outcome): Promise<void>
   /** Whether the nodes can still be asked for it; absent: they can. */
-  isAskedFor?(row: TransactionRow): boolean
+  isAskedFor?(row: TransactionRow<K>): boolean
   /** It is tried again instead of failing: what was taken must come back. */
   retriesFailure?: boolean
   /** Before a failure locks or books anything. */
-  failing?(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void>
+  failing?(services: Services, tx: Queryable, row: TransactionRow<K>, reason: string): Promise<void>
   /** Gives every reservation back. */
-  release?(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<Ending>
+  release?(services: Services, tx: Queryable, row: TransactionRow<K>, reason: string): Promise<Ending<K>>
   /** Last: after everything else is locked and written. */
-  failed?(services: Services, tx: Queryable, row: TransactionRow, ending: Ending): Promise<void>
+  failed?(services: Services, tx: Queryable, row: TransactionRow<K>, ending: Ending<K>): Promise<void>
   /** After this time a waiting transaction is bumped where the market pays more; 0: never. */
   bumpAfterMs?(services: Services): number
 }

@@ -12,8 +12,8 @@ const REVERTED = 'the chain executed the transaction and reverted it; the amount
 /** The public end of a transaction that its kind has booked; `told`: its caller hears of it. */
 export async function endTransaction(services: Services, tx: Queryable, row: TransactionRow, o: Outcome, told: boolean): Promise<void> {
   const end = o.succeeded
-    ? { state: 'CONFIRMED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
-    : { state: o.cancelled ? 'CANCELLED' : 'REVERTED', status: 'failed' as const, failure_reason: o.cancelled ? CANCELLED : REVERTED }
+    ? { state: 'CONFIRMED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
+    : { state: o.cancelled ? 'CANCELLED' as const : 'REVERTED' as const, status: 'failed' as const, failure_reason: o.cancelled ? CANCELLED : REVERTED }
   await advance(tx, row, { ...end, ...(row.hash === null ? {} : { hash: row.hash }), fee: o.fee, confirmations: o.confirmations, last_error: null })
   if (!told) return
   const shown = presentTransaction({ ...row, confirmed_at: null, failure_reason: null, ...end, fee: o.fee.toString(), confirmations: o.confirmations }, services.registry)

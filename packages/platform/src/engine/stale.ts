@@ -9,12 +9,12 @@ import type { TransactionRow } from './transaction.ts'
  */
 export async function rebuildStale(services: Services, row: TransactionRow, built: { id: string; valid_until: string | null }): Promise<boolean> {
   const chain = services.networks.get(row.network)
-  if (!nothingExcludes(chain) || built.valid_until === null || (row.plan['earlier'] ?? null) !== null) return false
+  if (!nothingExcludes(chain) || built.valid_until === null || (row.plan.earlier ?? null) !== null) return false
   if (!await chain.isStale?.(Number(built.valid_until))) return false
   await services.database.transaction(async (tx) => {
     await tx.query(`update chain_transactions set state = 'VOID' where id = $1 and state = 'BUILT'`, [built.id])
     // What has taken fuel is not planned again.
-    const state = row.plan['fuel_id'] === undefined ? 'QUEUED' : 'FUELING'
+    const state = row.plan.fuel_id === undefined ? 'QUEUED' : 'FUELING'
     await advance(tx, row, { state, last_error: 'it grew old before it was signed', run_in_ms: 0 })
   })
   return true
@@ -31,7 +31,7 @@ export async function returnToEarlier(services: Services, row: TransactionRow, b
     const earlier = await tx.one<{ id: string; attempt: number }>(
       `select id, attempt from chain_transactions
        where transaction_id = $1 and state = 'VOID' and hash is null and id <> $2 and attempt > $3 and step is not distinct from $4
-       order by attempt limit 1`, [row.id, built.id, Number(row.plan['earlier'] ?? '0'), built.step])
+       order by attempt limit 1`, [row.id, built.id, Number(row.plan.earlier ?? '0'), built.step])
     if (!earlier) return false
     await tx.query(`update chain_transactions set state = 'VOID' where id = $1`, [built.id])
     await tx.query(`update chain_transactions set state = 'BUILT' where id = $1`, [earlier.id])

@@ -17,9 +17,9 @@ export const overdraws = (held: bigint, fee: bigint): { overdraw: boolean } => (
 
 /** What was held at its address for a transaction that failed is float again: what was taken of that, and fuel that has come. */
 export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<void> {
-  const fuel = row.plan['fuel_id'] ? await fuelOf(tx, row.plan['fuel_id']) : undefined
+  const fuel = row.plan.fuel_id ? await fuelOf(tx, row.plan.fuel_id) : undefined
   const came = fuel?.settled === '1' ? BigInt(fuel.amount) : 0n
-  const held = BigInt(row.plan['float_taken'] ?? '0') + came - BigInt(row.plan['fees_paid'] ?? '0')
+  const held = BigInt(row.plan.float_taken ?? '0') + came - BigInt(row.plan.fees_paid ?? '0')
   const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
   await post(tx, 'float-release', row.id, [{ ...scope, kind: 'float_reserved', amount: -held }, { ...scope, kind: 'float', amount: held }])
 }

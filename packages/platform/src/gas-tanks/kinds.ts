@@ -10,7 +10,7 @@ import { post } from '../ledger/post.ts'
 const FUEL_BUMP_AFTER_MS = 60_000
 
 /** Coins of a tank that pay for one transfer's fee, under that transfer's authority. */
-export const fuel: Kind = {
+export const fuel: Kind<'FUEL'> = {
   async purpose(services, row, _replacement, of) {
     const parent = await services.database.one<TransactionRow>('select * from transactions where id = $1', [row.parent_id])
     if (!parent) throw new Error('fuel without the transfer it is for')
@@ -24,14 +24,14 @@ export const fuel: Kind = {
   },
   settle: (services, tx, row, o) => endTransaction(services, tx, row, o, false),
   bumpAfterMs: () => FUEL_BUMP_AFTER_MS,
-  release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan['need'] ?? '0')),
+  release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.need ?? '0')),
 }
 
 async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succeeded }: Included): Promise<void> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const amount = BigInt(row.amount)
   // With the fee of the chain below, which the transaction itself does not name.
-  const reserved = amount + BigInt(row.plan['need'] ?? feeMax)
+  const reserved = amount + BigInt(row.plan.need ?? feeMax)
   const moved = succeeded ? amount : 0n
   const done = await post(tx, 'fuel', row.id, [
     { ...scope, kind: 'tank_reserved', amount: -reserved },
@@ -45,11 +45,11 @@ async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succe
 }
 
 /** All that a tank holds, sent to where the operator's recorded order says. */
-export const drain: Kind = {
-  purpose: async (_services, row) => ({ kind: 'drain', order: String(row.plan['order']) }),
+export const drain: Kind<'DRAIN'> = {
+  purpose: async (_services, row) => ({ kind: 'drain', order: String(row.plan.order) }),
   async settle(services, tx, row, o) {
     const scope = { workspace: row.workspace_id, asset: row.asset }
-    const reserved = BigInt(row.amount) + BigInt(row.plan['reserved_fee'] ?? '0')
+    const reserved = BigInt(row.amount) + BigInt(row.plan.reserved_fee ?? '0')
     const moved = o.succeeded ? BigInt(row.amount) : 0n
     await post(tx, 'settle', row.id, [
       { ...scope, kind: 'tank_reserved', amount: -reserved },
@@ -58,11 +58,11 @@ export const drain: Kind = {
     ])
     await endTransaction(services, tx, row, o, false)
   },
-  release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan['reserved_fee'] ?? '0')),
+  release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.reserved_fee ?? '0')),
 }
 
 /** What fills a tank: the scan credits it. */
-export const tankDeposit: Kind = {}
+export const tankDeposit: Kind<'TANK_DEPOSIT'> = {}
 
 async function giveBack(tx: Queryable, row: TransactionRow, fee: bigint): Promise<Record<string, never>> {
   const scope = { workspace: row.workspace_id, asset: row.asset }

@@ -17,13 +17,13 @@ function callOf(row: TransactionRow): TronAction {
 
 /** What the fee of a tank's own call leaves of its reservation returns to the tank. */
 export function tankFeePostings(row: TransactionRow, fee: bigint): Posting[] {
-  const held = BigInt(row.plan['reserved_fee'] ?? '0')
+  const held = BigInt(row.plan.reserved_fee ?? '0')
   const scope = { workspace: row.workspace_id, asset: row.fee_asset }
   return [{ ...scope, kind: 'tank_reserved', amount: -held }, { ...scope, kind: 'chain', amount: fee }, { ...scope, kind: 'tank', amount: held - fee }]
 }
 
 export async function releaseTankFee(tx: Queryable, row: TransactionRow): Promise<void> {
-  const held = BigInt(row.plan['reserved_fee'] ?? '0')
+  const held = BigInt(row.plan.reserved_fee ?? '0')
   await post(tx, 'tank-fee-release', row.id, [{ ...scopeOf(row), kind: 'tank_reserved', amount: -held }, { ...scopeOf(row), kind: 'tank', amount: held }])
 }
 
@@ -60,7 +60,7 @@ async function insert(
 }
 
 export async function loanOf(database: Queryable, row: TransactionRow): Promise<Supply | undefined> {
-  return row.plan['loan_id'] ? fuelOf(database, row.plan['loan_id']) : undefined
+  return row.plan.loan_id ? fuelOf(database, row.plan.loan_id) : undefined
 }
 
 /** A loan, or its return, is final. Its return was held for; whoever borrowed may have ended already. */
@@ -76,8 +76,8 @@ async function settleLoan(services: Services, tx: Queryable, row: TransactionRow
   await post(tx, lends ? 'loan' : 'loan-return', row.id, [...moved, ...tankFeePostings(row, o.fee)])
   if (!o.succeeded && lends) await releaseLoan(tx, row, false)
   const outcome = o.succeeded
-    ? { state: 'CONFIRMED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()), plan: { settled: '1' } }
-    : { state: 'REVERTED', status: 'failed' as const, failure_reason: 'the chain refused it' }
+    ? { state: 'CONFIRMED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()), plan: { settled: '1' } }
+    : { state: 'REVERTED' as const, status: 'failed' as const, failure_reason: 'the chain refused it' }
   await advance(tx, row, { ...outcome, hash: row.hash as string, fee: o.fee, confirmations: o.confirmations, last_error: null })
   if (!o.succeeded && !lends) services.log.error({ transaction: row.id, tank, borrower }, 'lent energy did not come back; the stake is still lent on the chain')
   if (lends && o.succeeded && fresh?.ended === '1') await queueReturn(services, tx, row)
@@ -85,23 +85,23 @@ async function settleLoan(services: Services, tx: Queryable, row: TransactionRow
 }
 
 async function queueReturn(services: Services, tx: Queryable, loan: TransactionRow): Promise<void> {
-  await insert(tx, loan, 'LEND_BACK', services.environment.uuid(), loan.source_id as string, loan.destination_id as string, BigInt(loan.amount), { reserved_fee: loan.plan['back_fee'] ?? '0' })
+  await insert(tx, loan, 'LEND_BACK', services.environment.uuid(), loan.source_id as string, loan.destination_id as string, BigInt(loan.amount), { reserved_fee: loan.plan.back_fee ?? '0' })
 }
 
 /** The transfer that energy was lent for has ended: it goes back to the tank, now or as soon as it has been lent. */
 export async function takeEnergyBack(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
-  if (!row.plan['loan_id']) return
-  const loan = await tx.one<TransactionRow>('select * from transactions where id = $1 for update', [row.plan['loan_id']])
-  if (!loan || loan.status === 'failed' || loan.plan['ended'] !== undefined) return
+  if (!row.plan.loan_id) return
+  const loan = await tx.one<TransactionRow>('select * from transactions where id = $1 for update', [row.plan.loan_id])
+  if (!loan || loan.status === 'failed' || loan.plan.ended !== undefined) return
   await tx.query(`update transactions set plan = plan || '{"ended":"1"}' where id = $1`, [loan.id])
-  if (loan.plan['settled'] === '1') await queueReturn(services, tx, loan)
+  if (loan.plan.settled === '1') await queueReturn(services, tx, loan)
 }
 
 /** A loan that never was: stake and fees are the tank's again. `whole`: its own fee was not spent. */
 async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Promise<void> {
   const scope = scopeOf(row)
   const amount = BigInt(row.amount)
-  const fees = BigInt(row.plan['back_fee'] ?? '0') + (whole ? BigInt(row.plan['reserved_fee'] ?? '0') : 0n)
+  const fees = BigInt(row.plan.back_fee ?? '0') + (whole ? BigInt(row.plan.reserved_fee ?? '0') : 0n)
   await post(tx, 'loan-release', row.id, [
     { ...scope, kind: 'staked_energy_reserved', address: row.source_id, amount: -amount }, { ...scope, kind: 'staked_energy', address: row.source_id, amount },
     { ...scope, kind: 'tank_reserved', amount: -fees }, { ...scope, kind: 'tank', amount: fees },
@@ -110,7 +110,7 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
 }
 
 /** Energy is lent, or taken back, for one transfer and under its authority. */
-const lending = (kind: 'delegate' | 'undelegate'): Kind => ({
+const lending = (kind: 'delegate' | 'undelegate'): Kind<'LEND' | 'LEND_BACK'> => ({
   action: callOf,
   async purpose(services, row, _replacement, of) {
     const parent = await services.database.one<TransactionRow>('select * from transactions where id = $1', [row.parent_id])
@@ -120,7 +120,7 @@ const lending = (kind: 'delegate' | 'undelegate'): Kind => ({
   settle: settleLoan,
 })
 
-export const lend: Kind = {
+export const lend: Kind<'LEND'> = {
   ...lending('delegate'),
   async release(_services, tx, row) {
     await releaseLoan(tx, row)
@@ -128,4 +128,4 @@ export const lend: Kind = {
   },
 }
 /** What is lent must come back: it is tried until it does. */
-export const lendBack: Kind = { ...lending('undelegate'), retriesFailure: true }
+export const lendBack: Kind<'LEND_BACK'> = { ...lending('undelegate'), retriesFailure: true }

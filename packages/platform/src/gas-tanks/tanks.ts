@@ -15,7 +15,7 @@ export const tanks: Tanks = {
   maxGasPrice: async ({ database }, row) => (await tankLimits(database, row.workspace_id, row.network)).maxGasPrice,
   start: startFuelling,
   async arrived({ database }, row) {
-    const fuel = row.plan['fuel_id'] ? await fuelOf(database, row.plan['fuel_id']) : undefined
+    const fuel = row.plan.fuel_id ? await fuelOf(database, row.plan.fuel_id) : undefined
     if (fuel?.status === 'failed') return fail(`its fuel failed: ${fuel.failure_reason ?? 'unknown'}`)
     if (fuel && fuel.settled !== '1') return 'waits'
     const loan = await loanOf(database, row)
@@ -32,13 +32,13 @@ async function reserveMore(services: Services, row: TransactionRow, amount: bigi
   const scope = { workspace: row.workspace_id, asset: row.asset }
   return services.database.transaction(async (tx) => {
     if (await lockedBalance(tx, { ...scope, kind: 'tank' }) < amount) return fail('the gas tank holds too little for a higher fee')
-    const need = (BigInt(row.plan['need'] ?? '0') + amount).toString()
+    const need = (BigInt(row.plan.need ?? '0') + amount).toString()
     const written = await tx.query(
       `update transactions set plan = plan || jsonb_build_object('need', $3::text) where id = $1 and lease_token = $2 and plan->>'need' = $4 returning 1`,
-      [row.id, row.lease_token, need, row.plan['need']])
+      [row.id, row.lease_token, need, row.plan.need])
     if (written.length !== 1) throw new Error('the plan of this fuel was changed by another worker')
     await post(tx, 'fuel-bump', `${row.id}:${need}`, [{ ...scope, kind: 'tank', amount: -amount }, { ...scope, kind: 'tank_reserved', amount }])
-    row.plan['need'] = need
+    row.plan.need = need
     return 'taken'
   })
 }
@@ -74,9 +74,9 @@ async function arrivedMore(services: Services, row: TransactionRow, replacement:
       ])
       return
     }
-    const need = BigInt(row.plan['need'] ?? '0') + floatTaken + BigInt(fuel?.amount ?? '0')
+    const need = BigInt(row.plan.need ?? '0') + floatTaken + BigInt(fuel?.amount ?? '0')
     await tx.query(`update transactions set plan = plan || jsonb_build_object('need', $2::text) where id = $1`, [row.id, need.toString()])
-    row.plan['need'] = need.toString()
+    row.plan.need = need.toString()
   })
   return failed ? fail('its fuel failed') : 'arrived'
 }

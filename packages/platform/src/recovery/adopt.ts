@@ -274,7 +274,7 @@ async function goOn(services: Services, tx: Queryable, group: Group, row: Transa
        lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits' where id = $1`,
     [row.id, newest.signed.hash, group.amount.toString(), new Date(services.environment.now())])
   if (paysForItself(group.attempts[0].network, group)) await tx.query(`update transactions set plan = plan || '{"need":"0","own":"1"}' where id = $1`, [row.id])
-  if (place.feeWalletId !== null && row.plan['fee_wallet'] === undefined) await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
+  if (place.feeWalletId !== null && row.plan.fee_wallet === undefined) await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
   // Its bytes may have been public since before the backup was restored.
   if (row.platform_fee) await chargePlatformFee(tx, services, row.id)
 }

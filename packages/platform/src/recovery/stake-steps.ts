@@ -51,7 +51,7 @@ export async function reserveStake(tx: Queryable, row: TransactionRow, fee: bigi
   const isLoan = row.kind === 'LEND' || row.kind === 'LEND_BACK'
   const postings: Posting[] = [{ ...scope, kind: free, amount: -taken }, { ...scope, kind: held, amount: taken }]
   if (row.kind === 'UNSTAKE' || row.kind === 'LEND') {
-    const { staked, reserved } = stakeAccounts((row.plan['resource'] ?? null) as TronResource | null)
+    const { staked, reserved } = stakeAccounts((row.plan.resource ?? null) as TronResource | null)
     const address = row.kind === 'LEND' ? row.source_id : row.destination_id
     postings.push({ ...scope, kind: staked, address, amount: -amount }, { ...scope, kind: reserved, address, amount })
   }
@@ -72,5 +72,5 @@ export async function returnedLoan(
   )
   if (!loan) return null
   await tx.query(`update transactions set plan = plan || '{"ended":"recorded"}' where id = $1`, [loan.id])
-  return { parentId: loan.parent_id, fee: String(loan.plan['back_fee'] ?? '0') }
+  return { parentId: loan.parent_id, fee: String(loan.plan.back_fee ?? '0') }
 }

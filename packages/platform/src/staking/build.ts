@@ -17,7 +17,7 @@ export async function priceStaking({ database }: Services, chain: Chain, { row }
   const stakes = stakesOf(chain)
   const points = staking.steps.reduce((sum, step) => sum + tronBuild.actionBandwidth(step), 0n)
   const need = points * (await stakes.parameters()).bandwidthSun
-  const counted = BigInt(row.plan['bandwidth_counted'] ?? '0') + points
+  const counted = BigInt(row.plan.bandwidth_counted ?? '0') + points
   return {
     kind: 'priced', need, worst: need, own: false,
     plan: { fee_limit: '0', need: need.toString(), step: '0', fees_paid: '0', bandwidth_counted: counted.toString() },

@@ -20,9 +20,9 @@ export interface StepOutcome { fee: bigint; succeeded: boolean; confirmations: n
 /** Books a final step; then the next one is built, or the whole is done. */
 export async function settleStaking(services: Services, tx: Queryable, row: TransactionRow, staking: Staking, o: StepOutcome): Promise<void> {
   const { kind: step } = actionOf(staking)
-  const paid = BigInt(row.plan['fees_paid'] ?? '0') + o.fee
+  const paid = BigInt(row.plan.fees_paid ?? '0') + o.fee
   const isLast = !o.succeeded || staking.at === staking.steps.length - 1
-  const held = BigInt(row.plan['need'] ?? '0') - paid + o.fee
+  const held = BigInt(row.plan.need ?? '0') - paid + o.fee
   await post(tx, `staking-${step}`, row.id, [
     ...(o.succeeded ? moves(row, staking, step) : []),
     ...(row.wallet_id === null ? tankFeePostings(row, o.fee) : isLast ? floatPostings(row, held, o.fee) : [
@@ -66,7 +66,7 @@ function moves(row: TransactionRow, { account, address, resource, amount, at, st
 }
 
 async function noteCooldown(tx: Queryable, row: TransactionRow, { account, address, resource, amount }: Staking, blockTime: number): Promise<void> {
-  const releaseAt = new Date(blockTime + Number(row.plan['delay_days']) * DAY_MS)
+  const releaseAt = new Date(blockTime + Number(row.plan.delay_days) * DAY_MS)
   await tx.query(
     'insert into cooldowns (transaction_id, wallet_id, network, account, address, resource, amount, release_at) values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing',
     [row.id, row.wallet_id, row.network, account, address, resource, amount.toString(), releaseAt])

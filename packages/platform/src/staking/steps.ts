@@ -40,8 +40,8 @@ export function stakingOf(row: TransactionRow): Staking {
   if (!isStaking(row)) throw new Error(`${row.kind} is no staking`)
   const [account, address] = [row.source_id as string, row.destination_id as string]
   const kind = row.kind as StakingKind
-  const resource = (row.plan['resource'] ?? null) as TronResource | null
-  return { kind, account, address, resource, amount: BigInt(row.amount), steps: stepsOf(kind, account === address), at: Number(row.plan['step'] ?? '0') }
+  const resource = (row.plan.resource ?? null) as TronResource | null
+  return { kind, account, address, resource, amount: BigInt(row.amount), steps: stepsOf(kind, account === address), at: Number(row.plan.step ?? '0') }
 }
 
 /** The call of the step under way. */

@@ -14,7 +14,7 @@ import type { Purpose } from '../signing/sign.ts'
 import { awaitUnfreezing, screenAgain, screenWithdrawal, startScreening } from './screening.ts'
 
 /** A transfer to somebody else, by its caller's request or by a standing rule. */
-export const withdrawal: Kind = {
+export const withdrawal: Kind<'WITHDRAWAL'> = {
   steps: { CREATED: startScreening, SCREENING: screenWithdrawal, AML_HELD: awaitUnfreezing },
   heldBack: screenAgain,
   async refusal(_services, chain, { row, asset, amount }) {
@@ -35,7 +35,7 @@ export const withdrawal: Kind = {
   failing: (services, tx, row, reason) => services.forwards.returned(tx, row, reason),
   async release(services, tx, row) {
     const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
-    const total = BigInt(row.amount) + BigInt(row.plan['fee_reserve'] ?? '0')
+    const total = BigInt(row.amount) + BigInt(row.plan.fee_reserve ?? '0')
     await post(tx, 'release', row.id, [{ ...account, kind: 'reserved', amount: -total }, { ...account, kind: 'available', amount: total }])
     await releaseOtherWallet(tx, row)
     await takeEnergyBack(services, tx, row)
@@ -53,9 +53,9 @@ async function settle(services: Services, tx: Queryable, row: TransactionRow, o:
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
   const moved = o.succeeded ? { ...account, wallet: null, kind: 'chain' as const, amount } : { ...account, kind: 'available' as const, amount }
-  if (row.plan['fee_wallet'] !== undefined) {
-    const feeAccount = { workspace: row.workspace_id, wallet: row.plan['fee_wallet'], asset: row.fee_asset }
-    const held = BigInt(row.plan['fee_held'] ?? '0')
+  if (row.plan.fee_wallet !== undefined) {
+    const feeAccount = { workspace: row.workspace_id, wallet: row.plan.fee_wallet, asset: row.fee_asset }
+    const held = BigInt(row.plan.fee_held ?? '0')
     await post(tx, 'settle', row.id, [
       { ...account, kind: 'reserved', amount: -amount }, moved,
       { ...feeAccount, kind: 'reserved', amount: -held },
@@ -65,11 +65,11 @@ async function settle(services: Services, tx: Queryable, row: TransactionRow, o:
     return
   }
   if (services.networks.get(row.network).fuelled) {
-    const held = BigInt(row.plan['need'] ?? '0')
+    const held = BigInt(row.plan.need ?? '0')
     await post(tx, 'settle', row.id, [{ ...account, kind: 'reserved', amount: -amount }, moved, ...floatPostings(row, held, o.fee)], overdraws(held, o.fee))
     return
   }
-  const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
+  const total = amount + BigInt(row.plan.fee_reserve ?? '0')
   const left = (o.succeeded ? amount : 0n) + o.fee
   await post(tx, 'settle', row.id, [
     { ...account, kind: 'reserved', amount: -total },
@@ -80,7 +80,7 @@ async function settle(services: Services, tx: Queryable, row: TransactionRow, o:
 
 /** The caller's request, or the one that made a forward's rule; a replacement stands on a request of its own. */
 async function purposeOf(services: Services, row: TransactionRow, replacement: Replacement | undefined): Promise<Purpose> {
-  const rule = row.plan['rule_id']
+  const rule = row.plan.rule_id
   const forward = rule === undefined ? null : await forwardPurpose(services, row.id, rule)
   if (forward && replacement?.kind !== 'CANCEL') return forward
   const pay = forward ?? { kind: 'pay' as const, ...await receiptsOf(services, row.request, 'transactions', row.id) }

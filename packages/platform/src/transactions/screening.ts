@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
-import type { TransactionRow } from '../engine/transaction.ts'
+import type { State, TransactionRow } from '../engine/transaction.ts'
 import { lockAccount, wakeNextNonce } from '../engine/nonce-order.ts'
 import { advance } from '../engine/lease.ts'
 import { addressKey, spaceOf } from '../aml/address-key.ts'
@@ -50,7 +50,8 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
         return false
       }
       if (all.length > 0) await hold(services, tx, row, spaceOf(network), all)
-      await advance(tx, row, { state: all.length > 0 ? 'AML_HELD' : row.plan['resume'] ?? 'QUEUED', last_error: null, plan: NO_WAIT, run_in_ms: all.length > 0 ? HELD_POLL_MS : 0 })
+      const [state, run_in_ms] = all.length > 0 ? ['AML_HELD', HELD_POLL_MS] as const : [(row.plan.resume ?? 'QUEUED') as State, 0] as const
+      await advance(tx, row, { state, last_error: null, plan: NO_WAIT, run_in_ms })
       return all.length > 0
     })
   } catch (error) {

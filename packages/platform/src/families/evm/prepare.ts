@@ -10,7 +10,7 @@ export async function prepare(evm: Evm, { row, asset, sweeps }: Task): Promise<P
   const { network } = evm
   const plan = planOf(row)
   // What pays for itself leaves at its address what it needs.
-  const own = row.plan['own'] === '1'
+  const own = row.plan.own === '1'
   const account = row.source_id as string
   const path = await sourcePath(evm.database, row, network)
   const mined = await evm.client.nonce(account)

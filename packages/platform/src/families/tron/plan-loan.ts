@@ -16,7 +16,7 @@ const SUN = 1_000_000n
 export async function planLoan(
   { database, network, client, parameters }: Tron, row: TransactionRow, o: { missing: bigint; burnt: bigint },
 ): Promise<Loan | null> {
-  if (row.plan['loan_id'] !== undefined) return null
+  if (row.plan.loan_id !== undefined) return null
   const tank = await database.one<{ address: string; staked: string; reserved: string; held: string }>(
     `select g.address, a.balance::text staked,
        coalesce((select r.balance from ledger_accounts r where r.workspace_id = g.workspace_id and r.wallet_id is null and r.asset = $3

@@ -6,11 +6,11 @@ import type { Tron } from './context.ts'
 /** Nothing excludes another transaction here: the nodes sign one for each step. */
 export async function prepare(tron: Tron, { row, asset, sweeps, action }: Task): Promise<Prepared> {
   const { network, registry } = tron
-  const feeLimit = row.plan['fee_limit']
+  const feeLimit = row.plan.fee_limit
   if (feeLimit === undefined) throw new Error(`${row.kind} without a plan`)
   const account = row.source_id as string
-  const own = row.plan['own'] === '1'
-  const need = BigInt(row.plan['need'] ?? '0')
+  const own = row.plan.own === '1'
+  const need = BigInt(row.plan.need ?? '0')
   const path = await sourcePath(tron.database, row, network)
   const key = await tron.keys.get(row.workspace_id, network.curve)
   // Last: the transaction's life begins with it.

@@ -74,7 +74,7 @@ async function prepare(
       // A cancellation pays out of what it brings back: a wallet that was emptied can be cancelled for all the same.
       if (cancels) return spend({ coins, fee, previous, build: () => utxo.buildReturn(network, parts) })
       // What waits may be mined all the same: what is held for the dearest of them stays.
-      const hold = holdOf(row, asset, highest([fee, BigInt(row.plan['fee_reserve'] ?? '0')]))
+      const hold = holdOf(row, asset, highest([fee, BigInt(row.plan.fee_reserve ?? '0')]))
       return spend({ coins, fee, hold, previous, build: () => utxo.buildTransfer(network, { ...parts, to, amount }) })
     },
   }
