@@ -3,6 +3,7 @@ import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
 import { transferBody, type TransferBody } from '@custody/request-auth/bodies'
 import { findAsset } from '../assets/find-asset.ts'
+import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import { isSamePayload } from '../engine/payload.ts'
@@ -14,10 +15,6 @@ import { checkFeeWallet, checkTransfer, isOwnAccount, refusalError, refusalSoon 
 import { presentTransaction, transactionShape } from '../engine/present.ts'
 import { answeredBefore, onceOnly, replayed } from '../http/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-
-/** What `create_withdrawal` raises. */
-export const WALLET_INACTIVE = 'CU002'
-export const WALLET_SHORT = 'P0002'
 
 /** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
 export const createTransaction = endpoint({
@@ -71,9 +68,9 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
     })])
     answer = (result as { result: typeof answer }).result
   } catch (error) {
-    const { code } = error as { code?: string }
-    if (code === WALLET_INACTIVE) throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
-    if (code === WALLET_SHORT) throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
+    const { code } = raised(error)
+    if (code === RAISED.walletInactive) throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
+    if (code === RAISED.walletShort) throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
     throw exhausted(error, platform.fee) ?? error
   }
   services.environment.checkpoint('transaction.created')
