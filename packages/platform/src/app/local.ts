@@ -35,7 +35,7 @@ async function portsOf(home: string): Promise<Ports> {
   return ports
 }
 
-const signersFolder = (home: string) => join(home, 'signers')
+export const signersFolder = (home: string) => join(home, 'signers')
 const platformIdentity = (home: string) => join(signersFolder(home), 'platform')
 /** Where the platform's client key and the nodes' addresses are: CUSTODY_SIGNERS, else in the home. */
 export const identityFolder = (home: string): string => process.env['CUSTODY_SIGNERS'] || platformIdentity(home)
