@@ -37,3 +37,20 @@ for (const room of BLIND) {
     assert.deepEqual(offenders, [])
   })
 }
+
+/** Families are listed in `app`; providers of screening have names of their own for chains; the API shows a network's family. */
+const MAY_NAME = /^packages\/platform\/src\/(?:families\/|app\/|aml\/providers\/|assets\/list-assets\.ts$)/
+
+test('no room of the platform compares a family, but for the families themselves', () => {
+  const compared = (source: string) => tokens(source).filter(({ kind, text }) => (kind === 'string' ? FAMILIES.has(text) : kind !== 'mark' && text === 'family'))
+  assert.equal(compared("if (network.family === 'evm') {}").length, 2)
+  const offenders = find('packages/platform/src/**/*.ts').filter((path) => !MAY_NAME.test(path))
+    .flatMap((path) => compared(read(path)).map(({ text }) => `${path} names ${text}`))
+  assert.deepEqual(offenders, [])
+})
+
+test('rows of transactions, and of what is sent of them, are written in one place each', () => {
+  const writing = (table: string) => find('packages/platform/src/**/*.{ts,sql}').filter((path) => new RegExp(`insert into ${table}\\b`).test(read(path)))
+  assert.deepEqual(writing('transactions'), ['packages/platform/src/database/functions/write_transaction.sql'])
+  assert.deepEqual(writing('chain_transactions'), ['packages/platform/src/engine/insert.ts'])
+})

@@ -8,10 +8,10 @@ export const accountOf = (network: Network, address: string): string => familyOf
 
 /** One spelling of an address for comparison within its space. What is no address of the network stays as it is. */
 export function addressKey(network: Network, address: string): string {
-  const family = familyOf(network)
+  const { key, validate } = familyOf(network)
   const account = accountOf(network, address)
-  if (family.key) return family.key(account)
-  const checked = family.validate(network, account)
+  if (key) return key(account)
+  const checked = validate(network, account)
   return checked.valid ? checked.address : account
 }
 
@@ -29,11 +29,14 @@ export function formatKey(network: Network, address: string): string {
 /** The format keys that a published address of an unnamed or foreign network can have. */
 export function formatKeysOf(registry: Registry, address: string): Set<string> {
   const keys = new Set<string>()
+  let isOnePartyEverywhere = false
   for (const network of registry.networks) {
-    const key = familyOf(network).format?.(network, address)
-    if (key) keys.add(key)
+    const { format, space } = familyOf(network)
+    const key = format?.(network, address)
+    if (!key) continue
+    keys.add(key)
+    isOnePartyEverywhere ||= space !== undefined
   }
-  // Hexadecimal is the same party whatever its letters' case: its text would be another.
-  if (!keys.has(`evm ${address.toLowerCase()}`)) keys.add(`text ${address}`)
-  return keys
+  // Elsewhere a format that nobody has named may be meant.
+  return isOnePartyEverywhere ? keys : keys.add(`text ${address}`)
 }
