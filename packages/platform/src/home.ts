@@ -18,7 +18,9 @@ export function takeHome(home: string): () => void {
   const file = join(home, 'platform.pid')
   if (existsSync(file)) {
     const pid = Number(readFileSync(file, 'utf8'))
-    if (Number.isInteger(pid) && pid > 1 && pid !== process.pid && isPlatform(pid)) throw new Error(`the platform runs on ${home} already (process ${pid}); stop it first or set another CUSTODY_HOME`)
+    if (Number.isInteger(pid) && pid > 1 && pid !== process.pid && isPlatform(pid)) {
+      throw new Error(`the platform runs on ${home} already (process ${pid}); stop it first or set another CUSTODY_HOME`)
+    }
   }
   writeFileSync(file, String(process.pid), { mode: 0o600 })
   return () => rmSync(file, { force: true })
@@ -31,7 +33,9 @@ export function takeHome(home: string): () => void {
 export function closedFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 })
   const { uid, mode } = lstatSync(path)
-  if (process.getuid && (uid !== process.getuid() || (mode & 0o077) !== 0)) throw new Error(`${path} must belong to this user and be closed to others: remove it, or choose a shorter CUSTODY_HOME`)
+  if (process.getuid && (uid !== process.getuid() || (mode & 0o077) !== 0)) {
+    throw new Error(`${path} must belong to this user and be closed to others: remove it, or choose a shorter CUSTODY_HOME`)
+  }
 }
 
 function isPlatform(pid: number): boolean {

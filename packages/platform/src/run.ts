@@ -8,7 +8,10 @@ import { readSettings } from './settings/settings.ts'
 /** `npm start`: runs the platform and stays until SIGTERM or SIGINT. */
 const STOP_MS_MAX = 9500
 
-process.on('unhandledRejection', (error) => process.stderr.write(`custody: unhandled rejection: ${error instanceof Error ? error.stack : String(error)}\n`))
+process.on(
+  'unhandledRejection',
+  (error) => process.stderr.write(`custody: unhandled rejection: ${error instanceof Error ? error.stack : String(error)}\n`)
+)
 
 try {
   const settings = readSettings()

@@ -18,11 +18,15 @@ export class AddressBook implements Addresses {
   }
 
   omnibus(network: Network, owner: Owner): Promise<string> {
-    return this.#remembered(`omnibus ${network.code} ${owner.subAccountId}`, (services) => ensureOmnibus(services, services.database, network, owner))
+    return this.#remembered(
+      `omnibus ${network.code} ${owner.subAccountId}`, (services) => ensureOmnibus(services, services.database, network, owner)
+    )
   }
 
   change(network: Network, owner: Owner): Promise<string> {
-    return this.#remembered(`change ${network.code} ${owner.subAccountId}`, (services) => ensureChange(services, services.database, network, owner))
+    return this.#remembered(
+      `change ${network.code} ${owner.subAccountId}`, (services) => ensureChange(services, services.database, network, owner)
+    )
   }
 
   async startScan(network: Network): Promise<void> {

@@ -33,10 +33,16 @@ export const createAddress = endpoint({
       // Addresses of a sub-account are numbered one after the other.
       await tx.query('select 1 from sub_accounts where id = $1 for update', [caller.subAccountId])
       const wallet = await findWallet(tx, caller.subAccountId, asset.asset_name)
-      if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' })
+      if (wallet.status !== 'active') {
+        throw new ApiError(
+          'WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' }
+        )
+      }
       const tagged = traitsOf(network).deposits === 'tagged'
       const announce = async (created: AddressRow): Promise<AddressRow> => {
-        await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created, found, caller.subAccountIndex))])
+        await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [
+          caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created, found, caller.subAccountIndex)),
+        ])
         return created
       }
       let address = await ensureOmnibus(services, tx, network, caller)
@@ -48,7 +54,8 @@ export const createAddress = endpoint({
       const tag = tagged ? newTag(services) : null
       if (!tagged) {
         const last = await tx.one<{ index: number }>(
-          `select coalesce(max(path_index), 0) as index from chain_addresses where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
+          `select coalesce(max(path_index), 0) as index from chain_addresses where network = $1 and sub_account_id = $2
+            and kind in ('omnibus', 'deposit')`,
           [network.code, caller.subAccountId])
         index = (last?.index ?? 0) + 1
         address = await ensureAddress(services, tx, network, caller, index, 'deposit')

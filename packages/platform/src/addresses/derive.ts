@@ -6,7 +6,9 @@ import type { Services } from '../engine/services.ts'
 export type AddressKind = 'omnibus' | 'deposit' | 'change' | 'tank'
 
 /** Derives an address from the certified workspace key and stores it; the same call answers the same address. */
-export async function ensureAddress(services: Services, tx: Queryable, network: Network, owner: Owner, index: number, kind: AddressKind): Promise<string> {
+export async function ensureAddress(
+  services: Services, tx: Queryable, network: Network, owner: Owner, index: number, kind: AddressKind
+): Promise<string> {
   const key = await services.keys.get(owner.workspaceId, network.curve)
   // Before the address exists: what is paid to it must stand in a block that will be scanned.
   await services.addresses.startScan(network)
@@ -17,7 +19,11 @@ export async function ensureAddress(services: Services, tx: Queryable, network: 
   return address
 }
 
-export const ensureOmnibus = (services: Services, tx: Queryable, network: Network, owner: Owner) => ensureAddress(services, tx, network, owner, OMNIBUS_INDEX, 'omnibus')
-export const ensureChange = (services: Services, tx: Queryable, network: Network, owner: Owner) => ensureAddress(services, tx, network, owner, CHANGE_INDEX, 'change')
+export const ensureOmnibus = (services: Services, tx: Queryable, network: Network, owner: Owner) => ensureAddress(
+  services, tx, network, owner, OMNIBUS_INDEX, 'omnibus'
+)
+export const ensureChange = (services: Services, tx: Queryable, network: Network, owner: Owner) => ensureAddress(
+  services, tx, network, owner, CHANGE_INDEX, 'change'
+)
 export const ensureTank = (services: Services, tx: Queryable, network: Network, workspaceId: string) =>
   ensureAddress(services, tx, network, { workspaceId, subAccountId: null, subAccountIndex: TANK_SUB_ACCOUNT }, OMNIBUS_INDEX, 'tank')

@@ -27,13 +27,20 @@ export async function commitScanStart(services: Services, network: Network): Pro
     await services.database.transaction(async (tx) => {
       const mine = await tx.query(
         `insert into network_scans as s (network, height, tip_height, final_height) values ($1, $2, $3, $2)
-         on conflict (network) do update set height = excluded.height, tip_height = excluded.tip_height, final_height = excluded.final_height where s.height is null returning 1`,
+         on conflict (network) do update set height =
+           excluded.height, tip_height = excluded.tip_height, final_height = excluded.final_height where s.height is null returning 1`,
         [network.code, start.height, tip.height])
       // Another process was first: its height is no later than ours for the addresses that it hands out, and ours is later still.
-      if (mine.length === 1) await tx.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing', [network.code, start.height, start.hash, start.parent])
+      if (mine.length === 1) {
+        await tx.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing', [
+          network.code, start.height, start.hash, start.parent,
+        ])
+      }
     })
   } catch (error) {
-    services.log.warn({ network: network.code, err: reasonOf(error) }, 'a network cannot be asked where it stands; no address is handed out')
+    services.log.warn(
+      { network: network.code, err: reasonOf(error) }, 'a network cannot be asked where it stands; no address is handed out'
+    )
     throw new ApiError('NETWORK_UNAVAILABLE', `network ${network.code} cannot be reached; no address was made`)
   }
 }

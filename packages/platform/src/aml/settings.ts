@@ -6,7 +6,9 @@ export interface AmlInstallation extends Omit<AmlSettings, 'urls'> {
   urls: Record<ProviderName, string>
 }
 
-const PUBLIC_URLS: Record<ProviderName, string> = { CHAINALYSIS: 'https://api.chainalysis.com', ELLIPTIC: 'https://aml-api.elliptic.co', TRM: 'https://api.trmlabs.com' }
+const PUBLIC_URLS: Record<ProviderName, string> = {
+  CHAINALYSIS: 'https://api.chainalysis.com', ELLIPTIC: 'https://aml-api.elliptic.co', TRM: 'https://api.trmlabs.com',
+}
 
 /**
  * What screening works with.

@@ -51,6 +51,8 @@ export async function bindDatabase(database: Database, network: NetworkMode): Pr
  */
 export async function checkNodesNetwork(signers: SignerNodes, network: NetworkMode): Promise<void> {
   for (const { node, status } of await heardStatus(signers)) {
-    if (status && status.mode !== network) throw refusal(network, `signer node ${node}`, status.mode, 'name the folder of this network\'s nodes in CUSTODY_SIGNERS')
+    if (status && status.mode !== network) {
+      throw refusal(network, `signer node ${node}`, status.mode, 'name the folder of this network\'s nodes in CUSTODY_SIGNERS')
+    }
   }
 }

@@ -89,7 +89,9 @@ export class Child {
         const pause = Math.min(RESTART_MAX_MS, RESTART_MIN_MS * 2 ** this.#failures++)
         this.#log.warn({ child: name, code, signal }, 'a process ended; it is started again')
         this.#restart = setTimeout(() => {
-          this.#spawn().catch((error: Error) => this.#log.error({ child: name, err: error.message }, 'a process could not be started again'))
+          this.#spawn().catch(
+            (error: Error) => this.#log.error({ child: name, err: error.message }, 'a process could not be started again')
+          )
         }, pause)
       })
     })

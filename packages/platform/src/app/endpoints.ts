@@ -37,7 +37,8 @@ import type { Endpoint } from '../http/endpoint.ts'
 /** Every endpoint of the API. A new one is a file in its room and a line here. */
 export const endpoints: readonly Endpoint[] = [
   getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, createAddress, listAddresses, listKeys, postValidateAddress,
-  createTransaction, readTransaction, listTransactions, speedUp, cancelTransaction, listGasTanks, listTankEntries, networkFeeRates, estimateFeeEndpoint,
+  createTransaction, readTransaction, listTransactions, speedUp, cancelTransaction, listGasTanks, listTankEntries, networkFeeRates,
+  estimateFeeEndpoint,
   readPrepaidFee, listPrepaidEntries, listPrices,
   saveAmlSettings, readAmlSettings, unfreezeAddress, listFrozen,
   createRule, listRules, readRule, pauseRule, resumeRule, deleteRule, ruleHistory,

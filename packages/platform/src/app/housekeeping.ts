@@ -8,7 +8,9 @@ export function housekeepingLoop(services: Services): Loop {
     everyMs: 30_000,
     async run() {
       const now = services.database.now()
-      await services.database.query('delete from request_nonces where ctid in (select ctid from request_nonces where expires_at < $1 limit 50000)', [now])
+      await services.database.query(
+        'delete from request_nonces where ctid in (select ctid from request_nonces where expires_at < $1 limit 50000)', [now]
+      )
       await services.database.query(`delete from rate_windows where window_start < $1::timestamptz - interval '5 minutes'`, [now])
       return false
     },

@@ -48,16 +48,23 @@ export async function startLocal(home: string, log: Logger): Promise<{ children:
   const logs = join(home, 'logs')
   mkdirSync(logs, { recursive: true, mode: 0o700 })
   if (!existsSync(join(platformIdentity(home), 'peers.json'))) {
-    const setup = spawnSync(process.execPath, [join(SIGNER, 'setup.ts'), '--home', signersFolder(home), '--ports', ports.signers.join(','), '--mode', 'local'], { encoding: 'utf8' })
+    const setup = spawnSync(
+      process.execPath, [join(SIGNER, 'setup.ts'), '--home', signersFolder(home), '--ports', ports.signers.join(','), '--mode', 'local'],
+      { encoding: 'utf8' }
+    )
     if (setup.status !== 0) throw new Error(`the signer nodes could not be set up: ${(setup.stderr || setup.stdout).trim().slice(-800)}`)
   }
   const signers = [1, 2, 3].map((node) => new Child({
-    name: `signer-${node}`, nodeArgs: SMALL, script: join(SIGNER, 'main.ts'), args: ['--home', join(signersFolder(home), `node-${node}`)], logFile: join(logs, `signer-${node}.log`), ready: /^signer \d+ ready (\S+)$/m,
+    name: `signer-${node}`, nodeArgs: SMALL, script: join(SIGNER, 'main.ts'), args: [
+      '--home', join(signersFolder(home), `node-${node}`),
+    ], logFile: join(logs, `signer-${node}.log`), ready: /^signer \d+ ready (\S+)$/m,
   }, log))
   const devnet = new Child({
     // The local CoinGecko answers to the ids that the platform will ask for.
     env: { CUSTODY_COINGECKO_IDS: process.env['CUSTODY_COINGECKO_IDS'] ?? '' },
-    name: 'devnet', nodeArgs: SMALL, script: DEVNET, args: ['--home', join(home, 'devnet'), '--port', String(ports.devnet), '--pace', process.env['CUSTODY_LOCAL_PACE'] || '1'], logFile: join(logs, 'devnet.log'), ready: /^devnet ready (\S+)$/m,
+    name: 'devnet', nodeArgs: SMALL, script: DEVNET, args: [
+      '--home', join(home, 'devnet'), '--port', String(ports.devnet), '--pace', process.env['CUSTODY_LOCAL_PACE'] || '1',
+    ], logFile: join(logs, 'devnet.log'), ready: /^devnet ready (\S+)$/m,
   }, log)
   const children = [...signers, devnet]
   const started = await Promise.allSettled(children.map((child) => child.start()))
@@ -81,7 +88,9 @@ export async function devnetUrlOf(home: string): Promise<string> {
 /** Speaks to the local chains' control face. */
 export function devnetControl(url: string): (command: Record<string, unknown>) => Promise<Record<string, unknown>> {
   return async (command) => {
-    const response = await fetch(`${url}/control`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(command), signal: AbortSignal.timeout(60_000) })
+    const response = await fetch(`${url}/control`, {
+      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(command), signal: AbortSignal.timeout(60_000),
+    })
     const body = await response.json() as Record<string, unknown>
     if (!response.ok) throw new Error(String(body['error'] ?? `the local chains answered ${response.status}`))
     return body

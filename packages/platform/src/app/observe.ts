@@ -17,18 +17,28 @@ export function observe(services: Services): void {
   metrics.onScrape(shared(async () => {
     const [nodes, scans, waiting, tanks] = await Promise.all([
       heardStatus(services.signers),
-      database.query<{ network: string; height: string; tip_height: string | null }>('select network, height::text, tip_height::text from network_scans where height is not null'),
+      database.query<{ network: string; height: string; tip_height: string | null }>(
+        'select network, height::text, tip_height::text from network_scans where height is not null'
+      ),
       // Of what is under way only: the index of due work holds nothing else.
       database.query<Waiting>(
-        `select kind, state, count(*)::text, extract(epoch from $1::timestamptz - min(created_at))::text age_s from transactions where next_run_at is not null group by 1, 2`, [database.now()]),
+        `select kind, state, count(*)::text, extract(epoch from $1::timestamptz - min(created_at))::text age_s
+          from transactions where next_run_at is not null group by 1, 2`, [database.now()]),
       database.query<Tank>(
         `select w.name workspace, g.network, g.status,
-           coalesce((select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network), 0)::text balance
+           coalesce(
+             (
+               select sum(balance) from ledger_accounts a where a.workspace_id =
+                 g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network
+             ), 0
+           )::text balance
          from gas_tanks g join workspaces w on w.id = g.workspace_id`, [natives]),
     ])
     for (const each of nodes) metrics.signerUp.labels(String(each.node)).set(canSign(each) ? 1 : 0)
     metrics.signingPossible.set(nodes.filter(canSign).length >= SIGNERS_NEEDED ? 1 : 0)
-    for (const { network, height, tip_height } of scans) metrics.headLag.labels(network).set(Math.max(0, Number(tip_height ?? height) - Number(height)))
+    for (const { network, height, tip_height } of scans) {
+      metrics.headLag.labels(network).set(Math.max(0, Number(tip_height ?? height) - Number(height)))
+    }
     metrics.waiting.reset()
     metrics.waitingAge.reset()
     for (const { kind, state, count, age_s } of waiting) {

@@ -68,7 +68,11 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const environment = systemEnvironment()
   const all = settings.role === 'all'
   if (all) undo.push(takeHome(settings.home))
-  else if (!existsSync(settings.home)) throw new Error(`CUSTODY_ROLE=api: there is no home ${settings.home}; start the platform on it first, or name its folder in CUSTODY_HOME`)
+  else if (!existsSync(settings.home)) {
+    throw new Error(
+      `CUSTODY_ROLE=api: there is no home ${settings.home}; start the platform on it first, or name its folder in CUSTODY_HOME`
+    )
+  }
   checkHome(settings.home, settings.network)
   await checkPort(settings)
   if (settings.databaseUrl !== null) await checkDatabase(settings.databaseUrl)
@@ -106,10 +110,13 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
   const services: Services = {
-    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS, hold: new Hold(), reconciling: { job: null },
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS, hold: new Hold(),
+    reconciling: { job: null },
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
-    aml: createAml({ home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log }),
+    aml: createAml({
+      home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log,
+    }),
     prices: new Prices({
       sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
       everyMs: prices.everyMs,
@@ -155,7 +162,11 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
 
 /** The embedded database of the platform that this API process stands beside. */
 function runningDatabase(runtimeFile: string): string {
-  if (!existsSync(runtimeFile)) throw new Error(`CUSTODY_ROLE=api: no platform with an embedded database was started on this home; start it first, or give DATABASE_URL`)
+  if (!existsSync(runtimeFile)) {
+    throw new Error(
+      `CUSTODY_ROLE=api: no platform with an embedded database was started on this home; start it first, or give DATABASE_URL`
+    )
+  }
   return (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url
 }
 

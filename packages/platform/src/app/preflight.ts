@@ -13,7 +13,9 @@ const codeOf = (error: unknown): string => String((error as { code?: unknown } |
 /** Why an address cannot be listened on, and what to do. */
 export function listenProblem(error: unknown, { host, port }: Pick<Settings, 'host' | 'port'>): Error {
   switch (codeOf(error)) {
-    case 'EADDRINUSE': return new Error(`port ${port} of ${host} is in use by another program: end it, or name another port, such as PORT=${port + 1}`)
+    case 'EADDRINUSE': return new Error(
+      `port ${port} of ${host} is in use by another program: end it, or name another port, such as PORT=${port + 1}`
+    )
     case 'EACCES': return new Error(`PORT=${port}: this user may not open it; name one above 1023`)
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
@@ -47,9 +49,12 @@ function databaseProblem(error: unknown): Error {
   if (error instanceof TooOld) return new Error(`DATABASE_URL: ${error.message}`)
   const reasons: Record<string, string> = {
     ECONNREFUSED: 'nothing answers there: start PostgreSQL, or correct host and port', ENOTFOUND: 'its host is not known: correct the name',
-    EAI_AGAIN: 'its host is not known: correct the name', ETIMEDOUT: 'its host does not answer: look at the firewall', ENOENT: 'there is no such socket: start PostgreSQL, or correct the path',
-    '28P01': 'user or password is wrong', 28000: 'this user may not log in (pg_hba.conf)', '3D000': 'there is no such database: make it with createdb',
-    42501: 'this user may not make tables there: let it own the database', ERR_INVALID_URL: 'is not a URL like postgresql://user:password@host:5432/custody',
+    EAI_AGAIN: 'its host is not known: correct the name', ETIMEDOUT: 'its host does not answer: look at the firewall',
+    ENOENT: 'there is no such socket: start PostgreSQL, or correct the path',
+    '28P01': 'user or password is wrong', 28000: 'this user may not log in (pg_hba.conf)',
+    '3D000': 'there is no such database: make it with createdb',
+    42501: 'this user may not make tables there: let it own the database',
+    ERR_INVALID_URL: 'is not a URL like postgresql://user:password@host:5432/custody',
   }
   const reason = reasons[codeOf(error)] ?? (isConnectionError(error) ? 'its host does not answer, or ends the connection' : undefined)
   return new Error(`DATABASE_URL: ${reason ?? `the database cannot be used (${codeOf(error) || reasonOf(error)})`}`)

@@ -8,7 +8,9 @@ export const SIGNERS_NEEDED = 2
  * and chains may be away; transfers then wait, and `checks.signing` says so.
  */
 export async function readiness(services: Services): Promise<Readiness> {
-  const [answers, nodes] = await Promise.all([services.database.query('select 1').then(() => true, () => false), heardStatus(services.signers)])
+  const [answers, nodes] = await Promise.all([
+    services.database.query('select 1').then(() => true, () => false), heardStatus(services.signers),
+  ])
   const held = services.hold.because
   const able = nodes.filter(canSign).length
   const signing = able >= SIGNERS_NEEDED
@@ -18,7 +20,9 @@ export async function readiness(services: Services): Promise<Readiness> {
     checks: {
       database: answers ? 'ok' : 'cannot be reached',
       records: held ?? 'ok',
-      signing: signing ? 'ok' : `dead: ${able} of ${nodes.length} signer nodes can sign, ${SIGNERS_NEEDED} are needed; transfers are accepted and wait`,
+      signing: signing
+        ? 'ok'
+        : `dead: ${able} of ${nodes.length} signer nodes can sign, ${SIGNERS_NEEDED} are needed; transfers are accepted and wait`,
       ...Object.fromEntries(nodes.map((node) => [`signer_${node.node}`, words(node)])),
     },
   }

@@ -10,7 +10,9 @@ import type { Services } from '../engine/services.ts'
 export function findAsset(services: Services, ticker: string, field = 'asset'): { asset: Asset; network: Network } {
   const asset = services.registry.asset(ticker)
   if (asset && services.networks.has(asset.network)) return { asset, network: services.registry.networkOf(asset) }
-  const meant = services.registry.assets.find((each) => each.asset_name.toLowerCase() === ticker.toLowerCase() && services.networks.has(each.network))
+  const meant = services.registry.assets.find(
+    (each) => each.asset_name.toLowerCase() === ticker.toLowerCase() && services.networks.has(each.network)
+  )
   throw new ApiError('UNSUPPORTED_ASSET', `${field}: ${ticker.slice(0, 64)} is not supported${meant ? `; did you mean ${meant.asset_name}? Tickers are case-sensitive` : '; see GET /assets'}`, { field })
 }
 

@@ -11,7 +11,9 @@ export const assetShape = z.object({
   min_withdrawal: z.number().meta({ description: 'In the asset’s native unit' }), is_active: z.boolean(),
 })
 
-export const assetsForCallers = (services: Services) => listAssets(services).map((asset) => ({ ...asset, min_withdrawal: exact(asset.min_withdrawal) }))
+export const assetsForCallers = (services: Services) => listAssets(services).map((asset) => ({
+  ...asset, min_withdrawal: exact(asset.min_withdrawal),
+}))
 
 /** The single source of truth for what can be transacted. */
 export const getAssets = endpoint({

@@ -13,7 +13,8 @@ export const ruleHistory = endpoint({
   async handler({ services, caller, params, query: { page, limit } }) {
     const rule = await findRule(services, caller, params.id)
     const [rows, count] = await Promise.all([
-      services.database.query<TransactionRow>('select t.* from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 order by f.created_at desc, t.id desc limit $2 offset $3', [rule.id, limit, (page - 1) * limit]),
+      services.database.query<TransactionRow>(`select t.* from forwards f join transactions t on t.id = f.transaction_id
+        where f.rule_id = $1 order by f.created_at desc, t.id desc limit $2 offset $3`, [rule.id, limit, (page - 1) * limit]),
       services.database.one<{ total: string }>('select count(*)::text total from forwards where rule_id = $1', [rule.id]),
     ])
     return { body: { data: rows.map((row) => presentTransaction(row, services.registry)), page, limit, total: Number(count?.total ?? 0) } }

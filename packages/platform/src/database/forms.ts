@@ -12,11 +12,13 @@ const OTHER_WALLET = ['fee_wallet', 'fee_held'] as const
 const LIFE = ['earlier', 'adopted'] as const
 const STAKING_STATES = [...SIGNED, 'FUELING', 'VOIDING', 'PARTIAL'] as const
 const STAKING = [
-  ...FUELLED, ...LIFE, ...POINTS, 'need', 'resource', 'step', 'fees_paid', 'delay_days', 'expected_at', 'order', 'reserved_fee', 'adopted_steps',
+  ...FUELLED, ...LIFE, ...POINTS, 'need', 'resource', 'step', 'fees_paid', 'delay_days', 'expected_at', 'order', 'reserved_fee',
+  'adopted_steps',
   'reason', 'refunded',
 ] as const
 const LENDING = [
-  ...LIFE, 'fee_limit', 'need', 'resource', 'reserved_fee', 'back_fee', 'settled', 'ended', 'step', 'fees_paid', 'delay_days', 'adopted_steps', 'order',
+  ...LIFE, 'fee_limit', 'need', 'resource', 'reserved_fee', 'back_fee', 'settled', 'ended', 'step', 'fees_paid', 'delay_days',
+  'adopted_steps', 'order',
 ] as const
 const SCREENED = ['screening_since', 'screening_alerted'] as const
 
@@ -28,7 +30,8 @@ export const FORMS = {
   WITHDRAWAL: {
     states: [...SIGNED, 'CREATED', 'SCREENING', 'AML_HELD', 'FUELING', 'REPLACING', 'VOIDING', 'CANCELLED'],
     plan: [
-      ...GAS, ...POINTS, ...FUELLED, ...OTHER_WALLET, ...LIFE, ...SCREENED, 'fee_reserve', 'rule_id', 'cancel', 'reason', 'resume', 'refunded',
+      ...GAS, ...POINTS, ...FUELLED, ...OTHER_WALLET, ...LIFE, ...SCREENED, 'fee_reserve', 'rule_id', 'cancel', 'reason', 'resume',
+      'refunded',
     ],
   },
   SWEEP: { states: [...SIGNED, 'FUELING'], plan: [...GAS, ...POINTS, ...FUELLED, ...OTHER_WALLET, ...LIFE, 'height', 'waits', 'own'] },
@@ -63,7 +66,8 @@ const formOfTransactions = (): string => Object.entries(FORMS).map(([kind, { sta
 export async function applyForms(tx: Queryable): Promise<string[]> {
   const form = formOfTransactions()
   const known = await tx.one<{ said: string | null }>(
-    `select obj_description(oid, 'pg_constraint') said from pg_constraint where conname = $1 and conrelid = 'transactions'::regclass`, [NAME])
+    `select obj_description(oid, 'pg_constraint') said from pg_constraint where conname = $1
+      and conrelid = 'transactions'::regclass`, [NAME])
   if (known?.said === form) return []
   await tx.query(`alter table transactions drop constraint if exists ${NAME}`)
   await tx.query(`alter table transactions add constraint ${NAME} check (${form}) not valid`)

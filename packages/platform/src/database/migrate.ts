@@ -27,7 +27,9 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
   const missing = BEFORE_SQUASH.filter((name) => !known.has(name))
   const kept = readdirSync(EARLIER)
   const lost = missing.filter((name) => !kept.includes(name)).join(', ')
-  if (lost !== '') throw new Error(`the database was made by an early development version and cannot be brought up to date: it lacks ${lost}`)
+  if (lost !== '') {
+    throw new Error(`the database was made by an early development version and cannot be brought up to date: it lacks ${lost}`)
+  }
   for (const name of missing) await tx.query(readFileSync(new URL(name, EARLIER), 'utf8'))
   await tx.query('delete from migrations where name = any($1)', [BEFORE_SQUASH])
   await tx.query('insert into migrations (name) select unnest($1::text[])', [SQUASHED])

@@ -18,7 +18,10 @@ const HELD_POLL_MS = 10 * 60_000
 /** CONFIRMING → SCREENING, when a deposit has reached its depth. What fills a gas tank is credited at once. */
 export async function depthReached(services: Services, tx: Queryable, row: TransactionRow, confirmations: number): Promise<void> {
   if (row.kind !== 'DEPOSIT' || row.sub_account_id === null) return credit(services, tx, row, confirmations)
-  await tx.query(`update transactions set state = 'SCREENING', confirmations = $2, attempts = 0, next_run_at = $3, updated_at = $3 where id = $1`, [row.id, confirmations, tx.now()])
+  await tx.query(
+    `update transactions set state = 'SCREENING', confirmations = $2, attempts = 0, next_run_at = $3, updated_at = $3 where id = $1`,
+    [row.id, confirmations, tx.now()]
+  )
 }
 
 /** What a deposit is held with whose senders are not all known. */
@@ -36,9 +39,15 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
     const hits = await screen(services, row, network, 'deposit', parties)
     frozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, subAccountId)
-      const fresh = await tx.one<TransactionRow>('select * from transactions where id = $1 and lease_token = $2 for update', [row.id, row.lease_token])
+      const fresh = await tx.one<TransactionRow>(
+        'select * from transactions where id = $1 and lease_token = $2 for update', [row.id, row.lease_token]
+      )
       if (!fresh) throw new LeaseLost(row.id)
-      const all = await confirmHits(tx, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: parties.map(({ address }) => addressKey(network, address)) }, hits)
+      const all = await confirmHits(
+        tx,
+        { subAccountId, transactionId: row.id, space: spaceOf(network), keys: parties.map(({ address }) => addressKey(network, address)) },
+        hits
+      )
       if (all === null) {
         await advance(tx, row, { run_in_ms: 0 })
         return null
@@ -66,7 +75,10 @@ async function freeze(
   if (row.plan.frozen_wallet === undefined) {
     await post(tx, 'deposit-frozen', depositReference(row), [
       { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount: -BigInt(row.amount) },
-      { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'frozen', address: row.destination_id, amount: BigInt(row.amount) },
+      {
+        workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'frozen', address: row.destination_id,
+        amount: BigInt(row.amount),
+      },
     ])
   }
   const reason = isUnknown ? UNKNOWN : null

@@ -15,7 +15,8 @@ export const sweep: Kind<'SWEEP'> = {
   postpones: sweepWaits,
   async purpose(services, row) {
     const address = await services.database.one<{ path_index: number; sub: number }>(
-      `select c.path_index, s.path_index sub from chain_addresses c join sub_accounts s on s.id = c.sub_account_id where c.network = $1 and c.address = $2`,
+      `select c.path_index, s.path_index sub from chain_addresses c join sub_accounts s on s.id = c.sub_account_id
+        where c.network = $1 and c.address = $2`,
       [row.network, row.source_id])
     if (!address) throw new Error('a sweep of an unknown address')
     return { kind: 'sweep', sub_account: address.sub, asset: row.asset, address_index: address.path_index }
@@ -24,7 +25,8 @@ export const sweep: Kind<'SWEEP'> = {
     await book(services, tx, row, o)
     if (o.succeeded) {
       await tx.query(
-        `update transactions set state = 'SWEPT', updated_at = $3 where kind = 'DEPOSIT' and wallet_id = $1 and destination_id = $2 and state = 'CREDITED'`,
+        `update transactions set state = 'SWEPT', updated_at = $3 where kind = 'DEPOSIT' and wallet_id = $1
+          and destination_id = $2 and state = 'CREDITED'`,
         [row.wallet_id, row.source_id, tx.now()])
     }
     await takeEnergyBack(services, tx, row)
@@ -44,7 +46,9 @@ async function book(services: Services, tx: Queryable, row: TransactionRow, o: O
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const [amount, held] = [BigInt(row.amount), BigInt(row.plan.need ?? '0')]
   const moved = o.succeeded
-    ? [{ ...account, kind: 'unswept' as const, address: row.source_id, amount: -amount }, { ...account, kind: 'available' as const, amount }]
+    ? [
+      { ...account, kind: 'unswept' as const, address: row.source_id, amount: -amount }, { ...account, kind: 'available' as const, amount },
+    ]
     : []
   await post(tx, 'settle', row.id, [...moved, ...floatPostings(row, held, o.fee)], overdraws(held, o.fee))
 }

@@ -18,9 +18,13 @@ export interface SweepPolicy { /** In thousandths; 0: whatever it costs. */ mult
 const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [`asset:${asset.asset_name}`, `network:${asset.network}`, '*']
 
 /** The operator's commands before the configuration, at each scope; the narrowest scope that says anything decides. */
-export async function sweepPolicyOf(services: Services, database: Queryable, asset: Pick<Asset, 'asset_name' | 'network'>): Promise<SweepPolicy> {
+export async function sweepPolicyOf(
+  services: Services, database: Queryable, asset: Pick<Asset, 'asset_name' | 'network'>
+): Promise<SweepPolicy> {
   const scopes = scopesOf(asset)
-  const rows = await database.query<{ scope: string; cost_multiple: string | null; min_amount: string | null }>('select scope, trunc(cost_multiple * 1000)::text cost_multiple, min_amount::text from sweep_settings where scope = any($1)', [scopes])
+  const rows = await database.query<{ scope: string; cost_multiple: string | null; min_amount: string | null }>(
+    'select scope, trunc(cost_multiple * 1000)::text cost_multiple, min_amount::text from sweep_settings where scope = any($1)', [scopes]
+  )
   const set = new Map(rows.map((row) => [row.scope, row]))
   const first = (name: 'cost_multiple' | 'min_amount'): bigint => {
     for (const scope of scopes) {
@@ -44,18 +48,27 @@ export async function sweepWaits(
   const policy = await sweepPolicyOf(services, services.database, asset)
   const reason = notWorth(services, network, asset, policy, o)
   if (reason === null) {
-    if (row.plan.waits !== undefined) await services.database.query(`update transactions set plan = plan - 'waits' where id = $1 and lease_token = $2`, [row.id, row.lease_token])
+    if (row.plan.waits !== undefined) {
+      await services.database.query(
+        `update transactions set plan = plan - 'waits' where id = $1 and lease_token = $2`, [row.id, row.lease_token]
+      )
+    }
     return false
   }
   await services.database.transaction(async (tx) => {
     // Locked before the row: a deposit that is credited just now is seen here, or wakes this sweep afterwards.
-    const held = await lockedBalance(tx, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: row.source_id })
+    const held = await lockedBalance(tx, {
+      workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: row.source_id,
+    })
     await advance(tx, row, { last_error: reason, plan: { waits: '1' }, run_in_ms: held === o.amount ? WAIT_MS : 0 })
   })
   return true
 }
 
-function notWorth(services: Services, network: Network, asset: Asset, { multiple, minAmount }: SweepPolicy, { amount, cost, own }: { amount: bigint; cost: bigint; own: boolean }): string | null {
+function notWorth(
+  services: Services, network: Network, asset: Asset, { multiple, minAmount }: SweepPolicy,
+  { amount, cost, own }: { amount: bigint; cost: bigint; own: boolean }
+): string | null {
   const native = services.registry.asset(network.native_asset) as Asset
   const show = (value: bigint, of: Asset) => `${formatAmount(value, of.decimals)} ${of.asset_name}`
   if (amount < minAmount) return `waits: ${show(amount, asset)} are less than the smallest sweep of ${show(minAmount, asset)}`

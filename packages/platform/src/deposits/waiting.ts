@@ -36,7 +36,9 @@ export async function leaveSuspense(
     { ...scope, kind: 'suspense', address: row.destination_id, amount: -amount },
     { ...scope, wallet: walletId, kind: unswept ? 'unswept' : 'available', address: unswept ? row.destination_id : null, amount },
   ])
-  const end = { wallet_id: walletId, state: 'CREDITED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
+  const end = {
+    wallet_id: walletId, state: 'CREDITED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()),
+  }
   await tx.query('update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5, updated_at = $6 where id = $1', [
     row.id,
     walletId,

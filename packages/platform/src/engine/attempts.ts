@@ -7,7 +7,8 @@ import type { ReplacementKind } from './replacement.ts'
 
 /** One signed transaction of a transfer. There are several where one has replaced another; only one can be mined. */
 export interface Attempt {
-  id: string; attempt: number; hash: string; signed: string; unsigned: UnsignedTransaction; fee_max: string; fee: string | null; succeeded: boolean | null; state: string
+  id: string; attempt: number; hash: string; signed: string; unsigned: UnsignedTransaction; fee_max: string; fee: string | null;
+  succeeded: boolean | null; state: string
   account: string | null; nonce: string | null; valid_until: string | null; broadcast_at: Date | null
   /** What it replaced an earlier one for; null: the first. */
   replacement: ReplacementKind | null
@@ -16,16 +17,21 @@ export interface Attempt {
 /** Signed and perhaps mined one day, the newest first. */
 export async function liveAttempts(database: Queryable, transactionId: string): Promise<Attempt[]> {
   return database.query<Attempt>(
-    `select c.id, c.attempt, c.hash, c.signed, c.unsigned, c.fee_max::text, c.fee::text, c.succeeded, c.state, c.account, c.nonce::text, c.valid_until::text, c.broadcast_at, r.kind replacement
+    `select c.id, c.attempt, c.hash, c.signed, c.unsigned, c.fee_max::text, c.fee::text, c.succeeded, c.state, c.account,
+      c.nonce::text, c.valid_until::text, c.broadcast_at, r.kind replacement
      from chain_transactions c left join replacements r on r.id = c.replacement_id
      where c.transaction_id = $1 and c.state in ('SIGNED', 'INCLUDED') order by c.attempt desc`, [transactionId])
 }
 
 /** The attempt that is in a block, with its status; else the newest with its own. */
-export async function findIncluded(services: Services, row: TransactionRow, attempts: readonly Attempt[]): Promise<{ attempt: Attempt; status: TransactionStatus }> {
+export async function findIncluded(
+  services: Services, row: TransactionRow, attempts: readonly Attempt[]
+): Promise<{ attempt: Attempt; status: TransactionStatus }> {
   const client = services.networks.client(row.network)
   const asset = services.registry.asset(row.asset)
-  const expected: ExpectedTransfer | undefined = asset?.type === 'token' && row.source_id && row.destination_id ? { asset, from: row.source_id, to: row.destination_id } : undefined
+  const expected: ExpectedTransfer | undefined = asset?.type === 'token' && row.source_id && row.destination_id ? {
+    asset, from: row.source_id, to: row.destination_id,
+  } : undefined
   let newest: { attempt: Attempt; status: TransactionStatus } | undefined
   for (const attempt of attempts) {
     const status = await client.status(attempt.hash, attempt.replacement === 'CANCEL' ? undefined : expected)
@@ -52,12 +58,18 @@ export async function waitingAttempts(services: Services, row: TransactionRow): 
 /** UTXO: a later transfer spends the change, and would vanish with what it spends from. */
 export async function assertUnspentChange(database: Queryable, attempts: readonly Attempt[]): Promise<void> {
   const spent = await changeSpender(database, attempts)
-  if (spent) throw new ApiError('NOT_REPLACEABLE', `id: transfer ${spent} spends its change already; speed that one up, and this one is mined with it`, { field: 'id' })
+  if (spent) {
+    throw new ApiError(
+      'NOT_REPLACEABLE', `id: transfer ${spent} spends its change already; speed that one up, and this one is mined with it`,
+      { field: 'id' }
+    )
+  }
 }
 
 export async function changeSpender(database: Queryable, attempts: readonly Pick<Attempt, 'hash'>[]): Promise<string | null> {
   const row = await database.one<{ transaction_id: string }>(
-    `select c.transaction_id from utxos u join chain_transactions c on c.id = u.spent_by where u.origin = 'change' and u.txid = any($1) and c.state <> 'VOID' limit 1`, [attempts.map(({ hash }) => hash)])
+    `select c.transaction_id from utxos u join chain_transactions c on c.id = u.spent_by where u.origin = 'change'
+      and u.txid = any($1) and c.state <> 'VOID' limit 1`, [attempts.map(({ hash }) => hash)])
   return row?.transaction_id ?? null
 }
 
@@ -65,12 +77,16 @@ export async function changeSpender(database: Queryable, attempts: readonly Pick
  * One attempt is final: the others never will be. UTXO: the winner's coins are spent, what only the others would have
  * spent is free again, and of all the change only the winner's exists.
  */
-export async function resolveAttempts(tx: Queryable, winner: Attempt, consumes: readonly string[], attempts: readonly Attempt[]): Promise<void> {
+export async function resolveAttempts(
+  tx: Queryable, winner: Attempt, consumes: readonly string[], attempts: readonly Attempt[]
+): Promise<void> {
   const losers = attempts.filter(({ id }) => id !== winner.id)
   if (losers.length === 0) return
   const all = attempts.map(({ id }) => id)
   await tx.query(`update chain_transactions set state = 'REPLACED' where id = any($1)`, [losers.map(({ id }) => id)])
-  await tx.query(`update utxos set spent_by = case when txid || ':' || vout = any($2) then $3::uuid end where spent_by = any($1)`, [all, consumes, winner.id])
+  await tx.query(`update utxos set spent_by = case when txid || ':' || vout = any($2) then $3::uuid end where spent_by = any($1)`, [
+    all, consumes, winner.id,
+  ])
   await tx.query(`delete from utxos where origin = 'change' and txid = any($1)`, [losers.map(({ hash }) => hash)])
   await tx.query(`update utxos set contested = false, spendable = true where origin = 'change' and txid = $1`, [winner.hash])
 }

@@ -21,7 +21,8 @@ export async function bumpLowFee(services: Services, row: TransactionRow, attemp
     `insert into replacements (id, transaction_id, kind, created_at, updated_at) select $1, $2, 'AUTO', $5::timestamptz, $5
      where (select count(*) from replacements where transaction_id = $2 and kind = 'AUTO') < $3
        and not exists (
-         select 1 from replacements where transaction_id = $2 and kind = 'AUTO' and created_at > $5::timestamptz - $4 * interval '1 millisecond')
+         select 1 from replacements where transaction_id = $2 and kind = 'AUTO'
+         and created_at > $5::timestamptz - $4 * interval '1 millisecond')
      on conflict do nothing`,
     [services.environment.uuid(), row.id, BUMPS_MAX, afterMs, services.database.now()])
 }

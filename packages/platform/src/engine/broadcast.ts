@@ -17,7 +17,8 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
   if (row.state === 'SIGNED') {
     const written = await services.database.transaction(async (tx) => {
       const rows = await tx.query(
-        `update transactions set hash = $3, state = 'BROADCASTING', updated_at = $4 where id = $1 and lease_token = $2 returning 1`, [row.id, row.lease_token, chain.hash, tx.now()])
+        `update transactions set hash = $3, state = 'BROADCASTING', updated_at = $4 where id = $1 and lease_token = $2
+          returning 1`, [row.id, row.lease_token, chain.hash, tx.now()])
       if (rows.length === 1) await services.kinds[row.kind].broadcast?.(services, tx, row)
       return rows.length === 1
     })
@@ -36,9 +37,16 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
     if (status.state === 'absent') {
       if (await buryDead(services, row, chain)) return
       if (await startReplacing(services, row)) return
-      if (row.attempts <= 1) services.log.warn({ transaction: row.id, reason: result.reason }, 'broadcast was rejected; the same bytes are sent again')
-      return advance(services.database, row, { state: 'BROADCASTING', hash: chain.hash, last_error: `broadcast rejected: ${result.reason}`.slice(0, 500), run_in_ms: REJECTED_RETRY_MS })
+      if (row.attempts <= 1) {
+        services.log.warn({ transaction: row.id, reason: result.reason }, 'broadcast was rejected; the same bytes are sent again')
+      }
+      return advance(services.database, row, {
+        state: 'BROADCASTING', hash: chain.hash, last_error: `broadcast rejected: ${result.reason}`.slice(0, 500),
+        run_in_ms: REJECTED_RETRY_MS,
+      })
     }
   }
-  await advance(services.database, row, { state: 'CONFIRMING', hash: chain.hash, last_error: result.kind === 'unknown' ? `broadcast: ${result.reason}` : null, run_in_ms: 1000 })
+  await advance(services.database, row, {
+    state: 'CONFIRMING', hash: chain.hash, last_error: result.kind === 'unknown' ? `broadcast: ${result.reason}` : null, run_in_ms: 1000,
+  })
 }

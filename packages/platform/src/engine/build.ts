@@ -41,7 +41,11 @@ async function prepareAndCommit(services: Services, task: Task): Promise<void> {
   const chain = services.networks.get(row.network)
   const prepared = await chain.prepare(task)
   if (prepared.kind !== 'prepared') return halt(services, row, prepared)
-  if (prepared.cost && await services.kinds[row.kind].postpones?.(services, row, chain, { amount: task.amount, cost: prepared.cost.worst, own: prepared.cost.own })) return
+  if (prepared.cost && await services.kinds[row.kind].postpones?.(services, row, chain, {
+    amount: task.amount, cost: prepared.cost.worst, own: prepared.cost.own,
+  })) {
+    return
+  }
   await commitBuilt(services, row, prepared)
 }
 

@@ -1,5 +1,6 @@
 import type {
-  Asset, ChainClient, Fetch, LevelRates, Network, PublicKeyAt, Registry, RpcEndpoint, Senders, Signed, TronAction, TronClient, TronParameters,
+  Asset, ChainClient, Fetch, LevelRates, Network, PublicKeyAt, Registry, RpcEndpoint, Senders, Signed, TronAction, TronClient,
+  TronParameters,
   UnsignedTransaction,
 } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
@@ -174,7 +175,9 @@ export interface Replaceable {
   /** Whether the market pays more than what waits. */
   marketPaysMore(row: TransactionRow, newest: Waiting): Promise<boolean>
   /** @param fuelled more was asked for and has come: `Dearer` is no answer any more */
-  prepare(row: TransactionRow, asset: Asset, wanted: Wanted, waiting: readonly Waiting[], fuelled: boolean): Promise<Prepared | Dearer | Fail>
+  prepare(
+    row: TransactionRow, asset: Asset, wanted: Wanted, waiting: readonly Waiting[], fuelled: boolean
+  ): Promise<Prepared | Dearer | Fail>
 }
 
 /** Chains whose wallets are sets of coins. */

@@ -19,7 +19,9 @@ export interface InPlaceOf { replacement: Replacement; attempts: readonly Attemp
  * against the network's cap, paid for by its wallet, stored, and its coins are taken, in one commit.
  * A replacement that cannot be is answered; a transaction that cannot be begins to fail.
  */
-export async function commitBuilt(services: Services, row: TransactionRow, prepared: Prepared, inPlaceOf?: InPlaceOf): Promise<Fail | null> {
+export async function commitBuilt(
+  services: Services, row: TransactionRow, prepared: Prepared, inPlaceOf?: InPlaceOf
+): Promise<Fail | null> {
   const { network } = services.networks.get(row.network)
   const key = await services.keys.get(row.workspace_id, network.curve)
   const refused = await services.database.transaction(async (tx): Promise<Fail | null> => {
@@ -33,7 +35,9 @@ export async function commitBuilt(services: Services, row: TransactionRow, prepa
       return null
     }
     const id = services.environment.uuid()
-    const refusal = answer.kind === 'fail' ? answer : overCap(services, network, answer.worst) ?? await holdFee(services, tx, row, id, answer, inPlaceOf)
+    const refusal = answer.kind === 'fail' ? answer : overCap(services, network, answer.worst) ?? await holdFee(
+      services, tx, row, id, answer, inPlaceOf
+    )
     if (refusal) {
       if (!inPlaceOf) await startFailing(services, tx, row, refusal.reason)
       return refusal
@@ -54,7 +58,9 @@ async function takeLock(tx: Queryable, row: TransactionRow, { lock }: Prepared):
 /** What a deposit address holds for its wallet, locked. */
 async function unsweptOf(services: Services, tx: Queryable, row: TransactionRow): Promise<bigint> {
   if (!services.kinds[row.kind].sweeps) return 0n
-  return lockedBalance(tx, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: row.source_id })
+  return lockedBalance(tx, {
+    workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: row.source_id,
+  })
 }
 
 /** Why a fee is more than a network's transactions may cost; null: it is not. */
@@ -95,21 +101,27 @@ function heldAfter(row: TransactionRow, hold: Hold, inPlaceOf: InPlaceOf | undef
 }
 
 async function write(
-  services: Services, tx: Queryable, row: TransactionRow, id: string, built: Built, decoded: ReturnType<typeof decode>, inPlaceOf: InPlaceOf | undefined,
+  services: Services, tx: Queryable, row: TransactionRow, id: string, built: Built, decoded: ReturnType<typeof decode>,
+  inPlaceOf: InPlaceOf | undefined,
 ): Promise<void> {
   const { unsigned, account = null, hold } = built
   if (account !== null && decoded.from.at(-1) !== account) throw new Error('the derived address is not the source address')
   // What died is excluded by this one from now on, and is never taken up again: its number and its coins are free for this one alone.
-  const dead = await tx.query<{ id: string }>(`update chain_transactions set state = 'VOID' where transaction_id = $1 and state = 'EXPIRED' returning id`, [row.id])
+  const dead = await tx.query<{ id: string }>(
+    `update chain_transactions set state = 'VOID' where transaction_id = $1 and state = 'EXPIRED' returning id`, [row.id]
+  )
   await insertChainTransaction(tx, {
-    id, transaction_id: row.id, network: row.network, state: 'BUILT', account, nonce: built.nonce ?? null, unsigned, fee_max: decoded.fee_max,
+    id, transaction_id: row.id, network: row.network, state: 'BUILT', account, nonce: built.nonce ?? null, unsigned,
+    fee_max: decoded.fee_max,
     valid_until: built.validUntil ?? null, step: decoded.action?.kind ?? null,
     replaces: inPlaceOf?.attempts.at(-1)?.id ?? null, replacement_id: inPlaceOf?.replacement.id ?? null,
   })
   for (const coin of built.coins ?? []) await takeCoin(tx, row, id, coin, dead.map((each) => each.id), inPlaceOf)
   const noted = hold ? { [hold.noted]: heldAfter(row, hold, inPlaceOf).toString() } : {}
   if (inPlaceOf) {
-    await tx.query(`update utxos set contested = true, spendable = false where origin = 'change' and txid = any($1)`, [inPlaceOf.attempts.map(({ hash }) => hash)])
+    await tx.query(`update utxos set contested = true, spendable = false where origin = 'change' and txid = any($1)`, [
+      inPlaceOf.attempts.map(({ hash }) => hash),
+    ])
   }
   await advance(tx, row, {
     ...(inPlaceOf ? {} : { state: 'SIGNING' }), ...(built.fee === undefined ? {} : { fee: built.fee }),
@@ -119,7 +131,10 @@ async function write(
 
 /** A coin that is free, or that a dead attempt of the same transaction held. A replacement leaves those of what waits where they are. */
 async function takeCoin(
-  tx: Queryable, row: TransactionRow, id: string, { txid, vout }: { txid: string; vout: number }, dead: readonly string[], inPlaceOf: InPlaceOf | undefined,
+  tx: Queryable, row: TransactionRow, id: string, { txid, vout }: {
+    txid: string
+    vout: number
+  }, dead: readonly string[], inPlaceOf: InPlaceOf | undefined,
 ): Promise<void> {
   const taken = await tx.query(
     `update utxos set spent_by = $4 where network = $1 and txid = $2 and vout = $3

@@ -20,21 +20,26 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
     if (status.state === 'absent' && await buryDead(services, row, chain)) return
     if (attempts.some(({ state }) => state === 'INCLUDED')) {
       await services.database.query(
-        `update chain_transactions set state = 'SIGNED', block_height = null, block_hash = null where transaction_id = $1 and state = 'INCLUDED'`, [row.id])
+        `update chain_transactions set state = 'SIGNED', block_height = null, block_hash = null where transaction_id = $1
+          and state = 'INCLUDED'`, [row.id])
     }
     if (await startReplacing(services, row)) return
     await bumpLowFee(services, row, attempts)
     const again = status.state === 'absent' || row.attempts % REBROADCAST_ATTEMPTS === 0
-    return advance(services.database, row, again ? { state: 'BROADCASTING', confirmations: 0, run_in_ms: 0 } : { confirmations: 0, run_in_ms: null })
+    return advance(services.database, row, again ? { state: 'BROADCASTING', confirmations: 0, run_in_ms: 0 } : {
+      confirmations: 0, run_in_ms: null,
+    })
   }
   const confirmations = Math.max(1, tip.height - status.height + 1)
-  const final = tip.finalHeight === null ? network.confirmations !== null && confirmations >= network.confirmations : status.height <= tip.finalHeight
+  const final = tip.finalHeight === null ? network.confirmations !== null
+    && confirmations >= network.confirmations : status.height <= tip.finalHeight
   const fee = status.fee ?? BigInt(chain.fee_max)
   const key = await services.keys.get(row.workspace_id, network.curve)
   const cancelled = chain.replacement === 'CANCEL'
   await services.database.transaction(async (tx) => {
     await tx.query(
-      `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5, succeeded = $6, withdrawn = $7 where id = $1`,
+      `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5, succeeded = $6, withdrawn = $7
+        where id = $1`,
       [chain.id, final ? 'CONFIRMED' : 'INCLUDED', status.height, status.blockHash, fee.toString(), status.succeeded,
         status.staking?.withdrawn.toString() ?? null])
     await kind.included?.(services, tx, row, { fee, feeMax: BigInt(chain.fee_max), succeeded: status.succeeded, final })

@@ -37,11 +37,17 @@ export async function buryDead(services: Services, row: TransactionRow, dead: Ex
   const kind = services.kinds[row.kind]
   // Nobody can ask again for what was adopted without its request.
   const again = (kind.isAskedFor?.(row) ?? true) && (!nothingExcludes(chain) || kind.retriesFailure === true)
-  services.log.warn({ transaction: row.id, hash: dead.hash }, `a transaction expired without being included; ${again ? 'it is built again' : 'the transfer fails'}`)
+  services.log.warn(
+    { transaction: row.id, hash: dead.hash },
+    `a transaction expired without being included; ${again ? 'it is built again' : 'the transfer fails'}`
+  )
   await services.database.transaction(async (tx) => {
     await tx.query(`update chain_transactions set state = 'EXPIRED', block_height = null, block_hash = null where id = $1`, [dead.id])
     // Its change will never be made.
-    await tx.query(`update utxos set spendable = false, block_height = null where network = $1 and txid = $2 and origin = 'change'`, [row.network, dead.hash])
+    await tx.query(
+      `update utxos set spendable = false, block_height = null where network = $1 and txid = $2 and origin = 'change'`,
+      [row.network, dead.hash]
+    )
     // Where nothing excludes the dead one, the nodes sign no other for this transfer.
     if (!again) return startFailing(services, tx, row, kind.action?.(row) ? 'a call of it expired before the chain included it' : AGAIN)
     await advance(tx, row, { state: 'QUEUED', confirmations: 0, last_error: 'expired without being included', run_in_ms: 0 })

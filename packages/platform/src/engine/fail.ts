@@ -30,7 +30,9 @@ const ENDED_BY_CANCEL = new Set(['CREATED', 'SCREENING', 'AML_HELD', 'QUEUED', '
 const CANCELLED = 'it was cancelled before it was signed; the amount is back'
 
 /** Ends a transfer that the caller takes back before anything was signed for it. */
-export async function cancelUnsigned(services: Services, row: TransactionRow, states: ReadonlySet<string> = ENDED_BY_CANCEL): Promise<boolean> {
+export async function cancelUnsigned(
+  services: Services, row: TransactionRow, states: ReadonlySet<string> = ENDED_BY_CANCEL
+): Promise<boolean> {
   if (!row.plan.cancel || !states.has(row.state)) return false
   await services.database.transaction((tx) => startFailing(services, tx, row, CANCELLED))
   return true
@@ -59,12 +61,19 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
   if (outcome.signed.length > 0 && row.plan.cancel) {
     // The nodes finished the signature just before: the transfer goes on, and what cancels it competes with it on the chain.
     const built = await services.database.one(`select 1 from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
-    if (built) return advance(services.database, row, { state: 'SIGNING', plan: { cancel: null, reason: null }, last_error: null, run_in_ms: 0 })
+    if (built) {
+      return advance(services.database, row, { state: 'SIGNING', plan: { cancel: null, reason: null }, last_error: null, run_in_ms: 0 })
+    }
   }
   if (outcome.signed.length > 0) {
     // The nodes have signed for this request and this database does not know it: an old backup. Money may have moved.
-    services.log.error({ transaction: row.id, hashes: outcome.signed }, 'the signer nodes hold a signature that this database does not know; reconcile by hand')
-    return advance(services.database, row, { state: 'VOIDING', last_error: `signed already: ${outcome.signed.join(', ')}`, run_in_ms: 60_000 })
+    services.log.error(
+      { transaction: row.id, hashes: outcome.signed },
+      'the signer nodes hold a signature that this database does not know; reconcile by hand'
+    )
+    return advance(services.database, row, {
+      state: 'VOIDING', last_error: `signed already: ${outcome.signed.join(', ')}`, run_in_ms: 60_000,
+    })
   }
   if (!outcome.enough) throw new Error(`only ${outcome.held} signer nodes hold the void; ${outcome.needed} are needed`)
   const voided = { ...row, voids: outcome.voids }
@@ -83,7 +92,8 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
     `update utxos set spent_by = null
      where spent_by in (select id from chain_transactions where transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`, [row.id])
   const given = await tx.query<{ account: string | null; nonce: string | null }>(
-    `update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED') returning account, nonce::text`, [row.id])
+    `update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED') returning account,
+      nonce::text`, [row.id])
   for (const place of given) if (place.nonce !== null) await wakeNextNonce(tx, row.network, place)
   const ending = await kind.release?.(services, tx, row, reason) ?? {}
   if (row.plan.cancel) await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [row.plan.cancel, tx.now()])

@@ -2,7 +2,10 @@ import type { UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Plan, StateOf, TransactionKind, TransactionRow } from './transaction.ts'
 
-/** A transaction as its maker knows it: columns that are absent have the table's default. Due at once, unless `next_run_at` says otherwise. */
+/**
+ * A transaction as its maker knows it: columns that are absent have the table's default. Due at once, unless `next_run_at` says
+ * otherwise.
+ */
 export interface NewTransaction<K extends TransactionKind> {
   id: string
   kind: K
@@ -52,7 +55,9 @@ export async function insertTransaction<K extends TransactionKind>(tx: Queryable
 }
 
 /** The same, where there may be one already: undefined then. */
-export async function insertUnlessThere<K extends TransactionKind>(tx: Queryable, row: NewTransaction<K>): Promise<TransactionRow | undefined> {
+export async function insertUnlessThere<K extends TransactionKind>(
+  tx: Queryable, row: NewTransaction<K>
+): Promise<TransactionRow | undefined> {
   return tx.one<TransactionRow>('select * from write_transaction($1, true)', [record(tx, row)])
 }
 
@@ -81,9 +86,12 @@ export async function insertChainTransaction(tx: Queryable, row: NewChainTransac
   await tx.query(
     `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, attempt, valid_until, step,
        replaces, replacement_id, signed, hash, broadcast_at, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, (select coalesce(max(attempt), 0) + 1 from chain_transactions where transaction_id = $2), $9, $10,
+     values ($1, $2, $3, $4, $5, $6, $7, $8, (
+       select coalesce(max(attempt), 0) + 1 from chain_transactions where transaction_id = $2
+     ), $9, $10,
        $11, $12, $13, $14, $15, $16)`,
     [row.id, row.transaction_id, row.network, row.state, row.account, row.nonce?.toString() ?? null, JSON.stringify(row.unsigned),
-      row.fee_max.toString(), row.valid_until, row.step, row.replaces, row.replacement_id, row.signed?.raw ?? null, row.signed?.hash ?? null,
+      row.fee_max.toString(), row.valid_until, row.step, row.replaces, row.replacement_id, row.signed?.raw ?? null,
+      row.signed?.hash ?? null,
       row.signed?.at ?? null, row.signed?.at ?? tx.now()])
 }

@@ -16,7 +16,8 @@ export class LeaseLost extends Error {
 /** Takes up to `limit` due transactions, each for this worker alone. */
 export async function claim(services: Services, limit: number): Promise<TransactionRow[]> {
   return services.database.query<TransactionRow>(
-    `update transactions set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid(), attempts = attempts + 1
+    `update transactions set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid(),
+      attempts = attempts + 1
      where id in (
        select id from transactions where next_run_at <= $3 and (lease_until is null or lease_until < $3)
        order by next_run_at limit $1 for update skip locked)
@@ -63,13 +64,18 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   }
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
   // The event of a change is written by the same statement. Terminal states have events of their own, with the whole transaction.
-  values.push(ASKED_FOR.has(row.kind) && change.state !== undefined && change.state !== row.state && (change.status ?? 'pending') === 'pending')
+  values.push(
+    ASKED_FOR.has(row.kind) && change.state !== undefined && change.state !== row.state && (change.status ?? 'pending') === 'pending'
+  )
   const written = await tx.query<{ id: string }>(
     `with written as (
-       update transactions set ${sets.join(', ')} where id = $1 and lease_token = $2 returning id, workspace_id, sub_account_id, state, hash, confirmations
+       update transactions set ${sets.join(', ')} where id =
+         $1 and lease_token = $2 returning id, workspace_id, sub_account_id, state, hash, confirmations
      ), noted as (
        insert into events (workspace_id, sub_account_id, type, payload)
-       select workspace_id, sub_account_id, 'transaction.updated', jsonb_build_object('id', id, 'status', 'pending', 'sub_status', state, 'hash', hash, 'confirmations', confirmations)
+       select workspace_id, sub_account_id, 'transaction.updated', jsonb_build_object(
+         'id', id, 'status', 'pending', 'sub_status', state, 'hash', hash, 'confirmations', confirmations
+       )
        from written where $${values.length}
      ) select id from written`, values)
   if (written.length !== 1) throw new LeaseLost(row.id)
@@ -78,6 +84,7 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
 /** Makes the waiting transactions of a network due now: its chain has moved. */
 export async function wake(tx: Queryable, network: string): Promise<void> {
   await tx.query(
-    `update transactions set next_run_at = $2 where network = $1 and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING', 'FUELING')
+    `update transactions set next_run_at = $2 where network = $1 and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING',
+      'FUELING')
        and lease_token is null and next_run_at is not null`, [network, tx.now()])
 }

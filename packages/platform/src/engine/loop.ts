@@ -17,10 +17,14 @@ export async function runLoops(services: Services, loops: readonly Loop[], signa
         failures = 0
       } catch (error) {
         failures++
-        if (!signal.aborted && (failures === 1 || failures % 20 === 0)) services.log.warn({ loop: loop.name, failures, err: reasonOf(error) }, 'loop failed; it goes on')
+        if (!signal.aborted && (failures === 1 || failures % 20 === 0)) {
+          services.log.warn({ loop: loop.name, failures, err: reasonOf(error) }, 'loop failed; it goes on')
+        }
       }
       if (more || signal.aborted) continue
-      await services.environment.sleep(failures > 0 ? Math.min(BACKOFF_MAX_MS, loop.everyMs * 2 ** Math.min(failures, 10)) : loop.everyMs, signal)
+      await services.environment.sleep(
+        failures > 0 ? Math.min(BACKOFF_MAX_MS, loop.everyMs * 2 ** Math.min(failures, 10)) : loop.everyMs, signal
+      )
     }
   }))
 }

@@ -4,7 +4,10 @@ import { exact, exactUsd } from '../decimals.ts'
 import { voidShape } from '../signing/void.ts'
 import type { TransactionKind, TransactionRow } from './transaction.ts'
 
-const TYPES: Record<TransactionKind, string> = { WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain', STAKE: 'Stake', UNSTAKE: 'Unstake', RELEASE: 'Release', LEND: 'EnergyLoan', LEND_BACK: 'EnergyReturn' }
+const TYPES: Record<TransactionKind, string> = {
+  WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain',
+  STAKE: 'Stake', UNSTAKE: 'Unstake', RELEASE: 'Release', LEND: 'EnergyLoan', LEND_BACK: 'EnergyReturn',
+}
 
 /** Kinds by their public type. */
 export const KIND_OF_TYPE = new Map(Object.entries(TYPES).map(([kind, type]) => [type, kind as TransactionKind]))
@@ -12,10 +15,16 @@ export const TYPE_NAMES = Object.values(TYPES)
 export const STATUSES = ['pending', 'confirmed', 'failed'] as const
 
 export const transactionShape = z.object({
-  id: z.string(), type: z.string(), hash: z.string().nullable(), asset: z.string(), amount: z.number(), fee: z.number().meta({ description: 'Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain' }), fee_asset: z.string(),
-  source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(), address_tag: z.string().nullable(),
-  status: z.enum(STATUSES), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable().meta({ description: 'The note given at creation; null where none was given' }),
-  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(), platform_fee: z.number().nullable()
+  id: z.string(), type: z.string(), hash: z.string().nullable(), asset: z.string(), amount: z.number(), fee: z.number().meta({
+    description: 'Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain',
+  }), fee_asset: z.string(),
+  source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(),
+  address_tag: z.string().nullable(),
+  status: z.enum(STATUSES), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable().meta({
+    description: 'The note given at creation; null where none was given',
+  }),
+  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(),
+  platform_fee: z.number().nullable()
     .meta({ description: 'In USD; of one that failed, what was charged all the same. null: none is taken for it' }),
   voids: z.array(voidShape)
     .meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),

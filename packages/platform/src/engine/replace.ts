@@ -23,7 +23,8 @@ export async function replace(services: Services, row: TransactionRow): Promise<
   // A forward's only price is the platform's: nobody has signed another.
   if (isForward(row) && replacement.kind === 'SPEED_UP') return giveUp(services, row, replacement, NO_REPLACEMENT)
   const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction }>(
-    `select id, unsigned from chain_transactions where transaction_id = $1 and replacement_id = $2 and state = 'BUILT'`, [row.id, replacement.id])
+    `select id, unsigned from chain_transactions where transaction_id = $1 and replacement_id = $2
+      and state = 'BUILT'`, [row.id, replacement.id])
   if (built) return signReplacement(services, row, replacement, built)
   await buildReplacement(services, row, replacement)
 }
@@ -34,7 +35,9 @@ async function buildReplacement(services: Services, row: TransactionRow, replace
   const attempts = await liveAttempts(services.database, row.id)
   const { status } = await findIncluded(services, row, attempts)
   // Fuel that is under way is waited for even so: only then the books know where it lies.
-  if (status.state === 'included' && replacement.state !== 'FUELING') return giveUp(services, row, replacement, 'a block holds the transaction already')
+  if (status.state === 'included' && replacement.state !== 'FUELING') {
+    return giveUp(services, row, replacement, 'a block holds the transaction already')
+  }
   const asset = services.registry.asset(row.asset)
   if (!asset) throw new Error(`asset ${row.asset} is not available`)
   if (replacement.state === 'FUELING') {
@@ -56,20 +59,29 @@ async function buildReplacement(services: Services, row: TransactionRow, replace
   if (refused) await giveUp(services, row, replacement, refused.reason)
 }
 
-async function signReplacement(services: Services, row: TransactionRow, replacement: Replacement, built: { id: string; unsigned: UnsignedTransaction }): Promise<void> {
+async function signReplacement(
+  services: Services, row: TransactionRow, replacement: Replacement, built: { id: string; unsigned: UnsignedTransaction }
+): Promise<void> {
   const outcome = await signBuilt(services, row, built, replacement)
-  if (outcome.kind === 'unavailable') return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+  if (outcome.kind === 'unavailable') {
+    return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+  }
   if (outcome.kind === 'refused') return giveUp(services, row, replacement, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`)
   const { signed, decoded } = outcome
   await services.database.transaction(async (tx) => {
-    await tx.query(`update chain_transactions set state = 'SIGNED', signed = $2, hash = $3 where id = $1 and state = 'BUILT'`, [built.id, signed.raw, signed.hash])
+    await tx.query(`update chain_transactions set state = 'SIGNED', signed = $2, hash = $3 where id = $1 and state = 'BUILT'`, [
+      built.id, signed.raw, signed.hash,
+    ])
     // What returns to the wallet lies in the change output, or in the only one of a cancellation.
     const returned = decoded.change ? { ...decoded.change, output: built.unsigned.change?.output ?? 0 }
-      : services.networks.get(row.network).coins && replacement.kind === 'CANCEL' && decoded.payments[0] ? { ...decoded.payments[0], output: 0 } : null
+      : services.networks.get(row.network).coins && replacement.kind === 'CANCEL' && decoded.payments[0] ? {
+        ...decoded.payments[0], output: 0,
+      } : null
     if (returned) {
       await tx.query(
         `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, contested)
-         select $1, $2, $3, $4, $5, $6, path_index, 'change', false, true from chain_addresses where network = $1 and address = $4 on conflict do nothing`,
+         select $1, $2, $3, $4, $5, $6, path_index, 'change', false, true from chain_addresses where network =
+           $1 and address = $4 on conflict do nothing`,
         [row.network, signed.hash, returned.output, returned.address, row.wallet_id, returned.amount.toString()])
     }
     await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [replacement.id, tx.now()])

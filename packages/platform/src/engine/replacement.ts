@@ -18,11 +18,15 @@ export async function replacementsOf(database: Queryable, transactionId: string)
 }
 
 export async function openReplacement(database: Queryable, transactionId: string): Promise<Replacement | undefined> {
-  return database.one<Replacement>(`select * from replacements where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [transactionId])
+  return database.one<Replacement>(
+    `select * from replacements where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [transactionId]
+  )
 }
 
 export async function refuse(tx: Queryable, replacement: Pick<Replacement, 'id'>, reason: string): Promise<void> {
-  await tx.query(`update replacements set state = 'REFUSED', reason = $2, updated_at = $3 where id = $1`, [replacement.id, reason, tx.now()])
+  await tx.query(`update replacements set state = 'REFUSED', reason = $2, updated_at = $3 where id = $1`, [
+    replacement.id, reason, tx.now(),
+  ])
 }
 
 /** A cancellation by another signed request of the owner than his cancellation; nothing where a replacement is under way. */

@@ -39,7 +39,11 @@ export async function runStep(services: Services, row: TransactionRow): Promise<
     services.metrics.steps.labels(row.kind, row.state, 'failed').inc()
     if (error instanceof LeaseLost) return
     const message = reasonOf(error)
-    if (row.attempts === 1 || row.attempts % 20 === 0) services.log.warn({ transaction: row.id, state: row.state, attempts: row.attempts, err: message }, 'a step made no progress; it is tried again')
+    if (row.attempts === 1 || row.attempts % 20 === 0) {
+      services.log.warn(
+        { transaction: row.id, state: row.state, attempts: row.attempts, err: message }, 'a step made no progress; it is tried again'
+      )
+    }
     const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(10, row.attempts - 1))
     await giveBack(services, row, { last_error: message.slice(0, 500), run_in_ms: pause })
   }

@@ -7,7 +7,10 @@ import type { TransactionRow } from './transaction.ts'
  * What was built and has waited for the nodes too long is built again, with a life of its own. Answers true then.
  * Nodes that have begun to sign the first refuse the second, and nothing is paid twice.
  */
-export async function rebuildStale(services: Services, row: TransactionRow, built: { id: string; valid_until: string | null }): Promise<boolean> {
+export async function rebuildStale(services: Services, row: TransactionRow, built: {
+  id: string
+  valid_until: string | null
+}): Promise<boolean> {
   const chain = services.networks.get(row.network)
   if (!nothingExcludes(chain) || built.valid_until === null || (row.plan.earlier ?? null) !== null) return false
   if (!await chain.isStale?.(Number(built.valid_until))) return false
@@ -25,7 +28,10 @@ export async function rebuildStale(services: Services, row: TransactionRow, buil
  * That one is taken up again, whatever its age, so that its hash is known: it is included, or proven dead. Answers
  * false where there is none.
  */
-export async function returnToEarlier(services: Services, row: TransactionRow, built: { id: string; step: string | null }): Promise<boolean> {
+export async function returnToEarlier(services: Services, row: TransactionRow, built: {
+  id: string
+  step: string | null
+}): Promise<boolean> {
   if (!nothingExcludes(services.networks.get(row.network))) return false
   return services.database.transaction(async (tx) => {
     const earlier = await tx.one<{ id: string; attempt: number }>(

@@ -12,12 +12,23 @@ import { feeRateInteger } from '../engine/fee-rate.ts'
 /** What a transfer would cost at a fee rate, in the network's native coin. */
 export const estimateFeeEndpoint = endpoint({
   method: 'POST', path: '/dac/v1/estimate-fee', summary: 'Estimate a network fee', access: 'read',
-  body: z.strictObject({ asset: assetName, fee_rate: decimal, amount: decimal.optional(), destination_address: text(500).optional().meta({ description: 'Where it is known, rent and activation are exact, and so is what a token’s contract takes' }) }),
+  body: z.strictObject({
+    asset: assetName, fee_rate: decimal, amount: decimal.optional(),
+    destination_address: text(500).optional().meta({
+      description: 'Where it is known, rent and activation are exact, and so is what a token’s contract takes',
+    }),
+  }),
   response: z.object({
-    asset: z.string(), fee: z.number().meta({ description: 'All that the transfer pays, in the network’s native coin; `rent`, `activation` and `l1_fee` are parts of it' }), fee_rate: z.number(), fee_rate_unit: z.string(), fee_asset: z.string(),
-    basis: z.enum(['wallet', 'typical']).meta({ description: '`wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas' }),
+    asset: z.string(), fee: z.number().meta({
+      description: 'All that the transfer pays, in the network’s native coin; `rent`, `activation` and `l1_fee` are parts of it',
+    }), fee_rate: z.number(), fee_rate_unit: z.string(), fee_asset: z.string(),
+    basis: z.enum(['wallet', 'typical']).meta({
+      description: '`wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas',
+    }),
     rent: z.number().optional().meta({ description: 'Part of `fee`: deposit of the receiver’s token account (Solana) where it has none; without a destination_address it is assumed to have none' }),
-    activation: z.number().optional().meta({ description: 'Part of `fee`: what creating the receiver’s account costs (Tron), likewise; it takes the place of bandwidth' }),
+    activation: z.number().optional().meta({
+      description: 'Part of `fee`: what creating the receiver’s account costs (Tron), likewise; it takes the place of bandwidth',
+    }),
     l1_fee: z.number().optional().meta({ description: 'Part of `fee` that a roll-up pays to the chain below' }),
   }),
   async handler({ services, caller, body }) {
@@ -27,7 +38,11 @@ export const estimateFeeEndpoint = endpoint({
     try {
       rate = feeRateInteger(network, body.fee_rate)
     } catch {
-      throw new ApiError('INVALID_REQUEST', `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${traitsOf(network).feeRateDecimals} decimals`, { field: 'fee_rate' })
+      throw new ApiError(
+        'INVALID_REQUEST',
+        `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${traitsOf(network).feeRateDecimals} decimals`,
+        { field: 'fee_rate' }
+      )
     }
     if (rate === 0n) throw new ApiError('INVALID_REQUEST', 'fee_rate: must be greater than zero', { field: 'fee_rate' })
     const amount = body.amount === undefined ? null : readAmount(body.amount, asset, 'amount')
@@ -42,8 +57,12 @@ export const estimateFeeEndpoint = endpoint({
     const { extra } = estimate
     return {
       body: {
-        asset: asset.asset_name, fee: exact(formatAmount(estimate.fee, native.decimals)), fee_rate: exact(body.fee_rate), fee_rate_unit: network.fee_rate_unit,
-        fee_asset: asset.fee_asset, basis: estimate.basis, ...(extra === undefined ? {} : { [extra.name]: exact(formatAmount(extra.amount, native.decimals)) }),
+        asset: asset.asset_name, fee: exact(
+          formatAmount(estimate.fee, native.decimals)
+        ), fee_rate: exact(body.fee_rate), fee_rate_unit: network.fee_rate_unit,
+        fee_asset: asset.fee_asset, basis: estimate.basis, ...(extra === undefined ? {} : {
+          [extra.name]: exact(formatAmount(extra.amount, native.decimals)),
+        }),
         ...(estimate.l1Fee === undefined ? {} : { l1_fee: exact(formatAmount(estimate.l1Fee, native.decimals)) }),
       },
     }

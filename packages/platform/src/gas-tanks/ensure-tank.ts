@@ -8,10 +8,14 @@ import type { Loop } from '../engine/loop.ts'
 /** True where network fees are paid by the workspace's tank. */
 export const hasTank = (chain: Chain): chain is Chain & { fuelled: Fuelled } => chain.fuelled !== null
 
-const oneCoin = (services: Services, { native_asset: name }: Network): bigint => 10n ** BigInt(services.registry.asset(name)?.decimals ?? 18)
+const oneCoin = (services: Services, { native_asset: name }: Network): bigint => 10n ** BigInt(
+  services.registry.asset(name)?.decimals ?? 18
+)
 
 /** The amount a local tank will get on first use; 0 on mainnet. */
-export const firstFill = (services: Services, { fuelled }: Chain): bigint => (services.settings.network === 'local' ? fuelled?.firstFill ?? 0n : 0n)
+export const firstFill = (services: Services, { fuelled }: Chain): bigint => (
+  services.settings.network === 'local' ? fuelled?.firstFill ?? 0n : 0n
+)
 
 /** Makes the workspace's tank of a network; a local one is filled in the background from then on. */
 export async function ensureGasTank(services: Services, workspaceId: string, network: Network): Promise<void> {
@@ -27,7 +31,10 @@ export async function ensureGasTank(services: Services, workspaceId: string, net
 export async function isFilling(database: Queryable, workspaceId: string, network: string): Promise<boolean> {
   const row = await database.one(
     `select 1 from gas_tanks g where g.workspace_id = $1 and g.network = $2 and g.first_fill > 0
-       and not exists (select 1 from transactions t where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed')`,
+       and not exists (
+         select 1 from transactions t where t.kind =
+           'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
+       )`,
     [workspaceId, network])
   return row !== undefined
 }
@@ -43,8 +50,13 @@ export function fillTanksLoop(services: Services): Loop {
         'select id, network, address, first_fill::text from gas_tanks where first_fill > 0 and first_fill_hash is null limit 1')
       if (!tank) return false
       const network = services.networks.get(tank.network).network
-      const { hash } = await services.devnet({ command: 'fund', asset: network.native_asset, address: tank.address, amount: (BigInt(tank.first_fill) / oneCoin(services, network)).toString() })
-      await services.database.query('update gas_tanks set first_fill_hash = $2 where id = $1 and first_fill_hash is null', [tank.id, String(hash)])
+      const { hash } = await services.devnet({
+        command: 'fund', asset: network.native_asset, address: tank.address,
+        amount: (BigInt(tank.first_fill) / oneCoin(services, network)).toString(),
+      })
+      await services.database.query(
+        'update gas_tanks set first_fill_hash = $2 where id = $1 and first_fill_hash is null', [tank.id, String(hash)]
+      )
       return true
     },
   }

@@ -12,7 +12,10 @@ export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): P
   ]
 }
 
-/** Tron gives staked energy to whichever transaction comes first: one may have paid what was held for another, and the address owes it until that one is booked. */
+/**
+ * Tron gives staked energy to whichever transaction comes first: one may have paid what was held for another, and the address owes it
+ * until that one is booked.
+ */
 export const overdraws = (held: bigint, fee: bigint): { overdraw: boolean } => ({ overdraw: fee > held })
 
 /** What was held at its address for a transaction that failed is float again: what was taken of that, and fuel that has come. */

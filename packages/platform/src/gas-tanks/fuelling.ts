@@ -39,7 +39,9 @@ export async function startFuelling(services: Services, row: TransactionRow, { n
     const loanId = priced.loan ? await reserveLoan(services, tx, row, priced.loan) : null
     await advance(tx, row, {
       state: 'FUELING', fee: worst, last_error: null, run_in_ms: fuel.fuelId === null && loanId === null ? 0 : null,
-      plan: { ...priced.plan, ...(loanId === null ? {} : { loan_id: loanId }), fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() },
+      plan: {
+        ...priced.plan, ...(loanId === null ? {} : { loan_id: loanId }), fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString(),
+      },
     })
   })
   services.environment.checkpoint('transaction.fuel-reserved')
@@ -64,7 +66,9 @@ export async function reserveFuel(
   const amount = need - floatTaken
   let fuelId: string | null = null
   if (amount > 0n) {
-    const tank = await tx.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [row.workspace_id, row.network])
+    const tank = await tx.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [
+      row.workspace_id, row.network,
+    ])
     const held = tank ? await lockedBalance(tx, { ...scope, kind: 'tank' }) : 0n
     if (!tank || held < amount + cost) {
       const show = (value: bigint) => `${formatAmount(value, native.decimals)} ${native.asset_name}`
@@ -72,7 +76,10 @@ export async function reserveFuel(
       return fail(`${name} holds ${show(held)}; this transfer needs ${show(amount + cost)}, so ${show(amount + cost - held)} are missing`)
     }
     fuelId = services.environment.uuid()
-    await post(tx, 'fuel-reserve', fuelId, [{ ...scope, kind: 'tank', amount: -(amount + cost) }, { ...scope, kind: 'tank_reserved', amount: amount + cost }])
+    await post(
+      tx, 'fuel-reserve', fuelId,
+      [{ ...scope, kind: 'tank', amount: -(amount + cost) }, { ...scope, kind: 'tank_reserved', amount: amount + cost }]
+    )
     await insertTransaction(tx, {
       id: fuelId, kind: 'FUEL', state: 'QUEUED', workspace_id: row.workspace_id, sub_account_id: row.sub_account_id, parent_id: row.id,
       asset: native.asset_name, network: row.network, amount, fee: cost, fee_asset: native.asset_name,

@@ -16,9 +16,12 @@ export const fuel: Kind<'FUEL'> = {
     if (!parent) throw new Error('fuel without the transfer it is for')
     const { replacement: id, for_gas: gas, for_max_fee_per_gas: price, for_l1_fee: l1Fee } = row.plan
     const replacement = id ? (await replacementsOf(services.database, parent.id)).find((each) => each.id === id) : undefined
-    return { kind: 'fuel', for: await of(services, parent, replacement), gas: String(gas), max_fee_per_gas: String(price), l1_fee: l1Fee ?? '0' }
+    return {
+      kind: 'fuel', for: await of(services, parent, replacement), gas: String(gas), max_fee_per_gas: String(price), l1_fee: l1Fee ?? '0',
+    }
   },
-  // Booked when it is in a block, for the transfer waits for it and its bytes stay valid if the block goes; where they may die, when it is final.
+  // Booked when it is in a block, for the transfer waits for it and its bytes stay valid if the block goes; where they may die, when it
+  // is final.
   async included(services, tx, row, o) {
     if (o.final || !nothingExcludes(services.networks.get(row.network))) await bookFuel(tx, row, o)
   },
@@ -73,5 +76,7 @@ async function giveBack(tx: Queryable, row: TransactionRow, fee: bigint): Promis
 }
 
 async function wakeParent(tx: Queryable, row: TransactionRow): Promise<void> {
-  if (row.parent_id) await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
+  if (row.parent_id) {
+    await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
+  }
 }

@@ -12,19 +12,27 @@ const scopeOf = (row: TransactionRow) => ({ workspace: row.workspace_id, asset: 
 
 /** The call of a loan or its return. */
 function callOf(row: TransactionRow): TronAction {
-  return { kind: row.kind === 'LEND' ? 'delegate' : 'undelegate', resource: 'ENERGY', amount: BigInt(row.amount), receiver: row.destination_id }
+  return {
+    kind: row.kind === 'LEND' ? 'delegate' : 'undelegate', resource: 'ENERGY', amount: BigInt(row.amount), receiver: row.destination_id,
+  }
 }
 
 /** What the fee of a tank's own call leaves of its reservation returns to the tank. */
 export function tankFeePostings(row: TransactionRow, fee: bigint): Posting[] {
   const held = BigInt(row.plan.reserved_fee ?? '0')
   const scope = { workspace: row.workspace_id, asset: row.fee_asset }
-  return [{ ...scope, kind: 'tank_reserved', amount: -held }, { ...scope, kind: 'chain', amount: fee }, { ...scope, kind: 'tank', amount: held - fee }]
+  return [
+    { ...scope, kind: 'tank_reserved', amount: -held }, { ...scope, kind: 'chain', amount: fee },
+    { ...scope, kind: 'tank', amount: held - fee },
+  ]
 }
 
 export async function releaseTankFee(tx: Queryable, row: TransactionRow): Promise<void> {
   const held = BigInt(row.plan.reserved_fee ?? '0')
-  await post(tx, 'tank-fee-release', row.id, [{ ...scopeOf(row), kind: 'tank_reserved', amount: -held }, { ...scopeOf(row), kind: 'tank', amount: held }])
+  await post(
+    tx, 'tank-fee-release', row.id,
+    [{ ...scopeOf(row), kind: 'tank_reserved', amount: -held }, { ...scopeOf(row), kind: 'tank', amount: held }]
+  )
 }
 
 /** Whether the tank can still lend so much; its stake and balance are locked until the database transaction ends. */
@@ -32,7 +40,9 @@ export async function canLend(tx: Queryable, row: TransactionRow, loan: Loan): P
   const staked = await lockedBalance(tx, { ...scopeOf(row), kind: 'staked_energy', address: loan.tank })
   // The chain lends nothing that today's use rests on, and knows nothing yet of loans that are not sent.
   const underWay = await lockedBalance(tx, { ...scopeOf(row), kind: 'staked_energy_reserved', address: loan.tank })
-  return staked >= loan.amount && loan.lendable - underWay >= loan.amount && await lockedBalance(tx, { ...scopeOf(row), kind: 'tank' }) >= loan.fee + loan.backFee
+  return staked >= loan.amount && loan.lendable - underWay >= loan.amount && await lockedBalance(tx, {
+    ...scopeOf(row), kind: 'tank',
+  }) >= loan.fee + loan.backFee
 }
 
 /** Under {@link canLend}: the loan, with the fee of its return held beside its own. */
@@ -41,18 +51,26 @@ export async function reserveLoan(services: Services, tx: Queryable, row: Transa
   const scope = scopeOf(row)
   const fees = loan.fee + loan.backFee
   await post(tx, 'loan-reserve', id, [
-    { ...scope, kind: 'staked_energy', address: loan.tank, amount: -loan.amount }, { ...scope, kind: 'staked_energy_reserved', address: loan.tank, amount: loan.amount },
+    { ...scope, kind: 'staked_energy', address: loan.tank, amount: -loan.amount }, {
+      ...scope, kind: 'staked_energy_reserved', address: loan.tank, amount: loan.amount,
+    },
     { ...scope, kind: 'tank', amount: -fees }, { ...scope, kind: 'tank_reserved', amount: fees },
   ])
-  await insert(tx, row, 'LEND', id, loan.tank, row.source_id as string, loan.amount, { reserved_fee: loan.fee.toString(), back_fee: loan.backFee.toString() })
+  await insert(
+    tx, row, 'LEND', id, loan.tank, row.source_id as string, loan.amount,
+    { reserved_fee: loan.fee.toString(), back_fee: loan.backFee.toString() }
+  )
   return id
 }
 
 async function insert(
-  tx: Queryable, of: TransactionRow, kind: 'LEND' | 'LEND_BACK', id: string, tank: string, borrower: string, amount: bigint, plan: Plan & { reserved_fee: string },
+  tx: Queryable, of: TransactionRow, kind: 'LEND' | 'LEND_BACK', id: string, tank: string, borrower: string, amount: bigint,
+  plan: Plan & { reserved_fee: string },
 ): Promise<void> {
   await insertTransaction(tx, {
-    id, kind, state: 'QUEUED', workspace_id: of.workspace_id, sub_account_id: of.sub_account_id, parent_id: kind === 'LEND' ? of.id : of.parent_id,
+    id, kind, state: 'QUEUED', workspace_id: of.workspace_id, sub_account_id: of.sub_account_id, parent_id: kind === 'LEND'
+      ? of.id
+      : of.parent_id,
     asset: of.fee_asset, network: of.network, amount, fee: BigInt(plan.reserved_fee), fee_asset: of.fee_asset,
     source_type: 'GAS_TANK', source_id: tank, destination_type: 'OMNIBUS', destination_id: borrower,
     plan: { fee_limit: '0', resource: 'ENERGY', ...plan },
@@ -71,21 +89,31 @@ async function settleLoan(services: Services, tx: Queryable, row: TransactionRow
   const lends = row.kind === 'LEND'
   const fresh = await tx.one<{ ended: string | null }>(`select plan->>'ended' ended from transactions where id = $1 for update`, [row.id])
   const moved: Posting[] = !o.succeeded ? [] : lends
-    ? [{ ...scope, kind: 'staked_energy_reserved', address: tank, amount: -amount }, { ...scope, kind: 'staked_energy', address: borrower, amount }]
+    ? [
+      { ...scope, kind: 'staked_energy_reserved', address: tank, amount: -amount },
+      { ...scope, kind: 'staked_energy', address: borrower, amount },
+    ]
     : [{ ...scope, kind: 'staked_energy', address: borrower, amount: -amount }, { ...scope, kind: 'staked_energy', address: tank, amount }]
   await post(tx, lends ? 'loan' : 'loan-return', row.id, [...moved, ...tankFeePostings(row, o.fee)])
   if (!o.succeeded && lends) await releaseLoan(tx, row, false)
   const outcome = o.succeeded
-    ? { state: 'CONFIRMED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()), plan: { settled: '1' } }
+    ? {
+      state: 'CONFIRMED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()), plan: { settled: '1' },
+    }
     : { state: 'REVERTED' as const, status: 'failed' as const, failure_reason: 'the chain refused it' }
   await advance(tx, row, { ...outcome, hash: row.hash as string, fee: o.fee, confirmations: o.confirmations, last_error: null })
-  if (!o.succeeded && !lends) services.log.error({ transaction: row.id, tank, borrower }, 'lent energy did not come back; the stake is still lent on the chain')
+  if (!o.succeeded && !lends) {
+    services.log.error({ transaction: row.id, tank, borrower }, 'lent energy did not come back; the stake is still lent on the chain')
+  }
   if (lends && o.succeeded && fresh?.ended === '1') await queueReturn(services, tx, row)
   if (lends) await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
 }
 
 async function queueReturn(services: Services, tx: Queryable, loan: TransactionRow): Promise<void> {
-  await insert(tx, loan, 'LEND_BACK', services.environment.uuid(), loan.source_id as string, loan.destination_id as string, BigInt(loan.amount), { reserved_fee: loan.plan.back_fee ?? '0' })
+  await insert(
+    tx, loan, 'LEND_BACK', services.environment.uuid(), loan.source_id as string, loan.destination_id as string, BigInt(loan.amount),
+    { reserved_fee: loan.plan.back_fee ?? '0' }
+  )
 }
 
 /** The transfer that energy was lent for has ended: it goes back to the tank, now or as soon as it has been lent. */
@@ -103,10 +131,14 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
   const amount = BigInt(row.amount)
   const fees = BigInt(row.plan.back_fee ?? '0') + (whole ? BigInt(row.plan.reserved_fee ?? '0') : 0n)
   await post(tx, 'loan-release', row.id, [
-    { ...scope, kind: 'staked_energy_reserved', address: row.source_id, amount: -amount }, { ...scope, kind: 'staked_energy', address: row.source_id, amount },
+    { ...scope, kind: 'staked_energy_reserved', address: row.source_id, amount: -amount }, {
+      ...scope, kind: 'staked_energy', address: row.source_id, amount,
+    },
     { ...scope, kind: 'tank_reserved', amount: -fees }, { ...scope, kind: 'tank', amount: fees },
   ])
-  if (row.parent_id) await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
+  if (row.parent_id) {
+    await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
+  }
 }
 
 /** Energy is lent, or taken back, for one transfer and under its authority. */

@@ -7,18 +7,45 @@ import { traitsOf } from '../engine/traits.ts'
 import { firstFill, hasTank } from './ensure-tank.ts'
 
 const tankShape = z.object({
-  id: z.string().nullable(), network: z.string(), asset: z.string(), address: z.string().nullable(), balance: z.number(), threshold: z.number(), status: z.enum(['ok', 'low', 'empty']),
+  id: z.string().nullable(), network: z.string(), asset: z.string(), address: z.string().nullable(), balance: z.number(),
+  threshold: z.number(), status: z.enum(['ok', 'low', 'empty']),
   float: z.number().meta({ description: 'Fuel of the tank’s that transactions left at addresses; used first' }),
   fee_cap: z.number().nullable(), max_gas_price: z.number().nullable(),
 })
 
 /** Tanks of a workspace, one per configured network that has them. Unused ones show what they will get. */
 export async function gasTanksOf(services: Services, workspaceId: string) {
-  const rows = await services.database.query<{ id: string; network: string; address: string; threshold: string; first_fill_hash: string | null; first_fill: string; balance: string; float: string; deposits: boolean; fee_cap: string | null; max_gas_price: string | null }>(
+  const rows = await services.database.query<{
+    id: string
+    network: string
+    address: string
+    threshold: string
+    first_fill_hash: string | null
+    first_fill: string
+    balance: string
+    float: string
+    deposits: boolean
+    fee_cap: string | null
+    max_gas_price: string | null
+  }>(
     `select g.id, g.network, g.address, g.threshold::text, g.first_fill::text, g.first_fill_hash, g.fee_cap::text, g.max_gas_price::text,
-       coalesce((select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind in ('tank') and a.asset = ($2::jsonb)->>g.network), 0)::text balance,
-       coalesce((select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind in ('float', 'float_reserved') and a.asset = ($2::jsonb)->>g.network), 0)::text float,
-       exists (select 1 from transactions t where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed') deposits
+       coalesce(
+         (
+           select sum(balance) from ledger_accounts a where a.workspace_id =
+             g.workspace_id and a.kind in ('tank') and a.asset = ($2::jsonb)->>g.network
+         ), 0
+       )::text balance,
+       coalesce(
+         (
+           select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind in (
+             'float', 'float_reserved'
+           ) and a.asset = ($2::jsonb)->>g.network
+         ), 0
+       )::text float,
+       exists (
+         select 1 from transactions t where t.kind =
+           'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
+       ) deposits
      from gas_tanks g where g.workspace_id = $1`,
     [workspaceId, JSON.stringify(Object.fromEntries(services.registry.networks.map((network) => [network.code, network.native_asset])))])
   return services.networks.all().filter(hasTank).map((chain) => {
@@ -41,6 +68,7 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
 }
 
 export const listGasTanks = endpoint({
-  method: 'GET', path: '/dac/v1/gas-tanks', summary: 'List gas tanks', access: 'read', query: z.strictObject({}), response: z.array(tankShape),
+  method: 'GET', path: '/dac/v1/gas-tanks', summary: 'List gas tanks', access: 'read', query: z.strictObject({}),
+  response: z.array(tankShape),
   handler: async ({ services, caller }) => ({ body: await gasTanksOf(services, caller.workspaceId) }),
 })

@@ -9,7 +9,9 @@ export function replayed(response: string, same: boolean): Reply {
 }
 
 /** What was answered to this `sequence_id` before; null where it is new, or none was given. */
-export async function answeredBefore(database: Queryable, walletId: string, sequenceId: string | undefined, payloadHash: string): Promise<Reply | null> {
+export async function answeredBefore(
+  database: Queryable, walletId: string, sequenceId: string | undefined, payloadHash: string
+): Promise<Reply | null> {
   if (sequenceId === undefined) return null
   const known = await database.one<{ response: string; payload_hash: string }>(
     'select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [walletId, sequenceId])

@@ -10,7 +10,10 @@ const TIMEOUT_MS = 120_000
 function post(socketPath: string, path: string, body: string): Promise<{ status: number; body: Record<string, unknown> }> {
   return new Promise((resolve, reject) => {
     // A connection of its own: one that was kept may have been closed by the other side meanwhile.
-    const outgoing = request({ agent: false, socketPath, path, method: 'POST', timeout: TIMEOUT_MS, headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } }, (response) => {
+    const outgoing = request({
+      agent: false, socketPath, path, method: 'POST', timeout: TIMEOUT_MS,
+      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+    }, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('error', reject)

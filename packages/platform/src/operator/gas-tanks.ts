@@ -28,13 +28,17 @@ function chainOf(services: Services, input: Record<string, unknown>): Chain & { 
   return found
 }
 
-export const listTanks: Command = async (services, input) => JSON.parse(stringifyJson({ gas_tanks: await gasTanksOf(services, await workspaceOf(services, input)) })) as Record<string, unknown>
+export const listTanks: Command = async (services, input) => JSON.parse(stringifyJson({
+  gas_tanks: await gasTanksOf(services, await workspaceOf(services, input)),
+})) as Record<string, unknown>
 
 export const tankAddress: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
   const { network } = chainOf(services, input)
   await ensureGasTank(services, workspaceId, network)
-  const row = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
+  const row = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [
+    workspaceId, network.code,
+  ])
   return { network: network.code, address: row?.address }
 }
 
@@ -55,31 +59,51 @@ export const setTank: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
   const { network } = chainOf(services, input)
   const { decimals } = services.registry.asset(network.native_asset) as Asset
-  const changes = { threshold: limit(input, 'threshold', decimals), fee_cap: limit(input, 'fee_cap', decimals), max_gas_price: limit(input, 'max_gas_price', traitsOf(network).feeRateDecimals) }
+  const changes = {
+    threshold: limit(input, 'threshold', decimals), fee_cap: limit(input, 'fee_cap', decimals),
+    max_gas_price: limit(input, 'max_gas_price', traitsOf(network).feeRateDecimals),
+  }
   if (changes.threshold === null) throw new OperatorError('--threshold: must be an amount; 0 turns the warning off')
   const named = Object.entries(changes).filter(([, value]) => value !== undefined)
   if (named.length === 0) throw new OperatorError('give at least one of --threshold, --fee-cap and --max-gas-price')
-  for (const [name, value] of named) if (name !== 'threshold' && value === '0') throw new OperatorError(`--${name.replaceAll('_', '-')}: must be more than zero; none takes the limit away`)
+  for (const [name, value] of named) {
+    if (name !== 'threshold' && value === '0') {
+      throw new OperatorError(`--${name.replaceAll('_', '-')}: must be more than zero; none takes the limit away`)
+    }
+  }
   await ensureGasTank(services, workspaceId, network)
-  await services.database.query(`update gas_tanks set ${named.map(([name], at) => `${name} = $${at + 3}`).join(', ')} where workspace_id = $1 and network = $2`, [workspaceId, network.code, ...named.map(([, value]) => value)])
+  await services.database.query(
+    `update gas_tanks set ${named.map(([name], at) => `${name} = $${at + 3}`).join(', ')} where workspace_id = $1 and network = $2`,
+    [workspaceId, network.code, ...named.map(([, value]) => value)]
+  )
   const tank = (await gasTanksOf(services, workspaceId)).find((each) => each.network === network.code)
   return JSON.parse(stringifyJson(tank)) as Record<string, unknown>
 }
 
 /** Whether nothing under way will leave the tank: fuel would take the free bandwidth before a drain. */
 async function isIdle(services: Services, workspaceId: string, native: Asset): Promise<boolean> {
-  return !await services.database.one(`select 1 from ledger_accounts where workspace_id = $1 and asset = $2 and kind = 'tank_reserved' and balance <> 0`, [workspaceId, native.asset_name])
+  return !await services.database.one(
+    `select 1 from ledger_accounts where workspace_id = $1 and asset = $2 and kind = 'tank_reserved' and balance <> 0`,
+    [workspaceId, native.asset_name]
+  )
 }
 
-/** Sends all that a tank holds to an address; on Tron a fee is set aside only where no free bandwidth carries it. The order was recorded at the signer nodes by the operator before. */
+/**
+ * Sends all that a tank holds to an address; on Tron a fee is set aside only where no free bandwidth carries it. The order was recorded
+ * at the signer nodes by the operator before.
+ */
 export const drainTank: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
   const { network, fuelled } = chainOf(services, input)
   const native = services.registry.asset(network.native_asset) as Asset
   const to = validateAddress(services.registry, native.asset_name, String(input['to'] ?? ''))
   if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
-  for (let count = 0; count < FILL_CHECKS && await isFilling(services.database, workspaceId, network.code); count++) await services.environment.sleep(FILL_CHECK_MS)
-  const tank = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
+  for (let count = 0; count < FILL_CHECKS && await isFilling(services.database, workspaceId, network.code); count++) {
+    await services.environment.sleep(FILL_CHECK_MS)
+  }
+  const tank = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [
+    workspaceId, network.code,
+  ])
   if (!tank) throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
   if (to.address === tank.address) throw new OperatorError('--to: is the tank itself')
   const drained = await fuelled.drain({ from: tank.address, to: to.address, idle: await isIdle(services, workspaceId, native) })
@@ -87,23 +111,32 @@ export const drainTank: Command = async (services, input) => {
   const { worst: fee, plan } = drained
   return services.database.transaction(async (tx) => {
     const balance = await lockedBalance(tx, { workspace: workspaceId, asset: native.asset_name, kind: 'tank' })
-    if (balance <= fee) throw new OperatorError(`the tank holds ${formatAmount(balance, native.decimals)} ${native.asset_name}, not more than the network fee of ${formatAmount(fee, native.decimals)}`)
+    if (balance <= fee) {
+      throw new OperatorError(`the tank holds ${formatAmount(balance, native.decimals)} ${native.asset_name}, not more than the network fee of ${formatAmount(fee, native.decimals)}`)
+    }
     const amount = balance - fee
     const id = services.environment.uuid()
     const scope = { workspace: workspaceId, asset: native.asset_name }
-    await post(tx, 'drain-reserve', id, [{ ...scope, kind: 'tank', amount: -balance }, { ...scope, kind: 'tank_reserved', amount: balance }])
+    await post(
+      tx, 'drain-reserve', id, [{ ...scope, kind: 'tank', amount: -balance }, { ...scope, kind: 'tank_reserved', amount: balance }]
+    )
     await insertTransaction(tx, {
-      id, kind: 'DRAIN', state: 'QUEUED', workspace_id: workspaceId, asset: native.asset_name, network: network.code, amount, fee, fee_asset: native.asset_name,
+      id, kind: 'DRAIN', state: 'QUEUED', workspace_id: workspaceId, asset: native.asset_name, network: network.code, amount, fee,
+      fee_asset: native.asset_name,
       source_type: 'GAS_TANK', source_id: tank.address, destination_type: 'EXTERNAL', destination_id: to.address,
       plan: { order: String(input['order']), reserved_fee: fee.toString(), ...plan },
     })
-    return { id, amount: formatAmount(amount, native.decimals), fee: formatAmount(fee, native.decimals), asset: native.asset_name, to: to.address }
+    return {
+      id, amount: formatAmount(amount, native.decimals), fee: formatAmount(fee, native.decimals), asset: native.asset_name, to: to.address,
+    }
   })
 }
 
 /** State of a drain, for the command that waits for it. */
 export const transactionState: Command = async (services, input) => {
-  const row = await services.database.one<Record<string, unknown>>('select id, state, status, hash, failure_reason, last_error from transactions where id::text = $1', [String(input['id'] ?? '')])
+  const row = await services.database.one<Record<string, unknown>>(
+    'select id, state, status, hash, failure_reason, last_error from transactions where id::text = $1', [String(input['id'] ?? '')]
+  )
   if (!row) throw new OperatorError('there is no such transaction')
   return row
 }

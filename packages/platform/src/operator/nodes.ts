@@ -19,7 +19,12 @@ const say = (value: unknown): string => (typeof value === 'string' ? value : JSO
 export function nodeAt(home: string): NodePeer {
   const file = join(home, 'config.json')
   if (!existsSync(file)) throw new OperatorError(`--home: ${home} is not a signer node's home, it has no config.json`)
-  const { node, host, port, socket } = JSON.parse(readFileSync(file, 'utf8')) as { node: number; host: string; port: number; socket: string }
+  const { node, host, port, socket } = JSON.parse(readFileSync(file, 'utf8')) as {
+    node: number
+    host: string
+    port: number
+    socket: string
+  }
   return { node, host, port, socket, certificate: '', identity: '' }
 }
 
@@ -51,13 +56,23 @@ export function differences(answers: readonly NodeAnswer[], { expect, alike = []
 export async function orderNodes(
   signers: readonly NodePeer[], command: string, body: Record<string, unknown>, comparison: Comparison, least = Math.min(2, signers.length),
 ): Promise<{ answers: NodeAnswer[]; problems: string[] }> {
-  if (signers.length === 0) throw new OperatorError('no signer node is on this machine; give the order at each node with "custody signer …" (docs/enrolment.md)')
+  if (signers.length === 0) {
+    throw new OperatorError('no signer node is on this machine; give the order at each node with "custody signer …" (docs/enrolment.md)')
+  }
   const settled = await Promise.allSettled(signers.map((signer) => callSigner(signer, command, body)))
   const problems = settled.flatMap((each, at) => (
     each.status === 'rejected' ? [`signer ${signers[at]?.node}: ${reasonOf(each.reason)}`] : []))
-  const answers = settled.flatMap((each, at) => (each.status === 'fulfilled' ? [{ ...(each.value as NodeAnswer), node: signers[at]?.node as number }] : []))
-  if (answers.length < least) throw new OperatorError(`${least === 2 ? 'fewer than two signer nodes' : 'the signer node'} accepted${least === 2 ? '' : ' nothing'}: ${problems.join('; ')}`)
+  const answers = settled.flatMap(
+    (each, at) => (each.status === 'fulfilled' ? [{ ...(each.value as NodeAnswer), node: signers[at]?.node as number }] : [])
+  )
+  if (answers.length < least) {
+    throw new OperatorError(
+      `${least === 2 ? 'fewer than two signer nodes' : 'the signer node'} accepted${least === 2 ? '' : ' nothing'}: ${problems.join('; ')}`
+    )
+  }
   const differing = differences(answers, comparison)
-  if (differing.length > 0) throw new OperatorError(`THE SIGNER NODES DO NOT HOLD WHAT YOU ORDERED, find out why before you go on: ${differing.join('; ')}`)
+  if (differing.length > 0) {
+    throw new OperatorError(`THE SIGNER NODES DO NOT HOLD WHAT YOU ORDERED, find out why before you go on: ${differing.join('; ')}`)
+  }
   return { answers, problems }
 }

@@ -8,8 +8,16 @@ import { OperatorError } from './command.ts'
 interface Outcome { result: Record<string, unknown>; text: string }
 
 /** Replaces the list of sanctioned addresses. A running platform on this home takes it up at once. */
-export async function refreshOfac(home: string, file: string | undefined, o: { asset: string | null; published: string | null; force: boolean }): Promise<Outcome> {
-  if (file === undefined) throw new OperatorError('aml refresh-ofac FILE: name OFAC’s sdn_advanced.xml or sdn.xml, a list of this platform, or a file with one address a line')
+export async function refreshOfac(home: string, file: string | undefined, o: {
+  asset: string | null
+  published: string | null
+  force: boolean
+}): Promise<Outcome> {
+  if (file === undefined) {
+    throw new OperatorError(
+      'aml refresh-ofac FILE: name OFAC’s sdn_advanced.xml or sdn.xml, a list of this platform, or a file with one address a line'
+    )
+  }
   if (!existsSync(file)) throw new OperatorError(`there is no file ${file}`)
   const setting = readVariable('CUSTODY_OFAC_FILE') ?? null
   try {

@@ -25,7 +25,9 @@ const BODY_BYTES_MAX = 1024 * 1024
 /** Where the operator's socket of a home is: in it, or below the temporary folder where the path would be too long. */
 function operatorSocket(home: string): string {
   const path = join(home, 'operator.sock')
-  return Buffer.byteLength(path) <= SOCKET_LENGTH_MAX ? path : join(tmpdir(), `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`, 'platform.sock')
+  return Buffer.byteLength(path) <= SOCKET_LENGTH_MAX ? path : join(
+    tmpdir(), `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`, 'platform.sock'
+  )
 }
 
 const COMMANDS: Record<string, Command> = {
@@ -59,14 +61,17 @@ const COMMANDS: Record<string, Command> = {
     }
   },
   'signer status': async (services) => ({
-    nodes: await Promise.all(services.signers.peers.map(({ node }) => services.signers.call<Record<string, unknown>>(node, 'GET', '/status', undefined, 3000)
+    nodes: await Promise.all(services.signers.peers.map(({ node }) => services.signers.call<Record<string, unknown>>(
+      node, 'GET', '/status', undefined, 3000
+    )
       .catch((error: Error) => ({ node, ready: false, error: error.message })))),
   }),
 }
 
 /** What changes nothing, or brings a database up to date. */
 const WHILE_HELD = new Set([
-  'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show', 'wallet list',
+  'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
+  'wallet list',
   'transaction', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
 ])
 

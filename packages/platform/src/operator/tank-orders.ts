@@ -12,7 +12,12 @@ export type StakeAction = 'stake' | 'unstake' | 'release'
 export interface StakeTerms { amount: string; resource: 'ENERGY' | 'BANDWIDTH' | null }
 
 /** What an order about a tank's stake says, out of what was typed alone. @throws OperatorError that names the option */
-export function stakeTerms(registry: Registry, input: { network: string; action: StakeAction; amount: unknown; resource: unknown }): StakeTerms {
+export function stakeTerms(registry: Registry, input: {
+  network: string
+  action: StakeAction
+  amount: unknown
+  resource: unknown
+}): StakeTerms {
   const network = registry.network(input.network)
   if (!network || !traitsOf(network).staking) throw new OperatorError('--network: must be TRX; nothing is staked elsewhere')
   if (input.action === 'release') return { amount: '0', resource: null }
@@ -34,7 +39,12 @@ const typedRegistry = (): Registry => loadRegistry(readVariable('CUSTODY_NETWORK
 export interface TankOrder { order: string; workspace: string; network: string; answers: NodeAnswer[]; problems: string[] }
 
 /** Gives these nodes the order to send all that a tank holds to an address. */
-export async function orderDrain(signers: readonly NodePeer[], typed: { order: string; workspace: string; network: string; to: string }): Promise<TankOrder> {
+export async function orderDrain(signers: readonly NodePeer[], typed: {
+  order: string
+  workspace: string
+  network: string
+  to: string
+}): Promise<TankOrder> {
   const registry = typedRegistry()
   const network = registry.network(typed.network)
   if (!network) throw new OperatorError(`--network: there is no network ${typed.network}`)
@@ -46,7 +56,14 @@ export async function orderDrain(signers: readonly NodePeer[], typed: { order: s
 }
 
 /** Gives these nodes the order about a tank's stake. */
-export async function orderStake(signers: readonly NodePeer[], typed: { order: string; workspace: string; network: string; action: StakeAction; amount: unknown; resource: unknown }): Promise<TankOrder> {
+export async function orderStake(signers: readonly NodePeer[], typed: {
+  order: string
+  workspace: string
+  network: string
+  action: StakeAction
+  amount: unknown
+  resource: unknown
+}): Promise<TankOrder> {
   const { order, workspace, network, action } = typed
   const expect = { order, workspace, network, action, ...stakeTerms(typedRegistry(), typed) }
   return { order, workspace, network, ...await orderNodes(signers, 'tank-stake', expect, { expect }) }
@@ -54,6 +71,9 @@ export async function orderStake(signers: readonly NodePeer[], typed: { order: s
 
 /** A line for what a node wrote down. */
 export const orderLine = (answer: NodeAnswer): string => `signer ${answer.node}: ${[
-  answer['action'] ?? 'drain', answer['amount'] === undefined || answer['action'] === 'release' ? null : `${String(answer['amount'])} sun`, answer['resource'],
-  answer['to_address'] === undefined ? null : `to ${String(answer['to_address'])}`, `${String(answer['workspace'])} ${String(answer['network'])}`,
+  answer['action'] ?? 'drain', answer['amount'] === undefined
+    || answer['action'] === 'release' ? null : `${String(answer['amount'])} sun`, answer['resource'],
+  answer['to_address'] === undefined
+    ? null
+    : `to ${String(answer['to_address'])}`, `${String(answer['workspace'])} ${String(answer['network'])}`,
 ].filter((word) => word !== null && word !== undefined).map(String).join(' ')}, order ${String(answer['order'])}`

@@ -10,8 +10,12 @@ export async function ensureWorkspace(services: Services, tx: Queryable, name: s
   const workspace = await tx.one<{ id: string }>('select id from workspaces where name = $1 for no key update', [name]) as { id: string }
   if (made) {
     const day = new Date(services.environment.now()).toISOString().slice(0, 10)
-    await tx.query('insert into prepaid_accounts (workspace_id, tier, decided_on) values ($1, $2, $3)', [workspace.id, services.settings.prepaidTiers[0]?.name, day])
-    if (services.settings.network === 'local') await tx.query('select prepaid_adjust($1, $2, $3, 0)', [workspace.id, `initial:${workspace.id}`, LOCAL_PREPAID_MICRO_USD.toString()])
+    await tx.query('insert into prepaid_accounts (workspace_id, tier, decided_on) values ($1, $2, $3)', [
+      workspace.id, services.settings.prepaidTiers[0]?.name, day,
+    ])
+    if (services.settings.network === 'local') {
+      await tx.query('select prepaid_adjust($1, $2, $3, 0)', [workspace.id, `initial:${workspace.id}`, LOCAL_PREPAID_MICRO_USD.toString()])
+    }
   }
   return workspace.id
 }

@@ -61,7 +61,9 @@ export async function tierOfWorkspace(database: Queryable, workspaceId: string):
  */
 export async function reservePlatformFee(tx: Queryable, o: { transactionId: string; workspaceId: string; quote: FeeQuote }): Promise<void> {
   const { amountUsd, fee, least } = o.quote
-  await tx.query('update transactions set amount_usd = $2, platform_fee = $3 where id = $1', [o.transactionId, amountUsd?.toString() ?? null, fee.toString()])
+  await tx.query('update transactions set amount_usd = $2, platform_fee = $3 where id = $1', [
+    o.transactionId, amountUsd?.toString() ?? null, fee.toString(),
+  ])
   try {
     await tx.query('select prepaid_reserve($1, $2, $3, $4)', [o.workspaceId, o.transactionId, fee.toString(), least.toString()])
   } catch (error) {

@@ -50,7 +50,9 @@ function objectOf(text: string): Record<string, unknown> {
     if (error instanceof AuthError) throw new SourceError('the answer is not JSON')
     throw error
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) throw new SourceError('the answer is not an object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) {
+    throw new SourceError('the answer is not an object')
+  }
   return value as Record<string, unknown>
 }
 
@@ -58,10 +60,15 @@ async function ask(o: CoinGeckoOptions, url: string): Promise<string> {
   let response: Response
   let text: string | null
   try {
-    response = await o.fetch(url, { headers: { accept: 'application/json', ...(o.key ? { [o.key.header]: o.key.value } : {}) }, redirect: 'error', signal: AbortSignal.timeout(o.timeoutMs ?? TIMEOUT_MS) })
+    response = await o.fetch(url, {
+      headers: { accept: 'application/json', ...(o.key ? { [o.key.header]: o.key.value } : {}) }, redirect: 'error',
+      signal: AbortSignal.timeout(o.timeoutMs ?? TIMEOUT_MS),
+    })
     text = await readText(response, ANSWER_BYTES_MAX)
   } catch (error) {
-    throw new SourceError(`cannot be reached: ${error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : 'unknown'}`)
+    throw new SourceError(
+      `cannot be reached: ${error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : 'unknown'}`
+    )
   }
   if (response.status === 429) {
     const asked = Number(response.headers.get('retry-after') ?? '') * 1000

@@ -31,7 +31,9 @@ export function pricesInstallation(settings: PriceSettings, devnetUrl: string | 
     coinGeckoUrl: settings.coinGeckoUrl ?? (devnetUrl !== null ? `${devnetUrl}/prices/coingecko` : plan === 'pro' ? PRO_URL : PUBLIC_URL),
     coinGeckoKey: key === null ? null : { header: `x-cg-${plan}-api-key`, value: key },
     // The registry's names of coins, which the setting corrects.
-    coinGeckoIds: { ...Object.fromEntries(Object.values(registry.coins).map((coin) => [coin.ticker, coin.coingecko_id])), ...settings.coinGeckoIds },
+    coinGeckoIds: {
+      ...Object.fromEntries(Object.values(registry.coins).map((coin) => [coin.ticker, coin.coingecko_id])), ...settings.coinGeckoIds,
+    },
     exchanges: settings.exchanges.map((id) => ({ id, url: devnetUrl === null ? null : `${devnetUrl}/prices/${id}` })),
     everyMs: settings.everyMs ?? (devnetUrl === null ? EVERY_MS : LOCAL_EVERY_MS),
   }

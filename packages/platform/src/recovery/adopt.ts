@@ -192,7 +192,8 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
     ...(group.resource === null ? {} : { resource: group.resource }),
   }
   const row = await insertTransaction(tx, {
-    id: group.id, kind: group.kind, state: 'CONFIRMING', workspace_id: workspaceId, sub_account_id: place.subAccountId, wallet_id: place.walletId,
+    id: group.id, kind: group.kind, state: 'CONFIRMING', workspace_id: workspaceId, sub_account_id: place.subAccountId,
+    wallet_id: place.walletId,
     asset: group.asset.asset_name, network: network.code, amount: group.amount, fee, fee_asset: group.asset.fee_asset,
     source_type: source, source_id: group.from, destination_type: destination, destination_id: group.to, address_tag: group.tag,
     sequence_id: group.sequenceId, hash: group.attempts.at(-1)?.signed.hash ?? null, memo: rule ? `auto-forwarding ${rule.id}` : null, plan,
@@ -273,7 +274,9 @@ async function goOn(services: Services, tx: Queryable, group: Group, row: Transa
     `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, lease_until = null,
        lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits' where id = $1`,
     [row.id, newest.signed.hash, group.amount.toString(), new Date(services.environment.now())])
-  if (paysForItself(group.attempts[0].network, group)) await tx.query(`update transactions set plan = plan || '{"need":"0","own":"1"}' where id = $1`, [row.id])
+  if (paysForItself(group.attempts[0].network, group)) {
+    await tx.query(`update transactions set plan = plan || '{"need":"0","own":"1"}' where id = $1`, [row.id])
+  }
   if (place.feeWalletId !== null && row.plan.fee_wallet === undefined) await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
   // Its bytes may have been public since before the backup was restored.
   if (row.platform_fee) await chargePlatformFee(tx, services, row.id)

@@ -137,7 +137,9 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
       else steps.set(step.id, step)
     }
     for (const each of told.enrolled.values()) {
-      const text = JSON.stringify([each.api_key, each.public_key_pem.trim(), each.role, each.workspace, each.sub_account, each.sub_account_name])
+      const text = JSON.stringify([
+        each.api_key, each.public_key_pem.trim(), each.role, each.workspace, each.sub_account, each.sub_account_name,
+      ])
       const known = enrolled.get(text) ?? { ...each, nodes: [], revokedBy: [] }
       enrolled.set(text, known)
       known.nodes.push(node)

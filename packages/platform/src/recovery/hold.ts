@@ -36,7 +36,9 @@ export async function compareRecords(services: Services): Promise<string | null>
   } else if (marks.length < NODES_NEEDED) {
     // Once compared, what two nodes cannot tell now was complete when they could.
     if (services.hold.because !== null)
-      services.hold.set({ cause: 'unheard', reason: `${UNHEARD} (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')})` })
+      services.hold.set({
+        cause: 'unheard', reason: `${UNHEARD} (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')})`,
+      })
   } else {
     // Nothing works yet: what was signed and was not committed here is taken over before blocks are read, for its change
     // would look like a deposit.

@@ -73,7 +73,8 @@ export async function adoptKeys(services: Services, keys: History['keys']): Prom
   for (const { workspace, curve, nodes } of keys) {
     if (nodes.length < NODES_NEEDED) continue
     const lost = await services.database.one<{ id: string }>(
-      'select id from workspaces w where name = $1 and not exists (select 1 from workspace_keys k where k.workspace_id = w.id and k.curve = $2)',
+      `select id from workspaces w where name = $1 and not exists (select 1 from workspace_keys k where k.workspace_id = w.id
+        and k.curve = $2)`,
       [workspace, curve],
     )
     if (lost) await services.keys.get(lost.id, curve)

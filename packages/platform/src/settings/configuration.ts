@@ -29,7 +29,9 @@ const configuration = (registry: Registry) => file.transform(({ networks, sweep 
   const rules: Configuration['sweep'] = {}
   for (const kind of ['networks', 'assets'] as const) {
     for (const [of, { cost_multiple: multiple, min_amount: least }] of Object.entries(sweep[kind])) {
-      const tell = (message: string, ...path: string[]) => { context.addIssue({ code: 'custom', message, path: ['sweep', kind, of, ...path] }) }
+      const tell = (message: string, ...path: string[]) => {
+        context.addIssue({ code: 'custom', message, path: ['sweep', kind, of, ...path] })
+      }
       const amount = (name: string, written: string | undefined, decimals: number): bigint | null => {
         try {
           return written === undefined ? null : parseAmount(written, decimals)

@@ -103,7 +103,9 @@ const readBy = <T>(read: (text: string) => T) => z.string().transform((text, con
 })
 
 const thresholds = list.transform((parts) => parts.map(Number)).refine(
-  (scores) => scores.length === 3 && scores.every((score, at) => score > 0 && score <= 10 && (at === 0 || score < (scores[at - 1] as number))),
+  (scores) => scores.length === 3 && scores.every(
+    (score, at) => score > 0 && score <= 10 && (at === 0 || score < (scores[at - 1] as number))
+  ),
   { error: 'must be three falling scores such as 9,7,4', params: QUOTED }).transform((scores) => scores as [number, number, number])
 
 /** Every variable of the environment that a platform reads, beside the folders that commands need too (`app/home.ts`). */
@@ -112,7 +114,9 @@ const variables = z.object({
   CUSTODY_HOST: z.string().default('127.0.0.1'),
   // Neither is ever shown: one holds a password, the other is a key.
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://').optional(),
-  CUSTODY_SECRETS_KEY: z.string().refine((text) => Buffer.from(text, 'base64').length === SECRETS_KEY_BYTES, `must be ${SECRETS_KEY_BYTES} bytes in base64`).optional(),
+  CUSTODY_SECRETS_KEY: z.string().refine(
+    (text) => Buffer.from(text, 'base64').length === SECRETS_KEY_BYTES, `must be ${SECRETS_KEY_BYTES} bytes in base64`
+  ).optional(),
   CUSTODY_NETWORK: oneOf('local', 'mainnet').default('local'),
   CUSTODY_CONFIG: z.string().default('custody.config.json'),
   CUSTODY_RATE_LIMIT: integer(1, 10_000_000).default(1000),
@@ -137,15 +141,21 @@ const variables = z.object({
   CUSTODY_PRICE_EXCHANGES: list.transform((names) => [...new Set(names)]).prefault('kraken'),
   CUSTODY_PRICE_REFRESH_S: integer(1, 50).optional(),
 }).superRefine((set, context) => {
-  const wrong = (name: keyof typeof set, message: string, params = {}) => { context.addIssue({ code: 'custom', path: [name], message, params }) }
-  if (set.CUSTODY_COINGECKO_PLAN === 'pro' && set.CUSTODY_COINGECKO_KEY === undefined) wrong('CUSTODY_COINGECKO_PLAN', 'needs CUSTODY_COINGECKO_KEY', QUOTED)
+  const wrong = (name: keyof typeof set, message: string, params = {}) => {
+    context.addIssue({ code: 'custom', path: [name], message, params })
+  }
+  if (set.CUSTODY_COINGECKO_PLAN === 'pro' && set.CUSTODY_COINGECKO_KEY === undefined) {
+    wrong('CUSTODY_COINGECKO_PLAN', 'needs CUSTODY_COINGECKO_KEY', QUOTED)
+  }
   const { coins } = loadRegistry(set.CUSTODY_NETWORK)
   const known = Object.values(coins).map(({ ticker }) => ticker)
   const unknown = Object.keys(set.CUSTODY_COINGECKO_IDS).find((coin) => !known.includes(coin))
   if (unknown !== undefined) wrong('CUSTODY_COINGECKO_IDS', `there is no coin ${unknown}: one of ${known.join(', ')}`)
   for (const id of set.CUSTODY_PRICE_EXCHANGES) {
     if (!isExchange(id)) wrong('CUSTODY_PRICE_EXCHANGES', `ccxt knows no exchange "${id}"`)
-    else if (set.CUSTODY_NETWORK === 'local' && id !== 'kraken') wrong('CUSTODY_PRICE_EXCHANGES', `the local chains come with kraken alone, not "${id}"`)
+    else if (set.CUSTODY_NETWORK === 'local' && id !== 'kraken') {
+      wrong('CUSTODY_PRICE_EXCHANGES', `the local chains come with kraken alone, not "${id}"`)
+    }
   }
 })
 
@@ -154,7 +164,9 @@ type Variables = z.output<typeof variables>
 /** An empty variable is one that is not set, except where nothing at all is a choice. */
 const EMPTY_IS_SET = new Set(['CUSTODY_PRICE_EXCHANGES'])
 
-const given = (env: NodeJS.ProcessEnv) => Object.fromEntries(Object.entries(env).filter(([name, text]) => text !== '' || EMPTY_IS_SET.has(name)))
+const given = (env: NodeJS.ProcessEnv) => Object.fromEntries(
+  Object.entries(env).filter(([name, text]) => text !== '' || EMPTY_IS_SET.has(name))
+)
 
 function taken<T>(parsed: z.ZodSafeParseResult<T>, env: NodeJS.ProcessEnv): T {
   if (parsed.success) return parsed.data
@@ -177,7 +189,9 @@ export function readVariable<const Name extends keyof Variables>(name: Name, env
 export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   const set = taken(variables.safeParse(given(env)), env)
   const network = set.CUSTODY_NETWORK
-  const { networks, sweep } = network === 'mainnet' ? readConfiguration(resolve(set.CUSTODY_CONFIG), loadRegistry(network)) : { networks: {}, sweep: {} }
+  const { networks, sweep } = network === 'mainnet' ? readConfiguration(resolve(set.CUSTODY_CONFIG), loadRegistry(network)) : {
+    networks: {}, sweep: {},
+  }
   return {
     home: homeOf(env),
     port: set.PORT,
@@ -197,7 +211,10 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     logLevel: set.CUSTODY_LOG_LEVEL,
     role: set.CUSTODY_ROLE,
     aml: {
-      urls: { CHAINALYSIS: set.CUSTODY_AML_CHAINALYSIS_URL ?? null, ELLIPTIC: set.CUSTODY_AML_ELLIPTIC_URL ?? null, TRM: set.CUSTODY_AML_TRM_URL ?? null },
+      urls: {
+        CHAINALYSIS: set.CUSTODY_AML_CHAINALYSIS_URL ?? null, ELLIPTIC: set.CUSTODY_AML_ELLIPTIC_URL ?? null,
+        TRM: set.CUSTODY_AML_TRM_URL ?? null,
+      },
       ellipticThresholds: set.CUSTODY_AML_ELLIPTIC_THRESHOLDS,
       trmChains: set.CUSTODY_AML_TRM_CHAINS,
       ofacFile: set.CUSTODY_OFAC_FILE ?? null,

@@ -21,7 +21,9 @@ const BASIS_POINTS = 10_000n
 
 /** Reads the tiers of an installation. @throws Error with a sentence that says what a tier is */
 export function readTiers(text: string): readonly Tier[] {
-  const wrong = (why: string) => new Error(`${why}; a tier is NAME:VOLUME:BASIS_POINTS:LEAST_FEE:MONTHLY in USD, as in ${DEFAULT_TIERS.split(',')[1]}`)
+  const wrong = (why: string) => new Error(
+    `${why}; a tier is NAME:VOLUME:BASIS_POINTS:LEAST_FEE:MONTHLY in USD, as in ${DEFAULT_TIERS.split(',')[1]}`
+  )
   const tiers = text.split(',').map((part) => {
     const [name = '', from = '', points = '', least = '', monthly = '', ...more] = part.trim().split(':')
     if (!/^[A-Z][A-Z0-9_]{0,30}$/.test(name) || !/^\d{1,5}$/.test(points) || more.length > 0) throw wrong(`"${part.trim()}" is not a tier`)

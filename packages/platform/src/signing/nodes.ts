@@ -4,7 +4,14 @@ import { Agent, request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
 
 /** What the platform knows of a node; written by the nodes' set-up. */
-export interface NodePeer { node: number; host: string; port: number; certificate: string; /** PEM, Ed25519. */ identity: string; /** The node operator's own entrance, where it is on this machine. */ socket?: string }
+export interface NodePeer {
+  node: number
+  host: string
+  port: number
+  certificate: string
+  /** PEM, Ed25519. */ identity: string
+  /** The node operator's own entrance, where it is on this machine. */ socket?: string
+}
 
 /** A node refused: `code` and `rule` say why. Nothing was signed by it in this call. */
 export class NodeRefused extends Error {
@@ -94,7 +101,9 @@ export class SignerNodes {
       outgoing.on('error', reject)
       outgoing.end(payload)
     }).catch((error: Error) => {
-      throw new NodeUnavailable(node, error.name === 'TimeoutError' || error.name === 'AbortError' ? `no answer within ${timeoutMs} ms` : 'cannot be reached')
+      throw new NodeUnavailable(
+        node, error.name === 'TimeoutError' || error.name === 'AbortError' ? `no answer within ${timeoutMs} ms` : 'cannot be reached'
+      )
     })
     let answer: Record<string, unknown>
     try {
@@ -102,7 +111,9 @@ export class SignerNodes {
     } catch {
       throw new NodeUnavailable(node, `status ${status} without JSON`)
     }
-    if (status >= 500) throw new NodeUnavailable(node, String(answer['message'] ?? answer['error'] ?? status), String(answer['error'] ?? status))
+    if (status >= 500) {
+      throw new NodeUnavailable(node, String(answer['message'] ?? answer['error'] ?? status), String(answer['error'] ?? status))
+    }
     if (status >= 400) throw new NodeRefused(node, status, answer)
     return answer as T
   }

@@ -54,9 +54,16 @@ export async function signOrder(services: Signing, order: SignOrder): Promise<Si
     if (refusedBy.has(first) || refusedBy.has(second) || failedPairs.has(name) || calls >= 4) continue
     calls++
     try {
-      const answer = await services.signers.call<{ signatures: { signature: string; recovery_id: number | null }[] }>(first, 'POST', '/sign', { ...order, partner: second }, SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * order.unsigned.inputs.length)
+      const answer = await services.signers.call<{ signatures: { signature: string; recovery_id: number | null }[] }>(
+        first, 'POST', '/sign', { ...order, partner: second }, SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * order.unsigned.inputs.length
+      )
       services.metrics.signatures.labels('signed').inc()
-      return { kind: 'signed', signatures: answer.signatures.map((each) => ({ signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id })) }
+      return {
+        kind: 'signed',
+        signatures: answer.signatures.map((each) => ({
+          signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id,
+        })),
+      }
     } catch (error) {
       if (error instanceof NodeRefused && TRANSIENT.has(error.code)) {
         unavailable = `signer ${first}: ${error.code}: ${error.message}`
@@ -78,5 +85,10 @@ export async function signOrder(services: Signing, order: SignOrder): Promise<Si
     return { kind: 'refused', code: refused.code, message: refused.message, body: refused.body }
   }
   services.metrics.signatures.labels('unavailable').inc()
-  return { kind: 'unavailable', message: refused ? `signer ${refused.node} refuses (${refused.code}: ${refused.message}); no second node answered: ${unavailable}` : unavailable }
+  return {
+    kind: 'unavailable',
+    message: refused
+      ? `signer ${refused.node} refuses (${refused.code}: ${refused.message}); no second node answered: ${unavailable}`
+      : unavailable,
+  }
 }

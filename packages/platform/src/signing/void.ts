@@ -35,7 +35,10 @@ const UNREADABLE = new Set(['BAD_ORDER', 'TOO_LARGE', 'NOT_AUTHENTIC', 'NOT_ENRO
 const VOID_TIMEOUT_MS = 5000
 const VOIDS_NEEDED = 2
 
-/** What a node has signed already that pays somebody; null where it refused for another reason. Fuel goes to an address of ours, and what takes its nonce excludes it. */
+/**
+ * What a node has signed already that pays somebody; null where it refused for another reason. Fuel goes to an address of ours, and
+ * what takes its nonce excludes it.
+ */
 function payingHashes(error: unknown): string[] | null {
   if (!(error instanceof NodeRefused) || error.code !== 'ALREADY_SIGNED') return null
   return (error.body['paying_hashes'] ?? error.body['signed_hashes']) as string[]

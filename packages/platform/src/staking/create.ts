@@ -17,10 +17,19 @@ import { lockCounting } from '../engine/counted.ts'
 import type { StakingKind } from './steps.ts'
 
 /** What every staking request starts from. */
-interface Opening { asset: Asset; network: Network; wallet: Awaited<ReturnType<typeof findWallet>>; /** The wallet's own address, which stakes. */ account: string; payloadHash: string }
+interface Opening {
+  asset: Asset
+  network: Network
+  wallet: Awaited<ReturnType<typeof findWallet>>
+  /** The wallet's own address, which stakes. */ account: string
+  payloadHash: string
+}
 
 /** Answers a staking request at most once. @param make makes what is asked for out of the caller's TRX wallet */
-export async function once(services: Services, caller: Caller, kind: StakingKind, body: { sequence_id?: string | undefined }, make: (opened: Opening) => Promise<Reply>): Promise<Reply> {
+export async function once(
+  services: Services, caller: Caller, kind: StakingKind, body: { sequence_id?: string | undefined },
+  make: (opened: Opening) => Promise<Reply>
+): Promise<Reply> {
   const { asset, network } = findAsset(services, STAKED_ASSET)
   const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
   const payloadHash = createHash('sha256').update(JSON.stringify([kind, body], Object.keys(body).sort())).digest('hex')
@@ -31,7 +40,9 @@ export async function once(services: Services, caller: Caller, kind: StakingKind
 }
 
 /** Where a stake comes from and goes to, as transactions show it. The account signs, whatever it does. */
-const TYPES: Record<StakingKind, [source: string, destination: string]> = { STAKE: ['INTERNAL', 'STAKING'], UNSTAKE: ['STAKING', 'STAKING'], RELEASE: ['STAKING', 'INTERNAL'] }
+const TYPES: Record<StakingKind, [source: string, destination: string]> = {
+  STAKE: ['INTERNAL', 'STAKING'], UNSTAKE: ['STAKING', 'STAKING'], RELEASE: ['STAKING', 'INTERNAL'],
+}
 
 interface New extends Opening {
   kind: StakingKind
@@ -57,10 +68,14 @@ export async function create(services: Services, o: New): Promise<Reply> {
   const [sourceType, destinationType] = TYPES[kind]
   const plan = { ...o.plan, ...(o.resource === null ? {} : { resource: o.resource }) }
   const row: TransactionRow = {
-    id: transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce), kind, workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: o.wallet.id,
-    parent_id: null, asset: asset.asset_name, network: network.code, amount: o.amount.toString(), fee: o.fee.toString(), fee_asset: asset.fee_asset,
+    id: transactionId(
+      caller.apiKey, claimedNonceAndSubject(signed.token).nonce
+    ), kind, workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: o.wallet.id,
+    parent_id: null, asset: asset.asset_name, network: network.code, amount: o.amount.toString(), fee: o.fee.toString(),
+    fee_asset: asset.fee_asset,
     source_type: sourceType, source_id: o.account, destination_type: destinationType, destination_id: o.address, address_tag: null,
-    memo: null, sequence_id: o.sequenceId ?? null, state: 'QUEUED', status: 'pending', failure_reason: null, last_error: null, hash: null, confirmations: 0,
+    memo: null, sequence_id: o.sequenceId ?? null, state: 'QUEUED', status: 'pending', failure_reason: null, last_error: null, hash: null,
+    confirmations: 0,
     request: { api_key: caller.apiKey, ...signed }, receipts: [], plan, fee_rate: null, fee_level: null,
     created_at: now, updated_at: now, confirmed_at: null, attempts: 0, lease_token: null, amount_usd: null, platform_fee: null,
   }
@@ -68,14 +83,17 @@ export async function create(services: Services, o: New): Promise<Reply> {
   const earlier = await services.database.transaction(async (tx): Promise<Reply | null> => {
     if (o.sequenceId !== undefined) {
       const mine = await tx.query(
-        'insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4, $5) on conflict do nothing returning 1', [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response])
+        `insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4,
+          $5) on conflict do nothing returning 1`, [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response])
       const known = mine.length === 0 ? await answeredBefore(tx, o.wallet.id, o.sequenceId, o.payloadHash) : null
       if (known) return known
     }
     await insertTransaction(tx, {
       id: row.id, kind, state: 'QUEUED', workspace_id: row.workspace_id, sub_account_id: row.sub_account_id, wallet_id: row.wallet_id,
-      asset: row.asset, network: row.network, amount: o.amount, fee: o.fee, fee_asset: row.fee_asset, source_type: sourceType, source_id: o.account,
-      destination_type: destinationType, destination_id: o.address, sequence_id: row.sequence_id, request: row.request, plan, created_at: now, next_run_at: now,
+      asset: row.asset, network: row.network, amount: o.amount, fee: o.fee, fee_asset: row.fee_asset, source_type: sourceType,
+      source_id: o.account,
+      destination_type: destinationType, destination_id: o.address, sequence_id: row.sequence_id, request: row.request, plan,
+      created_at: now, next_run_at: now,
     })
     await lockCounting(tx, row)
     await o.reserve(tx, row.id)

@@ -15,15 +15,23 @@ const LEAST_SUN = 1_000_000n
 
 /** Stakes TRX of the wallet; where the resource is for another address, it is lent to that one. */
 export const stake = endpoint({
-  method: 'POST', path: '/dav/v1/stake', summary: 'Stake TRX for energy or bandwidth', access: 'write', body: stakeBody, response: stakingShape,
+  method: 'POST', path: '/dav/v1/stake', summary: 'Stake TRX for energy or bandwidth', access: 'write', body: stakeBody,
+  response: stakingShape,
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)
     return once(services, caller, 'STAKE', body, async (opened) => {
       const { asset, network, wallet, account } = opened
       const amount = checkedAmount(body.amount, asset)
-      if (amount < LEAST_SUN) throw new ApiError('INVALID_AMOUNT', `amount: the chain stakes at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX`, { field: 'amount' })
+      if (amount < LEAST_SUN) {
+        throw new ApiError(
+          'INVALID_AMOUNT', `amount: the chain stakes at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX`, { field: 'amount' }
+        )
+      }
       const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name }
-      const held = await services.database.one<{ balance: string }>(`select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [wallet.id, asset.asset_name])
+      const held = await services.database.one<{ balance: string }>(
+        `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`,
+        [wallet.id, asset.asset_name]
+      )
       if (BigInt(held?.balance ?? '0') < amount) throw insufficient(amount, BigInt(held?.balance ?? '0'), asset)
       const client = services.networks.stakes(network.code).client
       const own = address === account
@@ -39,9 +47,15 @@ export const stake = endpoint({
       const quote = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
       const { bandwidthSun } = await asked(network, () => services.networks.stakes(network.code).parameters())
       return create(services, {
-        ...opened, kind: 'STAKE', caller, signed, address, resource: body.resource, amount, sequenceId: body.sequence_id, fee: feeOf(stepsOf('STAKE', own), bandwidthSun),
+        ...opened, kind: 'STAKE', caller, signed, address, resource: body.resource, amount, sequenceId: body.sequence_id, fee: feeOf(
+          stepsOf('STAKE', own), bandwidthSun
+        ),
         // Between freezing and lending the account itself seems to have the resource: nothing may count on it.
-        plan: own ? {} : { [`${body.resource.toLowerCase()}_counted`]: (await asked(network, () => worthOf(client, account, body.resource, amount))).toString() },
+        plan: own ? {} : {
+          [`${body.resource.toLowerCase()}_counted`]: (
+            await asked(network, () => worthOf(client, account, body.resource, amount))
+          ).toString(),
+        },
         async reserve(tx, id) {
           if (!await tx.one(`select 1 from wallets where id = $1 and status = 'active'`, [wallet.id])) throw inactive()
           const available = await lockedBalance(tx, { ...scope, kind: 'available' })
@@ -59,5 +73,7 @@ const inactive = () => new ApiError('WALLET_INACTIVE', 'asset: the TRX wallet is
 
 function insufficient(amount: bigint, available: bigint, asset: Asset): ApiError {
   const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`
-  return new ApiError('INSUFFICIENT_BALANCE', `amount: ${show(amount)} is more than the wallet's spendable balance of ${show(available)}`, { field: 'amount' })
+  return new ApiError(
+    'INSUFFICIENT_BALANCE', `amount: ${show(amount)} is more than the wallet's spendable balance of ${show(available)}`, { field: 'amount' }
+  )
 }

@@ -15,7 +15,9 @@ const STEPS: Record<StakingKind, { own: readonly StakingStep[]; other: readonly 
 export const stepsOf = (kind: StakingKind, own: boolean): readonly StakingStep[] => STEPS[kind][own ? 'own' : 'other']
 
 /** Sun that bandwidth of the steps costs where neither free nor staked bandwidth pays for it. */
-export const feeOf = (steps: readonly StakingStep[], bandwidthSun: bigint): bigint => steps.reduce((sum, step) => sum + tronBuild.actionBandwidth(step), 0n) * bandwidthSun
+export const feeOf = (steps: readonly StakingStep[], bandwidthSun: bigint): bigint => steps.reduce(
+  (sum, step) => sum + tronBuild.actionBandwidth(step), 0n
+) * bandwidthSun
 
 /** What a stake, an unstake or a release does on the chain. */
 export interface Staking {
@@ -41,7 +43,10 @@ export function stakingOf(row: TransactionRow): Staking {
   const [account, address] = [row.source_id as string, row.destination_id as string]
   const kind = row.kind as StakingKind
   const resource = (row.plan.resource ?? null) as TronResource | null
-  return { kind, account, address, resource, amount: BigInt(row.amount), steps: stepsOf(kind, account === address), at: Number(row.plan.step ?? '0') }
+  return {
+    kind, account, address, resource, amount: BigInt(row.amount), steps: stepsOf(kind, account === address),
+    at: Number(row.plan.step ?? '0'),
+  }
 }
 
 /** The call of the step under way. */
@@ -64,7 +69,11 @@ export function stakeAccounts(resource: TronResource | null): { staked: AccountK
 }
 
 /** Where its TRX comes from and returns to: a wallet, or the workspace's gas tank. */
-export function poolsOf(row: TransactionRow): { scope: Pick<Posting, 'workspace' | 'wallet' | 'asset'>; free: AccountKind; held: AccountKind } {
+export function poolsOf(row: TransactionRow): {
+  scope: Pick<Posting, 'workspace' | 'wallet' | 'asset'>
+  free: AccountKind
+  held: AccountKind
+} {
   const scope = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   return row.wallet_id === null ? { scope, free: 'tank', held: 'tank_reserved' } : { scope, free: 'available', held: 'reserved' }
 }

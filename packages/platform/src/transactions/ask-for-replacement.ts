@@ -10,7 +10,9 @@ interface Wish { kind: ReplacementKind; signed: SignedRequest; feeRate: string |
  * Notes what the caller asked for and lets a worker do it. Answers its id.
  * @throws ApiError `REPLACEMENT_PENDING` where another one is under way
  */
-export async function askForReplacement(services: Services, caller: Caller, row: TransactionRow, { signed, ...wish }: Wish): Promise<string> {
+export async function askForReplacement(
+  services: Services, caller: Caller, row: TransactionRow, { signed, ...wish }: Wish
+): Promise<string> {
   const id = services.environment.uuid()
   const request = { api_key: caller.apiKey, ...signed }
   await services.database.transaction((tx) => requestReplacement(tx, { id, transactionId: row.id, request, ...wish }))

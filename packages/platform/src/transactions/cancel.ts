@@ -27,7 +27,11 @@ export const cancelTransaction = endpoint({
     if ((await openReplacement(services.database, row.id))?.kind === 'CANCEL') return shown()
     if (!UNSIGNED_STATES.has(row.state)) {
       if (!replaceable) throw new ApiError('NOT_REPLACEABLE', `id: the transfer is signed, and ${whyFinal(network)}`, { field: 'id' })
-      if (!WAITING_STATES.has(row.state)) throw new ApiError('REPLACEMENT_PENDING', 'id: a speed-up of this transfer is under way; try again in a few seconds', { field: 'id' })
+      if (!WAITING_STATES.has(row.state)) {
+        throw new ApiError(
+          'REPLACEMENT_PENDING', 'id: a speed-up of this transfer is under way; try again in a few seconds', { field: 'id' }
+        )
+      }
       await assertUnspentChange(services.database, await waitingAttempts(services, row))
     }
     const id = await askForReplacement(services, caller, row, { kind: 'CANCEL', signed, feeRate: null, feeLevel: null })

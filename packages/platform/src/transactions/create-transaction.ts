@@ -52,11 +52,16 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
   const { nonce } = claimedNonceAndSubject(signed.token)
   const now = new Date(services.environment.now())
   const row: TransactionRow = {
-    id: transactionId(caller.apiKey, nonce), kind: 'WITHDRAWAL', workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: wallet.id,
-    parent_id: null, asset: asset.asset_name, network: network.code, amount: amount.toString(), fee: fee.toString(), fee_asset: asset.fee_asset,
+    id: transactionId(caller.apiKey, nonce), kind: 'WITHDRAWAL', workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId,
+    wallet_id: wallet.id,
+    parent_id: null, asset: asset.asset_name, network: network.code, amount: amount.toString(), fee: fee.toString(),
+    fee_asset: asset.fee_asset,
     source_type: 'INTERNAL', source_id: source, destination_type: 'EXTERNAL', destination_id: destination, address_tag: addressTag,
-    memo: body.memo ?? null, sequence_id: body.sequence_id ?? null, state: 'CREATED', status: 'pending', failure_reason: null, last_error: null,
-    hash: null, confirmations: 0, request: { api_key: caller.apiKey, ...signed }, receipts: [], plan: {}, fee_rate: body.fee_rate ?? null, fee_level: level,
+    memo: body.memo ?? null, sequence_id: body.sequence_id ?? null, state: 'CREATED', status: 'pending', failure_reason: null,
+    last_error: null,
+    hash: null, confirmations: 0, request: {
+      api_key: caller.apiKey, ...signed,
+    }, receipts: [], plan: {}, fee_rate: body.fee_rate ?? null, fee_level: level,
     created_at: now, updated_at: now, confirmed_at: null, attempts: 0, lease_token: null,
     amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
   }
@@ -64,12 +69,15 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
   let answer: { replayed: boolean; response: string; payload_hash?: string }
   try {
     const result = await services.database.one<{ result: typeof answer }>('select create_withdrawal($1) result', [JSON.stringify({
-      ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(), chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response,
+      ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(),
+      chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response,
     })])
     answer = (result as { result: typeof answer }).result
   } catch (error) {
     const { code } = raised(error)
-    if (code === RAISED.walletInactive) throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
+    if (code === RAISED.walletInactive) {
+      throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
+    }
     if (code === RAISED.walletShort) throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
     throw exhausted(error, platform.fee) ?? error
   }
@@ -86,11 +94,19 @@ function hashPayload({ type: _type, ts: _ts, ...body }: TransferBody): string {
   return createHash('sha256').update(JSON.stringify(body, Object.keys(body).sort())).digest('hex')
 }
 
-async function insufficient(services: Services, walletId: string, asset: Asset, amount: bigint, reserve: bigint, kept: bigint): Promise<ApiError> {
-  const row = await services.database.one<{ balance: string }>(`select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [walletId, asset.asset_name])
+async function insufficient(
+  services: Services, walletId: string, asset: Asset, amount: bigint, reserve: bigint, kept: bigint
+): Promise<ApiError> {
+  const row = await services.database.one<{ balance: string }>(
+    `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [walletId, asset.asset_name]
+  )
   const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
   const balance = BigInt(row?.balance ?? '0') - kept
   const chain = kept > 0n ? ` (${show(kept)} must stay on the account)` : ''
   const fee = reserve > 0n ? ` plus a network fee of about ${show(reserve)}` : ''
-  return new ApiError('INSUFFICIENT_BALANCE', `amount: ${show(amount)}${fee} is more than the wallet's spendable balance of ${show(balance < 0n ? 0n : balance)}${chain}`, { field: 'amount' })
+  return new ApiError(
+    'INSUFFICIENT_BALANCE',
+    `amount: ${show(amount)}${fee} is more than the wallet's spendable balance of ${show(balance < 0n ? 0n : balance)}${chain}`,
+    { field: 'amount' }
+  )
 }

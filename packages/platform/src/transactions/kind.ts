@@ -52,7 +52,9 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
 async function settle(services: Services, tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
-  const moved = o.succeeded ? { ...account, wallet: null, kind: 'chain' as const, amount } : { ...account, kind: 'available' as const, amount }
+  const moved = o.succeeded ? { ...account, wallet: null, kind: 'chain' as const, amount } : {
+    ...account, kind: 'available' as const, amount,
+  }
   if (row.plan.fee_wallet !== undefined) {
     const feeAccount = { workspace: row.workspace_id, wallet: row.plan.fee_wallet, asset: row.fee_asset }
     const held = BigInt(row.plan.fee_held ?? '0')
@@ -66,7 +68,10 @@ async function settle(services: Services, tx: Queryable, row: TransactionRow, o:
   }
   if (services.networks.get(row.network).fuelled) {
     const held = BigInt(row.plan.need ?? '0')
-    await post(tx, 'settle', row.id, [{ ...account, kind: 'reserved', amount: -amount }, moved, ...floatPostings(row, held, o.fee)], overdraws(held, o.fee))
+    await post(
+      tx, 'settle', row.id, [{ ...account, kind: 'reserved', amount: -amount }, moved, ...floatPostings(row, held, o.fee)],
+      overdraws(held, o.fee)
+    )
     return
   }
   const total = amount + BigInt(row.plan.fee_reserve ?? '0')
@@ -84,7 +89,9 @@ async function purposeOf(services: Services, row: TransactionRow, replacement: R
   const forward = rule === undefined ? null : await forwardPurpose(services, row.id, rule)
   if (forward && replacement?.kind !== 'CANCEL') return forward
   const pay = forward ?? { kind: 'pay' as const, ...await receiptsOf(services, row.request, 'transactions', row.id) }
-  if (replacement?.kind === 'CANCEL') return { kind: 'cancel', of: pay, ...await receiptsOf(services, replacement.request, 'replacements', replacement.id) }
+  if (replacement?.kind === 'CANCEL') {
+    return { kind: 'cancel', of: pay, ...await receiptsOf(services, replacement.request, 'replacements', replacement.id) }
+  }
   // A bump of our own stays within the newest limit that the caller has signed.
   const faster = replacement?.kind === 'AUTO'
     ? (await replacementsOf(services.database, row.id)).findLast(({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE')

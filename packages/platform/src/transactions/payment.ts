@@ -20,17 +20,23 @@ export const refusalError = ({ field, reason }: Refusal, amountField = 'amount')
  * What can be said of a transfer without asking anybody: its amount, destination, tag and fee rate.
  * @param amountField what the caller calls the amount
  */
-export function checkTransfer(services: Services, body: TransferBody, asset: Asset, network: Network, amountField = 'amount'): { amount: bigint; destination: string; addressTag: string | null } {
+export function checkTransfer(
+  services: Services, body: TransferBody, asset: Asset, network: Network, amountField = 'amount'
+): { amount: bigint; destination: string; addressTag: string | null } {
   const amount = readAmount(body.amount, asset, amountField)
   const refused = (reason: string) => refusalError({ field: 'amount', reason }, amountField)
   if (amount === 0n) throw refused('must be greater than zero')
-  if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) throw refused(`must be at least ${asset.min_withdrawal} ${asset.asset_name}`)
+  if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) {
+    throw refused(`must be at least ${asset.min_withdrawal} ${asset.asset_name}`)
+  }
   const validation = validateAddress(services.registry, asset.asset_name, body.destination_address, body.address_tag ?? null)
   if (!validation.valid) throw refusalError({ field: validation.field ?? 'destination_address', reason: validation.reason })
   const unfit = services.networks.get(network.code).unfit({ to: validation.address, tag: validation.address_tag, amount, asset })
   if (unfit) throw refusalError(unfit, amountField)
   if (body.fee_rate !== undefined) {
-    if (body.fee_level !== undefined) throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+    if (body.fee_level !== undefined) {
+      throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+    }
     checkedFeeRate(body.fee_rate, network, services.registry)
   }
   return { amount, destination: validation.address, addressTag: validation.address_tag }
@@ -47,7 +53,9 @@ export async function refusalSoon({ environment }: Services, chain: Chain, payme
 }
 
 /** Where another wallet of the sub-account pays the fee. The worker takes it; this only answers early. */
-export async function checkFeeWallet(services: Services, subAccountId: string, asset: Asset, chain: Chain, source: string, fee: bigint): Promise<void> {
+export async function checkFeeWallet(
+  services: Services, subAccountId: string, asset: Asset, chain: Chain, source: string, fee: bigint
+): Promise<void> {
   const needed = chain.feeOfOtherWallet(asset, fee)
   if (needed === 0n) return
   const native = services.registry.asset(chain.network.native_asset) as Asset
@@ -58,6 +66,7 @@ export async function checkFeeWallet(services: Services, subAccountId: string, a
   const left = BigInt(row?.balance ?? '0') - kept
   if (left >= needed) return
   const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, native.decimals)} ${native.asset_name}`
-  const wallet = `the sub-account's ${native.asset_name} wallet, which has ${show(left)} beside the ${show(kept)} that must stay on the account`
+  const wallet =
+    `the sub-account's ${native.asset_name} wallet, which has ${show(left)} beside the ${show(kept)} that must stay on the account`
   throw new ApiError('INSUFFICIENT_BALANCE', `asset: the network fee of up to ${show(needed)} is paid from ${wallet}`, { field: 'asset' })
 }

@@ -12,6 +12,11 @@ export const readTransaction = endpoint({
   async handler({ services, caller, params }) {
     const row = await findTransaction(services, caller, params.id)
     const replacements = row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row.id) : []
-    return { body: { ...presentTransaction(row, services.registry), ...(replacements.length > 0 ? { replacements: replacements.map(presentReplacement) } : {}) } }
+    return {
+      body: {
+        ...presentTransaction(row, services.registry),
+        ...(replacements.length > 0 ? { replacements: replacements.map(presentReplacement) } : {}),
+      },
+    }
   },
 })

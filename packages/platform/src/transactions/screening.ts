@@ -21,7 +21,9 @@ async function isClear(services: Services, row: TransactionRow): Promise<boolean
   const subAccountId = row.sub_account_id as string
   if (services.aml.sanctions.has(network, address)) return false
   const key = addressKey(network, address)
-  if ((await frozenAmong(services.database, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: [key] })).length > 0) return false
+  if ((await frozenAmong(services.database, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: [key] })).length > 0) {
+    return false
+  }
   const policy = await readPolicy(services.database, subAccountId)
   if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row.id)).has(key)) return true
   const level = (await freshAnswers(services, row, network, policy, [key])).get(key)
@@ -44,7 +46,14 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
     const hits = await screen(services, row, network, 'withdrawal', parties)
     held = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, row.sub_account_id as string)
-      const all = await confirmHits(tx, { subAccountId: row.sub_account_id as string, transactionId: row.id, space: spaceOf(network), keys: [addressKey(network, row.destination_id as string)] }, hits)
+      const all = await confirmHits(
+        tx,
+        {
+          subAccountId: row.sub_account_id as string, transactionId: row.id, space: spaceOf(network),
+          keys: [addressKey(network, row.destination_id as string)],
+        },
+        hits
+      )
       if (all === null) {
         await advance(tx, row, { run_in_ms: 0 })
         return false
@@ -95,7 +104,9 @@ async function unbuild(services: Services, tx: Queryable, row: TransactionRow): 
   // Only where later ones of the account wait for its number.
   if (!services.networks.get(row.network).nextNonce) return false
   if (row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
-  const chain = await tx.query<{ state: string; shown_at: Date | null; account: string | null }>('select state, shown_at, account from chain_transactions where transaction_id = $1', [row.id])
+  const chain = await tx.query<{ state: string; shown_at: Date | null; account: string | null }>(
+    'select state, shown_at, account from chain_transactions where transaction_id = $1', [row.id]
+  )
   const [built, more] = chain
   if (!built || more || built.state !== 'BUILT' || built.shown_at !== null) return false
   await tx.query(`delete from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])

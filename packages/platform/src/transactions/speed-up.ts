@@ -26,15 +26,23 @@ export const speedUp = endpoint({
     if (isForward(row)) throw new ApiError('NOT_REPLACEABLE', `id: ${NO_REPLACEMENT}`, { field: 'id' })
     if (row.status !== 'pending') throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, { field: 'id' })
     if (!replaceable) throw new ApiError('NOT_REPLACEABLE', `id: ${whyFinal(network)}`, { field: 'id' })
-    if (!WAITING_STATES.has(row.state)) throw new ApiError('NOT_REPLACEABLE', `id: the transfer waits for no block (${row.state}); there is nothing to speed up yet`, { field: 'id' })
-    if (body.fee_rate !== undefined && body.fee_level !== undefined) throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+    if (!WAITING_STATES.has(row.state)) {
+      throw new ApiError(
+        'NOT_REPLACEABLE', `id: the transfer waits for no block (${row.state}); there is nothing to speed up yet`, { field: 'id' }
+      )
+    }
+    if (body.fee_rate !== undefined && body.fee_level !== undefined) {
+      throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+    }
     const attempts = await waitingAttempts(services, row)
     await assertUnspentChange(services.database, attempts)
     const least = await replaceable.leastRate(row, attempts)
     if (body.fee_rate !== undefined && checkedFeeRate(body.fee_rate, network, services.registry) < least) {
       throw new ApiError('INVALID_REQUEST', `fee_rate: must be at least ${formatAmount(least, traitsOf(network).feeRateDecimals)} ${network.fee_rate_unit} to take the place of the one that waits`, { field: 'fee_rate' })
     }
-    const id = await askForReplacement(services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null })
+    const id = await askForReplacement(
+      services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null }
+    )
     void collectReceipts(services, id, signed, 'replacements')
     return { body: presentTransaction(await findTransaction(services, caller, row.id), services.registry) }
   },

@@ -25,8 +25,12 @@ const definition = (path: string) => endpoint({
         `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) on conflict do nothing
          returning id, asset, status, created_at, network`, [caller.workspaceId, caller.subAccountId, asset.asset_name, network.code])
       if (!created) {
-        const existing = await tx.one<WalletRow>('select id from wallets where sub_account_id = $1 and asset = $2', [caller.subAccountId, asset.asset_name])
-        throw new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${existing?.id})`, { field: 'asset', details: { wallet_id: existing?.id } })
+        const existing = await tx.one<WalletRow>('select id from wallets where sub_account_id = $1 and asset = $2', [
+          caller.subAccountId, asset.asset_name,
+        ])
+        throw new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${existing?.id})`, {
+          field: 'asset', details: { wallet_id: existing?.id },
+        })
       }
       const address = await ensureOmnibus(services, tx, network, caller)
       await listOmnibus(tx, created.id, network.code, address)

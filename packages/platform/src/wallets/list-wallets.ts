@@ -17,7 +17,15 @@ export const listWallets = endpoint({
     const rows = await services.database.query<WalletRow & { available: string; held: string }>(
       `select w.id, w.asset, w.status, w.created_at, w.network,
          coalesce(sum(a.balance) filter (where a.kind = 'available'), 0)::text available,
-         coalesce(sum(a.balance) filter (where a.kind in ('available', 'reserved', 'unswept', 'frozen', 'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling')), 0)::text held
+         coalesce(
+           sum(a.balance) filter (
+             where a.kind in (
+               'available', 'reserved', 'unswept', 'frozen', 'staked_energy', 'staked_bandwidth', 'staked_energy_reserved',
+               'staked_bandwidth_reserved', 'cooling'
+             )
+           ),
+           0
+         )::text held
        from wallets w left join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset
        where w.sub_account_id = $1 and w.asset = $2 group by w.id`, [caller.subAccountId, asset.asset_name])
     const amount = (text: string) => exact(formatAmount(BigInt(text) < 0n ? 0n : BigInt(text), asset.decimals))

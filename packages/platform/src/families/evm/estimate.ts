@@ -14,7 +14,9 @@ const usualGas = ({ type }: Asset): bigint => (type === 'native' ? evmBuild.NATI
 const exactly = (price: bigint) => ({ maxFeePerGas: price, maxPriorityFeePerGas: price })
 
 /** What a transaction is expected to pay per gas, base fee and tip, not the maximum that it allows. */
-export const expectedPrice = (fee: evmBuild.EvmFee): bigint => (fee.legacy ? fee.maxFeePerGas : (fee.maxFeePerGas + fee.maxPriorityFeePerGas) / 2n)
+export const expectedPrice = (fee: evmBuild.EvmFee): bigint => (
+  fee.legacy ? fee.maxFeePerGas : (fee.maxFeePerGas + fee.maxPriorityFeePerGas) / 2n
+)
 
 export async function estimate(evm: Evm, { asset, amount, to, feeRate, level }: Question): Promise<Estimate> {
   const gas = usualGas(asset)

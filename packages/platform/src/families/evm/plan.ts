@@ -18,14 +18,17 @@ export interface GasPlan {
 
 export function planOf(row: TransactionRow): GasPlan {
   const { gas, max_fee_per_gas: max, max_priority_fee_per_gas: tip, need, legacy, l1_fee: l1Fee } = row.plan
-  if (gas === undefined || max === undefined || tip === undefined || need === undefined) throw new Error(`${row.kind} in ${row.state} without a plan`)
+  if (gas === undefined || max === undefined || tip === undefined || need === undefined) {
+    throw new Error(`${row.kind} in ${row.state} without a plan`)
+  }
   const fee = { maxFeePerGas: BigInt(max), maxPriorityFeePerGas: BigInt(tip), legacy: legacy === '1' }
   return { gas: BigInt(gas), fee, fuelFee: fee, l1Fee: BigInt(l1Fee ?? '0'), need: BigInt(need) }
 }
 
 export function planFields(plan: Omit<GasPlan, 'fuelFee'>): Plan {
   return {
-    gas: plan.gas.toString(), max_fee_per_gas: plan.fee.maxFeePerGas.toString(), max_priority_fee_per_gas: plan.fee.maxPriorityFeePerGas.toString(),
+    gas: plan.gas.toString(), max_fee_per_gas: plan.fee.maxFeePerGas.toString(),
+    max_priority_fee_per_gas: plan.fee.maxPriorityFeePerGas.toString(),
     l1_fee: plan.l1Fee.toString(), need: plan.need.toString(), legacy: plan.fee.legacy ? '1' : '0',
   }
 }
@@ -35,7 +38,9 @@ function feeOf(row: TransactionRow, rates: EvmFeeRates, network: Network): evmBu
   const level = rates[(row.fee_level as FeeLevel | null) ?? DEFAULT_LEVEL]
   if (row.fee_rate === null) return level
   const maxFeePerGas = feeRateInteger(network, row.fee_rate)
-  return { ...level, maxFeePerGas, maxPriorityFeePerGas: level.maxPriorityFeePerGas < maxFeePerGas ? level.maxPriorityFeePerGas : maxFeePerGas }
+  return {
+    ...level, maxFeePerGas, maxPriorityFeePerGas: level.maxPriorityFeePerGas < maxFeePerGas ? level.maxPriorityFeePerGas : maxFeePerGas,
+  }
 }
 
 export const worstOf = ({ gas, fee, l1Fee }: Pick<GasPlan, 'gas' | 'fee' | 'l1Fee'>): bigint => gas * fee.maxFeePerGas + l1Fee

@@ -53,7 +53,9 @@ async function prepareReplacement(
   const path = await sourcePath(evm.database, row, network)
   const account = row.source_id as string
   const nonce = BigInt(first.nonce as string)
-  const payment = cancel ? { asset: native, to: account, amount: 0n } : { asset, to: row.destination_id as string, amount: BigInt(row.amount) }
+  const payment = cancel ? { asset: native, to: account, amount: 0n } : {
+    asset, to: row.destination_id as string, amount: BigInt(row.amount),
+  }
   return {
     kind: 'prepared', lock: 'account',
     build: async () => ({
@@ -82,7 +84,10 @@ async function feeOfReplacement(
     // Without the caller's word no more fuel comes: what lies at the address is the limit, and so is the caller's own rate.
     const own = row.fee_rate === null ? null : feeRateInteger(evm.network, row.fee_rate)
     const most = [(before.need - before.l1Fee) / gas, ...(own === null ? [] : [own])].reduce((a, b) => (a < b ? a : b))
-    if (most < least) return own !== null && most === own ? 'the fee_rate of the transfer allows no higher fee' : 'the fuel at the address allows no higher fee'
+    if (most < least) {
+      return own !== null
+        && most === own ? 'the fee_rate of the transfer allows no higher fee' : 'the fuel at the address allows no higher fee'
+    }
     price = price < most ? price : most
   }
   return withTip(before, price, dearerTip)

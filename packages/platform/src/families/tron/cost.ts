@@ -2,7 +2,10 @@ import { tron as tronBuild } from '@custody/chains'
 import type { Tron } from './context.ts'
 import { activationOf } from './price.ts'
 
-/** The most that a transfer of TRX costs beyond what it moves, in sun. Free and staked bandwidth may make it less: what is left stays float. */
+/**
+ * The most that a transfer of TRX costs beyond what it moves, in sun. Free and staked bandwidth may make it less: what is left stays
+ * float.
+ */
 export async function nativeCost({ client, parameters }: Tron, to: string): Promise<{ points: bigint; activation: bigint; cost: bigint }> {
   const prices = await parameters()
   const points = tronBuild.transferBandwidth(0n)

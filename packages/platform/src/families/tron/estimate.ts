@@ -50,7 +50,9 @@ async function energyOf(tron: Tron, owner: Owner, asset: Asset, amount: bigint |
   if (balance === null) return null
   const from = await tron.addresses.omnibus(tron.network, owner)
   try {
-    return await tron.client.energy({ asset, from, to: to ?? UNUSED_ADDRESS, amount: amount !== null && amount < balance ? amount : balance })
+    return await tron.client.energy({
+      asset, from, to: to ?? UNUSED_ADDRESS, amount: amount !== null && amount < balance ? amount : balance,
+    })
   } catch (error) {
     if (!(error instanceof ChainError)) throw error
     return null
@@ -58,7 +60,10 @@ async function energyOf(tron: Tron, owner: Owner, asset: Asset, amount: bigint |
 }
 
 /** What of a transaction's resources is paid for: staked energy and free or staked bandwidth of the caller's account cost nothing. */
-async function burnt(tron: Tron, owner: Owner, needs: { bandwidth: bigint; energy: bigint }): Promise<{ bandwidth: bigint; energy: bigint }> {
+async function burnt(tron: Tron, owner: Owner, needs: {
+  bandwidth: bigint
+  energy: bigint
+}): Promise<{ bandwidth: bigint; energy: bigint }> {
   const omnibus = await tron.addresses.omnibus(tron.network, owner)
   // An account that its fuel will bring to life begins with the free bandwidth of a day.
   if (!await tron.client.isActivated(omnibus)) return { bandwidth: 0n, energy: needs.energy }

@@ -31,7 +31,10 @@ export function tronChain(context: ChainContext, network: Network, client: TronC
       paymentCost: async (to) => (await nativeCost(tron, to)).cost,
       fuelFor: async (account, points) => fuelFor(tron, account, { units: points, price: (await parameters()).bandwidthSun, extra: 0n }),
     },
-    fuelled: { price: (task) => price(tron, task), drain: (o) => drain(tron, o), firstFill: FIRST_FILL_COINS * coin, threshold: THRESHOLD_COINS * coin },
+    fuelled: {
+      price: (task) => price(tron, task), drain: (o) => drain(tron, o), firstFill: FIRST_FILL_COINS * coin,
+      threshold: THRESHOLD_COINS * coin,
+    },
     async rates(asset) {
       const sun = priceOf(asset, await parameters())
       return { low: sun, medium: sun, high: sun }

@@ -47,7 +47,9 @@ export async function price(tron: Tron, task: Task): Promise<Priced | Wait | Fai
   const energy = asset.type === 'native' ? 0n : own.energy < most ? own.energy : most
   // Bandwidth is paid by stake as a whole or not at all.
   const bandwidth = own.bandwidth >= points && !creates ? points : 0n
-  const loan = asset.type === 'native' || units <= energy ? null : await planLoan(tron, row, { missing: most - energy, burnt: (units - energy) * sun })
+  const loan = asset.type === 'native' || units <= energy ? null : await planLoan(tron, row, {
+    missing: most - energy, burnt: (units - energy) * sun,
+  })
   const need = worst - (loan ? most : energy) * sun - bandwidth * parameters.bandwidthSun
   return {
     kind: 'priced', need, worst: need, own: false, ...(energy + bandwidth > 0n ? { counted: own.mark } : {}), ...(loan ? { loan } : {}),
@@ -66,7 +68,8 @@ export async function fuelFor(tron: Tron, from: string, o: { units: bigint; pric
   return {
     cost,
     plan: {
-      fee_limit: '0', need: cost.toString(), for_gas: o.units.toString(), for_max_fee_per_gas: o.price.toString(), for_l1_fee: o.extra.toString(),
+      fee_limit: '0', need: cost.toString(), for_gas: o.units.toString(), for_max_fee_per_gas: o.price.toString(),
+      for_l1_fee: o.extra.toString(),
     },
   }
 }
@@ -78,7 +81,8 @@ async function priceOwnSweep(tron: Tron, { row }: Task): Promise<Priced> {
   const carried = await isCarriedFree(tron, from, points)
   // Whatever else leaves the address may take its free bandwidth first.
   const other = await tron.database.one(
-    `select 1 from transactions where network = $1 and source_id = $2 and status = 'pending' and id <> $3 limit 1`, [row.network, from, row.id])
+    `select 1 from transactions where network = $1 and source_id = $2 and status = 'pending'
+      and id <> $3 limit 1`, [row.network, from, row.id])
   const need = activation === 0n && !other && carried ? 0n : cost
   return {
     kind: 'priced', need, worst: cost, own: true, plan: { fee_limit: '0', need: need.toString(), own: '1' },

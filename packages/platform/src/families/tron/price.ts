@@ -4,4 +4,6 @@ import type { Asset, TronParameters } from '@custody/chains'
 export const activationOf = ({ createAccountSun, createAccountFeeSun }: TronParameters): bigint => createAccountSun + createAccountFeeSun
 
 /** The chain's price of what a transfer is charged by, in Sun: bandwidth (TRX) or energy (tokens). It is the same for everybody. */
-export const priceOf = (asset: Asset, { bandwidthSun, energySun }: TronParameters): bigint => (asset.type === 'native' ? bandwidthSun : energySun)
+export const priceOf = (asset: Asset, { bandwidthSun, energySun }: TronParameters): bigint => (
+  asset.type === 'native' ? bandwidthSun : energySun
+)

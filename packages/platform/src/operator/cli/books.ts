@@ -2,14 +2,25 @@ import { callPlatform } from '../connect.ts'
 import { showSuspense } from '../show-suspense.ts'
 import { need, type Run } from './typed.ts'
 
-interface Report { ok: boolean; compared: number; differences: Record<string, string>[]; networks: Record<string, { addresses: number; coins: number }>; books: { entries: number } }
+interface Report {
+  ok: boolean
+  compared: number
+  differences: Record<string, string>[]
+  networks: Record<string, { addresses: number; coins: number }>
+  books: { entries: number }
+}
 
 export const audit: Run = async ({ home }) => {
   const result = await callPlatform(home, 'audit', {}) as unknown as Report
-  const looked = Object.entries(result.networks).map(([code, { addresses, coins }]) => `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`).join(', ')
+  const looked = Object.entries(result.networks).map(
+    ([code, { addresses, coins }]) => `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`
+  ).join(', ')
   const lines = result.differences.map((each) => `DIFFERENCE ${each['network']} ${each['workspace']} ${each['subject']} ${each['asset']}: books ${each['ledger']}, chain ${each['chain']}${each['note'] ? ` (${each['note']})` : ''}`)
   const verdict = lines.length > 0 ? `${lines.length} differences` : result.compared > 0 ? 'the books agree with the chains' : 'NOTHING was compared: no address and no coin is known on any configured network'
-  return { result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}`, ...lines, verdict].join('\n'), exitCode: result.ok ? 0 : 1 }
+  return {
+    result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}`, ...lines, verdict].join('\n'),
+    exitCode: result.ok ? 0 : 1,
+  }
 }
 
 export const prepaidAdjust: Run = async ({ home, values }) => {
