@@ -52,7 +52,8 @@ test('SOL is sent, its fee is the chain’s, and the customer gets it', async ()
 
 test('equal transfers at once are two transactions', async () => {
   const ids = await Promise.all([sent('SOL', '0.01', STRANGER), sent('SOL', '0.01', STRANGER), sent('SOL', '0.01', STRANGER)])
-  const done = await Promise.all(ids.map(({ id }) => terminal(user, id)))
+  const done: Transfer[] = []
+  for (const { id } of ids) done.push(await terminal(user, id))
   assert.deepEqual(done.map(({ status }) => status), ['confirmed', 'confirmed', 'confirmed'])
   assert.equal(new Set(done.map(({ hash }) => hash)).size, 3)
   assert.equal(await lamports(STRANGER), 30_000_000)

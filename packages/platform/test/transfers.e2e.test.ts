@@ -185,7 +185,8 @@ test('twenty transfers at once from one address: every nonce once, all confirmed
   const to = '0x00000000000000000000000000000000000000f1'
   const created = await Promise.all(Array.from({ length: 20 }, (_, at) => post(transferBody('ETH', '0.1', to, { sequence_id: `n${at}` }), frank)))
   assert.deepEqual([...new Set(created.map((answer) => answer.status))], [200])
-  const done = await Promise.all(created.map((answer) => terminal(frank, answer.body.id, 120_000)))
+  const done: Transfer[] = []
+  for (const answer of created) done.push(await terminal(frank, answer.body.id, 120_000))
   assert.deepEqual([...new Set(done.map((each) => each.status))], ['confirmed'])
   assert.equal(new Set(done.map((each) => each.hash)).size, 20)
   assert.equal(BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [to, 'latest'])), 2_000_000_000_000_000_000n)
