@@ -1,21 +1,24 @@
 // npm test                    every test
 // npm test -- NAME…           the files whose path contains one of the names
 // npm test -- --long          the long ones too (*.long.test.ts, test/long/); a long file that is named runs as well
+// npm test -- --times         says at the end what each file took; in CI the ten dearest are always named
 // npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
 //
-// Tests run two files at a time. End-to-end tests (*.e2e.test.ts) start whole platforms: they run after the
-// others, three at a time. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails.
-// The last lines are node:test's totals over everything that ran.
-import { basename, join, sep } from 'node:path'
+// Two files run at a time for each processor: the dearest first, by what they took last time, else by their size, so
+// that none is left alone at the end. End-to-end tests (*.e2e.test.ts) start whole platforms, which mostly wait: they go
+// before all others. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines
+// are node:test's totals over everything that ran.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { basename, join, relative, sep } from 'node:path'
 import { compose } from 'node:stream'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
-const CONCURRENCY = 2
-/** Whole platforms mostly wait for blocks: three at a time fill two cores. */
-const END_TO_END_CONCURRENCY = 3
+const FILES_PER_PROCESSOR = 2
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
 await underPinnedNode(fileURLToPath(import.meta.url))
@@ -27,9 +30,9 @@ const { globSync } = await import('node:fs')
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'))
 const forwarded = flags.filter((flag) => flag.startsWith('--test-'))
-const unknown = flags.find((flag) => flag !== '--long' && !forwarded.includes(flag))
+const unknown = flags.find((flag) => flag !== '--long' && flag !== '--times' && !forwarded.includes(flag))
 if (unknown) {
-  console.error(`Unknown option ${unknown}. Usage: npm test -- [--long] [--test-name-pattern=…] [NAME…]`)
+  console.error(`Unknown option ${unknown}. Usage: npm test -- [--long] [--times] [--test-name-pattern=…] [NAME…]`)
   process.exit(1)
 }
 
@@ -49,22 +52,38 @@ if (files.length === 0) {
   process.exit(1)
 }
 
+/** How long each file took when it last ran here, in seconds. */
+const MEMORY = join(root, 'node_modules', '.cache', 'test', 'times.json')
+const remembered = existsSync(MEMORY) ? JSON.parse(readFileSync(MEMORY, 'utf8')) : {}
+/** A file that is new here: about so many of its bytes take a second. */
+const BYTES_PER_S = 500
 const isEndToEnd = (file) => file.endsWith('.e2e.test.ts')
-const phases = [
-  { files: files.filter((file) => !isEndToEnd(file)), concurrency: CONCURRENCY },
-  { files: files.filter(isEndToEnd), concurrency: END_TO_END_CONCURRENCY },
-].filter((phase) => phase.files.length > 0)
+const expectedS = new Map(files.map((file) => [file, remembered[file] ?? statSync(join(root, file)).size / BYTES_PER_S]))
+files.sort((a, b) => isEndToEnd(b) - isEndToEnd(a) || expectedS.get(b) - expectedS.get(a))
+const concurrency = FILES_PER_PROCESSOR * availableParallelism()
 
 const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
 const started = performance.now()
 const totals = new Map()
+const wallS = new Map()
+const folder = mkdtempSync(join(tmpdir(), 'custody-test-run-'))
+/** Each file's process writes here what it took, when it ends. */
+process.env.CUSTODY_TEST_TIMES = join(folder, 'times')
+writeFileSync(process.env.CUSTODY_TEST_TIMES, '')
+const execArgv = ['--import', new URL('./test-times.mjs', import.meta.url).href, ...forwarded]
+
+// What many files start from is made before them, not by several of them at once.
+if (files.length > 1 && files.some((file) => /^packages\/(signer|platform)\//.test(file))) {
+  spawnSync(process.execPath, [join(root, 'packages', 'signer', 'test', 'homes.ts')], { stdio: 'inherit' })
+}
 
 /** Runs one file in a process of its own. Its totals are kept back and added up; its events come as one piece. */
 async function runFile(file) {
   const events = []
+  const begun = performance.now()
   const deadline = new AbortController()
   const timer = setTimeout(() => deadline.abort(), FILE_TIMEOUT_MS)
-  const stream = run({ files: [join(root, file)], cwd: root, execArgv: forwarded, signal: deadline.signal })
+  const stream = run({ files: [join(root, file)], cwd: root, execArgv, signal: deadline.signal })
   try {
     for await (const event of stream) {
       const total = event.type === 'test:diagnostic' && event.data.nesting === 0 && event.data.file === undefined ? TOTAL.exec(event.data.message) : null
@@ -73,6 +92,7 @@ async function runFile(file) {
     }
   } finally {
     clearTimeout(timer)
+    wallS.set(file, (performance.now() - begun) / 1000)
   }
   if (deadline.signal.aborted) console.error(`${file}: killed, for it did not end within ${FILE_TIMEOUT_MS / 1000} s`)
   return events
@@ -80,24 +100,40 @@ async function runFile(file) {
 
 /** Events of all files as of one run, file by file as they end. */
 async function* events() {
-  for (const phase of phases) {
-    const waiting = [...phase.files]
-    const running = []
-    while (waiting.length > 0 || running.length > 0) {
-      while (waiting.length > 0 && running.length < phase.concurrency) {
-        const entry = { result: runFile(waiting.shift()) }
-        entry.done = entry.result.then(() => entry)
-        running.push(entry)
-      }
-      const ended = await Promise.race(running.map((entry) => entry.done))
-      running.splice(running.indexOf(ended), 1)
-      yield* await ended.result
+  const waiting = [...files]
+  const running = []
+  while (waiting.length > 0 || running.length > 0) {
+    while (waiting.length > 0 && running.length < concurrency) {
+      const entry = { result: runFile(waiting.shift()) }
+      entry.done = entry.result.then(() => entry)
+      running.push(entry)
     }
+    const ended = await Promise.race(running.map((entry) => entry.done))
+    running.splice(running.indexOf(ended), 1)
+    yield* await ended.result
   }
 }
 
 for await (const text of compose(events, new spec())) process.stdout.write(text)
 totals.set('duration_ms', performance.now() - started)
 for (const [name, value] of totals) console.log(`ℹ ${name} ${value}`)
+// A part of a file says nothing about the whole.
+if (forwarded.length === 0) {
+  mkdirSync(join(MEMORY, '..'), { recursive: true })
+  writeFileSync(MEMORY, JSON.stringify({ ...remembered, ...Object.fromEntries(wallS) }))
+}
+if (flags.includes('--times') || process.env.CI) {
+  const cpuS = new Map(readFileSync(process.env.CUSTODY_TEST_TIMES, 'utf8').trim().split('\n').map((line) => {
+    const [path, seconds] = line.split('\t')
+    return [relative(root, path ?? '').split(sep).join('/'), Number(seconds)]
+  }))
+  const dearest = [...wallS.keys()].sort((a, b) => (cpuS.get(b) ?? 0) - (cpuS.get(a) ?? 0) || wallS.get(b) - wallS.get(a))
+  const column = (seconds) => (seconds === undefined ? '-' : seconds.toFixed(1)).padStart(8)
+  console.log('ℹ   CPU s  wall s')
+  for (const file of flags.includes('--times') ? dearest : dearest.slice(0, 10)) {
+    console.log(`ℹ${column(cpuS.get(file))}${column(wallS.get(file))}  ${file}`)
+  }
+}
+rmSync(folder, { recursive: true })
 const failed = (totals.get('fail') ?? 1) + (totals.get('cancelled') ?? 0) > 0
 process.exit(failed ? 1 : 0)

@@ -11,14 +11,14 @@ const RANKS: Record<string, readonly Rank[]> = {
   signer: [
     ['canonical.ts', 'environment.ts', 'errors.ts', 'log.ts', 'config.ts'],
     'envelope.ts', 'store', 'transport', 'intent', 'sessions', 'keys', 'enrolment', 'policy', 'signing', 'parts.ts', 'api', 'operator',
-    'node.ts', 'run.ts', 'main.ts', 'setup.ts', 'index.ts',
+    'node.ts', 'run.ts', 'main.ts', 'setup.ts',
   ],
   devnet: [
     ['errors.ts', 'base58.ts', 'gate.ts', 'processes.ts', 'examples.ts', 'registry.ts', 'timing.ts', 'journal.ts', 'ws.d.ts'],
     ['amount.ts', 'whole-number.ts', 'faults.ts', 'producer.ts'],
     ['http-server.ts', 'ledger-chain.ts'], 'local-chain.ts', 'on-demand.ts', 'ledger-local.ts', 'evm',
     ['bitcoin', 'cardano', 'ethereum', 'solana', 'stellar', 'tron', 'xrp', 'aml', 'prices'],
-    'contracts.ts', 'control.ts', 'devnet.ts', 'run.ts', 'main.ts', 'index.ts',
+    'contracts.ts', 'control.ts', 'devnet.ts', 'run.ts', 'main.ts',
   ],
   platform: [
     ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts'], 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',

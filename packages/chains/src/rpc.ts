@@ -23,7 +23,7 @@ export class RpcRefused extends ChainError {
   }
 }
 
-export const RPC_TIMEOUT_MS = 8000
+const RPC_TIMEOUT_MS = 8000
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024
 
 /** A JSON-RPC caller. Numbers that need exactness are read by `reviver` from their source text. */

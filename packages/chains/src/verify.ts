@@ -7,7 +7,7 @@ import type { Asset, Network, Validation } from './types.ts'
 
 export { CHANGE_INDEX, deriveExtendedKey, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type ExtendedKey } from './derivation.ts'
 export { loadRegistry, type Registry } from './registry.ts'
-export type { Asset, Curve, Network, NetworkMode } from './types.ts'
+export type { Asset, Network } from './types.ts'
 
 interface Addresses {
   address(network: Network, publicKey: Uint8Array): string

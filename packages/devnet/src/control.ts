@@ -27,7 +27,7 @@ type Command = Record<string, unknown>
 type Answering = (stage: Stage, command: Command) => unknown
 
 const COMMANDS: Record<string, Answering> = {
-  fund, mine, reorg, fault, clock,
+  fund, mine, halt, reorg, fault, clock,
   risk: ({ risks }, { address, level }) => risks.set(address, level),
   price: ({ quotes }, { coin, price, source }) => quotes.set(coin, price, source),
   drop, congestion,
@@ -66,6 +66,13 @@ async function mine({ chains }: Stage, { network, blocks, address, seconds }: Co
   const count = wholeNumber(blocks, 'blocks', BLOCKS_MAX)
   const { height, hash } = await chainOf(chains, network).mine(count, { address, seconds })
   return { height, hash }
+}
+
+/** What a test looks at must not be buried while it looks. */
+function halt({ chains }: Stage, { network, halted }: Command): unknown {
+  if (typeof halted !== 'boolean') throw new RequestError('halted is true or false')
+  chainOf(chains, network).halt(halted)
+  return { network, halted }
 }
 
 async function reorg({ chains }: Stage, { network, depth, drop: isDropping }: Command): Promise<Head> {

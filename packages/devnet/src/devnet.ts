@@ -14,7 +14,7 @@ import { PriceFaces } from './prices/faces.ts'
 import { Quotes } from './prices/quotes.ts'
 import { localSolanaChains } from './solana/local.ts'
 import { localStellarChains } from './stellar/local.ts'
-import { manualTime, REAL_TIME } from './timing.ts'
+import { manualTime, quickTime } from './timing.ts'
 import { localTronChains } from './tron/local.ts'
 import { localXrpChains } from './xrp/local.ts'
 
@@ -35,6 +35,8 @@ export const FAMILIES: readonly Family[] = [
 export interface DevnetOptions {
   /** Blocks come on command only, and clocks stand between commands. */
   manual?: boolean
+  /** How many times as fast blocks come while something waits for them. */
+  pace?: number
   families?: readonly Family[]
 }
 
@@ -48,9 +50,9 @@ export class Devnet implements Stage {
   readonly #server: Server
   url = ''
 
-  private constructor(home: string, { manual = false, families = FAMILIES }: DevnetOptions) {
+  private constructor(home: string, { manual = false, pace = 1, families = FAMILIES }: DevnetOptions) {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    const place = { home, timing: manual ? manualTime() : REAL_TIME }
+    const place = { home, timing: manual ? manualTime() : quickTime(pace) }
     this.chains = families.flatMap((family) => family(place))
     this.risks = Risks.open(join(home, 'aml'))
     this.aml = new AmlFaces(() => this.risks)

@@ -50,6 +50,8 @@ export interface LocalChain {
   fund: (order: FundOrder) => Promise<string>
   /** @param options as the operator wrote them: `address` gets the coinbase, `seconds` move the time of the first block */
   mine: (blocks: number, options: { address: unknown; seconds: unknown }) => Promise<Head>
+  /** Whether no block comes by itself; commands make them as ever. */
+  halt: (halted: boolean) => void
   /** The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again unless dropped. */
   reorg: (depth: number, drop: boolean) => Promise<Head>
   /** Blocks leave out what pays less than a rate, as the operator wrote it, in the chain's own unit; "0" ends it. */

@@ -18,13 +18,15 @@ export abstract class OnDemand<Chain extends { close: () => void }> {
   readonly isEager: boolean = false
   readonly tokens: readonly LocalContract[] = []
   readonly fundExtras: readonly FundExtra[] = []
-  readonly #place: Place
+  readonly #home: string
+  readonly #timing: Timing
   #opening: Promise<Chain> | undefined
   #opened: Chain | undefined
   #closed = false
 
   constructor(place: Place) {
-    this.#place = place
+    this.#home = place.home
+    this.#timing = { ...place.timing }
   }
 
   /** @param home this chain's own folder */
@@ -60,6 +62,10 @@ export abstract class OnDemand<Chain extends { close: () => void }> {
     }
   }
 
+  halt(halted: boolean): void {
+    this.#timing.halted = halted
+  }
+
   async reorg(_depth: number, _drop: boolean): Promise<Head> {
     throw new RequestError(`${this.code} is never reorganised: ${this.finality}`)
   }
@@ -79,7 +85,7 @@ export abstract class OnDemand<Chain extends { close: () => void }> {
   }
 
   protected chain(): Promise<Chain> {
-    this.#opening ??= this.open(join(this.#place.home, this.code.toLowerCase()), this.#place.timing).then(
+    this.#opening ??= this.open(join(this.#home, this.code.toLowerCase()), this.#timing).then(
       (opened) => {
         // One that was still opening when the process was told to end.
         if (this.#closed) opened.close()

@@ -17,7 +17,7 @@ export class Producer {
 
   constructor(options: { timing: Timing; busyMs: number; idleMs: number; isBusy: () => boolean; produce: () => Promise<void> }) {
     this.#timing = options.timing
-    this.#busyMs = options.busyMs
+    this.#busyMs = options.busyMs / options.timing.pace
     this.#idleMs = options.idleMs
     this.#isBusy = options.isBusy
     this.#produce = options.produce
@@ -39,7 +39,7 @@ export class Producer {
   async #tick(): Promise<void> {
     this.#running = true
     try {
-      await this.#produce()
+      if (!this.#timing.halted) await this.#produce()
     } catch (error) {
       if (!this.#stopped) console.error(`devnet: no block could be made: ${(error as Error).message}`)
     } finally {

@@ -4,12 +4,19 @@ import { parseArgs } from 'node:util'
 import { Devnet } from './devnet.ts'
 import { endLeftover, writePidFile } from './processes.ts'
 
+/** Faster than this a block takes longer than its pause. */
+const PACE_MAX = 100
+
 const { values } = parseArgs({
-  options: { home: { type: 'string' }, port: { type: 'string', default: '0' }, manual: { type: 'boolean', default: false } },
+  options: {
+    home: { type: 'string' }, port: { type: 'string', default: '0' }, manual: { type: 'boolean', default: false },
+    pace: { type: 'string', default: '1' },
+  },
 })
 const port = Number(values.port)
-if (values.home === undefined || !Number.isInteger(port) || port < 0 || port > 65_535) {
-  console.error('usage: main.ts --home DIR --port N [--manual]')
+const pace = Number(values.pace)
+if (values.home === undefined || !Number.isInteger(port) || port < 0 || port > 65_535 || !(pace >= 1 && pace <= PACE_MAX)) {
+  console.error('usage: main.ts --home DIR --port N [--manual] [--pace N]')
   process.exit(1)
 }
 
@@ -35,7 +42,7 @@ process.stdin.once('error', () => end(0))
 process.stdin.resume()
 
 try {
-  devnet = await Devnet.start(home, port, { manual: values.manual })
+  devnet = await Devnet.start(home, port, { manual: values.manual, pace })
   process.stdout.write(`devnet ready ${devnet.url}\n`)
 } catch (error) {
   console.error(`devnet: ${(error as Error).message}`)

@@ -120,12 +120,12 @@ test('what it cannot do it says in one sentence', async () => {
   await refused({ command: 'mine', network: 'BTC', blocks: 1 }, 'network "BTC" is unknown: one of XLM, TOY')
   await refused({ command: 'fund', asset: 'BTC', address: 'x', amount: '1' }, 'asset "BTC" is unknown: one of XLM, TOY')
   await refused({ command: 'toString' }, `command "toString" is unknown: one of ${[
-    'fund', 'mine', 'reorg', 'fault', 'clock', 'risk', 'price', 'drop', 'congestion', 'contract', 'urls', 'info',
+    'fund', 'mine', 'halt', 'reorg', 'fault', 'clock', 'risk', 'price', 'drop', 'congestion', 'contract', 'urls', 'info',
   ].join(', ')}`)
 })
 
 test('the end closes what was opened, and what opens later', async () => {
-  const place = { home, timing: { manual: true, now: () => 0 } }
+  const place = { home, timing: { manual: true, pace: 1, now: () => 0 } }
   const [early, late] = [new LocalToy(place), new LocalToy(place)]
   await early.start()
   const opened = toys.at(-1)
@@ -141,7 +141,7 @@ const room = join(dirname(fileURLToPath(import.meta.url)), '..')
 const src = join(room, 'src')
 
 test('outside its folder nobody asks which family a network is of', () => {
-  const codes = FAMILIES.flatMap((family) => family({ home, timing: { manual: true, now: () => 0 } })).map(({ code }) => code)
+  const codes = FAMILIES.flatMap((family) => family({ home, timing: { manual: true, pace: 1, now: () => 0 } })).map(({ code }) => code)
   const offenders = globSync('*.ts', { cwd: src }).flatMap((file) => readFileSync(join(src, file), 'utf8').split('\n')
     .filter((line) => codes.some((code) => new RegExp(`[=!]== '${code}'|case '${code}'|family ===`).test(line)))
     .map((line) => `${basename(file)}: ${line.trim()}`))

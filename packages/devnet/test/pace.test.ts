@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { Producer } from '../src/producer.ts'
-import { manualTime, REAL_TIME } from '../src/timing.ts'
+import { manualTime, quickTime, REAL_TIME } from '../src/timing.ts'
 import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
 
 const home = tempHome()
@@ -35,10 +35,11 @@ test('blocks come by themselves while something waits', async () => {
 
 test('a producer makes blocks at its pace, and none where time is manual', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
-  const made = { real: 0, manual: 0 }
+  const made = { real: 0, manual: 0, quick: 0, standing: 0 }
   const options = { busyMs: 1000, idleMs: 30_000, isBusy: () => made.real < 2 }
   const real = new Producer({ ...options, timing: REAL_TIME, produce: async () => { made.real += 1 } })
   const manual = new Producer({ ...options, timing: manualTime(), produce: async () => { made.manual += 1 } })
+  const quick = new Producer({ ...options, isBusy: () => made.quick < 2, timing: quickTime(10), produce: async () => { made.quick += 1 } })
   const pass = async (ms: number) => {
     context.mock.timers.tick(ms)
     // The producer sets its next timer when its block is done.
@@ -46,7 +47,16 @@ test('a producer makes blocks at its pace, and none where time is manual', async
   }
   real.wake()
   manual.wake()
-  await pass(999)
+  quick.wake()
+  await pass(99)
+  assert.equal(made.quick, 0)
+  await pass(1)
+  assert.equal(made.quick, 1)
+  await pass(100)
+  assert.equal(made.quick, 2)
+  await pass(799)
+  assert.equal(made.quick, 2, 'idle it is as slow as any')
+  quick.stop()
   assert.equal(made.real, 0)
   await pass(1)
   await pass(1000)
@@ -55,7 +65,16 @@ test('a producer makes blocks at its pace, and none where time is manual', async
   assert.equal(made.real, 2, 'idle')
   await pass(1)
   assert.equal(made.real, 3)
+  const halted = { ...REAL_TIME, halted: true }
+  const standing = new Producer({ ...options, timing: halted, isBusy: () => true, produce: async () => { made.standing += 1 } })
+  standing.wake()
+  await pass(5000)
+  assert.equal(made.standing, 0)
+  halted.halted = false
+  await pass(1000)
+  assert.equal(made.standing, 1, 'it goes on by itself')
+  standing.stop()
   real.stop()
   await pass(100_000)
-  assert.deepEqual(made, { real: 3, manual: 0 })
+  assert.deepEqual(made, { real: 3, manual: 0, quick: 2, standing: 1 })
 })

@@ -36,11 +36,12 @@ export type Running = {
 }
 
 /** @param options.manual blocks come on command only, and clocks stand: what a test does not do does not happen */
-export async function startDevnet(home: string, options: { port?: number; manual?: boolean } = {}): Promise<Running> {
-  const { port = 0, manual = true } = options
+export async function startDevnet(home: string, options: { port?: number; manual?: boolean; pace?: number } = {}): Promise<Running> {
+  const { port = 0, manual = true, pace = 1 } = options
   const started = Date.now()
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-  const child = spawn(process.execPath, [main, '--home', home, '--port', String(port), ...(manual ? ['--manual'] : [])], {
+  const times = ['--pace', String(pace), ...(manual ? ['--manual'] : [])]
+  const child = spawn(process.execPath, [main, '--home', home, '--port', String(port), ...times], {
     stdio: ['pipe', 'pipe', 'inherit'], detached: true,
   })
   const exit = new Promise<number | null>((resolve) => child.once('exit', resolve))

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 
 /**
  * Time, randomness and process exit, passed in and never taken from globals, so that the platform can run
@@ -19,8 +20,8 @@ export interface Environment {
 
 /** The real clock and the operating system's randomness. */
 export function systemEnvironment(): Environment {
-  // Tests kill the process at a named commit; the variable is read once, here.
-  const killAt = process.env['CUSTODY_TEST_KILL_AT']
+  // Tests kill the process at a named commit: a file says which, so that it can be named while the process runs.
+  const killFile = process.env['CUSTODY_TEST_KILL_FILE']
   return {
     now: () => Date.now(),
     uuid: () => randomUUID(),
@@ -36,7 +37,7 @@ export function systemEnvironment(): Environment {
       signal?.addEventListener('abort', done, { once: true })
     }),
     checkpoint: (name) => {
-      if (killAt === name) process.kill(process.pid, 'SIGKILL')
+      if (killFile && existsSync(killFile) && readFileSync(killFile, 'utf8') === name) process.kill(process.pid, 'SIGKILL')
     },
   }
 }

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 /** The platform is killed at every commit of screening, holding and releasing. */
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'kept')
 let user: User
 let counter = 0
 const freshAddress = () => `0x${(++counter).toString(16).padStart(40, 'f')}`
@@ -16,15 +16,8 @@ before(async () => {
 })
 after(() => platform.remove())
 
-/** Starts a process that dies at the checkpoint, does what leads there, and goes on with a new one. */
 async function dieAt(checkpoint: string, work: () => Promise<unknown>): Promise<void> {
-  await platform.stop()
-  await platform.start({ CUSTODY_TEST_KILL_AT: checkpoint })
-  user.base = platform.base
-  const killed = platform.ended()
-  await work().catch(() => undefined)
-  await Promise.race([killed, new Promise((_, reject) => setTimeout(() => reject(new Error(`${checkpoint} was never reached`)), 60_000).unref())])
-  await platform.start()
+  await platform.dieAt(checkpoint, work)
   user.base = platform.base
 }
 

@@ -12,7 +12,6 @@ import { ProviderError, type Provider } from '../src/aml/providers/provider.ts'
 import { unfreezeAddress } from '../src/aml/unfreeze-address.ts'
 import { screenAgain } from '../src/transactions/screening.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Secrets } from '../src/secrets.ts'
@@ -20,6 +19,7 @@ import type { Services } from '../src/engine/services.ts'
 import { runStep } from '../src/engine/run.ts'
 import { stageServices } from './chain-stage.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
+import { prepareDatabase } from './prepared-database.ts'
 
 /**
  * Any order of events over the real step functions and the real database: nothing that involves a frozen or sanctioned
@@ -33,9 +33,9 @@ let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
 let database: Database
 
 before(async () => {
+  await prepareDatabase(home)
   postgres = await startEmbeddedPostgres(home)
   database = openDatabase(postgres.url)
-  await migrate(database)
 })
 after(async () => {
   await database.close()

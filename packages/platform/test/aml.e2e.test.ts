@@ -268,12 +268,17 @@ test('a held deposit that a reorganisation takes back leaves the books, and its 
   assert.equal((await save(user)).status, 200)
   const sender = String((await deposits(user, 'BTC'))[0]?.['source_id'])
   await risk(sender, 'SEVERE')
-  await platform.fund('BTC', address, '2')
-  const held = await waitFor('held', async () => (await deposits(user, 'BTC')).find((each) => each.sub_status === 'AML_HELD'))
-  await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 4 })
-  // Its transaction returns to the mempool, is mined again, and is held again.
-  await waitFor('taken back', async () => (await read(user, held.id)).sub_status !== 'AML_HELD')
-  await platform.operator('devnet', { command: 'mine', network: 'BTC', blocks: 4 })
+  const mine = () => platform.operator('devnet', { command: 'mine', network: 'BTC', blocks: 3 })
+  const held = await platform.halted('BTC', async () => {
+    await platform.fund('BTC', address, '2')
+    await mine()
+    const found = await waitFor('held', async () => (await deposits(user, 'BTC')).find((each) => each.sub_status === 'AML_HELD'))
+    await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 4 })
+    // Its transaction returns to the mempool, is mined again, and is held again.
+    await waitFor('taken back', async () => (await read(user, found.id)).sub_status !== 'AML_HELD')
+    return found
+  })
+  await mine()
   await waitFor('held again', async () => (await read(user, held.id)).sub_status === 'AML_HELD')
   assert.equal((await balance(user, 'BTC')).omnibus_balance, '3')
   await auditIsClean()

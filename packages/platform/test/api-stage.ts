@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { familyOf, loadRegistry, OMNIBUS_INDEX, pathOf, type Asset, type Network } from '@custody/chains'
 import { requestHeaders, signRequest, type SignedRequest } from '@custody/request-auth'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
@@ -20,6 +19,7 @@ import { readTiers } from '../src/settings/tiers.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeRefused } from '../src/signing/nodes.ts'
 import { stageServices } from './chain-stage.ts'
+import { prepareDatabase } from './prepared-database.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom, publicKeyAt } from './node-room.ts'
 
@@ -67,9 +67,9 @@ const CLIENT = {
 }
 
 export async function openApi(): Promise<void> {
+  await prepareDatabase(home)
   postgres = await startEmbeddedPostgres(home)
   database = openDatabase(postgres.url)
-  await migrate(database)
   const environment = systemEnvironment()
   const silent = {
     info: () => undefined,

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { openDatabase } from '../src/database/pool.ts'
 import { balance, call, rpc, sleep, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
 
 /** Standing rules: what comes in goes on to one destination, once, within the caller's own limits. */
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'kept')
 let shop: User
 let customer: User
 
@@ -325,14 +328,8 @@ test('killed between credit and forward, and at each commit of a forward: once e
   const { body: rule } = await make(user, { asset: 'ETH', min_amount: 1, daily_cap: 100, ...rest(to) })
   let count = 0
   for (const checkpoint of ['deposit.credited', 'forward.created', 'transaction.fuel-reserved', 'transaction.signed', 'transaction.broadcast', 'transaction.settled']) {
-    await platform.stop()
-    await platform.start({ CUSTODY_TEST_KILL_AT: checkpoint })
-    user.base = platform.base
-    const killed = platform.ended()
-    await fund('ETH', omnibus, '1').catch(() => null)
+    await platform.dieAt(checkpoint, () => fund('ETH', omnibus, '1'))
     count++
-    await Promise.race([killed, new Promise((_, reject) => setTimeout(() => reject(new Error(`${checkpoint} was never reached`)), 120_000).unref())])
-    await platform.start()
     user.base = platform.base
     await forwarded(user, rule.id, count)
   }
@@ -340,15 +337,15 @@ test('killed between credit and forward, and at each commit of a forward: once e
   const { data } = await history(user, rule.id)
   assert.equal(data.length, count)
   // A rule that nobody was told of does not stay.
-  await platform.stop()
-  await platform.start({ CUSTODY_TEST_KILL_AT: 'rule.pending' })
   const other = await newUser('halfway')
   await wallet(other, 'ETH')
-  await make(other, { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(to) }).catch(() => null)
-  await platform.ended()
-  await platform.start()
+  await platform.dieAt('rule.pending', () => make(other, { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(to) }))
   user.base = other.base = platform.base
   assert.equal((await call<Page<Rule>>(other, 'GET', PATH)).body.data[0]?.status, 'pending')
+  // Nobody waits a minute here.
+  const database = openDatabase((JSON.parse(readFileSync(join(platform.home, 'runtime.json'), 'utf8')) as { database_url: string }).database_url)
+  await database.query(`update forward_rules set created_at = created_at - interval '1 minute' where state = 'PENDING'`)
+  await database.close()
   await waitFor('its end', async () => (await call<Page<Rule>>(other, 'GET', `${PATH}?status=deleted`)).body.total === '1')
   assert.equal((await make(other, { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(to) })).status, 200)
   assert.equal(BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [to.address, 'latest'])), BigInt(count) * 10n ** 18n)

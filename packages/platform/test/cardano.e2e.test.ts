@@ -193,18 +193,26 @@ test('nodes that sleep past the end of a transaction: it is paid once', async ()
 })
 
 test('a reorganisation takes a deposit and a transfer back; both come again', async () => {
-  const { id } = await sent('2', STRANGER)
   const before = await lovelaceAt(STRANGER)
-  await waitFor('included', async () => (await shown(id)).hash !== null && (await ask(`txs/${(await shown(id)).hash}`)).status === 200)
-  await devnet({ command: 'reorg', depth: 2 })
+  const id = await platform.halted('ADA', async () => {
+    const transfer = await sent('2', STRANGER)
+    const hash = async () => (await shown(transfer.id)).hash
+    await platform.mineUntil('ADA', 'included', async () => await hash() !== null && (await ask(`txs/${await hash()}`)).status === 200)
+    const included = await hash()
+    await devnet({ command: 'reorg', depth: 2 })
+    assert.equal((await ask(`txs/${included}`)).status, 404)
+    return transfer.id
+  })
   await done(id)
   assert.ok(await lovelaceAt(STRANGER) >= before)
   const height = async () => (await get<{ height: number }>('blocks/latest')).height
   const held = Number((await balance(user, 'ADA')).omnibus_balance)
-  await fund(source, '9')
-  const at = await height()
-  await devnet({ command: 'reorg', depth: 1 })
-  assert.ok(await height() > at)
+  await platform.halted('ADA', async () => {
+    await fund(source, '9')
+    const at = await height()
+    await devnet({ command: 'reorg', depth: 1 })
+    assert.ok(await height() > at)
+  })
   await waitFor('the deposit', async () => Math.abs(Number((await balance(user, 'ADA')).omnibus_balance) - held - 9) < 1e-6)
   await audited()
 })

@@ -40,7 +40,9 @@ const registry = loadRegistry('local')
 export function stageServices(
   parts: object, clients: Readonly<Record<string, unknown>>, networks: Readonly<Record<string, Network>> = {},
 ): Services {
-  const services = { registry, kinds: KINDS, tanks, forwards, hold: new Hold(), addresses: new AddressBook(() => services), ...parts } as unknown as Services
+  const services = {
+    registry, kinds: KINDS, tanks, forwards, addresses: new AddressBook(() => services), hold: new Hold(), reconciling: { job: null }, ...parts,
+  } as unknown as Services
   setChains(services, clients, networks)
   return services
 }

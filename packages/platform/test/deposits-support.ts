@@ -8,7 +8,6 @@ import { loadRegistry, type ChainBlock, type ChainTransfer, type Senders, type F
 import { sealToken } from '../src/aml/policy.ts'
 import type { Provider } from '../src/aml/providers/provider.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database, type DatabaseOptions } from '../src/database/pool.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
@@ -18,6 +17,7 @@ import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
+import { prepareDatabase } from './prepared-database.ts'
 
 /** The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers are scripted. */
 export const registry = loadRegistry('local')
@@ -42,9 +42,9 @@ export function useDatabase(
   let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
   let database: Database
   const start = async () => {
+    if (migrated) await prepareDatabase(home)
     postgres = await startEmbeddedPostgres(home)
     database = openDatabase(postgres.url, options)
-    if (migrated) await migrate(database)
   }
   // Hooks of a file do not wait for each other.
   const started = start()

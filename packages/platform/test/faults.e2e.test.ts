@@ -107,9 +107,11 @@ test('a deposit that a reorganisation removes before its depth is taken back, an
   const reorgs = await platform.user('reorgs')
   await call(reorgs, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
   const { address } = (await call<{ address: string }>(reorgs, 'POST', '/dac/v1/address', { asset: 'BTC' })).body
-  await platform.fund('BTC', address, '3')
-  await waitFor('detected', async () => (await call<{ total: string }>(reorgs, 'GET', '/dac/v1/transactions')).body.total === '1')
-  await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 2 })
+  await platform.halted('BTC', async () => {
+    await platform.fund('BTC', address, '3')
+    await waitFor('detected', async () => (await call<{ total: string }>(reorgs, 'GET', '/dac/v1/transactions')).body.total === '1')
+    await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 2 })
+  })
   // Its transaction returns to the mempool and is mined again.
   await waitFor('credited', async () => (await balance(reorgs, 'BTC')).balance === '3')
   await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 20, drop: true })
@@ -121,10 +123,14 @@ test('a deposit that a reorganisation removes before its depth is taken back, an
 
 test('a transfer whose block is reorganised away is confirmed all the same, once', async () => {
   const to = freshAddress()
-  const { body } = await post(transferBody('ETH', '1', to))
-  await waitFor('included', async () => Number((await call<Transfer>(user, 'GET', `/dac/v1/transaction/${body.id}`)).body['confirmations']) >= 1)
-  await platform.operator('devnet', { command: 'reorg', network: 'ETH', depth: 2 })
-  assert.equal((await terminal(user, body.id, 150_000)).status, 'confirmed')
+  const { id } = await platform.halted('ETH', async () => {
+    const { body } = await post(transferBody('ETH', '1', to))
+    const confirmations = async () => Number((await call<Transfer>(user, 'GET', `/dac/v1/transaction/${body.id}`)).body['confirmations'])
+    await platform.mineUntil('ETH', 'included', async () => await confirmations() >= 1)
+    await platform.operator('devnet', { command: 'reorg', network: 'ETH', depth: 2 })
+    return body
+  })
+  assert.equal((await terminal(user, id, 150_000)).status, 'confirmed')
   assert.equal(await received(to), ETHER)
 })
 

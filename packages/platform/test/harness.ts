@@ -3,10 +3,15 @@ import { generateKeyPairSync } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
+import { startDevnet } from '../../devnet/test/support.ts'
+import { freePorts, makeHomes, runNode } from '../../signer/test/homes.ts'
+import { signersFolder } from '../src/app/local.ts'
 import { callPlatform } from '../src/operator/connect.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
+import { prepareDatabase } from './prepared-database.ts'
 
 const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
 const MAIN = join('src', 'main.ts')
@@ -20,25 +25,53 @@ export const PRIVATE_KEY = privateKey
 export interface User { apiKey: string; base: string; workspace: string }
 export interface Answer<T = Record<string, unknown>> { status: number; headers: Headers; body: T; text: string }
 
+/** Blocks come so many times as fast as they do where somebody looks on. */
+const PACE = 10
+/** A checkpoint is reached within this time, or never. */
+const DEATH_MS = 120_000
+
+/**
+ * What the first start finds. `prepared`: tables and keys. `own`: an empty home. `kept`: as prepared, and nodes and chains
+ * are this process's, so that they stay, and cost nothing, when the platform is killed and started again.
+ */
+type Ground = 'prepared' | 'own' | 'kept'
+
 /** A platform in a process of its own, on a home of its own. */
 export class TestPlatform {
   readonly home: string
   /** The platform's package: this one, or that of a changed copy. */
   readonly package: string
   base = ''
+  readonly #killFile: string
+  readonly #ground: Ground
+  readonly #kept: (() => Promise<unknown>)[] = []
   process: ChildProcess | null = null
   output = ''
 
-  constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-')), folder = PLATFORM) {
+  constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-')), folder = PLATFORM, ground: Ground = 'prepared') {
     this.home = home
+    this.#killFile = join(home, 'kill-at')
     this.package = folder
+    this.#ground = ground
+  }
+
+  async #prepare(): Promise<void> {
+    const [devnet, ...signers] = await freePorts(4)
+    await Promise.all([makeHomes(signersFolder(this.home), signers), prepareDatabase(this.home)])
+    writeFileSync(join(this.home, 'ports.json'), JSON.stringify({ signers, devnet }), { mode: 0o600 })
+    if (this.#ground !== 'kept') return
+    await Promise.all([
+      startDevnet(join(this.home, 'devnet'), { port: devnet as number, manual: false, pace: PACE }).then((chains) => this.#kept.push(chains.stop)),
+      ...[1, 2, 3].map((node) => runNode(join(signersFolder(this.home), `node-${node}`)).then((child) => this.#kept.push(() => endOf(child)))),
+    ])
   }
 
   async start(env: Record<string, string> = {}): Promise<void> {
     this.output = ''
+    if (this.#ground !== 'own' && !existsSync(join(this.home, 'ports.json'))) await this.#prepare()
     const child = spawn(
       process.execPath, [join(this.package, MAIN)],
-      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', ...env } }
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', CUSTODY_LOCAL_PACE: String(PACE), CUSTODY_TEST_KILL_FILE: this.#killFile, CUSTODY_TEST_KEPT: this.#ground === 'kept' ? '1' : '0', ...env } }
     )
     this.process = child
     child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()))
@@ -80,6 +113,7 @@ export class TestPlatform {
   /** Ends everything and removes the home. */
   async remove(): Promise<void> {
     if (this.process && this.process.exitCode === null && this.process.signalCode === null) await this.stop()
+    await Promise.all(this.#kept.splice(0).map((end) => end()))
     const pidFile = join(this.home, 'postgres', 'data', 'postmaster.pid')
     if (existsSync(pidFile)) {
       try {
@@ -104,6 +138,40 @@ export class TestPlatform {
     return String((await this.operator('devnet', { command: 'fund', asset, address, amount, tag: null }))['hash'])
   }
 
+  /** Has the process die at a commit that `work` leads to, and starts a new one. Answers may be lost with it. */
+  async dieAt(checkpoint: string, work: () => Promise<unknown>): Promise<void> {
+    const ended = this.ended().then(() => true)
+    writeFileSync(this.#killFile, checkpoint)
+    await work().catch(() => undefined)
+    const patience = new AbortController()
+    const died = await Promise.race([ended, later(DEATH_MS, false, { signal: patience.signal })])
+    patience.abort()
+    rmSync(this.#killFile)
+    if (!died) throw new Error(`${checkpoint} was never reached`)
+    await this.start()
+  }
+
+  /** Runs something while a chain makes no block but on command. */
+  async halted<T>(network: string, run: () => Promise<T>): Promise<T> {
+    const halt = (halted: boolean) => this.operator('devnet', { command: 'halt', network, halted })
+    await halt(true)
+    try {
+      return await run()
+    } finally {
+      await halt(false)
+    }
+  }
+
+  /** On a halted chain: a block whenever a transaction waits for one, until something holds. What it waits for is in the last block. */
+  async mineUntil(network: string, what: string, holds: () => Promise<unknown>): Promise<void> {
+    await waitFor(what, async () => {
+      if (await holds()) return true
+      const { networks } = await this.operator('devnet', { command: 'info' }) as { networks: Record<string, { waiting: number | null }> }
+      if ((networks[network]?.waiting ?? 0) > 0) await this.operator('devnet', { command: 'mine', network, blocks: 1 })
+      return false
+    })
+  }
+
   /** The operator's command as an operator runs it. */
   cli(...args: string[]): { status: number | null; stdout: string; stderr: string } {
     return spawnSync(
@@ -124,6 +192,12 @@ export class TestPlatform {
     if (!Number.isInteger(pid) || pid < 2) throw new Error(`no process matches ${word}`)
     return pid
   }
+}
+
+async function endOf(child: ChildProcess): Promise<void> {
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  await ended
 }
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))

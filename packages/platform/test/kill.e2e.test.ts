@@ -8,7 +8,7 @@ const CHECKPOINTS = [
   'transaction.broadcasting', 'transaction.broadcast', 'transaction.included', 'transaction.settled', 'scan.block', 'deposit.credited',
 ]
 
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'kept')
 after(() => platform.remove())
 
 const ETHER = 10n ** 18n
@@ -24,19 +24,15 @@ test('killed at each commit of a transfer: nothing is lost, nothing is paid twic
   const start = { btc: (await balance(user, 'BTC')).balance }
   const sent: Record<string, string[]> = { BTC: [], ETH: [], USDT_ETH: [] }
   for (const checkpoint of CHECKPOINTS) {
-    await platform.stop()
-    await platform.start({ CUSTODY_TEST_KILL_AT: checkpoint })
-    user.base = platform.base
-    const killed = platform.ended()
-    for (const [asset, amount, to] of [['ETH', '1', ETH_TO], ['BTC', '0.1', BTC_TO], ['USDT_ETH', '2', ETH_TO]] as const) {
-      const body = transferBody(asset, amount, to, { sequence_id: `${checkpoint}-${asset}` })
-      // The answer may be lost with the process: the retry after the restart brings the same transfer.
-      await call<Transfer>(user, 'POST', '/dac/v1/transaction', body).catch(() => null)
-      sent[asset]?.push(body)
-    }
-    if (checkpoint === 'deposit.credited') await platform.fund('ETH', address, '1').catch(() => null)
-    await Promise.race([killed, new Promise((_, reject) => setTimeout(() => reject(new Error(`${checkpoint} was never reached`)), 120_000).unref())])
-    await platform.start()
+    await platform.dieAt(checkpoint, async () => {
+      for (const [asset, amount, to] of [['ETH', '1', ETH_TO], ['BTC', '0.1', BTC_TO], ['USDT_ETH', '2', ETH_TO]] as const) {
+        const body = transferBody(asset, amount, to, { sequence_id: `${checkpoint}-${asset}` })
+        // The answer may be lost with the process: the retry after the restart brings the same transfer.
+        await call<Transfer>(user, 'POST', '/dac/v1/transaction', body).catch(() => null)
+        sent[asset]?.push(body)
+      }
+      if (checkpoint === 'deposit.credited') await platform.fund('ETH', address, '1').catch(() => null)
+    })
     user.base = platform.base
     for (const bodies of Object.values(sent)) {
       const answer = await waitFor('answer', async () => {

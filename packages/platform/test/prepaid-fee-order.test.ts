@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { ApiError } from '../src/errors.ts'
 import { reservePlatformFee } from '../src/prepaid-fee/fees.ts'
 import { DEFAULT_TIERS, feeOf, readTiers, tierNamed, tierOfVolume } from '../src/settings/tiers.ts'
+import { prepareDatabase } from './prepared-database.ts'
 
 /**
  * Any order of reservations, charges, refunds and adjustments, one by one and at once, over the real database: the
@@ -21,9 +21,9 @@ let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
 let database: Database
 
 before(async () => {
+  await prepareDatabase(home)
   postgres = await startEmbeddedPostgres(home)
   database = openDatabase(postgres.url)
-  await migrate(database)
 })
 after(async () => {
   await database.close()

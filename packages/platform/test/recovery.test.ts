@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { noteIncoming } from '../src/auto-forwarding/incoming.ts'
 import { compareRecords } from '../src/recovery/hold.ts'
+import { prepareDatabase } from './prepared-database.ts'
 import { addressAt, FEE, START, STRANGER, World } from './recovery-world.ts'
 
 /** What the nodes recorded becomes rows and books of a database that has lost it. */
@@ -18,9 +18,9 @@ let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
 let database: Database
 
 before(async () => {
+  await prepareDatabase(home)
   postgres = await startEmbeddedPostgres(home)
   database = openDatabase(postgres.url)
-  await migrate(database)
 })
 after(async () => {
   await database.close()

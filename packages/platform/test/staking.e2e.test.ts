@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'kept')
 let user: User
 let own = ''
 /** A customer of ours, whose account is active. */
@@ -304,14 +304,8 @@ test('killed at each commit: everything is staked, lent and unstaked once', { ti
   const points = ['staking.created', 'transaction.fuel-reserved', 'transaction.built', 'transaction.signed', 'transaction.broadcast', 'transaction.included', 'transaction.settled']
   const ids: string[] = []
   for (const [turn, point] of points.entries()) {
-    await platform.stop()
-    await platform.start({ CUSTODY_TEST_KILL_AT: point })
-    steady.base = platform.base
-    const ended = platform.ended()
     const body = { asset: 'TRX', address: other, resource: 'ENERGY', amount: 10, sequence_id: `kill-${turn}` }
-    await ask('stake', body, steady).catch(() => null)
-    await ended
-    await platform.start()
+    await platform.dieAt(point, () => ask('stake', body, steady))
     steady.base = platform.base
     user.base = platform.base
     const again = await ask('stake', body, steady)

@@ -15,6 +15,7 @@ import { observe } from '../src/app/observe.ts'
 import { checkPort } from '../src/app/preflight.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
+import { Hold } from '../src/engine/hold.ts'
 import { Networks } from '../src/engine/networks.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
@@ -114,7 +115,7 @@ test('an audit that compared nothing fails, and so does one that could not look 
 test('readiness tells when nothing can be signed, and metrics do', async () => {
   const up = { ready: true, mode: 'local' }
   const metrics = createMetrics()
-  const at = (...statuses: (object | null)[]) => ({ database: database.get(), registry, metrics, environment: systemEnvironment(), signers: nodes(...statuses) }) as unknown as Services
+  const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, metrics, environment: systemEnvironment(), signers: nodes(...statuses) }) as unknown as Services
   assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', signing: 'ok', signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
   const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))
   assert.deepEqual([dead.ready, dead.signing, dead.checks['signer_3']], [true, false, 'waits for its restoration'])

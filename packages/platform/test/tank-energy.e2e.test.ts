@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'kept')
 let user: User
 let from = ''
 let tank = ''
@@ -115,15 +115,10 @@ test('what dies gives the energy back all the same', async () => {
 test('killed while energy is lent: it comes back once', { timeout: 400_000 }, async () => {
   for (const point of ['transaction.fuel-reserved', 'transaction.signed', 'transaction.settled']) {
     assert.equal(platform.cli('devnet', 'clock', '+1d').status, 0)
-    await platform.stop()
-    await platform.start({ CUSTODY_TEST_KILL_AT: point })
+    const send = () => call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('USDT_TRX', '1', TO, { sequence_id: point }))
+    await platform.dieAt(point, send)
     user.base = platform.base
-    const ended = platform.ended()
-    await call(user, 'POST', '/dac/v1/transaction', transferBody('USDT_TRX', '1', TO, { sequence_id: point })).catch(() => null)
-    await ended
-    await platform.start()
-    user.base = platform.base
-    const { body } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('USDT_TRX', '1', TO, { sequence_id: point }))
+    const { body } = await send()
     const done = await terminal(user, body.id)
     assert.equal(done.status, 'confirmed', done.failure_reason ?? '')
     assert.ok(Number(done.fee) <= 0.345, done.fee)

@@ -175,14 +175,15 @@ test('a customer of ours is paid from several wallets at once', async () => {
 test('a deposit in a block that does not become final is none', async () => {
   const held = (await balance(user, 'TRX')).balance
   const stateOfDeposit = async (hash: string) => (await call<{ data: Transfer[] }>(user, 'GET', '/dac/v1/transactions?asset=TRX')).body.data.find((each) => each.hash === hash)?.sub_status
-  const hash = await platform.fund('TRX', source, '50')
-  await waitFor('it is seen', async () => await stateOfDeposit(hash) === 'CONFIRMING')
-  // A block or two stand above nothing yet that is final.
-  await devnet({ command: 'reorg', network: 'TRX', depth: 1, drop: true }).catch(() => undefined)
-  await devnet({ command: 'reorg', network: 'TRX', depth: 2, drop: true })
-  const { id } = await node<{ id?: string }>('wallet/gettransactioninfobyid', { value: hash })
-  await waitFor('its end', async () => await stateOfDeposit(hash) === (id === undefined ? 'REORGED' : 'CREDITED'))
-  if (id === undefined) assert.equal((await balance(user, 'TRX')).balance, held)
+  const hash = await platform.halted('TRX', async () => {
+    const paid = await platform.fund('TRX', source, '50')
+    await waitFor('it is seen', async () => await stateOfDeposit(paid) === 'CONFIRMING')
+    await devnet({ command: 'reorg', network: 'TRX', depth: 1, drop: true })
+    return paid
+  })
+  assert.equal((await node<{ id?: string }>('wallet/gettransactioninfobyid', { value: hash })).id, undefined)
+  await waitFor('its end', async () => await stateOfDeposit(hash) === 'REORGED')
+  assert.equal((await balance(user, 'TRX')).balance, held)
   await audited()
 })
 

@@ -121,8 +121,10 @@ test('a reorganisation takes a deposit back, and it comes again', { timeout: 240
   const bob = await platform.user('bob')
   await call(bob, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
   const { address } = (await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset: 'DASH' })).body
-  await platform.fund('DASH', address, '1')
-  await platform.operator('devnet', { command: 'reorg', network: 'DASH', depth: 1 })
+  await platform.halted('DASH', async () => {
+    await platform.fund('DASH', address, '1')
+    await platform.operator('devnet', { command: 'reorg', network: 'DASH', depth: 1 })
+  })
   await waitFor('the deposit', async () => (await balance(bob, 'DASH')).balance === '1')
 })
 

@@ -11,7 +11,7 @@ let workspace: Workspace
 let caller: Caller
 
 before(async () => {
-  house = await House.start()
+  house = await House.start(undefined, 'own')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

@@ -1,16 +1,15 @@
 import { derivePublicKey, loadRegistry, addressAt, publicKeysBelow, type Network, type UnsignedTransaction } from '@custody/chains'
 import { signRequest, type SignedRequest } from '@custody/request-auth'
 import { Transaction } from 'bitcoinjs-lib'
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { createHash, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, request as httpsRequest } from 'node:https'
 import { request as httpRequest } from 'node:http'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { encodeFunctionData, erc20Abi, serializeTransaction } from 'viem'
-import { setup } from '../src/setup.ts'
+import { editConfigs, freePorts, makeHomes, runNode, type HomeConfig } from './homes.ts'
 
 /** A house of three real nodes on free ports, driven as the platform and the operator drive it. */
 /** JSON of whatever shape the node gave. */
@@ -21,16 +20,6 @@ export const registry = loadRegistry('local')
 export const BTC = registry.network('BTC') as Network
 export const ETH = registry.network('ETH') as Network
 
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => new Promise<ReturnType<typeof createServer>>((resolve) => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => { resolve(server) })
-  })))
-  const ports = servers.map((server) => (server.address() as { port: number }).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => { server.close(resolve) })))
-  return ports
-}
-
 export class House {
   readonly home: string
   peers!: { nodes: { node: number; port: number; socket: string; home: string; certificate: string; identity: string }[] }
@@ -40,39 +29,25 @@ export class House {
 
   constructor() { this.home = mkdtempSync(join(tmpdir(), 'signer-')) }
 
-  static async start(edit: (config: Json) => void = () => {}): Promise<House> {
+  /** With `own` keys no other test has its nodes' identities or its keys, and its pool is kept at one key. */
+  static async start(edit: (config: HomeConfig) => void = () => {}, keys: 'prepared' | 'own' = 'prepared'): Promise<House> {
     const house = new House()
-    await setup({ home: house.home, ports: await freePorts(3), mode: 'local' })
+    await makeHomes(house.home, await freePorts(3), keys)
     house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
-    const { writeFileSync } = await import('node:fs')
-    for (const { home } of house.peers.nodes) {
-      const config = JSON.parse(readFileSync(join(home, 'config.json'), 'utf8'))
-      config.pool = { secp256k1: 1, ed25519: 0 }
+    editConfigs(house.home, (config) => {
+      if (keys === 'own') config.pool = { secp256k1: 1, ed25519: 0 }
       config.timeouts_ms.round = 2500
       edit(config)
-      writeFileSync(join(home, 'config.json'), JSON.stringify(config))
-    }
+    })
     await Promise.all([1, 2, 3].map((node) => house.run(node)))
     return house
   }
 
   async run(node: number): Promise<void> {
-    const { home } = this.peers.nodes[node - 1]!
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts'), '--home', home], { stdio: ['pipe', 'pipe', 'pipe'] })
-    this.processes.set(node, child)
-    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    this.processes.set(node, await runNode(this.peers.nodes[node - 1]!.home, (text) => {
       this.logs += text
       if (process.env['SIGNER_TEST_LOG']) process.stderr.write(text)
-    })
-    await new Promise<void>((resolve, reject) => {
-      let heard = ''
-      child.stdout!.setEncoding('utf8').on('data', (text: string) => {
-        heard += text
-        this.logs += text
-        if (heard.includes(`signer ${node} ready https://127.0.0.1:`)) resolve()
-      })
-      child.once('exit', (code) => { reject(new Error(`node ${node} ended with ${code}: ${this.logs.slice(-500)}`)) })
-    })
+    }))
   }
 
   async kill(node: number, signal: NodeJS.Signals = 'SIGKILL'): Promise<number | null> {

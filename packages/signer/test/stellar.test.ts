@@ -16,7 +16,7 @@ let at: (path: readonly number[]) => Uint8Array
 let next = 1
 
 before(async () => {
-  house = await House.start((config) => { config.pool = { secp256k1: 0, ed25519: 1 } })
+  house = await House.start()
   const { status, body } = await house.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
   assert.equal(status, 200, JSON.stringify(body))
   key = { publicKey: new Uint8Array(Buffer.from(body.public_key, 'hex')), chainCode: new Uint8Array(Buffer.from(body.chain_code, 'hex')) }

@@ -53,7 +53,7 @@ export function scriptFee(bytes: number): bigint {
 }
 
 /** Smallest lovelace that an output may hold. */
-export function leastCoin(output: Output, parameters: Parameters = PARAMETERS): bigint {
+function leastCoin(output: Output, parameters: Parameters = PARAMETERS): bigint {
   return (OUTPUT_OVERHEAD_BYTES + BigInt(encodeOutput(output).length)) * parameters.coinsPerByte
 }
 
@@ -73,7 +73,7 @@ export function keptWith(coins: readonly Pick<Coin, 'riders'>[], parameters: Par
   return assets.size === 0 ? 0n : leastCoin({ address: new Uint8Array(TYPICAL_OUTPUT_BYTES), coin: 10_000_000n, assets }, parameters)
 }
 
-export const scriptBytesOf = (coins: readonly Coin[]): number => coins.reduce((sum, { riders }) => sum + (riders?.script_bytes ?? 0), 0)
+const scriptBytesOf = (coins: readonly Coin[]): number => coins.reduce((sum, { riders }) => sum + (riders?.script_bytes ?? 0), 0)
 
 /** Fee of one input and two plain outputs at a rate. */
 export function typicalFee(rate: bigint, parameters: Parameters = PARAMETERS): bigint {
@@ -92,7 +92,7 @@ export function surplusMost(rate: bigint, parameters: Parameters = PARAMETERS): 
 }
 
 /** Native tokens of all coins together. */
-export function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
+function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
   const sum = new Map<string, bigint>()
   for (const { riders } of coins) {
     for (const [unit, quantity] of Object.entries(riders?.assets ?? {})) sum.set(unit, (sum.get(unit) ?? 0n) + BigInt(quantity))
@@ -101,7 +101,7 @@ export function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
 }
 
 /** `txid:vout` */
-export const outpointOf = ({ txid, vout }: { txid: string; vout: number }): string => `${txid}:${vout}`
+const outpointOf = ({ txid, vout }: { txid: string; vout: number }): string => `${txid}:${vout}`
 
 const total = (coins: readonly Coin[]): bigint => coins.reduce((sum, { value }) => sum + value, 0n)
 const largestFirst = (a: Coin, b: Coin): number => (

@@ -1,4 +1,5 @@
-import { serializeTransaction, type Hex, type TransactionSerializable } from 'viem'
+import type { Hex, TransactionSerializable } from 'viem'
+import { serializeTransaction } from 'viem/utils'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
 import { TRANSFER_SELECTOR } from './transaction.ts'

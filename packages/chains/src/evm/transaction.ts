@@ -1,4 +1,5 @@
-import { bytesToHex, hexToBytes, keccak256, parseTransaction, serializeTransaction, type Hex, type TransactionSerializable } from 'viem'
+import type { Hex, TransactionSerializable } from 'viem'
+import { bytesToHex, hexToBytes, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
 import { recoverableSignature } from '../recoverable.ts'
 import { onlyPath } from '../shapes.ts'
 import {

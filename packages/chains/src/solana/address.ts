@@ -27,7 +27,7 @@ export function keyOf(text: string): Uint8Array {
 }
 
 /** True for a public key that somebody may hold the private key of; a program's derived address never is one. */
-export function isOnCurve(key: Uint8Array): boolean {
+function isOnCurve(key: Uint8Array): boolean {
   try {
     // As lenient as the chain's own check.
     ed25519.Point.fromBytes(key, true)

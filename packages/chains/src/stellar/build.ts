@@ -4,7 +4,6 @@ import { muxedOf, splitMuxed } from './address.ts'
 import { readMemo } from './memo.ts'
 import { library } from './library.ts'
 
-export { readMemo } from './memo.ts'
 export { splitMuxed } from './address.ts'
 
 /** How long a transaction lives: three nodes have time to sign, and a lost one is soon known to be dead. */

@@ -9,7 +9,7 @@ import { library } from './library.ts'
  */
 
 const ID_MAX = 2n ** 64n - 1n
-export const TEXT_BYTES_MAX = 28
+const TEXT_BYTES_MAX = 28
 const PREFIXED = /^(id|text|hash|return):([\s\S]*)$/
 const DIGITS = /^\d+$/
 

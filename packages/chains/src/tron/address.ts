@@ -10,7 +10,7 @@ const base58check = createBase58check(sha256)
 const VERSION = 0x41
 const CHECKED_BYTES = 25
 /** The 20 bytes that an address shares with the same key's address on EVM networks, and the version before them. */
-export const ADDRESS_BYTES = 21
+const ADDRESS_BYTES = 21
 
 /** Base58check of 0x41 and the last 20 bytes of the key's Keccak-256 hash. */
 export function address(_network: Network, publicKey: Uint8Array): string {

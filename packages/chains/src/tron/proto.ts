@@ -10,7 +10,7 @@ const INT64_MAX = 2n ** 63n - 1n
 const TYPE_URL = 'type.googleapis.com/protocol.'
 
 /** Numbers of the contract types that may be signed, with the messages they carry. */
-export const CONTRACTS = {
+const CONTRACTS = {
   1: 'TransferContract',
   31: 'TriggerSmartContract',
   54: 'FreezeBalanceV2Contract',

@@ -6,7 +6,7 @@ import { AmlFaults } from './faults.ts'
 import type { Risks } from './risks.ts'
 import { trm } from './trm.ts'
 
-export const AML_PROVIDERS = ['CHAINALYSIS', 'ELLIPTIC', 'TRM'] as const
+const AML_PROVIDERS = ['CHAINALYSIS', 'ELLIPTIC', 'TRM'] as const
 export type AmlProvider = (typeof AML_PROVIDERS)[number]
 
 const KEY = 'sandbox'

@@ -9,7 +9,7 @@ import { endLeftover, writePidFile } from '../processes.ts'
 const ARCHITECTURE: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
 
 /** The engine's own binary: its npm wrapper would stand between us and the child's pid. */
-export function anvilBinary(): string {
+function anvilBinary(): string {
   const platform = process.platform === 'win32' ? 'win32' : process.platform
   const name = `@foundry-rs/anvil-${platform}-${ARCHITECTURE[process.arch] ?? process.arch}`
   const require = createRequire(import.meta.url)

@@ -31,7 +31,7 @@ export function toHex(text: unknown): string | undefined {
 }
 
 /** Of an uncompressed public key. */
-export function addressOf(publicKey: Uint8Array): string {
+function addressOf(publicKey: Uint8Array): string {
   return `41${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(12)).toString('hex')}`
 }
 

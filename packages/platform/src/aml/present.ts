@@ -8,7 +8,7 @@ export const amlShape = z.object({
 })
 
 /** Nothing of a short token is shown; of a longer one its last four characters, to tell two apart. */
-export function maskToken(token: string): string {
+function maskToken(token: string): string {
   return `****${token.length >= SHOWN_LEAST ? token.slice(-4) : ''}`
 }
 

@@ -7,7 +7,7 @@ import type { ScreeningWaits } from './screen.ts'
 const RETRY_MIN_MS = 1000
 const RETRY_MAX_MS = 5 * 60_000
 /** After this long somebody must look: it goes on being tried, and is never passed. */
-export const PATIENCE_MS = 6 * 60 * 60_000
+const PATIENCE_MS = 6 * 60 * 60_000
 
 /** A transaction that no provider answered for stays where it is and is tried again; after six hours with an alert. */
 export async function waitForProvider(services: Services, row: TransactionRow, cause: ScreeningWaits): Promise<void> {

@@ -43,6 +43,8 @@ export const identityFolder = (home: string): string => process.env['CUSTODY_SIG
 /** Starts three signer nodes and the local chains. `local` only: three nodes under one user are not custody. */
 export async function startLocal(home: string, log: Logger): Promise<{ children: Child[]; devnetUrl: string }> {
   const ports = await portsOf(home)
+  // A test that ends this process again and again keeps nodes and chains itself, on this home's ports.
+  if (process.env['CUSTODY_TEST_KEPT'] === '1') return { children: [], devnetUrl: `http://127.0.0.1:${ports.devnet}` }
   const logs = join(home, 'logs')
   mkdirSync(logs, { recursive: true, mode: 0o700 })
   if (!existsSync(join(platformIdentity(home), 'peers.json'))) {
@@ -55,7 +57,7 @@ export async function startLocal(home: string, log: Logger): Promise<{ children:
   const devnet = new Child({
     // The local CoinGecko answers to the ids that the platform will ask for.
     env: { CUSTODY_COINGECKO_IDS: process.env['CUSTODY_COINGECKO_IDS'] ?? '' },
-    name: 'devnet', nodeArgs: SMALL, script: DEVNET, args: ['--home', join(home, 'devnet'), '--port', String(ports.devnet)], logFile: join(logs, 'devnet.log'), ready: /^devnet ready (\S+)$/m,
+    name: 'devnet', nodeArgs: SMALL, script: DEVNET, args: ['--home', join(home, 'devnet'), '--port', String(ports.devnet), '--pace', process.env['CUSTODY_LOCAL_PACE'] || '1'], logFile: join(logs, 'devnet.log'), ready: /^devnet ready (\S+)$/m,
   }, log)
   const children = [...signers, devnet]
   const started = await Promise.allSettled(children.map((child) => child.start()))

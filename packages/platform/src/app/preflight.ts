@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { reasonOf } from '@custody/chains/reason'
-import { openDatabase } from '../database/pool.ts'
+import { isConnectionError, openDatabase } from '../database/pool.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** What a start needs is looked at before anything is started, and what is missing is said in one line that names the setting. */
@@ -51,7 +51,7 @@ function databaseProblem(error: unknown): Error {
     '28P01': 'user or password is wrong', 28000: 'this user may not log in (pg_hba.conf)', '3D000': 'there is no such database: make it with createdb',
     42501: 'this user may not make tables there: let it own the database', ERR_INVALID_URL: 'is not a URL like postgresql://user:password@host:5432/custody',
   }
-  const reason = reasons[codeOf(error)] ?? (error instanceof Error && /timeout/i.test(error.message) ? 'its host does not answer in time' : undefined)
+  const reason = reasons[codeOf(error)] ?? (isConnectionError(error) ? 'its host does not answer, or ends the connection' : undefined)
   return new Error(`DATABASE_URL: ${reason ?? `the database cannot be used (${codeOf(error) || reasonOf(error)})`}`)
 }
 

@@ -1,11 +1,11 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson } from '@custody/request-auth'
 import { findAsset } from '../assets/find-asset.ts'
+import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
 import { quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
-import { WALLET_INACTIVE, WALLET_SHORT } from '../transactions/create-transaction.ts'
 import { checkFeeWallet, checkTransfer, refusalSoon } from '../transactions/payment.ts'
 import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
@@ -37,12 +37,12 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
   try {
     await forward(services, rule)
   } catch (error) {
-    const code = (error as { code?: string }).code
+    const { code } = raised(error)
     const later = error instanceof Later ? error
       : error instanceof ApiError ? new Later(error.message, REFUSED_WAIT_MS)
-      : code === 'CU001' ? new Later('the prepaid fee account holds less than the platform fee', REFUSED_WAIT_MS)
-      : code === WALLET_INACTIVE ? new Later(INACTIVE, REFUSED_WAIT_MS)
-      : code === WALLET_SHORT ? new Later('the wallet does not hold it', SWEEP_WAIT_MS) : null
+      : code === RAISED.prepaidShort ? new Later('the prepaid fee account holds less than the platform fee', REFUSED_WAIT_MS)
+      : code === RAISED.walletInactive ? new Later(INACTIVE, REFUSED_WAIT_MS)
+      : code === RAISED.walletShort ? new Later('the wallet does not hold it', SWEEP_WAIT_MS) : null
     if (!later) throw error
     // Not where more has come in since: that is looked at again at once.
     await services.database.query(

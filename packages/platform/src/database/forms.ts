@@ -53,7 +53,7 @@ const NAME = 'transactions_form'
 const list = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(', ')
 
 /** The condition that every row of `transactions` fulfils. */
-export const formOfTransactions = (): string => Object.entries(FORMS).map(([kind, { states, plan }]) =>
+const formOfTransactions = (): string => Object.entries(FORMS).map(([kind, { states, plan }]) =>
   `(kind = '${kind}' and state in (${list(states)}) and plan - array[${list(plan)}] = '{}'::jsonb)`).join('\n or ')
 
 /**

@@ -16,7 +16,7 @@ export const BEFORE_SQUASH: readonly string[] = [
   '025_shown', '025_suspense', '026_api', '028_installation',
 ].map((name) => `${name}.sql`)
 
-const SQUASHED: readonly string[] = [
+export const SQUASHED: readonly string[] = [
   '001_workspaces', '002_wallets', '003_ledger', '004_transactions', '005_deposits', '006_gas_tanks', '007_aml',
   '008_prepaid_fee', '009_staking', '010_auto_forwarding', '011_recovery',
 ].map((name) => `${name}.sql`)

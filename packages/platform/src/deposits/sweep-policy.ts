@@ -15,7 +15,7 @@ const WAIT_MS = 600_000
 
 export interface SweepPolicy { /** In thousandths; 0: whatever it costs. */ multiple: bigint; /** Smallest unit. */ minAmount: bigint }
 
-export const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [`asset:${asset.asset_name}`, `network:${asset.network}`, '*']
+const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [`asset:${asset.asset_name}`, `network:${asset.network}`, '*']
 
 /** The operator's commands before the configuration, at each scope; the narrowest scope that says anything decides. */
 export async function sweepPolicyOf(services: Services, database: Queryable, asset: Pick<Asset, 'asset_name' | 'network'>): Promise<SweepPolicy> {

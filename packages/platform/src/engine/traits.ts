@@ -1,2 +1,2 @@
 /** In what the families differ: their own word for it, in their folders. */
-export { traitsOf, type Traits } from '@custody/chains'
+export { traitsOf } from '@custody/chains'

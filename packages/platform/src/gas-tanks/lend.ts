@@ -98,7 +98,7 @@ export async function takeEnergyBack(services: Services, tx: Queryable, row: Tra
 }
 
 /** A loan that never was: stake and fees are the tank's again. `whole`: its own fee was not spent. */
-export async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Promise<void> {
+async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Promise<void> {
   const scope = scopeOf(row)
   const amount = BigInt(row.amount)
   const fees = BigInt(row.plan.back_fee ?? '0') + (whole ? BigInt(row.plan.reserved_fee ?? '0') : 0n)

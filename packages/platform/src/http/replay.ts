@@ -15,3 +15,19 @@ export async function answeredBefore(database: Queryable, walletId: string, sequ
     'select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [walletId, sequenceId])
   return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
 }
+
+/**
+ * Makes something at most once: what was answered before goes before all that time may change, and before a refusal too, for
+ * the same request may have been taken meanwhile, and who reads a refusal then would pay again.
+ */
+export async function onceOnly(answered: () => Promise<Reply | null>, make: () => Promise<Reply>): Promise<Reply> {
+  const known = await answered()
+  if (known) return known
+  try {
+    return await make()
+  } catch (refusal) {
+    const late = await answered()
+    if (late) return late
+    throw refusal
+  }
+}

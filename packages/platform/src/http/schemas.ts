@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { mustBeOneOf } from './validate.ts'
 
-export { assetName, decimal, optional, text } from '@custody/request-auth/bodies'
+export { assetName, decimal, text } from '@custody/request-auth/bodies'
 
 /** One of a few words in any case; what is read is the word as it stands in the list. */
 export const oneOf = <T extends string>(values: readonly T[], description?: string) =>

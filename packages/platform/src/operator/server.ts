@@ -23,7 +23,7 @@ const SOCKET_LENGTH_MAX = 100
 const BODY_BYTES_MAX = 1024 * 1024
 
 /** Where the operator's socket of a home is: in it, or below the temporary folder where the path would be too long. */
-export function operatorSocket(home: string): string {
+function operatorSocket(home: string): string {
   const path = join(home, 'operator.sock')
   return Buffer.byteLength(path) <= SOCKET_LENGTH_MAX ? path : join(tmpdir(), `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`, 'platform.sock')
 }

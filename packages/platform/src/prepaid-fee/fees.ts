@@ -1,5 +1,6 @@
 import type { Asset } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
+import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
@@ -15,8 +16,6 @@ export interface FeeQuote {
   /** The tier's least fee: below it the account counts as empty. */
   least: bigint
 }
-
-const SHORT_OF_FUNDS = 'CU001'
 
 /** The UTC day now, as YYYY-MM-DD. */
 export const utcDay = (services: Services): string => new Date(services.environment.now()).toISOString().slice(0, 10)
@@ -40,15 +39,15 @@ export function quotePlatformFee(services: Services, tierName: string | null, as
 
 /** The refusal, where a database error says that the account holds too little; else null. */
 export function exhausted(error: unknown, fee: bigint): ApiError | null {
-  const { code, detail } = error as { code?: string; detail?: string }
-  if (code !== SHORT_OF_FUNDS) return null
+  const { code, detail } = raised(error)
+  if (code !== RAISED.prepaidShort) return null
   return new ApiError('PREPAID_FEE_EXHAUSTED', `the prepaid fee account holds ${showUsd(BigInt(detail ?? '0'))} USD, less than the platform fee of ${showUsd(fee)} USD; top it up. Wallets are not affected`)
 }
 
 /** The balance that a database error of this account carries; null for any other error. */
 export function balanceOfRefusal(error: unknown): bigint | null {
-  const { code, detail } = error as { code?: string; detail?: string }
-  return code === SHORT_OF_FUNDS ? BigInt(detail ?? '0') : null
+  const { code, detail } = raised(error)
+  return code === RAISED.prepaidShort ? BigInt(detail ?? '0') : null
 }
 
 export async function tierOfWorkspace(database: Queryable, workspaceId: string): Promise<string | null> {

@@ -7,7 +7,7 @@ import { traitsOf } from '../engine/traits.ts'
 import { chargePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
-import type { TransactionRow } from '../engine/transaction.ts'
+import type { Plan, TransactionRow } from '../engine/transaction.ts'
 import { writeAttempts } from './attempts.ts'
 import type { Group } from './group.ts'
 import { NotAdopted } from './open.ts'
@@ -179,7 +179,7 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
     : undefined
   const [source, destination] = endsOf(group.kind, place.walletId === null)
   const loan = group.kind === 'LEND_BACK' ? await returnedLoan(tx, network.code, group) : null
-  const plan: Record<string, string> = {
+  const plan: Plan = {
     // Nothing can be signed for it any more: there is no request here.
     adopted: '1',
     ...(rule ? { rule_id: rule.id } : {}),
@@ -227,10 +227,10 @@ const paysForItself = (network: Network, group: Group): boolean =>
   group.kind === 'SWEEP' && group.asset.type === 'native' && traitsOf(network).feesFrom === 'tank'
 
 /** What the plan of an ordinary transaction says of its reservations, as the booking reads it. */
-function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Record<string, string> {
+function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Plan {
   if (group.kind === 'FUEL') return { need: fee.toString() }
-  if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null))
-    return { reserved_fee: fee.toString(), back_fee: '0' }
+  if (group.kind === 'LEND' || group.kind === 'LEND_BACK') return { reserved_fee: fee.toString(), back_fee: '0' }
+  if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null)) return { reserved_fee: fee.toString() }
   if (paysForItself(network, group)) return { need: '0', own: '1' }
   // From the float at the address, whatever fuel has come there for it.
   if (traitsOf(network).feesFrom === 'tank') return { need: '0' }

@@ -44,7 +44,7 @@ const KINDS: Readonly<Record<string, TransactionKind>> = {
 }
 
 /** A UUID that follows from a text, so that every run names the same transaction alike. */
-export function uuidOf(text: string): string {
+function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }

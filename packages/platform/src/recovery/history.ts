@@ -88,7 +88,7 @@ export interface History {
   missing: { node: number; reason: string }[]
 }
 
-export const idOf = (unsigned: { network: string; bytes: string }): string =>
+const idOf = (unsigned: { network: string; bytes: string }): string =>
   createHash('sha256').update(`${unsigned.network} ${unsigned.bytes}`).digest('hex')
 
 interface NodeHistory {

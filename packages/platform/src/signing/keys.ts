@@ -15,7 +15,7 @@ const KEY_TIMEOUT_MS = 30_000
 const CERTIFICATES_NEEDED = 3
 
 /** The text that each node signs for a workspace's key. */
-export function certificateText(key: Omit<KeyAnswer, 'certificates'>, mode: NetworkMode): string {
+function certificateText(key: Omit<KeyAnswer, 'certificates'>, mode: NetworkMode): string {
   return `custody/key-certificate/v1\n${JSON.stringify({
     workspace: key.workspace, curve: key.curve, key_id: key.key_id, public_key: key.public_key, chain_code: key.chain_code, mode, epoch: key.epoch,
   })}`

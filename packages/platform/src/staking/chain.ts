@@ -45,7 +45,7 @@ export async function lendableAfter(client: TronClient, account: string, resourc
 }
 
 export const MATURED_FIRST = 'unstaked TRX has completed its cooldown and waits; unstaking would release it as well, which is never done by itself: release it first with POST /dav/v1/release-unstaked'
-export const UNSTAKES_MAX = 32
+const UNSTAKES_MAX = 32
 export const TOO_MANY = `the chain lets at most ${UNSTAKES_MAX} unstakes of an account cool down at a time`
 
 /** What stands against one more unstake of an account on the chain now. `pending`: unstakes under way that it has not seen. */

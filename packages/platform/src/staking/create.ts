@@ -10,27 +10,25 @@ import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { presentTransaction } from '../engine/present.ts'
-import { answeredBefore } from '../http/replay.ts'
+import { answeredBefore, onceOnly } from '../http/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { lockCounting } from '../engine/counted.ts'
 import type { StakingKind } from './steps.ts'
 
 /** What every staking request starts from. */
-export interface Opening { asset: Asset; network: Network; wallet: Awaited<ReturnType<typeof findWallet>>; /** The wallet's own address, which stakes. */ account: string; payloadHash: string }
+interface Opening { asset: Asset; network: Network; wallet: Awaited<ReturnType<typeof findWallet>>; /** The wallet's own address, which stakes. */ account: string; payloadHash: string }
 
-/** The caller's TRX wallet; or the first answer to the same `sequence_id`, looked up before everything that time may change. */
-export async function open(services: Services, caller: Caller, kind: StakingKind, body: { sequence_id?: string | undefined }): Promise<Opening | Reply> {
+/** Answers a staking request at most once. @param make makes what is asked for out of the caller's TRX wallet */
+export async function once(services: Services, caller: Caller, kind: StakingKind, body: { sequence_id?: string | undefined }, make: (opened: Opening) => Promise<Reply>): Promise<Reply> {
   const { asset, network } = findAsset(services, STAKED_ASSET)
   const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
   const payloadHash = createHash('sha256').update(JSON.stringify([kind, body], Object.keys(body).sort())).digest('hex')
-  const known = await answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash)
-  if (known) return known
-  const account = await services.addresses.omnibus(network, caller)
-  return { asset, network, wallet, account, payloadHash }
+  return onceOnly(
+    () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash),
+    async () => make({ asset, network, wallet, account: await services.addresses.omnibus(network, caller), payloadHash }),
+  )
 }
-
-export const isReply = (opened: Opening | Reply): opened is Reply => !('wallet' in opened)
 
 /** Where a stake comes from and goes to, as transactions show it. The account signs, whatever it does. */
 const TYPES: Record<StakingKind, [source: string, destination: string]> = { STAKE: ['INTERNAL', 'STAKING'], UNSTAKE: ['STAKING', 'STAKING'], RELEASE: ['STAKING', 'INTERNAL'] }

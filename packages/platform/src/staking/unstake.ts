@@ -5,7 +5,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { checkedAddress, checkedAmount, stakingShape } from './body.ts'
 import { asked, MATURED_FIRST, TOO_MANY, unstakeRefusal, worthOf } from './chain.ts'
-import { create, isReply, open } from './create.ts'
+import { create, once } from './create.ts'
 import { feeOf, stakeAccounts, stepsOf } from './steps.ts'
 
 /** Unstakes that the chain has not seen. */
@@ -17,38 +17,38 @@ export const unstake = endpoint({
   method: 'POST', path: '/dav/v1/unstake', summary: 'Unstake TRX', access: 'write', body: stakeBody, response: stakingShape,
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)
-    const opened = await open(services, caller, 'UNSTAKE', body)
-    if (isReply(opened)) return opened
-    const { asset, network, wallet, account } = opened
-    const { resource } = body
-    const amount = checkedAmount(body.amount, asset)
-    const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name, address }
-    const { staked, reserved } = stakeAccounts(resource)
-    const rows = await services.database.query<{ kind: string; balance: string }>(
-      `select kind, balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and address = $3 and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, asset.asset_name, address])
-    const holds = (kind: string) => BigInt(rows.find((row) => row.kind === kind)?.balance ?? '0')
-    const other: TronResource = resource === 'ENERGY' ? 'BANDWIDTH' : 'ENERGY'
-    if (holds(staked) < amount) throw tooMuch(amount, holds(staked), asset, resource, holds(stakeAccounts(other).staked) > 0n ? other : null)
-    const client = services.networks.stakes(network.code).client
-    const under = await services.database.one<{ count: string }>(UNDER_WAY, [wallet.id])
-    const refusal = await asked(network, () => unstakeRefusal(client, account, Number(under?.count ?? 0)))
-    if (refusal === 'matured') throw new ApiError('RELEASE_FIRST', `address: ${MATURED_FIRST}`, { field: 'address' })
-    if (refusal === 'limit') throw new ApiError('UNSTAKE_LIMIT', `amount: ${TOO_MANY}; wait until one has completed, and release it`, { field: 'amount' })
-    const own = address === account
-    const { bandwidthSun, unfreezeDelayDays } = await asked(network, () => services.networks.stakes(network.code).parameters())
-    const [worth, headTime] = await asked(network, () => Promise.all([worthOf(client, account, resource, amount), client.headTime()]))
-    return create(services, {
-      ...opened, kind: 'UNSTAKE', caller, signed, address, resource, amount, sequenceId: body.sequence_id, fee: feeOf(stepsOf('UNSTAKE', own), bandwidthSun),
-      plan: {
-        delay_days: String(unfreezeDelayDays), expected_at: new Date(headTime + unfreezeDelayDays * 86_400_000).toISOString(),
-        // From now on no transfer counts on the resource that is about to go.
-        [`${resource.toLowerCase()}_counted`]: worth.toString(),
-      },
-      async reserve(tx, id) {
-        const left = await lockedBalance(tx, { ...scope, kind: staked })
-        if (left < amount) throw tooMuch(amount, left, asset, resource, null)
-        await post(tx, 'unstake-reserve', id, [{ ...scope, kind: staked, amount: -amount }, { ...scope, kind: reserved, amount }])
-      },
+    return once(services, caller, 'UNSTAKE', body, async (opened) => {
+      const { asset, network, wallet, account } = opened
+      const { resource } = body
+      const amount = checkedAmount(body.amount, asset)
+      const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name, address }
+      const { staked, reserved } = stakeAccounts(resource)
+      const rows = await services.database.query<{ kind: string; balance: string }>(
+        `select kind, balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and address = $3 and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, asset.asset_name, address])
+      const holds = (kind: string) => BigInt(rows.find((row) => row.kind === kind)?.balance ?? '0')
+      const other: TronResource = resource === 'ENERGY' ? 'BANDWIDTH' : 'ENERGY'
+      if (holds(staked) < amount) throw tooMuch(amount, holds(staked), asset, resource, holds(stakeAccounts(other).staked) > 0n ? other : null)
+      const client = services.networks.stakes(network.code).client
+      const under = await services.database.one<{ count: string }>(UNDER_WAY, [wallet.id])
+      const refusal = await asked(network, () => unstakeRefusal(client, account, Number(under?.count ?? 0)))
+      if (refusal === 'matured') throw new ApiError('RELEASE_FIRST', `address: ${MATURED_FIRST}`, { field: 'address' })
+      if (refusal === 'limit') throw new ApiError('UNSTAKE_LIMIT', `amount: ${TOO_MANY}; wait until one has completed, and release it`, { field: 'amount' })
+      const own = address === account
+      const { bandwidthSun, unfreezeDelayDays } = await asked(network, () => services.networks.stakes(network.code).parameters())
+      const [worth, headTime] = await asked(network, () => Promise.all([worthOf(client, account, resource, amount), client.headTime()]))
+      return create(services, {
+        ...opened, kind: 'UNSTAKE', caller, signed, address, resource, amount, sequenceId: body.sequence_id, fee: feeOf(stepsOf('UNSTAKE', own), bandwidthSun),
+        plan: {
+          delay_days: String(unfreezeDelayDays), expected_at: new Date(headTime + unfreezeDelayDays * 86_400_000).toISOString(),
+          // From now on no transfer counts on the resource that is about to go.
+          [`${resource.toLowerCase()}_counted`]: worth.toString(),
+        },
+        async reserve(tx, id) {
+          const left = await lockedBalance(tx, { ...scope, kind: staked })
+          if (left < amount) throw tooMuch(amount, left, asset, resource, null)
+          await post(tx, 'unstake-reserve', id, [{ ...scope, kind: staked, amount: -amount }, { ...scope, kind: reserved, amount }])
+        },
+      })
     })
   },
 })

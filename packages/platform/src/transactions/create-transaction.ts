@@ -3,6 +3,7 @@ import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
 import { transferBody, type TransferBody } from '@custody/request-auth/bodies'
 import { findAsset } from '../assets/find-asset.ts'
+import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import { isSamePayload } from '../engine/payload.ts'
@@ -12,12 +13,8 @@ import { collectReceipts } from '../signing/receipts.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { checkFeeWallet, checkTransfer, isOwnAccount, refusalError, refusalSoon } from './payment.ts'
 import { presentTransaction, transactionShape } from '../engine/present.ts'
-import { answeredBefore, replayed } from '../http/replay.ts'
+import { answeredBefore, onceOnly, replayed } from '../http/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-
-/** What `create_withdrawal` raises. */
-export const WALLET_INACTIVE = 'CU002'
-export const WALLET_SHORT = 'P0002'
 
 /** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
 export const createTransaction = endpoint({
@@ -27,18 +24,10 @@ export const createTransaction = endpoint({
     const { asset, network } = findAsset(services, body.asset)
     const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
     const payloadHash = hashPayload(body)
-    const answered = () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash)
-    // Looked up before balance and every other check that time may change: a replay answers as the first did.
-    const known = await answered()
-    if (known) return known
-    try {
-      return await create({ services, caller, body, signed }, { asset, network, wallet, payloadHash })
-    } catch (refusal) {
-      // The same request may have been taken since: who reads a refusal then would pay again.
-      const late = await answered()
-      if (late) return late
-      throw refusal
-    }
+    return onceOnly(
+      () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash),
+      () => create({ services, caller, body, signed }, { asset, network, wallet, payloadHash }),
+    )
   },
 })
 
@@ -79,9 +68,9 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
     })])
     answer = (result as { result: typeof answer }).result
   } catch (error) {
-    const { code } = error as { code?: string }
-    if (code === WALLET_INACTIVE) throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
-    if (code === WALLET_SHORT) throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
+    const { code } = raised(error)
+    if (code === RAISED.walletInactive) throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
+    if (code === RAISED.walletShort) throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
     throw exhausted(error, platform.fee) ?? error
   }
   services.environment.checkpoint('transaction.created')

@@ -14,7 +14,7 @@ export const uuidSchema = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-
 const HEX_LENGTH_MAX = 8 * 1024 * 1024
 const hexSchema = hexText.max(HEX_LENGTH_MAX)
 
-export const receiptSchema = z.strictObject({
+const receiptSchema = z.strictObject({
   receipt: z.strictObject({
     node: z.int().min(1).max(3), api_key: z.string().max(256), nonce: z.string().max(256), intent: z.string().max(64),
     seen_at: z.int().min(0),

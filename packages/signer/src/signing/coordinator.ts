@@ -19,7 +19,7 @@ import type { CatchUp } from './catch-up.ts'
 const wireSchema = z.array(z.strictObject({
   signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable(),
 }))
-export const openedSchema = z.union([
+const openedSchema = z.union([
   z.strictObject({ recorded: wireSchema }),
   z.strictObject({ fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) }),
 ])

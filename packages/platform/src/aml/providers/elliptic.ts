@@ -8,7 +8,7 @@ const LIST = '/v2/wallet'
 const SCORE_MAX = 10
 
 /** `key:secret`, the secret in base64; null where the text is neither. */
-export function readEllipticToken(token: string): { key: string; secret: Buffer } | null {
+function readEllipticToken(token: string): { key: string; secret: Buffer } | null {
   const match = /^([^\s:]+):([A-Za-z0-9+/]+={0,2})$/.exec(token)
   if (!match) return null
   const secret = Buffer.from(match[2] as string, 'base64')
@@ -16,7 +16,7 @@ export function readEllipticToken(token: string): { key: string; secret: Buffer 
 }
 
 /** Headers of one request: HMAC-SHA256 over timestamp, method, path in lower case, and the body (`{}` where there is none). */
-export function ellipticHeaders({ key, secret }: { key: string; secret: Buffer }, timestampMs: number, method: string, path: string, body?: string): Record<string, string> {
+function ellipticHeaders({ key, secret }: { key: string; secret: Buffer }, timestampMs: number, method: string, path: string, body?: string): Record<string, string> {
   const timestamp = String(timestampMs)
   const sign = createHmac('sha256', secret).update(`${timestamp}${method}${path.toLowerCase()}${body ?? '{}'}`).digest('base64')
   return { 'x-access-key': key, 'x-access-timestamp': timestamp, 'x-access-sign': sign, Accept: 'application/json', 'Content-Type': 'application/json' }

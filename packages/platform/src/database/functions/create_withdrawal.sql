@@ -1,5 +1,5 @@
 -- Creates a withdrawal: idempotency row, reservations of amount and platform fee, transfer, event, in one call.
--- Answers {"replayed", "response", "payload_hash"}. Raises CU002 when the wallet is inactive, 'insufficient' (P0002) when it
+-- Answers {"replayed", "response", "payload_hash"}. Raises CU002 when the wallet is inactive, CU003 when it
 -- holds too little, and CU001 when the prepaid fee account does. All of it after the idempotency row, for which it waits: what
 -- was answered once is answered again, whatever has changed since.
 create or replace function create_withdrawal(p jsonb) returns jsonb
@@ -22,7 +22,7 @@ begin
   perform 1 from wallets where id = wallet and status = 'active';
   if not found then raise exception 'inactive' using errcode = 'CU002'; end if;
   if not spendable(workspace, wallet, p->>'asset', total, (p->>'chain_reserve')::numeric) then
-    raise exception 'insufficient' using errcode = 'P0002';
+    raise exception 'insufficient' using errcode = 'CU003';
   end if;
   perform write_transaction(p || jsonb_build_object('kind', 'WITHDRAWAL', 'state', 'CREATED', 'status', 'pending',
     'plan', coalesce(p->'plan', '{}') || jsonb_build_object('fee_reserve', p->>'fee_reserve'),

@@ -31,7 +31,7 @@ export function planFields(plan: Omit<GasPlan, 'fuelFee'>): Plan {
 }
 
 /** The caller's own rate is the maximum; else the level's of the moment. */
-export function feeOf(row: TransactionRow, rates: EvmFeeRates, network: Network): evmBuild.EvmFee {
+function feeOf(row: TransactionRow, rates: EvmFeeRates, network: Network): evmBuild.EvmFee {
   const level = rates[(row.fee_level as FeeLevel | null) ?? DEFAULT_LEVEL]
   if (row.fee_rate === null) return level
   const maxFeePerGas = feeRateInteger(network, row.fee_rate)

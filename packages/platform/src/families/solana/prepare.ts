@@ -78,7 +78,7 @@ async function livingOf(tx: Queryable, network: string, account: string, validUn
  * The chain takes equal bytes once: a second transfer of the same amount to the same address gets a compute unit more,
  * and costs no more by it. Null: there are too many.
  */
-export function differing(
+function differing(
   units: number, unitPrice: bigint, living: ReadonlySet<string>, build: (units: number, unitPrice: bigint) => UnsignedTransaction,
 ): UnsignedTransaction | null {
   for (let more = 0; more < TWINS_MAX; more++) {

@@ -59,7 +59,7 @@ function quiet(command: Command): Command {
 }
 
 /** The operator's command, made of its definitions. */
-export function programOf(home: string): Command {
+function programOf(home: string): Command {
   const program = quiet(new Command('npx custody')).usage('COMMAND [options]')
   const groups = new Map<string, Command>()
   for (const definition of COMMANDS) {

@@ -1,0 +1,27 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { copyOf, prepared } from '../../signer/test/prepared.ts'
+import { startEmbeddedPostgres } from '../src/database/embedded.ts'
+import { migrate } from '../src/database/migrate.ts'
+import { openDatabase } from '../src/database/pool.ts'
+
+const SOURCES = ['packages/platform/src/database', 'package-lock.json', 'packages/platform/test/prepared-database.ts']
+
+/** Puts a database with all tables and nothing in them into a home, where the platform's embedded server finds it. */
+export async function prepareDatabase(home: string): Promise<void> {
+  const folder = await prepared('postgres', SOURCES, async (draft) => {
+    const place = mkdtempSync(join(tmpdir(), 'custody-database-'))
+    try {
+      const postgres = await startEmbeddedPostgres(place)
+      const database = openDatabase(postgres.url)
+      await migrate(database)
+      await database.close()
+      await postgres.stop()
+      copyOf(join(place, 'postgres'), draft)
+    } finally {
+      rmSync(place, { recursive: true, force: true })
+    }
+  })
+  copyOf(folder, join(home, 'postgres'))
+}

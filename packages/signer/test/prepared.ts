@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * What many tests start from, is dear to make and always the same: made once for a state of the sources, kept beside the
+ * installed packages, and copied. Two who make it at once both make it, and one's is kept.
+ */
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const CACHE = join(ROOT, 'node_modules', '.cache', 'test')
+
+/** A folder of the sources, or a file, as it stands. */
+function digest(paths: readonly string[]): string {
+  const hash = createHash('sha256')
+  for (const path of paths.map((each) => join(ROOT, each))) {
+    const files = statSync(path).isDirectory() ? globSync('**/*', { cwd: path }).sort().map((name) => join(path, name)) : [path]
+    for (const file of files) if (statSync(file).isFile()) hash.update(`${file}\0`).update(readFileSync(file))
+  }
+  return hash.digest('hex').slice(0, 16)
+}
+
+/** The folder that `make` fills; it depends on nothing but `sources`. */
+export async function prepared(name: string, sources: readonly string[], make: (folder: string) => Promise<void>): Promise<string> {
+  const folder = join(CACHE, `${name}-${digest(sources)}`)
+  if (existsSync(folder)) return folder
+  mkdirSync(CACHE, { recursive: true })
+  const draft = mkdtempSync(join(CACHE, 'draft-'))
+  try {
+    await make(draft)
+    for (const old of readdirSync(CACHE)) if (old.startsWith(`${name}-`) && old !== basename(folder)) rmSync(join(CACHE, old), { recursive: true })
+    if (!existsSync(folder)) renameSync(draft, folder)
+  } catch (error) {
+    if (!existsSync(folder)) throw error
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
+  return folder
+}
+
+/** A folder's content put into another one; modes and owners stay. */
+export function copyOf(folder: string, to: string): void {
+  mkdirSync(to, { recursive: true, mode: 0o700 })
+  const { status, stderr } = spawnSync('cp', ['-a', `${folder}/.`, to], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`cannot copy ${folder}: ${stderr}`)
+}
