@@ -31,7 +31,10 @@ test('the document’s commands and lines are all that a family needs: nothing e
 test('its types fit, the registry’s test takes its lines, and its own tests send transfers through the steps and the nodes’ rules', () => {
   const types = copy.node('node_modules/typescript/bin/tsc', '--noEmit')
   assert.equal(types.status, 0, types.output)
-  for (const path of ['packages/chains/test/toy.test.ts', 'packages/chains/test/registry.test.ts', 'packages/platform/test/toy/transfer.test.ts']) {
+  for (const path of [
+    'packages/chains/test/toy.test.ts', 'packages/chains/test/registry.test.ts', 'packages/chains/test/families.test.ts',
+    'packages/platform/test/toy/transfer.test.ts',
+  ]) {
     const { status, output } = copy.test(path)
     assert.equal(status, 0, output)
     assert.match(output, /^ℹ pass [1-9]/m)
