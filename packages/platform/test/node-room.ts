@@ -2,9 +2,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { assemble, loadRegistry, publicKeysBelow, signing } from '@custody/chains'
-import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { HDKey } from '@scure/bip32'
+import { assemble, loadRegistry, signing, type Network } from '@custody/chains'
 import { platformCall } from '../../signer/src/api/index.ts'
 import { errorAnswer, Refusal } from '../../signer/src/errors.ts'
 import type { Parts } from '../../signer/src/parts.ts'
@@ -13,21 +11,16 @@ import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
 import type { Order, Verdict } from '../../signer/src/policy/order.ts'
 import { Store } from '../../signer/src/store/index.ts'
 import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
+import { WholeKeys } from './whole-keys.ts'
 
 /**
  * The rules and records of real signer nodes in this process, without their sockets and rounds: what they admit is signed
  * with one whole key. Their entrance (`platformCall`) reads the same text that it reads over TLS.
  */
 const registry = loadRegistry('local')
-const master = HDKey.fromMasterSeed(Buffer.alloc(32, 7))
-const key = {
-  key_id: 'k',
-  curve: 'secp256k1' as const,
-  publicKey: master.publicKey as Uint8Array,
-  chainCode: master.chainCode as Uint8Array,
-}
-export const publicKeyAt = publicKeysBelow(key)
-const secretAt = (path: readonly number[]) => path.reduce((node, index) => node.deriveChild(index), master).privateKey as Uint8Array
+const shared = new WholeKeys(7)
+/** Of every room that was not given keys of its own. */
+export const publicKeyAt = shared.at.secp256k1
 
 /** What a step of signing meets; `undefined`: nothing out of the ordinary. */
 export type Fault = 'refuse' | 'lost' | 'away' | undefined
@@ -39,14 +32,17 @@ export class NodeRoom {
   fault: (order: Order) => Fault = () => undefined
   now: () => number
 
-  constructor(count: number, now: () => number = () => Date.now()) {
+  readonly #keys: WholeKeys
+
+  constructor(count: number, now: () => number = () => Date.now(), keys: WholeKeys = shared) {
     this.now = now
+    this.#keys = keys
     const identities = new Map<number, KeyObject>()
     for (let node = 1; node <= count; node++) {
       const identity = generateKeyPairSync('ed25519')
       identities.set(node, identity.publicKey)
       const store = new Store(join(this.home, `record-${node}.sqlite`), () => this.now())
-      const judge = new Judge({ registry, store, identities, budgetFeeCaps: 10_000, keyOf: async () => ({ ...key, publicKeyAt }) })
+      const judge = new Judge({ registry, store, identities, budgetFeeCaps: 10_000, keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }) })
       const coordinator = { sign: (order: Order, partner: number) => this.#sign(node, partner, order) }
       this.#nodes.set(node, {
         store,
@@ -89,11 +85,9 @@ export class NodeRoom {
       parts.judge.assertAllowed(verdict)
       verdicts.push(verdict)
     }
-    const made = signing(registry, order.unsigned, publicKeyAt).map(({ message, path }) => {
-      const signature = secp256k1.sign(message, secretAt(path), { prehash: false, format: 'recovered' })
-      return { signature: signature.subarray(1), recoveryId: signature[0] as number }
-    })
-    const { hash, raw } = assemble(registry, order.unsigned, made, publicKeyAt)
+    const { curve } = registry.network(order.unsigned.network) as Network
+    const made = signing(registry, order.unsigned, this.#keys.at[curve]).map(({ message, path }) => this.#keys.sign(curve, message, path))
+    const { hash, raw } = assemble(registry, order.unsigned, made, this.#keys.at[curve])
     const signatures = made.map(({ signature, recoveryId }) => ({
       signature: Buffer.from(signature).toString('hex'),
       recovery_id: recoveryId,

@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { loadRegistry, parseAmount, type Asset, type Curve } from '@custody/chains'
+import { signRequest } from '@custody/request-auth'
+import type { Devnet } from '../../devnet/src/devnet.ts'
+import { createAddress } from '../src/addresses/create-address.ts'
+import { audit } from '../src/audit/audit.ts'
+import type { Database } from '../src/database/pool.ts'
+import { scanLoop } from '../src/deposits/scanner.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { fillTanksLoop } from '../src/gas-tanks/ensure-tank.ts'
+import type { Caller } from '../src/http/endpoint.ts'
+import { devnetControl, localEndpoints } from '../src/launch/local.ts'
+import { createMetrics } from '../src/metrics.ts'
+import { Networks } from '../src/networks/networks.ts'
+import { readTiers } from '../src/prepaid-fee/tiers.ts'
+import type { Services } from '../src/services.ts'
+import { cancelTransaction } from '../src/transactions/cancel.ts'
+import { createTransaction } from '../src/transactions/create-transaction.ts'
+import type { TransactionRow } from '../src/transactions/present.ts'
+import { runStep } from '../src/transactions/steps.ts'
+import { createWallet } from '../src/wallets/create-wallet.ts'
+import { claim } from '../src/work/lease.ts'
+import type { Order } from '../../signer/src/policy/order.ts'
+import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
+import { NodeRoom } from './node-room.ts'
+import { WholeKeys } from './whole-keys.ts'
+
+/**
+ * One family's transfers through the API's functions, the real steps, a real database, the real client, the family's local
+ * chain and the rules of real nodes, in this one process. Blocks come when nothing else is to be done, and time is what the
+ * rows wait for: it is turned forward, never slept.
+ */
+const registry = loadRegistry('local')
+/** Rounds in which everything ends, whatever was broken; more are a loop. */
+const ROUNDS_MAX = 400
+/** Nobody waits longer than this in all; what expires does so before. */
+const WAITED_MS_MAX = 3 * 3_600_000
+
+export interface Place { code: string; to: string; held: string; amount: string }
+
+export class FamilyStage {
+  readonly database: Database
+  readonly place: Place
+  readonly asset: Asset
+  readonly nodes: NodeRoom
+  readonly services: Services
+  caller!: Caller
+  walletId = ''
+  source = ''
+  /** The commit at which the process ends, once. */
+  crashAt: string | null = null
+  /** How far the clock was turned. */
+  turnedMs = 0
+  readonly #devnet: Devnet
+  #scan: () => Promise<boolean>
+  #fill: () => Promise<boolean>
+
+  constructor(database: Database, devnet: Devnet, place: Place, clock: { offsetMs: number }) {
+    this.database = database
+    this.place = place
+    this.#devnet = devnet
+    this.asset = registry.asset(place.code) as Asset
+    const now = () => Date.now() + clock.offsetMs
+    this.#turn = (ms) => {
+      clock.offsetMs += ms
+      this.turnedMs += ms
+    }
+    // No address of a test before it.
+    const keys = new WholeKeys(nextSeed++)
+    this.nodes = new NodeRoom(3, now, keys)
+    const environment = { ...systemEnvironment(), now, checkpoint: (name: string) => this.#checkpoint(name) }
+    const silent = { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined }
+    const networks = new Networks(registry, localEndpoints(devnet.url, registry.networks), environment, fetch)
+    const connected = networks.get(place.code)
+    networks.all = () => [connected]
+    this.services = {
+      environment, registry, database, networks,
+      log: silent,
+      signers: this.nodes.signers,
+      metrics: createMetrics(),
+      keys: { get: async (_workspace: string, curve: Curve) => ({ at: keys.at[curve] }) },
+      settings: { network: 'local', pollMs: 0, prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0 },
+      prices: { price: () => null },
+      aml: { providers: {}, sanctions: { has: () => false } },
+      devnet: devnetControl(devnet.url),
+    } as unknown as Services
+    const loop = scanLoop(this.services, connected, async () => new Set([place.code]))
+    this.#scan = () => loop.run(new AbortController().signal)
+    const fill = fillTanksLoop(this.services)
+    this.#fill = () => fill.run(new AbortController().signal)
+  }
+
+  readonly #turn: (ms: number) => void
+
+  #checkpoint(name: string): void {
+    if (name !== this.crashAt) return
+    this.crashAt = null
+    throw new Error('the process ended here')
+  }
+
+  /** An empty database, and a wallet with coins in it. */
+  async open(): Promise<void> {
+    await this.database.query('truncate workspaces, ledger_entries, signing_accounts, network_scans, blocks, utxos cascade')
+    const one = async (sql: string, values: unknown[]) => ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
+    const workspaceId = await one(`insert into workspaces (name) values ('acme') returning id`, [])
+    const index = 1
+    const subAccountId = await one(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', $2) returning id`, [workspaceId, index])
+    const apiKey = randomUUID()
+    this.nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: 'acme', sub_account: index })
+    this.caller = { apiKey, role: 'full', workspaceId, workspace: 'acme', subAccountId, subAccount: 'main', subAccountIndex: index }
+    const body = { asset: this.place.code }
+    const wallet = await this.#ask(createWallet, body)
+    this.walletId = wallet['id'] as string
+    this.source = (await this.#ask(createAddress, body))['address'] as string
+    await this.fund(this.place.held)
+  }
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- any endpoint's handler
+  async #ask(endpoint: any, body: Record<string, unknown>, signed: unknown = null, params: unknown = undefined): Promise<Record<string, unknown>> {
+    const answer = await endpoint.handler({ services: this.services, caller: this.caller, body, signed, query: undefined, params })
+    return (answer.text === undefined ? answer.body : JSON.parse(answer.text)) as Record<string, unknown>
+  }
+
+  async fund(amount: string): Promise<void> {
+    await this.control({ command: 'fund', asset: this.place.code, address: this.source, amount })
+    await this.scan()
+    await this.run()
+  }
+
+  control(command: Record<string, unknown>): Promise<Record<string, unknown>> {
+    return (this.services.devnet as NonNullable<Services['devnet']>)({ network: this.place.code, ...command })
+  }
+
+  /** Creates a transfer; the same sequence is the same transfer. */
+  async create(sequence: string, more: Record<string, unknown> = {}): Promise<string> {
+    const { code, amount, to } = this.place
+    const body = {
+      asset: code, amount, destination_address: to, destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: sequence, ...more,
+    }
+    const signed = await this.#sign('/dac/v1/transaction', body)
+    try {
+      return (await this.#ask(createTransaction, body, signed))['id'] as string
+    } catch (error) {
+      // The answer was lost with the process: the caller asks again.
+      if ((error as Error).message !== 'the process ended here') throw error
+      return this.create(sequence, more)
+    }
+  }
+
+  async cancel(id: string): Promise<void> {
+    await this.#ask(cancelTransaction, {}, await this.#sign(`/dac/v1/transaction/${id}/cancel`, {}), { id })
+  }
+
+  #sign(uri: string, body: Record<string, unknown>) {
+    return signRequest({ apiKey: this.caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri, body: JSON.stringify(body) })
+  }
+
+  /** From now on nodes refuse the payments of transfers, or are away for them. */
+  set fault(fault: 'refuse' | 'away' | undefined) {
+    this.nodes.fault = ({ purpose }: Order) => (purpose.kind === 'pay' ? fault : undefined)
+  }
+
+  async #mine(): Promise<void> {
+    await this.control({ command: 'mine', blocks: 1 })
+    await this.scan()
+  }
+
+  async scan(): Promise<void> {
+    while (await this.#scan());
+  }
+
+  /** One round: what is due; else a block where one is waited for; else the time until the next row is due. False: all has ended. */
+  async turn(): Promise<boolean> {
+    while (await this.#fill()) await this.scan();
+    const due = await claim(this.services, 16)
+    if (due.length > 0) {
+      await Promise.all(due.map((row) => runStep(this.services, row)))
+      return true
+    }
+    const chain = this.#devnet.chains.find(({ code }) => code === this.place.code)
+    const { waiting } = await (chain as NonNullable<typeof chain>).info()
+    const open = await this.database.one<{ burying: boolean; wait: number | null }>(
+      `select coalesce(bool_or(state in ('CONFIRMING', 'BROADCASTING')), false) burying,
+         extract(epoch from min(next_run_at) - $1::timestamptz) * 1000 wait
+       from transactions where status = 'pending'`, [this.database.now()])
+    if ((waiting ?? 0) > 0 || open?.burying) {
+      await this.#mine()
+      if ((waiting ?? 0) > 0 || open?.wait === null) return true
+    }
+    if (open?.wait === null || open?.wait === undefined) return open?.burying ?? false
+    const wait = Math.max(1, Math.ceil(Number(open.wait)))
+    this.#turn(wait)
+    assert.ok(this.turnedMs <= WAITED_MS_MAX, `rows have waited ${this.turnedMs} ms: ${JSON.stringify(await this.pending())}`)
+    return true
+  }
+
+  /** Until everything has ended. */
+  async run(): Promise<void> {
+    for (let round = 0; await this.turn(); round++) {
+      if (round === ROUNDS_MAX) assert.fail(`it does not end: ${JSON.stringify(await this.pending())}`)
+    }
+  }
+
+  /** Until a transfer has reached a state. */
+  async runTo(id: string, state: string): Promise<void> {
+    for (let round = 0; (await this.read(id)).state !== state; round++) {
+      if (!(await this.turn()) || round === ROUNDS_MAX) assert.fail(`${state} was never reached: ${JSON.stringify(await this.read(id))}`)
+    }
+  }
+
+  pending(): Promise<unknown[]> {
+    return this.database.query(`select kind, state, last_error, plan->>'reason' reason from transactions where status = 'pending'`)
+  }
+
+  async read(id: string): Promise<TransactionRow> {
+    return await this.database.one<TransactionRow>('select *, amount::text, fee::text from transactions where id = $1', [id]) as TransactionRow
+  }
+
+  /** What the wallet may spend, in the smallest unit. */
+  async available(): Promise<bigint> {
+    const row = await this.database.one<{ balance: string }>(
+      `select coalesce(sum(balance), 0)::text balance from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`,
+      [this.walletId, this.place.code])
+    return BigInt(row?.balance ?? '0')
+  }
+
+  get amount(): bigint {
+    return parseAmount(this.place.amount, this.asset.decimals)
+  }
+
+  /** How many of a wallet's chain transactions the chain has, and has executed. */
+  async onChain(id: string): Promise<number> {
+    const rows = await this.database.query<{ hash: string }>(
+      `select hash from chain_transactions where transaction_id = $1 and step is null and hash is not null`, [id])
+    let count = 0
+    for (const { hash } of rows) {
+      const status = await this.services.networks.client(this.place.code).status(hash)
+      if (status.state === 'included' && status.succeeded) count++
+    }
+    return count
+  }
+
+  /** Books and chain agree, and nothing is reserved or open. */
+  async check(): Promise<void> {
+    assert.deepEqual(await this.pending(), [])
+    assert.deepEqual((await audit(this.services)).differences, [])
+    assert.deepEqual(
+      await this.database.query(
+        `select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved', 'float_reserved') and balance <> 0`),
+      [],
+    )
+    assert.deepEqual(await this.database.query(`select state from chain_transactions where state in ('BUILT', 'SIGNED', 'INCLUDED')`), [])
+  }
+
+  async close(): Promise<void> {
+    await this.control({ command: 'fault', mode: 'heal' })
+    this.nodes.close()
+  }
+}
+
+let nextSeed = 1000

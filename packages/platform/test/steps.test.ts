@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyStage, type Place } from './family-stage.ts'
+
+/** Every step of a transfer × every family: what is asked of one family is asked of all, unless the table says why not. */
+const clock = { offsetMs: 0 }
+const database = useDatabase({ migrated: true, now: () => Date.now() + clock.offsetMs })
+const home = mkdtempSync(join(tmpdir(), 'custody-steps-'))
+let devnet: Devnet
+
+/** `dies`: what the chain never takes has an end. `replaces`: by what a signed transfer gives way. `fuelled`: a tank pays. */
+interface Family extends Place { dies: boolean; replaces: boolean; fuelled: boolean }
+const FAMILIES: Record<string, Family> = {
+  utxo: {
+    code: 'BTC', to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', held: '2', amount: '0.12345678', dies: false, replaces: true, fuelled: false,
+  },
+  evm: {
+    code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1.000000000000000001', dies: false, replaces: true,
+    fuelled: true,
+  },
+  tron: { code: 'TRX', to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY', held: '300', amount: '12.345678', dies: true, replaces: false, fuelled: true },
+  xrp: { code: 'XRP', to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', held: '500', amount: '2.345678', dies: true, replaces: false, fuelled: false },
+  stellar: {
+    code: 'XLM', to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ', held: '500', amount: '2.3456789', dies: true,
+    replaces: false, fuelled: false,
+  },
+  cardano: {
+    code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '300', amount: '5.345678', dies: true,
+    replaces: false, fuelled: false,
+  },
+  solana: {
+    code: 'SOL', to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin', held: '20', amount: '0.345678912', dies: true, replaces: false,
+    fuelled: false,
+  },
+}
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { manual: true })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+async function staged(family: Family, play: (stage: FamilyStage) => Promise<void>): Promise<void> {
+  const stage = new FamilyStage(database.get(), devnet, family, clock)
+  try {
+    await stage.open()
+    await play(stage)
+    await stage.check()
+  } finally {
+    await stage.close()
+  }
+}
+
+/** A transfer that is through took amount and, where no tank pays, its fee from the wallet, and is on the chain once. */
+async function confirmed(stage: FamilyStage, id: string, { fuelled }: Family, before: bigint): Promise<void> {
+  const row = await stage.read(id)
+  assert.deepEqual([row.status, row.state, row.failure_reason], ['confirmed', 'CONFIRMED', null])
+  assert.equal(await stage.onChain(id), 1)
+  assert.equal(before - await stage.available(), stage.amount + (fuelled ? 0n : BigInt(row.fee as string)))
+}
+
+/** The commits on every transfer's way; a fuelled one has one more. */
+const COMMITS = ['created', 'queued', 'built', 'signed', 'broadcasting', 'broadcast', 'included', 'settled'] as const
+
+for (const [name, family] of Object.entries(FAMILIES).filter(([name]) => !process.env['F'] || process.env['F'].includes(name))) {
+  describe(name, () => {
+    test('created, built, signed, sent, confirmed, booked; the same sequence_id is the same transfer', () =>
+      staged(family, async (stage) => {
+        const before = await stage.available()
+        const id = await stage.create('once')
+        assert.equal(await stage.create('once'), id)
+        await stage.run()
+        assert.equal(await stage.create('once'), id)
+        await confirmed(stage, id, family, before)
+      }))
+
+    for (const commit of [...COMMITS, ...(family.fuelled ? ['fuel-reserved'] : [])])
+      test(`the process ends after ${commit}: paid once`, () =>
+        staged(family, async (stage) => {
+          const before = await stage.available()
+          stage.crashAt = `transaction.${commit}`
+          const id = await stage.create('crash')
+          await stage.run()
+          assert.equal(stage.crashAt, null, 'it was reached')
+          await confirmed(stage, id, family, before)
+        }))
+
+    test('the answer to a broadcast is lost: paid once', () =>
+      staged(family, async (stage) => {
+        const before = await stage.available()
+        await stage.control({ command: 'fault', mode: 'drop-answer' })
+        const id = await stage.create('lost')
+        await stage.run()
+        await confirmed(stage, id, family, before)
+      }))
+
+    test('the nodes refuse: it fails, and amount and fee are back', () =>
+      staged(family, async (stage) => {
+        const before = await stage.available()
+        stage.fault = 'refuse'
+        const id = await stage.create('refused')
+        await stage.run()
+        const row = await stage.read(id)
+        assert.deepEqual([row.status, row.state], ['failed', 'FAILED'])
+        assert.match(row.failure_reason ?? '', /refuse/)
+        assert.deepEqual([await stage.onChain(id), await stage.available()], [0, before])
+      }))
+
+    test('the nodes are away: it waits, and goes on when they are back', () =>
+      staged(family, async (stage) => {
+        const before = await stage.available()
+        stage.fault = 'away'
+        const id = await stage.create('away')
+        await stage.runTo(id, 'SIGNING')
+        for (let turns = 0; turns < 5; turns++) await stage.turn()
+        assert.equal((await stage.read(id)).hash, null)
+        stage.fault = undefined
+        await stage.run()
+        await confirmed(stage, id, family, before)
+      }))
+
+    test('a fee rate below what the chain asks is refused, and changes nothing', () =>
+      staged(family, async (stage) => {
+        const before = await stage.available()
+        await assert.rejects(stage.create('cheap', { fee_rate: '0' }), /fee_rate/)
+        assert.equal(await stage.available(), before)
+      }))
+
+    test('cancelled before it is signed: nothing was paid', () =>
+      staged(family, async (stage) => {
+        const before = await stage.available()
+        const id = await stage.create('cancelled')
+        await stage.cancel(id)
+        await stage.run()
+        assert.deepEqual([(await stage.read(id)).status, (await stage.read(id)).state], ['failed', 'CANCELLED'])
+        assert.deepEqual([await stage.onChain(id), await stage.available()], [0, before])
+      }))
+  })
+}
