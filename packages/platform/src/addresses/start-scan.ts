@@ -27,8 +27,9 @@ export async function commitScanStart(services: Services, network: Network): Pro
     await services.database.transaction(async (tx) => {
       const mine = await tx.query(
         `insert into network_scans as s (network, height, tip_height, final_height) values ($1, $2, $3, $2)
-         on conflict (network) do update set height =
-           excluded.height, tip_height = excluded.tip_height, final_height = excluded.final_height where s.height is null returning 1`,
+         on conflict (network) do update set
+           height = excluded.height, tip_height = excluded.tip_height, final_height = excluded.final_height
+         where s.height is null returning 1`,
         [network.code, start.height, tip.height])
       // Another process was first: its height is no later than ours for the addresses that it hands out, and ours is later still.
       if (mine.length === 1) {

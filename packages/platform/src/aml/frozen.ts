@@ -78,10 +78,10 @@ export async function hold(services: Services, tx: Queryable, row: TransactionRo
     const created = await tx.one<FrozenRow>(
       `insert into frozen_addresses (id, workspace_id, sub_account_id, space, address_key, address, address_tag, asset, source,
         risk_level, transaction_id, frozen_at)
-       values (
-         $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
-       ) on conflict (sub_account_id, space, address_key) where unfrozen_at is null do nothing returning *`,
-      [services.environment.uuid(), row.workspace_id, row.sub_account_id, space, hit.key, hit.address, hit.tag, row.asset, hit.source, hit.level, row.id, at])
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+       on conflict (sub_account_id, space, address_key) where unfrozen_at is null do nothing returning *`,
+      [services.environment.uuid(), row.workspace_id, row.sub_account_id, space, hit.key, hit.address, hit.tag, row.asset, hit.source,
+        hit.level, row.id, at])
     if (created) {
       await emit(tx, row.workspace_id, row.sub_account_id, 'address.frozen', stringifyJson(presentFrozen(created, services.registry)))
     }

@@ -110,8 +110,8 @@ export async function freshAnswers(
     `select distinct on (s.address_key) s.address_key, s.risk_level from aml_screenings s
      where s.transaction_id = $1 and s.provider = $2 and s.screened_at > $3 and s.address_key = any($4)
        and not exists (
-         select 1 from frozen_addresses f where f.sub_account_id =
-           $5 and f.space = $6 and f.address_key = s.address_key and f.frozen_at >= s.screened_at
+         select 1 from frozen_addresses f
+         where f.sub_account_id = $5 and f.space = $6 and f.address_key = s.address_key and f.frozen_at >= s.screened_at
        )
      order by s.address_key, s.screened_at desc, s.id desc`,
     [row.id, policy.provider, since, keys, row.sub_account_id, spaceOf(network)])

@@ -25,7 +25,8 @@ export const unfreezeAddress = endpoint({
       }
       // A freeze without a tag covers the whole account, whatever tag is named.
       if (freeze.address_tag !== null && freeze.address_tag !== (body.address_tag ?? null)) {
-        throw new ApiError('NOT_FROZEN', `address_tag: the address is frozen with another address_tag than ${body.address_tag ?? 'none'}; see GET /dac/v1/frozen-addresses`, { field: 'address_tag' })
+        const other = `the address is frozen with another address_tag than ${body.address_tag ?? 'none'}`
+        throw new ApiError('NOT_FROZEN', `address_tag: ${other}; see GET /dac/v1/frozen-addresses`, { field: 'address_tag' })
       }
       if (freeze.source === 'OFAC' && services.aml.sanctions.has(network, freeze.address)) {
         throw new ApiError(

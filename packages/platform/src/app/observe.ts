@@ -28,8 +28,8 @@ export function observe(services: Services): void {
         `select w.name workspace, g.network, g.status,
            coalesce(
              (
-               select sum(balance) from ledger_accounts a where a.workspace_id =
-                 g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network
+               select sum(balance) from ledger_accounts a
+               where a.workspace_id = g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network
              ), 0
            )::text balance
          from gas_tanks g join workspaces w on w.id = g.workspace_id`, [natives]),

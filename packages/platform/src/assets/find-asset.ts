@@ -13,7 +13,8 @@ export function findAsset(services: Services, ticker: string, field = 'asset'): 
   const meant = services.registry.assets.find(
     (each) => each.asset_name.toLowerCase() === ticker.toLowerCase() && services.networks.has(each.network)
   )
-  throw new ApiError('UNSUPPORTED_ASSET', `${field}: ${ticker.slice(0, 64)} is not supported${meant ? `; did you mean ${meant.asset_name}? Tickers are case-sensitive` : '; see GET /assets'}`, { field })
+  const hint = meant ? `did you mean ${meant.asset_name}? Tickers are case-sensitive` : 'see GET /assets'
+  throw new ApiError('UNSUPPORTED_ASSET', `${field}: ${ticker.slice(0, 64)} is not supported; ${hint}`, { field })
 }
 
 /**

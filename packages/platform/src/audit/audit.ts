@@ -179,8 +179,9 @@ async function expectedBalances(services: Services, network: Network): Promise<M
   }>(
     `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset,
       t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
-     from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.state =
-       'INCLUDED' and (t.kind <> 'FUEL' or $2)`, [network.code, traitsOf(network).nothingExcludes === true])
+     from chain_transactions c join transactions t on t.id = c.transaction_id
+     where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2)`,
+    [network.code, traitsOf(network).nothingExcludes === true])
   for (const row of moving) {
     // Of a stake only the freezing takes from the balance, and what has cooled down returns to it.
     if (row.succeeded) {

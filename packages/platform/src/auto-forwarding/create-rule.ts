@@ -44,7 +44,8 @@ export const createRule = endpoint({
         `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap,
           destination, address_tag, expires_at, request, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing returning id`,
-        [id, caller.workspaceId, caller.subAccountId, wallet.id, asset.asset_name, network.code, min.toString(), cap.toString(), destination, addressTag, body.expires_at, JSON.stringify(signed), now])
+        [id, caller.workspaceId, caller.subAccountId, wallet.id, asset.asset_name, network.code, min.toString(), cap.toString(),
+          destination, addressTag, body.expires_at, JSON.stringify(signed), now])
       if (written.length > 0) return
       const known = await tx.one<{ id: string }>(
         `select id from forward_rules where wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED')`, [wallet.id]

@@ -50,8 +50,8 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
   await tx.query(`update transactions set state = $2, status = $5, confirmed_at = $3, confirmations = $4,
      plan = plan - 'frozen_wallet' - 'screening_since' - 'screening_alerted' - 'unknown_sender',
      last_error = null, failure_reason = null,
-     next_run_at = null, lease_until = null, lease_token = null, updated_at = greatest($6::timestamptz, $3) where id =
-       $1`, [row.id, end.state, end.confirmed_at, confirmations, end.status, tx.now()])
+     next_run_at = null, lease_until = null, lease_token = null, updated_at = greatest($6::timestamptz, $3)
+     where id = $1`, [row.id, end.state, end.confirmed_at, confirmations, end.status, tx.now()])
   await tx.query(
     `update utxos u set spendable = true from deposits d
      where d.transaction_id = $1 and u.network = d.network and u.txid = d.txid and u.vout = d.position
@@ -94,12 +94,13 @@ export async function revert(services: Services, tx: Queryable, row: Transaction
     await tx.query('delete from aml_holds where transaction_id = $1 and released_at is null', [row.id])
   }
   await tx.query(
-    `update transactions set state = 'REORGED', status = 'failed', failure_reason = 'the block that held it is no longer part of the chain', confirmed_at = null, confirmations = 0,
+    `update transactions set state = 'REORGED', status = 'failed',
+       failure_reason = 'the block that held it is no longer part of the chain', confirmed_at = null, confirmations = 0,
        next_run_at = null, lease_until = null, lease_token = null,
        plan = (plan - 'frozen_wallet' - 'unknown_sender' - 'senders_released')
-         || jsonb_build_object(
-           'generation', (coalesce((plan->>'generation')::int, 0) + 1)::text
-         ), updated_at = $2 where id = $1`, [row.id, tx.now()])
+         || jsonb_build_object('generation', (coalesce((plan->>'generation')::int, 0) + 1)::text),
+       updated_at = $2
+     where id = $1`, [row.id, tx.now()])
   await tx.query('update deposits set block_height = null, block_hash = null where transaction_id = $1', [row.id])
   if (row.kind === 'DEPOSIT') {
     await emit(

@@ -82,5 +82,7 @@ function notWorth(
     value = usdValue(amount, asset.decimals, mine.price)
     price = usdValue(cost, native.decimals, theirs.price)
   }
-  return value * SCALE > price * times ? null : `waits: ${show(amount, asset)} are not worth ${formatAmount(times, MULTIPLE_DECIMALS)} times the network fee of up to ${show(cost, native)}`
+  if (value * SCALE > price * times) return null
+  const wanted = `${formatAmount(times, MULTIPLE_DECIMALS)} times the network fee of up to ${show(cost, native)}`
+  return `waits: ${show(amount, asset)} are not worth ${wanted}`
 }

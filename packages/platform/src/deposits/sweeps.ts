@@ -40,12 +40,12 @@ export async function requeueSweeps(tx: Queryable): Promise<void> {
   const rows = await tx.query<TransactionRow>(
     `select d.*, a.address source_id from ledger_accounts a
      cross join lateral (
-       select t.* from transactions t where t.kind =
-         'DEPOSIT' and t.wallet_id = a.wallet_id and t.asset = a.asset and t.destination_id = a.address limit 1
+       select t.* from transactions t
+       where t.kind = 'DEPOSIT' and t.wallet_id = a.wallet_id and t.asset = a.asset and t.destination_id = a.address limit 1
      ) d
      where a.kind = 'unswept' and a.balance > 0
-       and not exists (select 1 from transactions p where p.kind =
-         'SWEEP' and p.network = d.network and p.source_id = a.address and p.asset = a.asset
+       and not exists (select 1 from transactions p
+         where p.kind = 'SWEEP' and p.network = d.network and p.source_id = a.address and p.asset = a.asset
          and (p.status = 'pending' or p.updated_at > $1::timestamptz - interval '1 minute'))
      limit 100`, [tx.now()])
   for (const row of rows) await queueSweep(tx, row)

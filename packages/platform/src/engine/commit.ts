@@ -84,9 +84,9 @@ async function holdFee(
   if (left < difference) {
     const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, hold.asset.decimals)} ${hold.asset.asset_name}`
     const stays = hold.kept > 0n ? ` and the ${show(hold.kept)} that must stay on the account` : ''
-    return fail(inPlaceOf
-      ? `the higher fee of ${show(hold.amount)} is more than the wallet holds beside the amount`
-      : `a network fee of up to ${show(hold.amount)} is needed: ${show(held)} is held for it, and the wallet has ${show(left)} beside the amount${stays}`)
+    if (inPlaceOf) return fail(`the higher fee of ${show(hold.amount)} is more than the wallet holds beside the amount`)
+    const has = `${show(held)} is held for it, and the wallet has ${show(left)} beside the amount${stays}`
+    return fail(`a network fee of up to ${show(hold.amount)} is needed: ${has}`)
   }
   await post(tx, 'reserve-adjust', id, [
     { ...account, kind: 'available', amount: -difference }, { ...account, kind: 'reserved', amount: difference },

@@ -69,8 +69,8 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   )
   const written = await tx.query<{ id: string }>(
     `with written as (
-       update transactions set ${sets.join(', ')} where id =
-         $1 and lease_token = $2 returning id, workspace_id, sub_account_id, state, hash, confirmations
+       update transactions set ${sets.join(', ')} where id = $1 and lease_token = $2
+       returning id, workspace_id, sub_account_id, state, hash, confirmations
      ), noted as (
        insert into events (workspace_id, sub_account_id, type, payload)
        select workspace_id, sub_account_id, 'transaction.updated', jsonb_build_object(

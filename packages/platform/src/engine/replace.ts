@@ -80,8 +80,8 @@ async function signReplacement(
     if (returned) {
       await tx.query(
         `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, contested)
-         select $1, $2, $3, $4, $5, $6, path_index, 'change', false, true from chain_addresses where network =
-           $1 and address = $4 on conflict do nothing`,
+         select $1, $2, $3, $4, $5, $6, path_index, 'change', false, true from chain_addresses
+         where network = $1 and address = $4 on conflict do nothing`,
         [row.network, signed.hash, returned.output, returned.address, row.wallet_id, returned.amount.toString()])
     }
     await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [replacement.id, tx.now()])

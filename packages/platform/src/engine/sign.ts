@@ -71,9 +71,10 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     ])
     if (decoded.change && unsigned.change) {
       await tx.query(
-        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable) values ($1, $2, $3, $4,
-          $5, $6, $7, 'change', true) on conflict do nothing`,
-        [row.network, signed.hash, unsigned.change.output, decoded.change.address, row.wallet_id, decoded.change.amount.toString(), unsigned.change.path[2]])
+        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable)
+         values ($1, $2, $3, $4, $5, $6, $7, 'change', true) on conflict do nothing`,
+        [row.network, signed.hash, unsigned.change.output, decoded.change.address, row.wallet_id, decoded.change.amount.toString(),
+          unsigned.change.path[2]])
     }
     if (built.nonce !== null) await wakeNextNonce(tx, row.network, built)
     await advance(tx, row, { state: 'SIGNED', last_error: null, run_in_ms: 0 })

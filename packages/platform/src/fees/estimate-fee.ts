@@ -25,7 +25,10 @@ export const estimateFeeEndpoint = endpoint({
     basis: z.enum(['wallet', 'typical']).meta({
       description: '`wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas',
     }),
-    rent: z.number().optional().meta({ description: 'Part of `fee`: deposit of the receiver’s token account (Solana) where it has none; without a destination_address it is assumed to have none' }),
+    rent: z.number().optional().meta({
+      description: 'Part of `fee`: deposit of the receiver’s token account (Solana) where it has none; '
+        + 'without a destination_address it is assumed to have none',
+    }),
     activation: z.number().optional().meta({
       description: 'Part of `fee`: what creating the receiver’s account costs (Tron), likewise; it takes the place of bandwidth',
     }),

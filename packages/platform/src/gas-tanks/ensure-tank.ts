@@ -32,8 +32,8 @@ export async function isFilling(database: Queryable, workspaceId: string, networ
   const row = await database.one(
     `select 1 from gas_tanks g where g.workspace_id = $1 and g.network = $2 and g.first_fill > 0
        and not exists (
-         select 1 from transactions t where t.kind =
-           'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
+         select 1 from transactions t
+         where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
        )`,
     [workspaceId, network])
   return row !== undefined

@@ -57,8 +57,8 @@ export const listTankEntries = endpoint({
                sum(p.amount) filter (where a.kind in ('float', 'float_reserved')), 0
              )::text float
            ${from} group by e.id order by e.id desc limit $3 offset $4) m
-         left join transactions t on t.id::text =
-           split_part(m.reference, ':', 1) order by m.id desc`, [caller.workspaceId, native.asset_name, limit, (page - 1) * limit]),
+         left join transactions t on t.id::text = split_part(m.reference, ':', 1)
+         order by m.id desc`, [caller.workspaceId, native.asset_name, limit, (page - 1) * limit]),
       services.database.one<{ total: string }>(`select count(distinct e.id)::text total ${from}`, [caller.workspaceId, native.asset_name]),
     ])
     const show = (text: string) => exact(formatAmount(BigInt(text), native.decimals))

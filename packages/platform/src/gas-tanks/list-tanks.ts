@@ -31,8 +31,8 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
     `select g.id, g.network, g.address, g.threshold::text, g.first_fill::text, g.first_fill_hash, g.fee_cap::text, g.max_gas_price::text,
        coalesce(
          (
-           select sum(balance) from ledger_accounts a where a.workspace_id =
-             g.workspace_id and a.kind in ('tank') and a.asset = ($2::jsonb)->>g.network
+           select sum(balance) from ledger_accounts a
+           where a.workspace_id = g.workspace_id and a.kind in ('tank') and a.asset = ($2::jsonb)->>g.network
          ), 0
        )::text balance,
        coalesce(
@@ -43,8 +43,8 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
          ), 0
        )::text float,
        exists (
-         select 1 from transactions t where t.kind =
-           'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
+         select 1 from transactions t
+         where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
        ) deposits
      from gas_tanks g where g.workspace_id = $1`,
     [workspaceId, JSON.stringify(Object.fromEntries(services.registry.networks.map((network) => [network.code, network.native_asset])))])

@@ -14,13 +14,14 @@ export function watchTanksLoop(services: Services): Loop {
       // Most tanks have not changed: the database compares, and only the others are looked at.
       const changed = await services.database.query<{ id: string; workspace_id: string; network: string; was: string; now: string }>(
         `select * from (
-           select g.id, g.workspace_id, g.network, g.status was, case when coalesce(sum(a.balance), 0) <= 0 then 'empty'
-           when coalesce(sum(a.balance), 0) < g.threshold then 'low' else 'ok' end now
-           from gas_tanks g left join ledger_accounts a on a.workspace_id =
-             g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network
+           select g.id, g.workspace_id, g.network, g.status was,
+             case when coalesce(sum(a.balance), 0) <= 0 then 'empty'
+               when coalesce(sum(a.balance), 0) < g.threshold then 'low' else 'ok' end now
+           from gas_tanks g left join ledger_accounts a
+             on a.workspace_id = g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network
            where g.first_fill = 0 or exists (
-             select 1 from transactions t where t.kind =
-               'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
+             select 1 from transactions t
+             where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
            )
            group by g.id) tanks where was <> now limit 100`, [natives])
       for (const tank of changed) {

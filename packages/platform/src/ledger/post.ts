@@ -1,6 +1,9 @@
 import type { Queryable } from '../database/pool.ts'
 
-export type AccountKind = 'available' | 'reserved' | 'unswept' | 'frozen' | 'tank' | 'tank_reserved' | 'float' | 'float_reserved' | 'suspense' | 'prepaid' | 'prepaid_reserved' | 'fees' | 'chain'
+export type AccountKind =
+  | 'available' | 'reserved' | 'unswept' | 'frozen' | 'suspense' | 'chain'
+  | 'tank' | 'tank_reserved' | 'float' | 'float_reserved'
+  | 'prepaid' | 'prepaid_reserved' | 'fees'
   | 'staked_energy' | 'staked_bandwidth' | 'staked_energy_reserved' | 'staked_bandwidth_reserved' | 'cooling'
 
 /** One side of an entry. Amounts in the asset's smallest unit; positive raises the account. */

@@ -25,7 +25,8 @@ export const createApiUser: Command = async (services, input) => {
         or path_index = $3)`, [workspace, wish.subAccount, wish.index])
     const sub = subs.find((each) => each.name === wish.subAccount && each.path_index === wish.index)
     if (!sub) {
-      throw new OperatorError(`the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; here ${subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')}`)
+      const here = subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')
+      throw new OperatorError(`the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; here ${here}`)
     }
     await tx.query(
       `insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)

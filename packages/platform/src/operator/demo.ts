@@ -247,7 +247,8 @@ async function demo(): Promise<number> {
       base, sender, 'POST', '/dac/v1/prepaid-fee', {}
     )
     const paidIn = await prepaid()
-    say(`prepaid fee account: ${paidIn.balance} USD; ${paidIn.tier}: ${paidIn.fees.percent} % of a transfer, at least ${paidIn.fees.minimum} USD`)
+    const { percent, minimum } = paidIn.fees
+    say(`prepaid fee account: ${paidIn.balance} USD; ${paidIn.tier}: ${percent} % of a transfer, at least ${minimum} USD`)
     // One asset of a network after the other, networks side by side.
     const networks = [...new Set(assets.map((asset) => asset.network))]
     const lines: Line[] = []
@@ -282,11 +283,15 @@ async function demo(): Promise<number> {
       ? `All ${lines.length} transfers were confirmed, and the books agree with the chains.\n`
       : `${failures.length} failed:\n${failures.map((failure) => `  ${failure}`).join('\n')}\n`)
     const keyFile = relative(process.cwd(), join(folder, 'key.pem'))
+    const payment = JSON.stringify({
+      asset: 'ETH', amount: 0.1, destination_address: '0x00000000000000000000000000000000000000AA',
+      destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: 'mine-1',
+    })
     process.stdout.write(`\nNext:${child ? '\n  npm start                          # runs the platform and stays' : ''}
   export CUSTODY_API_KEY=${sender.apiKey} CUSTODY_KEY=${keyFile}
   npx custody request GET '/dac/v1/wallets?asset=BTC'
   npx custody request GET /dac/v1/transactions
-  npx custody request POST /dac/v1/transaction '{"asset":"ETH","amount":0.1,"destination_address":"0x00000000000000000000000000000000000000AA","destination_type":"EXTERNAL","source_type":"INTERNAL","sequence_id":"mine-1"}'
+  npx custody request POST /dac/v1/transaction '${payment}'
   npx custody audit                  # the books against the chains
 `)
     return failures.length === 0 ? 0 : 1

@@ -80,8 +80,12 @@ export async function enrolAtNodes(signers: readonly NodePeer[], wish: Wish): Pr
 }
 
 /** A line for what a node holds. */
-export const enrolmentLine = (answer: NodeAnswer): string => (
-  `signer ${answer.node}: ${String(answer['role'])} key for ${String(answer['workspace'])} / ${String(answer['sub_account'])} (index ${String(answer['sub_account_index'])}), RSA key SHA-256 ${String(answer['key_fingerprint'])}${answer['revoked'] === true ? ', revoked' : ''}`)
+export function enrolmentLine(answer: NodeAnswer): string {
+  const said = (field: string) => String(answer[field])
+  const owner = `${said('workspace')} / ${said('sub_account')} (index ${said('sub_account_index')})`
+  const revoked = answer['revoked'] === true ? ', revoked' : ''
+  return `signer ${answer.node}: ${said('role')} key for ${owner}, RSA key SHA-256 ${said('key_fingerprint')}${revoked}`
+}
 
 /**
  * Makes an API user: at the nodes first, then at the platform, which is told the nodes' index and never asked for one.
@@ -92,7 +96,8 @@ export async function createApiUserEverywhere(
 ): Promise<Enrolled | { apiKey: string; index: number; fingerprint: string; trust: null; answers: []; problems: [] }> {
   const { workspace, subAccount, role, publicKeyPem, fingerprint } = readWish(wish)
   if (signers.length === 0 && (wish.apiKey === undefined || wish.index === undefined)) {
-    throw new OperatorError('the signer nodes are on hosts of their own: run "custody signer enrol" at each, then this with the --api-key and --index that they printed (docs/enrolment.md)')
+    throw new OperatorError('the signer nodes are on hosts of their own: run "custody signer enrol" at each, '
+      + 'then this with the --api-key and --index that they printed (docs/enrolment.md)')
   }
   // Whether it runs at all; what it answers goes nowhere.
   await callPlatform(home, 'api-user list', { workspace })

@@ -112,7 +112,8 @@ export const drainTank: Command = async (services, input) => {
   return services.database.transaction(async (tx) => {
     const balance = await lockedBalance(tx, { workspace: workspaceId, asset: native.asset_name, kind: 'tank' })
     if (balance <= fee) {
-      throw new OperatorError(`the tank holds ${formatAmount(balance, native.decimals)} ${native.asset_name}, not more than the network fee of ${formatAmount(fee, native.decimals)}`)
+      const [held, needed] = [balance, fee].map((value) => formatAmount(value, native.decimals))
+      throw new OperatorError(`the tank holds ${held} ${native.asset_name}, not more than the network fee of ${needed}`)
     }
     const amount = balance - fee
     const id = services.environment.uuid()

@@ -40,12 +40,22 @@ interface Comparison {
 
 /** Sentences about where the nodes' answers differ from what was typed, or from each other. */
 export function differences(answers: readonly NodeAnswer[], { expect, alike = [] }: Comparison): string[] {
-  const typed = answers.flatMap((answer) => Object.entries(expect).flatMap(([field, value]) => (
-    say(answer[field]) === say(value) ? [] : [`signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')} where you said ${say(value)}`])))
+  const found: string[] = []
+  for (const answer of answers) {
+    for (const [field, value] of Object.entries(expect)) {
+      if (say(answer[field]) === say(value)) continue
+      found.push(`signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')} where you said ${say(value)}`)
+    }
+  }
   const [first, ...others] = answers
-  const apart = first ? others.flatMap((answer) => alike.flatMap((field) => (
-    say(answer[field]) === say(first[field]) ? [] : [`signer ${answer.node} has ${field} ${say(answer[field])}, signer ${first.node} has ${say(first[field])}`]))) : []
-  return [...typed, ...apart]
+  if (!first) return found
+  for (const answer of others) {
+    for (const field of alike) {
+      if (say(answer[field]) === say(first[field])) continue
+      found.push(`signer ${answer.node} has ${field} ${say(answer[field])}, signer ${first.node} has ${say(first[field])}`)
+    }
+  }
+  return found
 }
 
 /**

@@ -13,7 +13,9 @@ function readPrivateKey(file: string): KeyObject {
     pem = readFileSync(file, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new OperatorError(`--key: ${code === 'ENOENT' ? `there is no file ${file}` : code === 'EISDIR' ? `${file} is a folder` : `${file} cannot be read (${String(code)})`}`)
+    if (code === 'ENOENT') throw new OperatorError(`--key: there is no file ${file}`)
+    if (code === 'EISDIR') throw new OperatorError(`--key: ${file} is a folder`)
+    throw new OperatorError(`--key: ${file} cannot be read (${String(code)})`)
   }
   try {
     return parsePrivateKey(pem)

@@ -27,8 +27,8 @@ export async function accountOf(services: Services, workspaceId: string): Promis
          select balance::text from ledger_accounts where workspace_id = w.id and wallet_id is null and asset = 'USD' and kind = 'prepaid'
        ) balance,
        (
-         select balance::text from ledger_accounts where workspace_id =
-           w.id and wallet_id is null and asset = 'USD' and kind = 'prepaid_reserved'
+         select balance::text from ledger_accounts
+         where workspace_id = w.id and wallet_id is null and asset = 'USD' and kind = 'prepaid_reserved'
        ) reserved,
        (select sum(amount_usd)::text from prepaid_volumes where workspace_id = w.id and day > $2::date - ${VOLUME_DAYS}) volume
      from workspaces w left join prepaid_accounts a on a.workspace_id = w.id where w.id = $1`, [workspaceId, utcDay(services)])

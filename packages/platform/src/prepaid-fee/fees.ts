@@ -31,7 +31,8 @@ export function quotePlatformFee(services: Services, tierName: string | null, as
   if (!price || price.stale) {
     if (tier.basisPoints === 0n) return { amountUsd: null, fee: tier.least, least: tier.least }
     const why = price ? `the last one is of ${new Date(price.at).toISOString()}` : 'no source knows one'
-    throw new ApiError('PRICE_UNAVAILABLE', `asset: there is no current USD price of ${asset.asset_name} (${why}), so that its platform fee cannot be told; nothing was created, try again`, { field: 'asset' })
+    const missing = `there is no current USD price of ${asset.asset_name} (${why}), so that its platform fee cannot be told`
+    throw new ApiError('PRICE_UNAVAILABLE', `asset: ${missing}; nothing was created, try again`, { field: 'asset' })
   }
   const amountUsd = usdValue(amount, asset.decimals, price.price)
   return { amountUsd, fee: feeOf(tier, amountUsd), least: tier.least }
@@ -41,7 +42,8 @@ export function quotePlatformFee(services: Services, tierName: string | null, as
 export function exhausted(error: unknown, fee: bigint): ApiError | null {
   const { code, detail } = raised(error)
   if (code !== RAISED.prepaidShort) return null
-  return new ApiError('PREPAID_FEE_EXHAUSTED', `the prepaid fee account holds ${showUsd(BigInt(detail ?? '0'))} USD, less than the platform fee of ${showUsd(fee)} USD; top it up. Wallets are not affected`)
+  const short = `holds ${showUsd(BigInt(detail ?? '0'))} USD, less than the platform fee of ${showUsd(fee)} USD`
+  return new ApiError('PREPAID_FEE_EXHAUSTED', `the prepaid fee account ${short}; top it up. Wallets are not affected`)
 }
 
 /** The balance that a database error of this account carries; null for any other error. */

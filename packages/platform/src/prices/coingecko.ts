@@ -27,7 +27,8 @@ export function coinGecko(o: CoinGeckoOptions): PriceSource {
     async quotes(coins) {
       const known = coins.filter((coin) => Object.hasOwn(ids, coin))
       const wanted = [...new Set(known.map((coin) => ids[coin] as string))].sort()
-      const text = await ask(o, `${o.url}/simple/price?ids=${wanted.map(encodeURIComponent).join(',')}&vs_currencies=usd&include_last_updated_at=true&precision=full`)
+      const query = `ids=${wanted.map(encodeURIComponent).join(',')}&vs_currencies=usd&include_last_updated_at=true&precision=full`
+      const text = await ask(o, `${o.url}/simple/price?${query}`)
       const answer = objectOf(text)
       return known.flatMap((coin): Quote[] => {
         const entry = answer[ids[coin] as string]

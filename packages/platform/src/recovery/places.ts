@@ -93,8 +93,9 @@ export async function ensureScan(services: Services, network: Network, scanFrom:
   await services.database.transaction(async (tx) => {
     const mine = await tx.query(
       `insert into network_scans as s (network, height, tip_height, final_height) values ($1, $2, $3, $2)
-       on conflict (network) do update set height = excluded.height, tip_height = excluded.tip_height, final_height =
-         excluded.final_height where s.height is null returning 1`, [network.code, from, tip.height])
+       on conflict (network) do update set
+         height = excluded.height, tip_height = excluded.tip_height, final_height = excluded.final_height
+       where s.height is null returning 1`, [network.code, from, tip.height])
     if (mine.length === 1)
       await tx.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing', [
         network.code,

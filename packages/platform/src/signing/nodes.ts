@@ -56,7 +56,8 @@ export class SignerNodes {
   /** @param folder the platform's folder as the nodes' set-up wrote it: tls.key, tls.crt, peers.json */
   constructor(folder: string) {
     if (!existsSync(join(folder, 'peers.json'))) {
-      throw new Error(`no signer nodes are known: ${folder} needs peers.json, tls.key and tls.crt as the nodes' set-up wrote them (packages/signer/README.md); name another folder with CUSTODY_SIGNERS`)
+      const needs = `${folder} needs peers.json, tls.key and tls.crt as the nodes' set-up wrote them (packages/signer/README.md)`
+      throw new Error(`no signer nodes are known: ${needs}; name another folder with CUSTODY_SIGNERS`)
     }
     this.peers = (JSON.parse(readFileSync(join(folder, 'peers.json'), 'utf8')) as { nodes: NodePeer[] }).nodes
     const key = readFileSync(join(folder, 'tls.key'))

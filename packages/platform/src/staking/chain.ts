@@ -50,7 +50,8 @@ export async function lendableAfter(client: TronClient, account: string, resourc
   return staked + amount > own ? staked + amount - own : 0n
 }
 
-export const MATURED_FIRST = 'unstaked TRX has completed its cooldown and waits; unstaking would release it as well, which is never done by itself: release it first with POST /dav/v1/release-unstaked'
+export const MATURED_FIRST = 'unstaked TRX has completed its cooldown and waits; unstaking would release it as well, '
+  + 'which is never done by itself: release it first with POST /dav/v1/release-unstaked'
 const UNSTAKES_MAX = 32
 export const TOO_MANY = `the chain lets at most ${UNSTAKES_MAX} unstakes of an account cool down at a time`
 

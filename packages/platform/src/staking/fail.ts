@@ -28,7 +28,8 @@ export function leftOver({ kind, account, resource, at }: Staking): string {
       ? 'the amount is back, and nothing is staked; ask for it again as a new stake'
       : 'everything stays staked as it was; ask for it again as a new unstake'
   }
+  const stands = `the TRX is staked for ${resource} on the wallet's own address ${account}`
   return kind === 'STAKE'
-    ? `the TRX is staked for ${resource} on the wallet's own address ${account} and is not lent; unstake it from there, or leave it and stake anew for the other address`
-    : `the resource was taken back and the TRX is staked for ${resource} on the wallet's own address ${account}; unstake it from there`
+    ? `${stands} and is not lent; unstake it from there, or leave it and stake anew for the other address`
+    : `the resource was taken back and ${stands}; unstake it from there`
 }

@@ -41,15 +41,18 @@ export const stake = endpoint({
         if (refusal) throw new ApiError('INVALID_ADDRESS', `address: ${refusal}`, { field: 'address' })
         const lendable = await asked(network, () => lendableAfter(client, account, body.resource, amount))
         if (lendable < amount) {
-          throw new ApiError('INVALID_AMOUNT', `amount: the chain lends no stake that today's use rests on, and lending takes bandwidth itself; of this it would lend ${formatAmount(lendable, asset.decimals)} TRX. Stake at least ${formatAmount(amount - lendable, asset.decimals)} TRX of ${body.resource} for the wallet's own address first, or less for this one`, { field: 'amount' })
+          const [lends, lacks] = [lendable, amount - lendable].map((value) => formatAmount(value, asset.decimals))
+          throw new ApiError('INVALID_AMOUNT',
+            'amount: the chain lends no stake that today\'s use rests on, and lending takes bandwidth itself; '
+            + `of this it would lend ${lends} TRX. Stake at least ${lacks} TRX of ${body.resource} for the wallet's own address first, `
+            + 'or less for this one', { field: 'amount' })
         }
       }
       const quote = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
       const { bandwidthSun } = await asked(network, () => services.networks.stakes(network.code).parameters())
       return create(services, {
-        ...opened, kind: 'STAKE', caller, signed, address, resource: body.resource, amount, sequenceId: body.sequence_id, fee: feeOf(
-          stepsOf('STAKE', own), bandwidthSun
-        ),
+        ...opened, kind: 'STAKE', caller, signed, address, resource: body.resource, amount,
+        sequenceId: body.sequence_id, fee: feeOf(stepsOf('STAKE', own), bandwidthSun),
         // Between freezing and lending the account itself seems to have the resource: nothing may count on it.
         plan: own ? {} : {
           [`${body.resource.toLowerCase()}_counted`]: (

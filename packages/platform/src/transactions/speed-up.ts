@@ -38,7 +38,9 @@ export const speedUp = endpoint({
     await assertUnspentChange(services.database, attempts)
     const least = await replaceable.leastRate(row, attempts)
     if (body.fee_rate !== undefined && checkedFeeRate(body.fee_rate, network, services.registry) < least) {
-      throw new ApiError('INVALID_REQUEST', `fee_rate: must be at least ${formatAmount(least, traitsOf(network).feeRateDecimals)} ${network.fee_rate_unit} to take the place of the one that waits`, { field: 'fee_rate' })
+      const rate = `${formatAmount(least, traitsOf(network).feeRateDecimals)} ${network.fee_rate_unit}`
+      throw new ApiError(
+        'INVALID_REQUEST', `fee_rate: must be at least ${rate} to take the place of the one that waits`, { field: 'fee_rate' })
     }
     const id = await askForReplacement(
       services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null }

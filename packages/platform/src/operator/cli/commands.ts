@@ -134,7 +134,9 @@ export const COMMANDS: readonly Definition[] = [
   { usage: 'devnet reorg <NETWORK> <DEPTH>', summary: 'takes the last blocks back', run: devnet('reorg') },
   {
     usage: 'devnet fault <WHAT> <MODE>',
-    summary: 'NETWORK: drop-answer, reject, lag, down, heal. AML, CHAINALYSIS, ELLIPTIC, TRM: down, drop-answer, lag, reject, malformed, empty, unknown, rate-limited, revoked, heal. PRICES, COINGECKO, KRAKEN: down, lag, malformed, stale, rate-limited, heal',
+    summary: 'NETWORK: drop-answer, reject, lag, down, heal. '
+      + 'AML, CHAINALYSIS, ELLIPTIC, TRM: down, drop-answer, lag, reject, malformed, empty, unknown, rate-limited, revoked, heal. '
+      + 'PRICES, COINGECKO, KRAKEN: down, lag, malformed, stale, rate-limited, heal',
     run: devnet('fault'),
   },
   {

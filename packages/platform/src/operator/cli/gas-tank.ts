@@ -10,11 +10,12 @@ const CHECK_MS = 500
 const tankOf = (values: Values) => ({ workspace: need(values, 'workspace'), network: need(values, 'network') })
 
 export const list: Run = async ({ home, values }) => {
-  const result = await callPlatform(home, 'gas-tank list', { workspace: need(values, 'workspace') }) as {
-    gas_tanks: Record<string, unknown>[],
-  }
-  const lines = result.gas_tanks.map((tank) => `${String(tank['network'])}  ${String(tank['balance'])} ${String(tank['asset'])}  ${String(tank['status'])}  ${String(tank['address'] ?? 'not used yet')}`)
-  return { result: { ...result }, text: lines.join('\n') }
+  const result = await callPlatform(home, 'gas-tank list', { workspace: need(values, 'workspace') })
+  const lines = (result['gas_tanks'] as Record<string, unknown>[]).map((tank) => {
+    const balance = `${String(tank['balance'])} ${String(tank['asset'])}`
+    return [tank['network'], balance, tank['status'], tank['address'] ?? 'not used yet'].map(String).join('  ')
+  })
+  return { result, text: lines.join('\n') }
 }
 
 export const address: Run = async ({ home, values }) => {
@@ -26,7 +27,9 @@ export const set: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'gas-tank set', {
     ...tankOf(values), threshold: values['threshold'], fee_cap: values['fee-cap'], max_gas_price: values['max-gas-price'],
   })
-  return { result, text: `${String(result['network'])}: threshold ${String(result['threshold'])}, fee cap ${String(result['fee_cap'] ?? 'none')}, maximum gas price ${String(result['max_gas_price'] ?? 'none')}` }
+  const said = (field: string) => String(result[field] ?? 'none')
+  const limits = `fee cap ${said('fee_cap')}, maximum gas price ${said('max_gas_price')}`
+  return { result, text: `${said('network')}: threshold ${said('threshold')}, ${limits}` }
 }
 
 /** The order's id as it was typed; where no signer node is on this machine it must be, for they have it already. */

@@ -16,9 +16,11 @@ function pick(home: string, values: Values) {
 
 export const status: Run = async ({ home }) => {
   const result = await callPlatform(home, 'signer status', {}) as { nodes: Record<string, unknown>[] }
-  const lines = result.nodes.map((node) => (node['error']
-    ? `signer ${String(node['node'])}: ${String(node['error'])}`
-    : `signer ${String(node['node'])}: ready, ${String(node['keys'])} keys, record ${String((node['record'] as { height: number }).height)}`))
+  const lines = result.nodes.map((node) => {
+    const name = `signer ${String(node['node'])}`
+    if (node['error']) return `${name}: ${String(node['error'])}`
+    return `${name}: ready, ${String(node['keys'])} keys, record ${(node['record'] as { height: number }).height}`
+  })
   return { result: { ...result }, text: lines.join('\n'), exitCode: result.nodes.every((node) => !node['error']) ? 0 : 1 }
 }
 

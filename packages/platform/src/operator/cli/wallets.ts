@@ -1,7 +1,10 @@
 import { callPlatform } from '../connect.ts'
 import { need, type Run } from './typed.ts'
 
-const walletLine = (wallet: Record<string, unknown>) => `${String(wallet['id'])}  ${String(wallet['workspace'])} / ${String(wallet['sub_account'])}  ${String(wallet['asset'])}  ${String(wallet['status'])}`
+function walletLine(wallet: Record<string, unknown>): string {
+  const owner = `${String(wallet['workspace'])} / ${String(wallet['sub_account'])}`
+  return [wallet['id'], owner, wallet['asset'], wallet['status']].map(String).join('  ')
+}
 
 export const walletSet: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'wallet set', {
