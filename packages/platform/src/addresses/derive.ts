@@ -19,11 +19,9 @@ export async function ensureAddress(
   return address
 }
 
-export const ensureOmnibus = (services: Services, tx: Queryable, network: Network, owner: Owner) => ensureAddress(
-  services, tx, network, owner, OMNIBUS_INDEX, 'omnibus'
-)
-export const ensureChange = (services: Services, tx: Queryable, network: Network, owner: Owner) => ensureAddress(
-  services, tx, network, owner, CHANGE_INDEX, 'change'
-)
+export const ensureOmnibus = (services: Services, tx: Queryable, network: Network, owner: Owner) =>
+  ensureAddress(services, tx, network, owner, OMNIBUS_INDEX, 'omnibus')
+export const ensureChange = (services: Services, tx: Queryable, network: Network, owner: Owner) =>
+  ensureAddress(services, tx, network, owner, CHANGE_INDEX, 'change')
 export const ensureTank = (services: Services, tx: Queryable, network: Network, workspaceId: string) =>
   ensureAddress(services, tx, network, { workspaceId, subAccountId: null, subAccountIndex: TANK_SUB_ACCOUNT }, OMNIBUS_INDEX, 'tank')

@@ -8,8 +8,8 @@ import type { RiskLevel } from './levels.ts'
 
 /** A row of `frozen_addresses`: one freeze event. */
 export interface FrozenRow {
-  id: string; workspace_id: string; sub_account_id: string; space: string; address_key: string; address: string;
-  address_tag: string | null; asset: string
+  id: string; workspace_id: string; sub_account_id: string
+  space: string; address_key: string; address: string; address_tag: string | null; asset: string
   source: string; risk_level: string; transaction_id: string; frozen_at: Date; unfrozen_at: Date | null
 }
 

@@ -7,9 +7,8 @@ const two = (number: string): string => number.trim().padStart(2, '0')
 
 interface Open { name: string; tag: SaxesTagNS; text: string }
 
-const attributeOf = ({ tag }: Open, name: string): string | undefined => Object.values(tag.attributes).find(
-  (each) => each.local === name
-)?.value
+const attributeOf = ({ tag }: Open, name: string): string | undefined =>
+  Object.values(tag.attributes).find((each) => each.local === name)?.value
 
 /**
  * OFAC's own XML, as it comes in: sdn_advanced.xml (features by a type's number, the type named elsewhere) and sdn.xml

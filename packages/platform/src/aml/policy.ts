@@ -25,9 +25,7 @@ export const isOn = (policy: AmlRow | undefined, direction: Direction): policy i
 /** What a token is sealed to. */
 const ownerOf = (subAccountId: string) => `aml ${subAccountId}`
 
-export const sealToken = (services: Services, subAccountId: string, token: string): Buffer => services.aml.secrets.seal(
-  ownerOf(subAccountId), token
-)
-export const openToken = (services: Services, subAccountId: string, policy: AmlRow): string => services.aml.secrets.open(
-  ownerOf(subAccountId), policy.sealed_token
-)
+export const sealToken = (services: Services, subAccountId: string, token: string): Buffer =>
+  services.aml.secrets.seal(ownerOf(subAccountId), token)
+export const openToken = (services: Services, subAccountId: string, policy: AmlRow): string =>
+  services.aml.secrets.open(ownerOf(subAccountId), policy.sealed_token)

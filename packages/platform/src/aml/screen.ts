@@ -56,13 +56,10 @@ export async function screen(
   const cleared = await clearedFor(services.database, row.id)
   const keys = [...known.keys()].filter((key) => !cleared.has(key))
   const levels = await levelsOf(services, row, network, policy, keys, known)
-  return [...levels].flatMap(
-    ([key, level]) => (
-      level !== null && policy.risk_levels.includes(level) ? [
-        { key, ...known.get(key) as Counterparty, source: policy.provider, level, freezeId: null },
-      ] : []
-    )
-  )
+  return [...levels].flatMap(([key, level]) => {
+    if (level === null || !policy.risk_levels.includes(level)) return []
+    return [{ key, ...known.get(key) as Counterparty, source: policy.provider, level, freezeId: null }]
+  })
 }
 
 /** The level of each address: recent answers, and the provider for the others. */

@@ -55,16 +55,16 @@ export async function startLocal(home: string, log: Logger): Promise<{ children:
     if (setup.status !== 0) throw new Error(`the signer nodes could not be set up: ${(setup.stderr || setup.stdout).trim().slice(-800)}`)
   }
   const signers = [1, 2, 3].map((node) => new Child({
-    name: `signer-${node}`, nodeArgs: SMALL, script: join(SIGNER, 'main.ts'), args: [
-      '--home', join(signersFolder(home), `node-${node}`),
-    ], logFile: join(logs, `signer-${node}.log`), ready: /^signer \d+ ready (\S+)$/m,
+    name: `signer-${node}`, nodeArgs: SMALL, script: join(SIGNER, 'main.ts'),
+    args: ['--home', join(signersFolder(home), `node-${node}`)],
+    logFile: join(logs, `signer-${node}.log`), ready: /^signer \d+ ready (\S+)$/m,
   }, log))
   const devnet = new Child({
     // The local CoinGecko answers to the ids that the platform will ask for.
     env: { CUSTODY_COINGECKO_IDS: process.env['CUSTODY_COINGECKO_IDS'] ?? '' },
-    name: 'devnet', nodeArgs: SMALL, script: DEVNET, args: [
-      '--home', join(home, 'devnet'), '--port', String(ports.devnet), '--pace', process.env['CUSTODY_LOCAL_PACE'] || '1',
-    ], logFile: join(logs, 'devnet.log'), ready: /^devnet ready (\S+)$/m,
+    name: 'devnet', nodeArgs: SMALL, script: DEVNET,
+    args: ['--home', join(home, 'devnet'), '--port', String(ports.devnet), '--pace', process.env['CUSTODY_LOCAL_PACE'] || '1'],
+    logFile: join(logs, 'devnet.log'), ready: /^devnet ready (\S+)$/m,
   }, log)
   const children = [...signers, devnet]
   const started = await Promise.allSettled(children.map((child) => child.start()))

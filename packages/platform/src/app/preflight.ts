@@ -13,9 +13,8 @@ const codeOf = (error: unknown): string => String((error as { code?: unknown } |
 /** Why an address cannot be listened on, and what to do. */
 export function listenProblem(error: unknown, { host, port }: Pick<Settings, 'host' | 'port'>): Error {
   switch (codeOf(error)) {
-    case 'EADDRINUSE': return new Error(
-      `port ${port} of ${host} is in use by another program: end it, or name another port, such as PORT=${port + 1}`
-    )
+    case 'EADDRINUSE':
+      return new Error(`port ${port} of ${host} is in use by another program: end it, or name another port, such as PORT=${port + 1}`)
     case 'EACCES': return new Error(`PORT=${port}: this user may not open it; name one above 1023`)
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':

@@ -9,8 +9,8 @@ export async function findWallet(
   database: Queryable, subAccountId: string, asset: string
 ): Promise<WalletRow & { prepaid_tier: string | null }> {
   const row = await database.one<WalletRow & { prepaid_tier: string | null }>(
-    `select w.id, w.asset, w.status, w.created_at, w.network, p.tier prepaid_tier from wallets w left
-      join prepaid_accounts p on p.workspace_id = w.workspace_id
+    `select w.id, w.asset, w.status, w.created_at, w.network, p.tier prepaid_tier
+     from wallets w left join prepaid_accounts p on p.workspace_id = w.workspace_id
      where w.sub_account_id = $1 and w.asset = $2`, [subAccountId, asset])
   if (!row) {
     throw new ApiError(

@@ -90,8 +90,8 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
     })
   }
   const drifted = await services.database.query<{ id: string; asset: string; balance: string; sum: string }>(
-    `select a.id::text, a.asset, a.balance::text, coalesce(sum(p.amount), 0)::text sum from ledger_accounts a left
-      join ledger_postings p on p.account_id = a.id
+    `select a.id::text, a.asset, a.balance::text, coalesce(sum(p.amount), 0)::text sum
+     from ledger_accounts a left join ledger_postings p on p.account_id = a.id
      group by a.id having a.balance <> coalesce(sum(p.amount), 0) limit 100`)
   for (const row of drifted) {
     differences.push({

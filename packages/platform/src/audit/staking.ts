@@ -16,14 +16,13 @@ export async function stakingDifferences(services: Services, network: Network, d
   for (const account of new Set(rows.map((row) => row.account))) {
     const own = rows.filter((row) => row.account === account)
     const workspace = own[0]?.workspace ?? ''
-    const books = (kinds: readonly string[], address: string | null) => own.filter(
-      (row) => kinds.includes(row.kind) && (address === null || row.address === address)
-    ).reduce((sum, { balance }) => sum + balance, 0n)
+    const books = (kinds: readonly string[], address: string | null) => own
+      .filter((row) => kinds.includes(row.kind) && (address === null || row.address === address))
+      .reduce((sum, { balance }) => sum + balance, 0n)
     // On the chain already, in the books not yet.
     const moved = (resource: TronResource, steps: Record<string, bigint>, address: string | null) => moving
-      .filter((each) => each.account === account && each.resource === resource && (address === null || each.address === address)).reduce(
-        (sum, each) => sum + (steps[each.step] ?? 0n) * each.amount, 0n
-      )
+      .filter((each) => each.account === account && each.resource === resource && (address === null || each.address === address))
+      .reduce((sum, each) => sum + (steps[each.step] ?? 0n) * each.amount, 0n)
     const compare = (subject: string, ledger: bigint, chain: bigint) => {
       if (ledger !== chain) {
         differences.push({

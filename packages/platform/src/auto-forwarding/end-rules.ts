@@ -17,12 +17,12 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
   const { enough, problems, signed } = await endAtNodes(services, rule)
   await services.database.transaction(async (tx) => {
     const written = await tx.one<{ state: string }>(
-      `update forward_rules set state = case when $2 then 'ENDED' else state end, next_run_at = case
-        when $2 then null else $6::timestamptz + $3 * interval '1 second' end,
+      `update forward_rules set
+         state = case when $2 then 'ENDED' else state end,
+         next_run_at = case when $2 then null else $6::timestamptz + $3 * interval '1 second' end,
          last_error = case when $2 then null else $4 end, updated_at = $6,
-         end_hashes = (
-           select coalesce(jsonb_agg(distinct h), '[]') from jsonb_array_elements(end_hashes || $5::jsonb) h
-         ) where id = $1 and state = 'ENDING' returning state`,
+         end_hashes = (select coalesce(jsonb_agg(distinct h), '[]') from jsonb_array_elements(end_hashes || $5::jsonb) h)
+       where id = $1 and state = 'ENDING' returning state`,
       [rule.id, enough, RETRY_S, `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500), JSON.stringify(signed), tx.now()])
     if (written?.state === 'ENDED') await takeBackForwards(services, tx, rule)
     const ended = await tx.one<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where r.id = $1`, [rule.id])

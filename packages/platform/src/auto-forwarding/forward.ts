@@ -103,12 +103,11 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, net)
   const now = new Date(services.environment.now())
   const row: TransactionRow = {
-    id: services.environment.uuid(), kind: 'WITHDRAWAL', workspace_id: rule.workspace_id, sub_account_id: rule.sub_account_id,
-    wallet_id: rule.wallet_id,
-    parent_id: null, asset: asset.asset_name, network: network.code, amount: net.toString(), fee: fee.toString(),
-    fee_asset: asset.fee_asset,
-    source_type: 'INTERNAL', source_id: source, destination_type: 'EXTERNAL', destination_id: rule.destination,
-    address_tag: rule.address_tag,
+    id: services.environment.uuid(), kind: 'WITHDRAWAL',
+    workspace_id: rule.workspace_id, sub_account_id: rule.sub_account_id, wallet_id: rule.wallet_id, parent_id: null,
+    asset: asset.asset_name, network: network.code, amount: net.toString(), fee: fee.toString(), fee_asset: asset.fee_asset,
+    source_type: 'INTERNAL', source_id: source,
+    destination_type: 'EXTERNAL', destination_id: rule.destination, address_tag: rule.address_tag,
     memo: `auto-forwarding ${rule.id}`, sequence_id: null, state: 'CREATED', status: 'pending', failure_reason: null, last_error: null,
     hash: null, confirmations: 0, request: null, receipts: [], plan: {}, fee_rate: null, fee_level: null,
     created_at: now, updated_at: now, confirmed_at: null, attempts: 0, lease_token: null,
@@ -116,13 +115,8 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   }
   await services.database.transaction(async (tx) => {
     const fresh = await tx.one<RuleRow>('select * from forward_rules where id = $1 for no key update', [rule.id])
-    if (
-      fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (
-        await capOf(services, tx, fresh)
-      ).left < gross + feeRoom
-    ) {
-      return
-    }
+    if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross) return
+    if ((await capOf(services, tx, fresh)).left < gross + feeRoom) return
     const response = stringifyJson(presentTransaction(row, services.registry))
     await tx.query('select create_withdrawal($1)', [JSON.stringify({
       ...row, plan: { rule_id: rule.id }, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(),

@@ -39,9 +39,8 @@ export function presentRule(row: RuleRow, registry: Registry, now: number) {
   const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
   const expired = (row.state === 'ACTIVE' || row.state === 'PAUSED') && row.expires_at.getTime() <= now
   return {
-    id: row.id, asset: row.asset, status: expired
-      ? STATUS.EXPIRED
-      : STATUS[row.state], min_amount: amount(row.min_amount), daily_cap: amount(row.daily_cap),
+    id: row.id, asset: row.asset, status: expired ? STATUS.EXPIRED : STATUS[row.state],
+    min_amount: amount(row.min_amount), daily_cap: amount(row.daily_cap),
     destination_address: row.destination, address_tag: row.address_tag, expires_at: row.expires_at.toISOString(),
     waiting: amount(row.waiting), reason: row.last_error, outstanding: row.outstanding ?? [], created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
@@ -49,9 +48,12 @@ export function presentRule(row: RuleRow, registry: Registry, now: number) {
 }
 
 /** The columns of a {@link RuleRow}, to be read from `forward_rules r`. */
-export const RULE_COLUMNS = `r.*, array(select h from jsonb_array_elements_text(r.end_hashes) h where not exists (
-  select 1 from chain_transactions c where c.network = r.network and c.hash = h and c.state in ('CONFIRMED', 'REPLACED',
-  'EXPIRED'))) outstanding`
+export const RULE_COLUMNS = `r.*, array(
+  select h from jsonb_array_elements_text(r.end_hashes) h where not exists (
+    select 1 from chain_transactions c
+    where c.network = r.network and c.hash = h and c.state in ('CONFIRMED', 'REPLACED', 'EXPIRED')
+  )
+) outstanding`
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 

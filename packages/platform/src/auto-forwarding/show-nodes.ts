@@ -24,9 +24,8 @@ async function tell(services: Services, ask: (node: number) => Promise<Record<st
 }
 
 /** Shows the nodes the request that makes a rule, while it is live: from then on they hold it. */
-export const showRule = (services: Services, request: SignedRequest) => tell(
-  services, (node) => services.signers.call(node, 'POST', '/receipt', { request }, TIMEOUT_MS)
-)
+export const showRule = (services: Services, request: SignedRequest) =>
+  tell(services, (node) => services.signers.call(node, 'POST', '/receipt', { request }, TIMEOUT_MS))
 
 /**
  * Shows the nodes the end of a rule: its caller's own request, or the request that made it, which anyone may void.

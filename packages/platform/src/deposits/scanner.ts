@@ -146,9 +146,8 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
 async function creditReady(services: Services, network: Network, scanned: number, final: number): Promise<void> {
   const rows = await services.database.query<TransactionRow & { block_height: string; coinbase: boolean }>(
     `select t.*, d.block_height::text, d.coinbase from transactions t join deposits d on d.transaction_id = t.id
-     where t.network = $1 and t.state = 'CONFIRMING' and t.kind in (
-       'DEPOSIT', 'TANK_DEPOSIT'
-     ) and d.block_height is not null`, [network.code])
+     where t.network = $1 and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
+       and d.block_height is not null`, [network.code])
   for (const row of rows) {
     const confirmations = scanned - Number(row.block_height) + 1
     // A coinbase is credited when the next block may spend it.

@@ -17,9 +17,9 @@ export type Place = Pick<TransactionRow, 'id' | 'network' | 'source_id' | 'works
 export async function countedOn(database: Queryable, row: Place): Promise<OwnPoints> {
   const rows = await database.query<{ id: string; energy: string; bandwidth: string }>(
     `select id, coalesce(plan->>'energy_counted', '0') energy, coalesce(plan->>'bandwidth_counted', '0') bandwidth from transactions
-     where network = $1 and source_id = $2 and status = 'pending' and id <> $3 and (
-       plan ? 'energy_counted' or plan ? 'bandwidth_counted'
-     ) order by id`, [row.network, row.source_id, row.id])
+     where network = $1 and source_id = $2 and status = 'pending' and id <> $3
+       and (plan ? 'energy_counted' or plan ? 'bandwidth_counted')
+     order by id`, [row.network, row.source_id, row.id])
   const sum = (name: 'energy' | 'bandwidth') => rows.reduce((total, each) => total + BigInt(each[name]), 0n)
   return {
     energy: sum('energy'), bandwidth: sum('bandwidth'),

@@ -60,12 +60,9 @@ export const estimateFeeEndpoint = endpoint({
     const { extra } = estimate
     return {
       body: {
-        asset: asset.asset_name, fee: exact(
-          formatAmount(estimate.fee, native.decimals)
-        ), fee_rate: exact(body.fee_rate), fee_rate_unit: network.fee_rate_unit,
-        fee_asset: asset.fee_asset, basis: estimate.basis, ...(extra === undefined ? {} : {
-          [extra.name]: exact(formatAmount(extra.amount, native.decimals)),
-        }),
+        asset: asset.asset_name, fee: exact(formatAmount(estimate.fee, native.decimals)),
+        fee_rate: exact(body.fee_rate), fee_rate_unit: network.fee_rate_unit, fee_asset: asset.fee_asset, basis: estimate.basis,
+        ...(extra === undefined ? {} : { [extra.name]: exact(formatAmount(extra.amount, native.decimals)) }),
         ...(estimate.l1Fee === undefined ? {} : { l1_fee: exact(formatAmount(estimate.l1Fee, native.decimals)) }),
       },
     }

@@ -8,9 +8,8 @@ import type { Loop } from '../engine/loop.ts'
 /** True where network fees are paid by the workspace's tank. */
 export const hasTank = (chain: Chain): chain is Chain & { fuelled: Fuelled } => chain.fuelled !== null
 
-const oneCoin = (services: Services, { native_asset: name }: Network): bigint => 10n ** BigInt(
-  services.registry.asset(name)?.decimals ?? 18
-)
+const oneCoin = (services: Services, { native_asset: name }: Network): bigint =>
+  10n ** BigInt(services.registry.asset(name)?.decimals ?? 18)
 
 /** The amount a local tank will get on first use; 0 on mainnet. */
 export const firstFill = (services: Services, { fuelled }: Chain): bigint => (

@@ -37,9 +37,8 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
        )::text balance,
        coalesce(
          (
-           select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind in (
-             'float', 'float_reserved'
-           ) and a.asset = ($2::jsonb)->>g.network
+           select sum(balance) from ledger_accounts a
+           where a.workspace_id = g.workspace_id and a.kind in ('float', 'float_reserved') and a.asset = ($2::jsonb)->>g.network
          ), 0
        )::text float,
        exists (

@@ -30,6 +30,12 @@ function withoutPlatform(registry: Registry): ChainContext {
   }
 }
 
+/** One line for what an endpoint said. */
+export function diagnosisLine(each: Diagnosis): string {
+  const seen = each.state === 'ok' ? `${each.host}, block ${each.height}, ${each.milliseconds} ms` : (each.advice ?? '')
+  return `${each.network.padEnd(7)} ${each.state.padEnd(15)} ${seen}`
+}
+
 /** Asks each configured endpoint who it is and how far it is. Works with and without a running platform. */
 export async function doctor(): Promise<{ result: Record<string, unknown>; text: string; exitCode: number }> {
   const settings = readSettings()
@@ -63,10 +69,7 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
   const ok = configured.length > 0 && configured.every(({ state }) => state === 'ok')
   const text = [
     `${settings.network}: ${configured.length} of ${found.length} networks configured`,
-    ...found.map(
-      (each) => `${each.network.padEnd(7)} ${each.state.padEnd(15)} ${each.state === 'ok' ? `${each.host}, block ${each.height},
-      ${each.milliseconds} ms` : (each.advice ?? '')}`
-    ),
+    ...found.map(diagnosisLine),
     ...(configured.length === 0 ? ['no endpoint is configured: see docs/mainnet.md'] : []),
   ].join('\n')
   return { result: { ok, networks: found }, text, exitCode: ok ? 0 : 1 }

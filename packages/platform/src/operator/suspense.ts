@@ -24,9 +24,8 @@ export const listSuspense: Command = async (services) => {
      where t.kind = 'DEPOSIT' and t.state = 'SUSPENSE' order by t.created_at limit 1000`)
   return {
     suspense: rows.map(({ amount, destination_id: address, source_id: sender, created_at, ...row }) => ({
-      ...row, address, sender, amount: formatAmount(
-        BigInt(amount), services.registry.asset(row.asset)?.decimals ?? 0
-      ), created_at: created_at.toISOString(),
+      ...row, address, sender, amount: formatAmount(BigInt(amount), services.registry.asset(row.asset)?.decimals ?? 0),
+      created_at: created_at.toISOString(),
     })),
   }
 }

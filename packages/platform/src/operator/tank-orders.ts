@@ -70,10 +70,14 @@ export async function orderStake(signers: readonly NodePeer[], typed: {
 }
 
 /** A line for what a node wrote down. */
-export const orderLine = (answer: NodeAnswer): string => `signer ${answer.node}: ${[
-  answer['action'] ?? 'drain', answer['amount'] === undefined
-    || answer['action'] === 'release' ? null : `${String(answer['amount'])} sun`, answer['resource'],
-  answer['to_address'] === undefined
-    ? null
-    : `to ${String(answer['to_address'])}`, `${String(answer['workspace'])} ${String(answer['network'])}`,
-].filter((word) => word !== null && word !== undefined).map(String).join(' ')}, order ${String(answer['order'])}`
+export function orderLine(answer: NodeAnswer): string {
+  const { action = 'drain', amount, resource, to_address: to, workspace, network, order } = answer
+  const words = [
+    action,
+    amount === undefined || action === 'release' ? null : `${String(amount)} sun`,
+    resource,
+    to === undefined ? null : `to ${String(to)}`,
+    `${String(workspace)} ${String(network)}`,
+  ].filter((word) => word !== null && word !== undefined)
+  return `signer ${answer.node}: ${words.map(String).join(' ')}, order ${String(order)}`
+}

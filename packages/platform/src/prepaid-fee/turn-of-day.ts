@@ -38,9 +38,8 @@ async function decide(services: Services, tx: Queryable, workspaceId: string, to
       and day >= $2::date - ${VOLUME_DAYS}`, [workspaceId, today])
   const tiers = services.settings.prepaidTiers
   const reached = tierOfVolume(tiers, BigInt(sum?.volume ?? '0'))
-  const tier = await subscribe(tx, account, reached, today) ? reached : tiers.findLast(
-    ({ from, monthly }) => monthly === 0n && from <= reached.from
-  ) ?? tiers[0] as Tier
+  const free = tiers.findLast(({ from, monthly }) => monthly === 0n && from <= reached.from) ?? tiers[0] as Tier
+  const tier = await subscribe(tx, account, reached, today) ? reached : free
   await tx.query('update prepaid_accounts set tier = $2, decided_on = $3 where workspace_id = $1', [workspaceId, tier.name, today])
   if (tier !== reached) {
     services.log.warn({ workspace: workspaceId, tier: reached.name }, 'the prepaid fee account does not hold the subscription of its tier')

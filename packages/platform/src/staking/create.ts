@@ -68,11 +68,9 @@ export async function create(services: Services, o: New): Promise<Reply> {
   const [sourceType, destinationType] = TYPES[kind]
   const plan = { ...o.plan, ...(o.resource === null ? {} : { resource: o.resource }) }
   const row: TransactionRow = {
-    id: transactionId(
-      caller.apiKey, claimedNonceAndSubject(signed.token).nonce
-    ), kind, workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: o.wallet.id,
-    parent_id: null, asset: asset.asset_name, network: network.code, amount: o.amount.toString(), fee: o.fee.toString(),
-    fee_asset: asset.fee_asset,
+    id: transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce), kind,
+    workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: o.wallet.id, parent_id: null,
+    asset: asset.asset_name, network: network.code, amount: o.amount.toString(), fee: o.fee.toString(), fee_asset: asset.fee_asset,
     source_type: sourceType, source_id: o.account, destination_type: destinationType, destination_id: o.address, address_tag: null,
     memo: null, sequence_id: o.sequenceId ?? null, state: 'QUEUED', status: 'pending', failure_reason: null, last_error: null, hash: null,
     confirmations: 0,
@@ -83,8 +81,8 @@ export async function create(services: Services, o: New): Promise<Reply> {
   const earlier = await services.database.transaction(async (tx): Promise<Reply | null> => {
     if (o.sequenceId !== undefined) {
       const mine = await tx.query(
-        `insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4,
-          $5) on conflict do nothing returning 1`, [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response])
+        `insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response)
+         values ($1, $2, $3, $4, $5) on conflict do nothing returning 1`, [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response])
       const known = mine.length === 0 ? await answeredBefore(tx, o.wallet.id, o.sequenceId, o.payloadHash) : null
       if (known) return known
     }

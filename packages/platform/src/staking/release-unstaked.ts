@@ -24,9 +24,8 @@ export const releaseUnstaked = endpoint({
       const matured = waiting.filter(({ release_at, releasing_by }) => release_at.getTime() <= headTime && releasing_by === null)
       if (!matured.some((each) => each.address === address)) throw nothing(waiting.filter((each) => each.address === address))
       return create(services, {
-        ...opened, kind: 'RELEASE', caller, signed, address, resource: null, amount: matured.reduce(
-          (sum, { amount }) => sum + BigInt(amount), 0n
-        ), sequenceId: body.sequence_id,
+        ...opened, kind: 'RELEASE', caller, signed, address, resource: null,
+        amount: matured.reduce((sum, { amount }) => sum + BigInt(amount), 0n), sequenceId: body.sequence_id,
         fee: feeOf(stepsOf('RELEASE', address === account), bandwidthSun), plan: {},
         async reserve(tx, id) {
           const marked = await tx.query<{ address: string }>(

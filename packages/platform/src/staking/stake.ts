@@ -55,9 +55,7 @@ export const stake = endpoint({
         sequenceId: body.sequence_id, fee: feeOf(stepsOf('STAKE', own), bandwidthSun),
         // Between freezing and lending the account itself seems to have the resource: nothing may count on it.
         plan: own ? {} : {
-          [`${body.resource.toLowerCase()}_counted`]: (
-            await asked(network, () => worthOf(client, account, body.resource, amount))
-          ).toString(),
+          [`${body.resource.toLowerCase()}_counted`]: String(await asked(network, () => worthOf(client, account, body.resource, amount))),
         },
         async reserve(tx, id) {
           if (!await tx.one(`select 1 from wallets where id = $1 and status = 'active'`, [wallet.id])) throw inactive()

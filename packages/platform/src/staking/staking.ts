@@ -38,6 +38,7 @@ export const readStaking = endpoint({
         order by created_at`, [wallet.id, address]),
     ])
     const show = (amount: bigint | string) => exact(formatAmount(BigInt(amount), asset.decimals))
+    const matured = cooling.filter(({ release_at, releasing_by }) => releasing_by === null && release_at.getTime() <= headTime)
     const held = (kind: string) => show(accounts.find((row) => row.kind === kind)?.balance ?? '0')
     return {
       body: {
@@ -46,11 +47,7 @@ export const readStaking = endpoint({
           ...cooling.map(({ amount, release_at }) => ({ amount: show(amount), release_at: release_at.toISOString(), confirmed: true })),
           ...under.map(({ amount, expected_at }) => ({ amount: show(amount), release_at: expected_at, confirmed: false })),
         ],
-        releasable: show(
-          cooling.filter(({ release_at, releasing_by }) => releasing_by === null && release_at.getTime() <= headTime).reduce(
-            (sum, { amount }) => sum + BigInt(amount), 0n
-          )
-        ),
+        releasable: show(matured.reduce((sum, { amount }) => sum + BigInt(amount), 0n)),
       },
     }
   },

@@ -15,9 +15,8 @@ const STEPS: Record<StakingKind, { own: readonly StakingStep[]; other: readonly 
 export const stepsOf = (kind: StakingKind, own: boolean): readonly StakingStep[] => STEPS[kind][own ? 'own' : 'other']
 
 /** Sun that bandwidth of the steps costs where neither free nor staked bandwidth pays for it. */
-export const feeOf = (steps: readonly StakingStep[], bandwidthSun: bigint): bigint => steps.reduce(
-  (sum, step) => sum + tronBuild.actionBandwidth(step), 0n
-) * bandwidthSun
+export const feeOf = (steps: readonly StakingStep[], bandwidthSun: bigint): bigint =>
+  steps.reduce((sum, step) => sum + tronBuild.actionBandwidth(step), 0n) * bandwidthSun
 
 /** What a stake, an unstake or a release does on the chain. */
 export interface Staking {

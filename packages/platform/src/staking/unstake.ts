@@ -44,9 +44,8 @@ export const unstake = endpoint({
       const { bandwidthSun, unfreezeDelayDays } = await asked(network, () => services.networks.stakes(network.code).parameters())
       const [worth, headTime] = await asked(network, () => Promise.all([worthOf(client, account, resource, amount), client.headTime()]))
       return create(services, {
-        ...opened, kind: 'UNSTAKE', caller, signed, address, resource, amount, sequenceId: body.sequence_id, fee: feeOf(
-          stepsOf('UNSTAKE', own), bandwidthSun
-        ),
+        ...opened, kind: 'UNSTAKE', caller, signed, address, resource, amount,
+        sequenceId: body.sequence_id, fee: feeOf(stepsOf('UNSTAKE', own), bandwidthSun),
         plan: {
           delay_days: String(unfreezeDelayDays), expected_at: new Date(headTime + unfreezeDelayDays * 86_400_000).toISOString(),
           // From now on no transfer counts on the resource that is about to go.

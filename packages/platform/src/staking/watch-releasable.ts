@@ -35,9 +35,8 @@ export function watchReleasableLoop(services: Services): Loop {
           for (const each of matured) {
             await emit(tx, each.workspace_id, each.sub_account_id, 'staking.releasable', stringifyJson({
               id: each.transaction_id, asset: each.asset, address: each.address, resource: each.resource,
-              amount: exact(
-                formatAmount(BigInt(each.amount), services.registry.asset(each.asset)?.decimals ?? 6)
-              ), release_at: each.release_at.toISOString(),
+              amount: exact(formatAmount(BigInt(each.amount), services.registry.asset(each.asset)?.decimals ?? 6)),
+              release_at: each.release_at.toISOString(),
             }))
           }
         })

@@ -37,9 +37,8 @@ export const xrpChain = (context: ChainContext, network: Network, client: Tagged
   findSigned: (account, message, validUntil) => client.findSigned(account, message, validUntil),
 })
 
-export const stellarChain = (context: ChainContext, network: Network, client: TaggedClient): Chain => taggedChain(
-  context, network, client, STELLAR
-)
+export const stellarChain = (context: ChainContext, network: Network, client: TaggedClient): Chain =>
+  taggedChain(context, network, client, STELLAR)
 
 function taggedChain(context: ChainContext, network: Network, client: TaggedClient, dialect: Dialect): Chain {
   const { environment } = context

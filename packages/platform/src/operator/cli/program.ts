@@ -103,14 +103,11 @@ export async function main(words: readonly string[], home: string): Promise<void
 function sentenceOf(error: unknown, words: readonly string[]): string {
   if (!(error instanceof CommanderError)) return reasonOf(error)
   const group = COMMANDS.filter((definition) => wordsOf(definition)[0] === words[0])
+  const listed = group.map((each) => `  ${lineOf(each)}`).join('\n')
   // A group by its name alone.
-  if (error.code === 'commander.help') {
-    return `${words[0]} needs one of its commands:\n${group.map((each) => `  ${lineOf(each)}`).join('\n')}`
-  }
+  if (error.code === 'commander.help') return `${words[0]} needs one of its commands:\n${listed}`
   const known = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))
-  const hint = known ? `Usage: npx custody ${lineOf(known)}` : group.length > 0 ? group.map(
-    (each) => `  ${lineOf(each)}`
-  ).join('\n') : 'npx custody --help lists all commands'
+  const hint = known ? `Usage: npx custody ${lineOf(known)}` : listed || 'npx custody --help lists all commands'
   return `${error.message.replace(/^error: /, '')}\n${hint}`
 }
 
