@@ -1,4 +1,4 @@
-import type { Family } from '../types.ts'
+import type { Family } from '../family.ts'
 import { address, format, validate } from './address.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, signing } from './transaction.ts'

@@ -1,5 +1,4 @@
-import type { Spent } from './script.ts'
-import type { Tx } from './transaction.ts'
+import type { Spent, Tx } from './transaction.ts'
 
 type Machine = typeof import('@bitauth/libauth')
 let machine: { library: Machine; vm: ReturnType<Machine['createVirtualMachineBCH']> } | undefined

@@ -2,12 +2,10 @@ import bitcore from 'bitcore-lib'
 import { isP2pkh, isP2sh, witnessProgram } from './address.ts'
 import { verifyCash } from './cash-script.ts'
 import type { UtxoNetwork } from './networks.ts'
-import type { Tx } from './transaction.ts'
+import type { Spent, Tx } from './transaction.ts'
 
 const { Script, Transaction } = bitcore
 const { Interpreter } = Script
-
-export type Spent = { value: bigint; script: Buffer }
 
 const CONSENSUS = ['P2SH', 'DERSIG', 'NULLDUMMY', 'CHECKLOCKTIMEVERIFY', 'CHECKSEQUENCEVERIFY']
 const SEGWIT = ['WITNESS', 'TAPROOT']

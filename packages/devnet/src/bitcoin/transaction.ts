@@ -94,3 +94,5 @@ function serialise(tx: Pick<Tx, 'version' | 'ins' | 'outs' | 'locktime'>, witnes
   parts.push(uint32(tx.locktime))
   return Buffer.concat(parts)
 }
+
+export type Spent = { value: bigint; script: Buffer }

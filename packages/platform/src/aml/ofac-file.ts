@@ -1,9 +1,7 @@
 import { createReadStream, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { reasonOf } from '@custody/chains/reason'
-import { OfacXml } from './ofac-xml.ts'
+import { OfacXml, type SanctionsList } from './ofac-xml.ts'
 
-/** Addresses that OFAC's SDN list names. `published` is the list's own date (YYYY-MM-DD). */
-export interface SanctionsList { source: string; published: string; addresses: { asset: string; address: string }[] }
 
 const ADDRESS = /^[A-Za-z0-9:]{14,128}$/
 const ASSET = /^[A-Z0-9]{2,12}$/

@@ -1,6 +1,8 @@
 import { reasonOf } from '@custody/chains/reason'
 import { SaxesParser, type SaxesTagNS } from 'saxes'
-import type { SanctionsList } from './ofac-file.ts'
+
+/** Addresses that OFAC's SDN list names. `published` is the list's own date (YYYY-MM-DD). */
+export interface SanctionsList { source: string; published: string; addresses: { asset: string; address: string }[] }
 
 const LABEL = /^Digital Currency Address - ([A-Z0-9]+)$/
 const two = (number: string): string => number.trim().padStart(2, '0')

@@ -5,7 +5,8 @@ import { loadRegistry, type Network } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
 import { formatKey, formatKeysOf } from './address-key.ts'
-import { readList, type SanctionsList } from './ofac-file.ts'
+import { readList } from './ofac-file.ts'
+import type { SanctionsList } from './ofac-xml.ts'
 
 const SHIPPED = fileURLToPath(new URL('../../data/ofac-addresses.json', import.meta.url))
 

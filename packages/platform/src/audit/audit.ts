@@ -4,26 +4,9 @@ import type { Chain } from '../engine/chain.ts'
 import { traitsOf } from '../engine/traits.ts'
 import { USD_DECIMALS } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
+import type { AuditReport, Difference } from './report.ts'
 import { stakingDifferences } from './staking.ts'
 import { utxoDifferences } from './utxo.ts'
-
-export interface Difference {
-  network: string
-  workspace: string
-  subject: string
-  asset: string
-  ledger: string
-  chain: string
-  note?: string
-}
-/** `ok` only where something was compared and nothing differs. `compared`: addresses and coins that a chain was asked about. */
-export interface AuditReport {
-  ok: boolean
-  compared: number
-  networks: Record<string, { addresses: number; coins: number }>
-  books: { entries: number; balanced: boolean }
-  differences: Difference[]
-}
 
 const ATTEMPTS_MAX = 15
 const PAUSE_MS = 1000

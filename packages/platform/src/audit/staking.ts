@@ -1,7 +1,7 @@
 import { formatAmount, type Asset, type Network, type TronResource } from '@custody/chains'
 import type { Services } from '../engine/services.ts'
 import { stakeAccounts } from '../staking/steps.ts'
-import type { Difference } from './audit.ts'
+import type { Difference } from './report.ts'
 
 interface Held { workspace: string; account: string; kind: string; address: string; balance: bigint }
 interface Moving { account: string; address: string; step: string; resource: TronResource; amount: bigint; withdrawn: bigint }

@@ -1,7 +1,7 @@
 import { formatAmount, type Network } from '@custody/chains'
 import type { Coins } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
-import type { Difference } from './audit.ts'
+import type { Difference } from './report.ts'
 
 /** A coin whose deposit screening holds: in the books, and not to be spent. */
 const FROZEN = `exists (select 1 from deposits d join transactions t on t.id = d.transaction_id

@@ -1,4 +1,5 @@
-import { audit, type AuditReport } from '../audit/audit.ts'
+import { audit } from '../audit/audit.ts'
+import type { AuditReport } from '../audit/report.ts'
 import type { Services } from '../engine/services.ts'
 import type { Adopted } from './adopt.ts'
 import { adoptAll, noteUnadopted, openAll, show, shown, type Unadopted } from './adopt-all.ts'

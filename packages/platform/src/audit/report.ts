@@ -1,0 +1,17 @@
+export interface Difference {
+  network: string
+  workspace: string
+  subject: string
+  asset: string
+  ledger: string
+  chain: string
+  note?: string
+}
+/** `ok` only where something was compared and nothing differs. `compared`: addresses and coins that a chain was asked about. */
+export interface AuditReport {
+  ok: boolean
+  compared: number
+  networks: Record<string, { addresses: number; coins: number }>
+  books: { entries: number; balanced: boolean }
+  differences: Difference[]
+}
