@@ -3,7 +3,10 @@ import * as list from './list.ts'
 import type { Registry } from './registry.ts'
 import type { Traits } from './traits.ts'
 import type { Family } from './family.ts'
-import { ChainError, type DecodedTransaction, type FamilyName, type Network, type Path, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation } from './types.ts'
+import {
+  ChainError, type DecodedTransaction, type FamilyName, type Network, type Path, type PublicKeyAt, type SignatureBytes,
+  type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation,
+} from './types.ts'
 
 // The registry is data: what it names may be missing here.
 const families: Partial<Record<FamilyName, Family>> = list

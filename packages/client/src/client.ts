@@ -5,7 +5,7 @@ import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
 import { Checks } from './trust/checks.ts'
 import type { Keys } from './trust/keys.ts'
 import { readTrust, type Trust } from './trust/trust.ts'
-import type { FailureProof, OwnRequest } from './trust/voids.ts'
+import type { FailureProof, OwnRequest } from './trust/proof.ts'
 import type {
   Address, AddressValidation, AmlSettings, Asset, Decimal, FeeEstimate, FeeRates, ForwardRule, FrozenAddress, GasTank,
   GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery, PrepaidEntry, PrepaidFee, Price,

@@ -1,4 +1,4 @@
-import type { FailureProof, Void } from './trust/voids.ts'
+import type { FailureProof, Void } from './trust/proof.ts'
 
 /** Exact decimal in an asset's native unit, e.g. `0.000000000000000001`. Never a double. */
 export type Decimal = string

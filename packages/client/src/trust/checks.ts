@@ -1,7 +1,8 @@
 import type { Transaction } from '../types.ts'
 import type { PinnedTrust } from './trust.ts'
 import type { AddressVerifier, ShownAddress } from './verifier.ts'
-import { proveFailure, type FailureProof, type OwnRequest } from './voids.ts'
+import type { FailureProof, OwnRequest } from './proof.ts'
+import { proveFailure } from './voids.ts'
 
 const OWN_IDS_MAX = 100_000
 
