@@ -18,6 +18,7 @@ import type { Services } from '../src/services.ts'
 import { cancelTransaction } from '../src/transactions/cancel.ts'
 import { createTransaction } from '../src/transactions/create-transaction.ts'
 import type { TransactionRow } from '../src/transactions/present.ts'
+import { speedUp } from '../src/transactions/speed-up.ts'
 import { runStep } from '../src/transactions/steps.ts'
 import { createWallet } from '../src/wallets/create-wallet.ts'
 import { claim } from '../src/work/lease.ts'
@@ -61,6 +62,8 @@ export class FamilyStage {
     this.place = place
     this.#devnet = devnet
     this.asset = registry.asset(place.code) as Asset
+    // The chain's clock stands where it began: each stage begins there too.
+    clock.offsetMs = 0
     const now = () => Date.now() + clock.offsetMs
     this.#turn = (ms) => {
       clock.offsetMs += ms
@@ -150,6 +153,20 @@ export class FamilyStage {
 
   async cancel(id: string): Promise<void> {
     await this.#ask(cancelTransaction, {}, await this.#sign(`/dac/v1/transaction/${id}/cancel`, {}), { id })
+  }
+
+  async speedUp(id: string, body: Record<string, unknown>): Promise<void> {
+    await this.#ask(speedUp, body, await this.#sign(`/dac/v1/transaction/${id}/speed-up`, body), { id })
+  }
+
+  /** The hash of a transfer that was sent and that no block has taken. */
+  async sentHash(id: string): Promise<string> {
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      const { hash, state } = await this.read(id)
+      if (hash !== null && (state === 'BROADCASTING' || state === 'CONFIRMING')) return hash
+      if (!(await this.turn())) break
+    }
+    return assert.fail(`it was never sent: ${JSON.stringify(await this.pending())}`)
   }
 
   #sign(uri: string, body: Record<string, unknown>) {
