@@ -1,11 +1,11 @@
 /** What stands in a module's source: words, strings and punctuation; comments, templates and regular expressions are left out. */
-interface Token { kind: 'word' | 'string' | 'mark'; text: string }
+export interface Token { kind: 'word' | 'string' | 'mark'; text: string }
 
 const WORD = /[\w$#]/
 /** After these a slash begins a regular expression, not a division. */
 const BEFORE_REGEX = new Set(['return', 'typeof', 'case', 'of', 'in', 'delete', 'void', 'throw', 'new', 'await', 'yield', 'else', 'do'])
 
-function tokens(source: string): Token[] {
+export function tokens(source: string): Token[] {
   const found: Token[] = []
   let at = 0
   /** Open braces; a template's `${` is remembered so that its end goes back into the template. */

@@ -1,24 +1,25 @@
-import { cardano } from './cardano/index.ts'
 import { derivePublicKey, type WorkspaceKey } from './derivation.ts'
-import { evm } from './evm/index.ts'
+import * as list from './list.ts'
 import type { Registry } from './registry.ts'
-import { solana } from './solana/index.ts'
-import { stellar } from './stellar/index.ts'
-import { tron } from './tron/index.ts'
+import type { Traits } from './traits.ts'
 import {
-  ChainError, type DecodedTransaction, type Family, type FamilyName, type Network, type Path, type PublicKeyAt,
-  type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation,
+  ChainError, type DecodedTransaction, type Family, type FamilyName, type Network, type Path, type PublicKeyAt, type SignatureBytes,
+  type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation,
 } from './types.ts'
-import { utxo } from './utxo/index.ts'
-import { xrp } from './xrp/index.ts'
 
-const families: Partial<Record<FamilyName, Family>> = { utxo, evm, xrp, stellar, tron, solana, cardano }
+// The registry is data: what it names may be missing here.
+const families: Partial<Record<FamilyName, Family>> = list
 
 /** The family's pure functions. Throws ChainError `FAMILY` where the family is not implemented. */
 export function familyOf(network: Network): Family {
   const family = families[network.family]
   if (!family) throw new ChainError('FAMILY', `${network.code}: family ${network.family} is not available`)
   return family
+}
+
+/** In what the network's family differs. Throws ChainError `FAMILY`. */
+export function traitsOf(network: Network): Traits {
+  return familyOf(network).traits
 }
 
 function networkOf(registry: Registry, unsigned: UnsignedTransaction): Network {
@@ -40,7 +41,9 @@ export function signing(registry: Registry, unsigned: UnsignedTransaction, publi
 }
 
 /** See {@link Family.assemble}. */
-export function assemble(registry: Registry, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+export function assemble(
+  registry: Registry, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+): SignedTransaction {
   const network = networkOf(registry, unsigned)
   return familyOf(network).assemble(network, unsigned, signatures, publicKeyAt)
 }
@@ -50,6 +53,16 @@ export function exclusive(registry: Registry, earlier: DecodedTransaction, next:
   if (earlier.network !== next.network) return false
   const network = registry.network(earlier.network)
   return network !== undefined && familyOf(network).exclusive(earlier, next)
+}
+
+/**
+ * The same unsigned transaction at another place in its account's order.
+ * @throws ChainError `SHAPE` where transactions of the family have no number
+ */
+export function withNonce(network: Network, unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
+  const { renumber } = familyOf(network)
+  if (!renumber) throw new ChainError('SHAPE', `transactions of ${network.name} have no number`)
+  return renumber(unsigned, nonce)
 }
 
 /** Address of a workspace key at a path, in the network's own spelling. */

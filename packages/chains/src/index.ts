@@ -2,9 +2,11 @@ export * from './types.ts'
 export * from './amount.ts'
 export * from './derivation.ts'
 export * from './registry.ts'
+export type { Cancellation, Expiry, Traits } from './traits.ts'
 export { paymentUri } from './payment-uri.ts'
-export { withNonce } from './renumber.ts'
-export { familyOf, decode, signing, assemble, exclusive, addressAt, validateAddress, publicKeysBelow } from './families.ts'
+export {
+  familyOf, traitsOf, withNonce, decode, signing, assemble, exclusive, addressAt, validateAddress, publicKeysBelow,
+} from './families.ts'
 export * as utxo from './utxo/build.ts'
 export * as evm from './evm/build.ts'
 export * as xrp from './xrp/build.ts'

@@ -8,7 +8,9 @@ const BIP21_SCHEMES: Record<string, string> = { BTC: 'bitcoin', LTC: 'litecoin',
 
 /** Words of a query, in the order given, without those that are absent. */
 function query(values: Record<string, string | null>): string {
-  const words = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+  const words = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null).map(
+    ([name, value]) => `${name}=${encodeURIComponent(value)}`
+  )
   return words.length === 0 ? '' : `?${words.join('&')}`
 }
 
@@ -20,7 +22,9 @@ function query(values: Record<string, string | null>): string {
  * @param o.amount smallest unit of the asset; without it the payer chooses
  * @returns the URI, or null where no convention exists for the asset
  */
-export function paymentUri(network: Network, asset: Asset, o: { address: string; addressTag?: string | null; amount?: bigint | null }): string | null {
+export function paymentUri(
+  network: Network, asset: Asset, o: { address: string; addressTag?: string | null; amount?: bigint | null }
+): string | null {
   const amount = o.amount ?? null
   const decimal = amount === null ? null : formatAmount(amount, asset.decimals)
   const tag = o.addressTag ?? null
@@ -31,10 +35,13 @@ export function paymentUri(network: Network, asset: Asset, o: { address: string;
       const scheme = o.address.includes(':') ? '' : `${BIP21_SCHEMES[network.code] ?? network.code.toLowerCase()}:`
       return `${scheme}${o.address}${query({ amount: decimal })}`
     }
-    case 'evm':
+    case 'evm': {
+      const smallest = amount === null ? null : amount.toString()
+      const to = (target: string | null) => `ethereum:${String(target)}@${String(network.chain_id)}`
       return token
-        ? `ethereum:${String(asset.contract_address)}@${String(network.chain_id)}/transfer${query({ address: o.address, uint256: amount === null ? null : amount.toString() })}`
-        : `ethereum:${o.address}@${String(network.chain_id)}${query({ value: amount === null ? null : amount.toString() })}`
+        ? `${to(asset.contract_address)}/transfer${query({ address: o.address, uint256: smallest })}`
+        : `${to(o.address)}${query({ value: smallest })}`
+    }
     case 'solana':
       return `solana:${o.address}${query({ amount: decimal, 'spl-token': token ? asset.contract_address : null })}`
     case 'stellar':

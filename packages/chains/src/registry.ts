@@ -6,7 +6,10 @@ interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
   mainnet?: ModeLine
   local?: ModeLine
 }
-interface ModeLine { utxo?: UtxoParams; chain_id?: number; passphrase?: string; network_id?: number; genesis?: string; checkpoint?: { height: number; hash: string }; explorer_transaction_url?: string }
+interface ModeLine {
+  utxo?: UtxoParams; chain_id?: number; passphrase?: string; network_id?: number; genesis?: string;
+  checkpoint?: { height: number; hash: string }; explorer_transaction_url?: string
+}
 interface AssetLine {
   asset_name: string; name: string; ticker: string; network: string; decimals: number
   type: 'native' | 'token'; requires_tag: boolean; min_withdrawal: string; ready?: boolean
@@ -35,6 +38,22 @@ export interface Registry {
   assetsOf(network: string): Asset[]
   /** The network an asset lives on. */
   networkOf(asset: Asset): Network
+}
+
+/**
+ * What of a network decides which keys, addresses and transactions are its own, in one fixed order: whoever froze it
+ * knows a changed registry by it. Fields that not all families have stand at the end, where the network has them.
+ */
+export function meaningOf(network: Network): unknown[] {
+  const { mode, family, curve, chain_index, native_asset, chain_id, utxo, passphrase, network_id } = network
+  return [
+    mode, family, curve, chain_index, native_asset, chain_id ?? null,
+    utxo && [
+      utxo.bech32_hrp, utxo.p2pkh_version, utxo.p2sh_version, utxo.script,
+      ...(utxo.cashaddr_prefix === undefined ? [] : [utxo.cashaddr_prefix]),
+    ],
+    ...(passphrase === undefined && network_id === undefined ? [] : [passphrase ?? network_id]),
+  ]
 }
 
 /** Everything the data file names, working or not: for tests and documentation. */

@@ -23,41 +23,67 @@ export class RpcRefused extends ChainError {
   }
 }
 
-export const RPC_TIMEOUT_MS = 8000
+const RPC_TIMEOUT_MS = 8000
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024
 
 /** A JSON-RPC caller. Numbers that need exactness are read by `reviver` from their source text. */
 export type JsonRpc = <T>(method: string, params: unknown[] | Record<string, unknown>) => Promise<T>
+
+/** What is asked over HTTP. `what` names it in errors. */
+export interface Exchange { url: string; what: string; method: 'GET' | 'POST'; headers: Record<string, string>; body?: string | Buffer }
+
+/**
+ * One exchange with an endpoint, as its settings say who asks. The URL may hold a provider's key: errors name the host only.
+ * @throws RpcUnavailable
+ */
+export async function exchange(
+  endpoint: RpcEndpoint, fetch: Fetch, { url, what, method, headers, body }: Exchange
+): Promise<{ status: number; text: string }> {
+  const where = `${new URL(url).host}: ${what}`
+  const { username, password = '' } = endpoint
+  const basic = Buffer.from(`${username}:${password}`).toString('base64')
+  const authorization = username === undefined ? {} : { authorization: `Basic ${basic}` }
+  let text: string | null
+  let status: number
+  try {
+    const response = await fetch(url, {
+      method, headers: { ...headers, ...endpoint.headers, ...authorization }, signal: AbortSignal.timeout(RPC_TIMEOUT_MS),
+      redirect: 'error', ...(body === undefined ? {} : { body }),
+    })
+    status = response.status
+    text = await readText(response)
+  } catch (error) {
+    const isLate = error instanceof Error && error.name === 'TimeoutError'
+    throw new RpcUnavailable(`${where}: ${isLate ? `no answer within ${RPC_TIMEOUT_MS} ms` : 'cannot be reached'}`)
+  }
+  if (text === null) throw new RpcUnavailable(`${where}: answer is too large`)
+  return { status, text }
+}
+
+/** JSON.parse whose reviver sees the source text of a number. */
+export const parseWithSource = JSON.parse as (
+  text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown
+) => unknown
 
 /**
  * Makes a JSON-RPC caller over HTTP POST.
  * @param reviver as JSON.parse's, with the source text of numbers
  * @throws RpcUnavailable, RpcRefused (by the returned function)
  */
-export function jsonRpc(endpoint: RpcEndpoint, fetch: Fetch, reviver?: (key: string, value: unknown, source: string | undefined) => unknown): JsonRpc {
+export function jsonRpc(
+  endpoint: RpcEndpoint, fetch: Fetch, reviver?: (key: string, value: unknown, source: string | undefined) => unknown
+): JsonRpc {
   let id = 0
-  const headers: Record<string, string> = { 'content-type': 'application/json', ...endpoint.headers }
-  if (endpoint.username !== undefined) headers['authorization'] = `Basic ${Buffer.from(`${endpoint.username}:${endpoint.password ?? ''}`).toString('base64')}`
   return async <T>(method: string, params: unknown[] | Record<string, unknown>): Promise<T> => {
     const where = new URL(endpoint.url).host
-    let text: string
-    try {
-      const response = await fetch(endpoint.url, {
-        method: 'POST', headers, signal: AbortSignal.timeout(RPC_TIMEOUT_MS), redirect: 'error',
-        body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
-      })
-      const answered = await readText(response)
-      if (answered === null) throw new RpcUnavailable(`${where}: ${method}: answer is too large`)
-      text = answered
-    } catch (error) {
-      if (error instanceof ChainError) throw error
-      // The URL may hold a provider's key: only the host is named.
-      throw new RpcUnavailable(`${where}: ${method}: ${error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${RPC_TIMEOUT_MS} ms` : 'cannot be reached'}`)
-    }
+    const { text } = await exchange(endpoint, fetch, {
+      url: endpoint.url, what: method, method: 'POST', headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
+    })
     let answer: { result?: unknown; error?: { code?: unknown; message?: unknown } | null }
     try {
-      const parse = JSON.parse as (text: string, reviver?: (key: string, value: unknown, context: { source?: string }) => unknown) => unknown
-      answer = (reviver ? parse(text, (key, value, context) => reviver(key, value, context.source)) : parse(text)) as typeof answer
+      const parsed = reviver ? parseWithSource(text, (key, value, { source }) => reviver(key, value, source)) : JSON.parse(text) as unknown
+      answer = parsed as typeof answer
     } catch {
       throw new RpcUnavailable(`${where}: ${method}: answer is not JSON`)
     }
@@ -81,8 +107,8 @@ export async function readText(response: Response, most = ANSWER_BYTES_MAX): Pro
 }
 
 /**
- * Everyone whose coins a payment took and everyone who willed it: screening asks about each of them. Not complete where
- * something that paid has no address, so that nobody can be asked about it.
+ * Every address whose coins a payment took, and every one that signed for it: screening asks about each of them. Incomplete
+ * where something that paid has no address that could be screened.
  */
 export interface Senders { addresses: string[]; complete: boolean }
 
@@ -122,14 +148,33 @@ export interface ChainBlock {
   transfers: ChainTransfer[]
 }
 
-export interface ChainTip { height: number; hash: string; /** Highest block that the chain itself calls final; null where it does not. */ finalHeight: number | null }
+export interface ChainTip {
+  height: number
+  hash: string
+  /** Highest block that the chain itself calls final; null where it does not. */
+  finalHeight: number | null
+}
+
+interface Included {
+  state: 'included'
+  height: number
+  blockHash: string
+  succeeded: boolean
+  /** Smallest native unit; null where the chain does not say. */
+  fee: bigint | null
+  /** Tron: unstaked TRX that it took back, and the time of its block (Unix milliseconds). */
+  staking?: { withdrawn: bigint; time: number }
+}
 
 export type TransactionStatus =
   | { state: 'absent' }
   | { state: 'mempool' }
-  | { state: 'included'; height: number; blockHash: string; succeeded: boolean; /** Smallest native unit; null where the chain does not say. */ fee: bigint | null; /** Tron: unstaked TRX that it took back, and the time of its block (Unix milliseconds). */ staking?: { withdrawn: bigint; time: number } }
+  | Included
 
-/** An error of a broadcast says nothing about the transaction's fate: only `accepted` is knowledge. */
+/**
+ * An error of a broadcast says nothing about the transaction's fate: only `accepted` is knowledge. A node may reject what
+ * it has already, in words of its own: the transaction is asked for by its hash.
+ */
 export type BroadcastResult = { kind: 'accepted' } | { kind: 'rejected'; reason: string } | { kind: 'unknown'; reason: string }
 
 /** What an included token transfer must have left in its logs: a receipt's status says only that nothing reverted. */
@@ -173,7 +218,10 @@ export interface TaggedClient extends ChainClient {
   feeRates(): Promise<LevelRates>
   /** The end of a transaction's life that is built now; read last. */
   validUntil(): Promise<number>
-  /** True where the transaction can provably never be included any more: past its end on a final ledger, and absent from a history without gaps. */
+  /**
+   * True where the transaction can provably never be included any more: past its end on a final ledger, and absent from
+   * a history without gaps.
+   */
   isDead(hash: string, validUntil: number): Promise<boolean>
 }
 

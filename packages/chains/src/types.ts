@@ -1,10 +1,13 @@
+import type * as list from './list.ts'
+import type { Traits } from './traits.ts'
+
 /**
  * The words every chain family shares. Amounts are bigint in the smallest unit (satoshi, wei, …);
  * byte strings travel as lowercase hex without 0x, except EVM addresses and hashes, which carry it.
  */
 
 export type NetworkMode = 'local' | 'mainnet'
-export type FamilyName = 'utxo' | 'evm' | 'tron' | 'xrp' | 'stellar' | 'cardano' | 'solana'
+export type FamilyName = keyof typeof list
 export type Curve = 'secp256k1' | 'ed25519'
 
 /** Non-hardened BIP32 indices below the workspace key: [sub-account, chain, index]. */
@@ -111,7 +114,10 @@ export interface TronAction {
   receiver: string | null
 }
 
-/** Cardano: what rides on an output beside its lovelace. Tokens by unit (policy and name in hex); bytes of a reference script, which its spender pays for. */
+/**
+ * Cardano: what rides on an output beside its lovelace. Tokens by unit (policy and name in hex); bytes of a reference
+ * script, which its spender pays for.
+ */
 export interface Riders { assets: Record<string, string>; script_bytes: number }
 
 /** What a decoded transaction does; the same words for platform and nodes. */
@@ -122,18 +128,26 @@ export interface DecodedTransaction {
   /** Payments to others, in output order. Exactly one for an allow-listed shape, none with an `action`. */
   payments: { address: string; amount: bigint; tag: string | null }[]
   /** Value that returns to the sender on the change path (UTXO), else 0n. */
-  change: { address: string; amount: bigint; /** Cardano: native tokens that go back with it, by unit. */ assets?: Record<string, string> } | null
+  change: {
+    address: string; amount: bigint; /** Cardano: native tokens that go back with it, by unit. */ assets?: Record<string, string>
+  } | null
   /** Addresses whose keys must sign, in the order of `inputs`. */
   from: string[]
   /** The most that the transaction may cost beyond `payments`, in the smallest native unit. */
   fee_max: bigint
   /** Fee rate as the family quotes it, decimal string in `fee_rate_unit` (UTXO: real; EVM: maxFeePerGas). */
   fee_rate: string
-  /** What makes two transactions exclude each other: `txid:vout` (UTXO, Cardano) or `address:nonce` (EVM); empty where nothing does (Tron). */
+  /**
+   * What makes two transactions exclude each other: `txid:vout` (UTXO, Cardano) or `address:nonce` (EVM); empty where
+   * nothing does (Tron).
+   */
   consumes: string[]
   /** Cardano: lovelace of the fee that do not grow with the size, decimal. */
   fee_constant?: string
-  /** The last ledger (XRP) or Unix second (Stellar, Tron) in which the transaction can be included, or the first slot (Cardano) in which it no longer can; absent: no end. */
+  /**
+   * The last ledger (XRP) or Unix second (Stellar, Tron) in which the transaction can be included, or the first slot
+   * (Cardano) in which it no longer can; absent: no end.
+   */
   valid_until?: number
   /** Staking on Tron. */
   action?: TronAction
@@ -153,7 +167,8 @@ export interface SignatureBytes { signature: Uint8Array; recoveryId: number | nu
 
 export interface SignedTransaction { network: string; raw: string; hash: string }
 
-export type Validation = { valid: true; address: string; address_tag: string | null } | { valid: false; reason: string }
+export type Validation = { valid: true; address: string; address_tag: string | null } 
+  | { valid: false; reason: string; /** What is at fault, where it is not the address. */ field?: 'address_tag' }
 
 /** Public key at a path below the workspace key. */
 export type PublicKeyAt = (path: Path) => Uint8Array
@@ -163,7 +178,7 @@ export type PublicKeyAt = (path: Path) => Uint8Array
  * Every function throws {@link ChainError} on input it does not allow.
  */
 export interface Family {
-  name: FamilyName
+  traits: Traits
   /** Address of a public key (33 bytes compressed secp256k1 or 32 bytes Ed25519). */
   address(network: Network, publicKey: Uint8Array): string
   /** Checks an address (and tag) of this network; the answer carries the canonical spelling. */
@@ -176,6 +191,16 @@ export interface Family {
   assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction
   /** True when at most one of the two can ever be mined. */
   exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean
+  /** Where an address means the same party on several networks: their common name. Absent: on its network alone. */
+  space?: string
+  /** The account behind an address of another form, or null where it is of no other form. */
+  accountOf?(address: string): string | null
+  /** One spelling of an address for comparison, where `validate` answers another. */
+  key?(address: string): string
+  /** What an address looks like on every network of the same format, or null where it is none. */
+  format?(network: Network, address: string): string | null
+  /** The same transaction under another number of its account. Absent where transactions have none. */
+  renumber?(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction
 }
 
 /** A refusal by the chain layer. `code` is stable, the message names what is wrong. */

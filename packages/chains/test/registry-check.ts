@@ -3,13 +3,14 @@ import { isAddress as isSolanaAddress } from '@solana/kit'
 import { getAddress } from 'ethers'
 import { TronWeb } from 'tronweb'
 import { parseAmount, type readRegistryFile } from '../src/index.ts'
+import * as list from '../src/list.ts'
 
 type File = ReturnType<typeof readRegistryFile>
 type NetworkLine = File['networks'][number]
 type AssetLine = File['assets'][number]
 type CoinLine = File['coins'][number]
 
-const FAMILIES = ['utxo', 'evm', 'tron', 'xrp', 'stellar', 'cardano', 'solana']
+const FAMILIES = Object.keys(list)
 const MODES = ['mainnet', 'local'] as const
 const WORDS = {
   network: [

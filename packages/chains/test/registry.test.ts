@@ -1,7 +1,7 @@
 // data/registry.json: what the file may say.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadRegistry, readRegistryFile } from '../src/index.ts'
+import { loadRegistry, meaningOf, readRegistryFile, type Network } from '../src/index.ts'
 import { registryProblems } from './registry-check.ts'
 
 const file = readRegistryFile()
@@ -90,4 +90,18 @@ test('only what is ready is loaded', () => {
     assert.equal(registry.asset('btc'), undefined)
     assert.equal(registry.asset('constructor'), undefined)
   }
+})
+
+// A signer node has written these texts into its record when it first met the network, and refuses to start where one is another.
+test('what a network means is written as it always was', () => {
+  const mainnet = loadRegistry('mainnet')
+  const meaning = (code: string) => JSON.stringify(meaningOf(mainnet.network(code) as Network))
+  assert.equal(meaning('BTC'), '["mainnet","utxo","secp256k1",0,"BTC",null,["bc",0,5,"p2wpkh"]]')
+  assert.equal(meaning('BCH'), '["mainnet","utxo","secp256k1",145,"BCH",null,[null,0,5,"p2pkh","bitcoincash"]]')
+  assert.equal(meaning('ETH'), '["mainnet","evm","secp256k1",60,"ETH",1,null]')
+  assert.equal(meaning('TRX'), '["mainnet","tron","secp256k1",195,"TRX",null,null]')
+  assert.equal(meaning('XRP'), '["mainnet","xrp","secp256k1",144,"XRP",null,null,0]')
+  assert.equal(meaning('XLM'), '["mainnet","stellar","ed25519",148,"XLM",null,null,"Public Global Stellar Network ; September 2015"]')
+  assert.equal(meaning('ADA'), '["mainnet","cardano","ed25519",1815,"ADA",null,null,764824073]')
+  assert.equal(meaning('SOL'), '["mainnet","solana","ed25519",501,"SOL",null,null]')
 })

@@ -49,7 +49,7 @@ test('a mistyped character, another network, the hexadecimal form, tags and the 
   assert.match(reason('1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'), /another network/)
   assert.match(reason('3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy'), /another network/)
   assert.match(reason('T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb'), /zero address/)
-  assert.match(reason(TO, '1'), /no address_tag/)
+  assert.match(reason(TO, '1'), /no address tags/)
   for (const text of ['', 'T', ` ${TO}`, `${TO}\n`, TO.slice(1), `${TO}1`, TO.toLowerCase(), `1${TO}`, 'T'.repeat(100_000), 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZ0']) reason(text)
 })
 

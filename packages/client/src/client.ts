@@ -7,8 +7,9 @@ import type { Keys } from './trust/keys.ts'
 import { readTrust, type Trust } from './trust/trust.ts'
 import type { FailureProof, OwnRequest } from './trust/voids.ts'
 import type {
-  Address, AddressValidation, AmlSettings, Asset, Decimal, FeeEstimate, FeeRates, ForwardRule, FrozenAddress, GasTank, GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery,
-  PrepaidEntry, PrepaidFee, Price, SpeedUp, Stake, Staking, Transaction, TransactionFilter, TransactionPage, UnfrozenAddress, Wallet, WalletBalance,
+  Address, AddressValidation, AmlSettings, Asset, Decimal, FeeEstimate, FeeRates, ForwardRule, FrozenAddress, GasTank,
+  GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery, PrepaidEntry, PrepaidFee, Price,
+  SpeedUp, Stake, Staking, Transaction, TransactionFilter, TransactionPage, UnfrozenAddress, Wallet, WalletBalance,
 } from './types.ts'
 import { number, query, read, refusal, target } from './wire.ts'
 
@@ -66,7 +67,9 @@ export class CustodyClient {
   /** @throws VerificationError `TRUST` where the trust object is not one */
   constructor(options: CustodyClientOptions) {
     const url = new URL(options.baseUrl)
-    if (url.search !== '' || url.hash !== '' || url.username !== '') throw new TypeError('baseUrl must be a plain origin, with a path prefix at most')
+    if (url.search !== '' || url.hash !== '' || url.username !== '') {
+      throw new TypeError('baseUrl must be a plain origin, with a path prefix at most')
+    }
     this.baseUrl = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
     this.apiKey = options.apiKey
     this.#privateKey = typeof options.privateKey === 'string' ? parsePrivateKey(options.privateKey) : options.privateKey
@@ -175,7 +178,9 @@ export class CustodyClient {
   /** Pays more for a waiting transfer, with a fee rate or level of its own. Throws `NOT_REPLACEABLE` where the chain has no way to. */
   async speedUp(id: string, options: SpeedUp = {}): Promise<Transaction> {
     const { fee_rate: feeRate, ...rest } = options
-    return this.request('POST', `/dac/v1/transaction/${encodeURIComponent(id)}/speed-up`, { ...rest, ...(feeRate === undefined ? {} : { fee_rate: number('fee_rate', feeRate) }) })
+    return this.request('POST', `/dac/v1/transaction/${encodeURIComponent(id)}/speed-up`, {
+      ...rest, ...(feeRate === undefined ? {} : { fee_rate: number('fee_rate', feeRate) })
+    })
   }
 
   /** Takes a transfer back: at no cost before it is signed, by a competing payment to yourself after that. Twice is once. */
@@ -188,9 +193,15 @@ export class CustodyClient {
   }
 
   /** Without an amount a UTXO estimate is that of a typical transfer. */
-  async estimateFee(asset: string, feeRate: Decimal, options: { amount?: Decimal; destination_address?: string } = {}): Promise<FeeEstimate> {
+  async estimateFee(
+    asset: string, feeRate: Decimal, options: { amount?: Decimal; destination_address?: string } = {}
+  ): Promise<FeeEstimate> {
     const { amount, ...rest } = options
-    return this.request('POST', '/dac/v1/estimate-fee', { asset, fee_rate: number('fee_rate', feeRate), ...rest, ...(amount === undefined ? {} : { amount: number('amount', amount) }) }, { repeatable: true })
+    return this.request(
+      'POST', '/dac/v1/estimate-fee',
+      { asset, fee_rate: number('fee_rate', feeRate), ...rest, ...(amount === undefined ? {} : { amount: number('amount', amount) }) },
+      { repeatable: true }
+    )
   }
 
   /** In USD. Every asset that has a price where none is named. */
@@ -236,7 +247,9 @@ export class CustodyClient {
 
   /** Brings TRX back whose cooldown is over. */
   releaseUnstaked(address: string, sequenceId?: string): Promise<Stake> {
-    return this.request('POST', '/dav/v1/release-unstaked', { asset: 'TRX', address, sequence_id: sequenceId }, { repeatable: sequenceId !== undefined })
+    return this.request(
+      'POST', '/dav/v1/release-unstaked', { asset: 'TRX', address, sequence_id: sequenceId }, { repeatable: sequenceId !== undefined }
+    )
   }
 
   staking(address: string): Promise<Staking> {
@@ -245,7 +258,9 @@ export class CustodyClient {
 
   /** A standing rule: what comes in is forwarded, within a daily cap and until it expires. */
   async createForwardRule(rule: NewForwardRule): Promise<ForwardRule> {
-    return this.request('POST', '/dac/v1/auto-forwarding', { ...rule, min_amount: number('min_amount', rule.min_amount), daily_cap: number('daily_cap', rule.daily_cap) })
+    return this.request('POST', '/dac/v1/auto-forwarding', {
+      ...rule, min_amount: number('min_amount', rule.min_amount), daily_cap: number('daily_cap', rule.daily_cap),
+    })
   }
 
   forwardRules(filter: PageQuery & { asset?: string; status?: string } = {}): Promise<Page<ForwardRule>> {
@@ -275,7 +290,10 @@ export class CustodyClient {
   }
 
   async #stake(action: 'stake' | 'unstake', { amount, ...rest }: NewStake): Promise<Stake> {
-    return this.request('POST', `/dav/v1/${action}`, { asset: 'TRX', ...rest, amount: number('amount', amount) }, { repeatable: rest.sequence_id !== undefined })
+    return this.request(
+      'POST', `/dav/v1/${action}`, { asset: 'TRX', ...rest, amount: number('amount', amount) },
+      { repeatable: rest.sequence_id !== undefined }
+    )
   }
 
   /**
@@ -350,7 +368,10 @@ export class CustodyClient {
         method, headers, redirect: 'error', signal: AbortSignal.timeout(this.#timeout_ms), ...(body === '' ? {} : { body }),
       })
       // Read here, so that a connection that breaks in the middle of an answer counts as no answer.
-      return new Response(await response.arrayBuffer().then((bytes) => (bytes.byteLength > 0 ? bytes : null)), { status: response.status, headers: response.headers })
+      return new Response(
+        await response.arrayBuffer().then((bytes) => (bytes.byteLength > 0 ? bytes : null)),
+        { status: response.status, headers: response.headers }
+      )
     } catch (error) {
       const reason = error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${this.#timeout_ms} ms` : 'no answer'
       throw new CustodyError(`${method} ${uri.split('?', 1)[0]}: ${reason}`, { status: 0, code: 'NETWORK', cause: error })

@@ -8,7 +8,10 @@ export class CustodyError extends Error {
   readonly field: string | undefined
   /** Quote it when asking the operator. */
   readonly requestId: string | undefined
-  constructor(message: string, details: { status: number; code: string; field?: string | undefined; requestId?: string | undefined; cause?: unknown }) {
+  constructor(
+    message: string,
+    details: { status: number; code: string; field?: string | undefined; requestId?: string | undefined; cause?: unknown }
+  ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.name = 'CustodyError'
     this.status = details.status

@@ -91,7 +91,8 @@ export interface Transaction {
 }
 
 export interface Replacement {
-  kind: 'speed-up' | 'cancel' | 'automatic'; state: 'pending' | 'done' | 'refused'; fee_rate: Decimal | null; fee_level: string | null; reason: string | null; created_at: Timestamp
+  kind: 'speed-up' | 'cancel' | 'automatic'; state: 'pending' | 'done' | 'refused'; fee_rate: Decimal | null; fee_level: string | null
+  reason: string | null; created_at: Timestamp
 }
 
 export interface TransactionFilter {
@@ -122,13 +123,17 @@ export type TransactionPage = Page<Transaction>
 export interface SpeedUp { fee_rate?: Decimal; fee_level?: 'low' | 'medium' | 'high' }
 
 export interface GasTank {
-  id: string | null; network: string; asset: string; address: string | null; balance: Decimal; threshold: Decimal; status: 'ok' | 'low' | 'empty'
+  id: string | null; network: string; asset: string; address: string | null; balance: Decimal; threshold: Decimal
+  status: 'ok' | 'low' | 'empty'
   /** Fuel of the tank's that transactions left at addresses. */
   float: Decimal
   /** The operator's limits; null: the network's own. */
   fee_cap: Decimal | null; max_gas_price: Decimal | null
 }
-export interface GasTankEntry { id: string; type: string; balance_change: Decimal; reserved_change: Decimal; float_change: Decimal; transaction_id: string | null; for_transaction_id: string | null; created_at: Timestamp }
+export interface GasTankEntry {
+  id: string; type: string; balance_change: Decimal; reserved_change: Decimal; float_change: Decimal; transaction_id: string | null;
+  for_transaction_id: string | null; created_at: Timestamp
+}
 
 export interface FeeRates { asset: string; fee_rate_unit: string; low: Decimal; medium: Decimal; high: Decimal; updated_at: Timestamp }
 export interface FeeEstimate {
@@ -149,20 +154,37 @@ export interface PrepaidFee {
   balance: Decimal; reserved: Decimal; currency: 'USD'; status: 'ok' | 'low' | 'empty'; tier: string
   fees: { basis_points: number; percent: Decimal; minimum: Decimal; monthly: Decimal }; volume_30d: Decimal
 }
-export interface PrepaidEntry { id: string; type: 'reservation' | 'charge' | 'refund' | 'adjustment' | 'subscription'; amount: Decimal; balance_change: Decimal; transaction_id: string | null; created_at: Timestamp }
+export interface PrepaidEntry {
+  id: string; type: 'reservation' | 'charge' | 'refund' | 'adjustment' | 'subscription'; amount: Decimal; balance_change: Decimal;
+  transaction_id: string | null; created_at: Timestamp
+}
 
-export interface NewAmlSettings { provider: 'CHAINALYSIS' | 'ELLIPTIC' | 'TRM'; aml_token: string; aml_risk_levels: string; aml_deposit: boolean; aml_withdrawal: boolean }
+export interface NewAmlSettings {
+  provider: 'CHAINALYSIS' | 'ELLIPTIC' | 'TRM'; aml_token: string; aml_risk_levels: string; aml_deposit: boolean;
+  aml_withdrawal: boolean
+}
 /** The token is masked. */
-export interface AmlSettings { provider: string; aml_token: string; aml_risk_levels: string; aml_deposit: boolean; aml_withdrawal: boolean; updated_at: Timestamp }
-export interface FrozenAddress { asset: string; network: string; address: string; address_tag: string | null; source: string; risk_level: string; transaction_id: string; frozen_at: Timestamp; held: number }
+export interface AmlSettings {
+  provider: string; aml_token: string; aml_risk_levels: string; aml_deposit: boolean; aml_withdrawal: boolean; updated_at: Timestamp
+}
+export interface FrozenAddress {
+  asset: string; network: string; address: string; address_tag: string | null; source: string; risk_level: string;
+  transaction_id: string; frozen_at: Timestamp; held: number
+}
 export interface UnfrozenAddress { asset: string; address: string; address_tag: string | null; unfrozen_at: Timestamp }
 
 export interface NewStake { address: string; resource: 'ENERGY' | 'BANDWIDTH'; amount: Decimal; sequence_id?: string }
 export interface Stake { id: string; status: 'pending' | 'confirmed' | 'failed'; hash: string | null }
-export interface Staking { staked: { ENERGY: Decimal; BANDWIDTH: Decimal }; cooling: { amount: Decimal; release_at: Timestamp; confirmed: boolean }[]; releasable: Decimal }
+export interface Staking {
+  staked: { ENERGY: Decimal; BANDWIDTH: Decimal }; cooling: { amount: Decimal; release_at: Timestamp; confirmed: boolean }[];
+  releasable: Decimal
+}
 
-export interface NewForwardRule { asset: string; min_amount: Decimal; destination_address: string; address_tag?: string; daily_cap: Decimal; expires_at: Timestamp }
+export interface NewForwardRule {
+  asset: string; min_amount: Decimal; destination_address: string; address_tag?: string; daily_cap: Decimal; expires_at: Timestamp
+}
 export interface ForwardRule {
-  id: string; asset: string; status: 'pending' | 'active' | 'paused' | 'expired' | 'deleting' | 'deleted'; min_amount: Decimal; daily_cap: Decimal; destination_address: string; address_tag: string | null
+  id: string; asset: string; status: 'pending' | 'active' | 'paused' | 'expired' | 'deleting' | 'deleted'
+  min_amount: Decimal; daily_cap: Decimal; destination_address: string; address_tag: string | null
   expires_at: Timestamp; waiting: Decimal; reason: string | null; created_at: Timestamp; updated_at: Timestamp
 }

@@ -1,5 +1,5 @@
 import { RequestError } from './errors.ts'
-import { tokenAddress } from './ethereum/networks.ts'
+import { tokenAddress } from './evm/contracts.ts'
 import type { LocalChain } from './local-chain.ts'
 
 /**

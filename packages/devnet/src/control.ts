@@ -1,16 +1,30 @@
+import type { AmlFaces } from './aml/faces.ts'
+import type { Risks } from './aml/risks.ts'
 import { localContract } from './contracts.ts'
-import type { Devnet } from './devnet.ts'
 import { RequestError } from './errors.ts'
 import type { Control } from './http-server.ts'
 import type { FundExtra, Head, LocalChain } from './local-chain.ts'
+import type { PriceFaces } from './prices/faces.ts'
+import type { Quotes } from './prices/quotes.ts'
 import { wholeNumber } from './whole-number.ts'
 
 const BLOCKS_MAX = 1000
 const DEPTH_MAX = 100
 const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
+/** What the commands are about. */
+export interface Stage {
+  chains: readonly LocalChain[]
+  risks: Risks
+  aml: AmlFaces
+  quotes: Quotes
+  prices: PriceFaces
+  /** Where it is served, once it is. */
+  url: string
+}
+
 type Command = Record<string, unknown>
-type Answering = (devnet: Devnet, command: Command) => unknown
+type Answering = (stage: Stage, command: Command) => unknown
 
 const COMMANDS: Record<string, Answering> = {
   fund, mine, halt, reorg, fault, clock,
@@ -22,18 +36,18 @@ const COMMANDS: Record<string, Answering> = {
 }
 
 /** The operator's side: everything a real network would not let anyone do. */
-export function createControl(devnet: Devnet): Control {
+export function createControl(stage: Stage): Control {
   return async (body) => {
     if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new RequestError('a command is a JSON object')
     const command = body as Command
     const { command: name } = command
     const answer = typeof name === 'string' && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
     if (!answer) throw new RequestError(`command ${JSON.stringify(name)} is unknown: one of ${Object.keys(COMMANDS).join(', ')}`)
-    return answer(devnet, command)
+    return answer(stage, command)
   }
 }
 
-async function fund({ chains }: Devnet, { asset, address, amount, tag, tokens, delivered }: Command): Promise<unknown> {
+async function fund({ chains }: Stage, { asset, address, amount, tag, tokens, delivered }: Command): Promise<unknown> {
   const chain = chains.find(({ assets }) => assets.includes(asset as string))
   const isRefused = (extra: FundExtra, value: unknown) => value !== undefined && chain?.fundExtras.includes(extra) !== true
   if (isRefused('tokens', tokens)) {
@@ -48,20 +62,20 @@ async function fund({ chains }: Devnet, { asset, address, amount, tag, tokens, d
   return { hash: await chain.fund({ asset: String(asset), address, amount, tag, tokens, delivered }) }
 }
 
-async function mine({ chains }: Devnet, { network, blocks, address, seconds }: Command): Promise<Head> {
+async function mine({ chains }: Stage, { network, blocks, address, seconds }: Command): Promise<Head> {
   const count = wholeNumber(blocks, 'blocks', BLOCKS_MAX)
   const { height, hash } = await chainOf(chains, network).mine(count, { address, seconds })
   return { height, hash }
 }
 
 /** What a test looks at must not be buried while it looks. */
-function halt({ chains }: Devnet, { network, halted }: Command): unknown {
+function halt({ chains }: Stage, { network, halted }: Command): unknown {
   if (typeof halted !== 'boolean') throw new RequestError('halted is true or false')
   chainOf(chains, network).halt(halted)
   return { network, halted }
 }
 
-async function reorg({ chains }: Devnet, { network, depth, drop: isDropping }: Command): Promise<Head> {
+async function reorg({ chains }: Stage, { network, depth, drop: isDropping }: Command): Promise<Head> {
   const count = wholeNumber(depth, 'depth', DEPTH_MAX)
   if (isDropping !== undefined && typeof isDropping !== 'boolean') throw new RequestError('drop is true or false')
   const { height, hash } = await chainOf(chains, network).reorg(count, isDropping === true)
@@ -69,7 +83,7 @@ async function reorg({ chains }: Devnet, { network, depth, drop: isDropping }: C
 }
 
 /** The outside services know their own names; everything else is a network. */
-function fault({ aml, prices, chains }: Devnet, { network, mode }: Command): unknown {
+function fault({ aml, prices, chains }: Stage, { network, mode }: Command): unknown {
   if (prices.fault(network, mode) || aml.fault(network, mode)) return { network, mode }
   const { faults } = chainOf(chains, network)
   faults.set(mode)
@@ -77,32 +91,32 @@ function fault({ aml, prices, chains }: Devnet, { network, mode }: Command): unk
 }
 
 /** A node forgets a transaction that waits, as nodes do when they restart or run full. */
-async function drop({ chains }: Devnet, { network, hash }: Command): Promise<unknown> {
+async function drop({ chains }: Stage, { network, hash }: Command): Promise<unknown> {
   await having(chains, network, 'drop', 'has no transaction to drop').drop(hash)
   return { network, hash }
 }
 
 /** Blocks leave out what pays less than a rate, in the unit of the network's fees. 0 ends it. */
-async function congestion({ chains }: Devnet, { network, fee_rate: rate }: Command): Promise<unknown> {
+async function congestion({ chains }: Stage, { network, fee_rate: rate }: Command): Promise<unknown> {
   await chainOf(chains, network).congest(rate)
   return { network, fee_rate: rate }
 }
 
 /** Moves the time of a chain's blocks, and nothing else's: what takes days on it can be waited for. */
-async function clock({ chains }: Devnet, { network, advance }: Command): Promise<unknown> {
+async function clock({ chains }: Stage, { network, advance }: Command): Promise<unknown> {
   const chain = having(chains, network, 'advance', 'has no clock that can be moved')
   const [, amount = '', unit = ''] = /^\+(\d{1,9})([smhd])$/.exec(String(advance)) ?? []
   if (amount === '') throw new RequestError(`advance ${JSON.stringify(advance)} is not a span such as "+14d", "+2h", "+30m" or "+5s"`)
   return chain.advance(Number(amount) * UNIT_MS[unit]!)
 }
 
-function urls({ chains, url }: Devnet): unknown {
+function urls({ chains, url }: Stage): unknown {
   return {
     endpoints: chains.flatMap((chain) => chain.endpoints(url + chain.path).map((endpoint) => ({ network: chain.code, ...endpoint }))),
   }
 }
 
-async function info({ chains, url }: Devnet): Promise<unknown> {
+async function info({ chains, url }: Stage): Promise<unknown> {
   const networks: Record<string, unknown> = {}
   const tokens: Record<string, unknown> = {}
   for (const chain of chains) {

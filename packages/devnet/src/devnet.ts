@@ -5,7 +5,7 @@ import { AmlFaces } from './aml/faces.ts'
 import { Risks } from './aml/risks.ts'
 import { localUtxoChains } from './bitcoin/local.ts'
 import { localCardanoChains } from './cardano/local.ts'
-import { createControl } from './control.ts'
+import { createControl, type Stage } from './control.ts'
 import { localEvmChains } from './ethereum/local.ts'
 import { createDevnetServer, type OutsideFaces, type RpcFace } from './http-server.ts'
 import type { LocalChain } from './local-chain.ts'
@@ -41,7 +41,7 @@ export interface DevnetOptions {
 }
 
 /** All local chains behind one HTTP port. */
-export class Devnet {
+export class Devnet implements Stage {
   readonly chains: readonly LocalChain[]
   readonly risks: Risks
   readonly aml: AmlFaces

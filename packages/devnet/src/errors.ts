@@ -1,4 +1,4 @@
-/** A mistake of whoever asked: answered with its sentence, never a crash. */
+/** A mistake in a request: its message is the answer. */
 export class RequestError extends Error {
   override readonly name = 'RequestError'
 }

@@ -1,6 +1,6 @@
 import { RequestError } from './errors.ts'
 
-export const FAULT_MODES = ['heal', 'drop-answer', 'reject', 'lag', 'down'] as const
+const FAULT_MODES = ['heal', 'drop-answer', 'reject', 'lag', 'down'] as const
 export type FaultMode = (typeof FAULT_MODES)[number]
 export const LAG_MS = 15_000
 

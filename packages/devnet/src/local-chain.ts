@@ -6,7 +6,7 @@ export interface Head { height: number; hash: string }
 /** A token that has a contract on a local chain. */
 export interface LocalContract { asset: string; address: string; decimals: number }
 
-/** A payment out of nothing, as the operator wrote it: each chain reads its own part and names what is wrong. */
+/** A payment from the faucet, as the operator wrote it: each chain reads its own part and names what is wrong. */
 export interface FundOrder { asset: string; address: unknown; amount: unknown; tag: unknown; tokens: unknown; delivered: unknown }
 
 /** What of an order only some chains know. */

@@ -16,7 +16,7 @@ export const REAL_TIME: Timing = { manual: false, pace: 1, now: () => Date.now()
 /** As {@link REAL_TIME}, with busy chains so many times as fast: their blocks' times run ahead of the clock. */
 export const quickTime = (pace: number): Timing => ({ ...REAL_TIME, pace })
 
-/** Nothing moves unless it is told to: the clock stands at the start, and what follows the last block is one step later. */
+/** No block comes and the clock stands until a command says otherwise; a new block is one step later than the last. */
 export function manualTime(): Timing {
   const startMs = Date.now()
   return { manual: true, pace: 1, now: () => startMs }

@@ -7,3 +7,6 @@ export function wholeNumber(value: unknown, name: string, max: number): number {
   }
   return value
 }
+
+/** How far a command moves the time of the next block: not at all where it does not say. @throws RequestError */
+export const secondsOf = (value: unknown, max: number): number => (value === undefined ? 0 : wholeNumber(value, 'seconds', max))

@@ -21,8 +21,12 @@ export interface Metrics {
 
 export function createMetrics(): Metrics {
   const registry = new Registry()
-  const gauge = <T extends string>(name: string, help: string, ...labelNames: T[]) => new Gauge<T>({ name, help, labelNames, registers: [registry] })
-  const counter = <T extends string>(name: string, help: string, ...labelNames: T[]) => new Counter<T>({ name, help, labelNames, registers: [registry] })
+  const gauge = <T extends string>(name: string, help: string, ...labelNames: T[]) => new Gauge<T>({
+    name, help, labelNames, registers: [registry],
+  })
+  const counter = <T extends string>(name: string, help: string, ...labelNames: T[]) => new Counter<T>({
+    name, help, labelNames, registers: [registry],
+  })
   const scrapeFailed = gauge('custody_scrape_failed', '1: the gauges of this scrape are old, because database or nodes could not be asked')
   let look: (() => Promise<void>) | null = null
   return {

@@ -1,16 +1,21 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startPlatform } from './launch/platform.ts'
-import { readSettings } from './settings.ts'
+import { reasonOf } from '@custody/chains/reason'
+import { startPlatform } from './app/platform.ts'
+import { startOperatorServer } from './operator/server.ts'
+import { readSettings } from './settings/settings.ts'
 
 /** `npm start`: runs the platform and stays until SIGTERM or SIGINT. */
 const STOP_MS_MAX = 9500
 
-process.on('unhandledRejection', (error) => process.stderr.write(`custody: unhandled rejection: ${error instanceof Error ? error.stack : String(error)}\n`))
+process.on(
+  'unhandledRejection',
+  (error) => process.stderr.write(`custody: unhandled rejection: ${error instanceof Error ? error.stack : String(error)}\n`)
+)
 
 try {
   const settings = readSettings()
-  const platform = await startPlatform(settings)
+  const platform = await startPlatform(settings, startOperatorServer)
   process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)
   if (settings.role === 'all') writeFileSync(join(settings.home, 'url'), `http://${settings.host}:${platform.port}`, { mode: 0o600 })
   let ending = false
@@ -19,13 +24,13 @@ try {
     ending = true
     setTimeout(() => process.exit(1), STOP_MS_MAX).unref()
     platform.stop().then(() => process.exit(0), (error: unknown) => {
-      process.stderr.write(`custody: could not stop cleanly: ${error instanceof Error ? error.message : String(error)}\n`)
+      process.stderr.write(`custody: could not stop cleanly: ${reasonOf(error)}\n`)
       process.exit(1)
     })
   }
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
 } catch (error) {
-  process.stderr.write(`custody: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.stderr.write(`custody: ${reasonOf(error)}\n`)
   process.exit(1)
 }

@@ -53,7 +53,9 @@ export class Secrets {
     const bytes = Buffer.from(sealed)
     const body = 1 + NONCE_BYTES + TAG_BYTES
     if (bytes[0] !== VERSION || bytes.length < body) throw new Error('a sealed secret has an unknown form')
-    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(1, 1 + NONCE_BYTES), { authTagLength: TAG_BYTES }).setAAD(Buffer.from(owner)).setAuthTag(bytes.subarray(1 + NONCE_BYTES, body))
+    const decipher = createDecipheriv(
+      'aes-256-gcm', this.#key, bytes.subarray(1, 1 + NONCE_BYTES), { authTagLength: TAG_BYTES }
+    ).setAAD(Buffer.from(owner)).setAuthTag(bytes.subarray(1 + NONCE_BYTES, body))
     try {
       return Buffer.concat([decipher.update(bytes.subarray(body)), decipher.final()]).toString('utf8')
     } catch {

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { loadRegistry, utxo, type Network } from '@custody/chains'
 import type { Logger } from 'pino'
-import { checkList, parseList, readList, replaceList, type SanctionsList } from '../src/aml/ofac-file.ts'
+import { checkList, readAnyList, readList, replaceList, type SanctionsList } from '../src/aml/ofac-file.ts'
 import { Sanctions } from '../src/aml/ofac.ts'
+import { refreshOfac } from '../src/operator/ofac.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Secrets } from '../src/secrets.ts'
 
@@ -44,20 +45,27 @@ const ADVANCED = `<?xml version="1.0"?><Sanctions><DateOfIssue CalendarTypeID="1
 const PLAIN = `<sdnList><publshInformation><Publish_Date>03/09/2026</Publish_Date></publshInformation><sdnEntry><idList><id><uid>1</uid><idType>Digital Currency Address - ETH</idType><idNumber>${LAZARUS}</idNumber></id>
 <id><uid>2</uid><idType>Digital Currency Address - XBT</idType><idNumber>${BITCOIN}</idNumber></id><id><uid>3</uid><idType>Passport</idType><idNumber>X12345678901234</idNumber></id></idList></sdnEntry></sdnList>`
 
-test('a list is read from OFAC’s XML of both kinds, from lines, and from its own form', () => {
+/** What is read of a file with this text. */
+function parseList(text: string | Uint8Array, o: { asset: string | null; published: string | null }): Promise<SanctionsList> {
+  const file = join(folder, 'given')
+  writeFileSync(file, text)
+  return readAnyList(file, o)
+}
+
+test('a list is read from OFAC’s XML of both kinds, from lines, and from its own form', async () => {
   const expected = [{ asset: 'ETH', address: LAZARUS }, { asset: 'XBT', address: BITCOIN }]
   for (const text of [ADVANCED, PLAIN]) {
-    const list = parseList(text, NO_OPTIONS)
+    const list = await parseList(text, NO_OPTIONS)
     assert.deepEqual([list.published, list.addresses], ['2026-03-09', expected])
-    assert.deepEqual(parseList(JSON.stringify(list), NO_OPTIONS), list)
+    assert.deepEqual(await parseList(JSON.stringify(list), NO_OPTIONS), list)
   }
-  assert.deepEqual(parseList(`# two\nXBT ${BITCOIN}\nETH ${LAZARUS}\n`, { asset: null, published: '2026-03-09' }).addresses, expected)
-  assert.deepEqual(parseList(`${BITCOIN}\n`, { asset: 'XBT', published: '2026-03-09' }).addresses, [expected[1]])
+  assert.deepEqual((await parseList(`# two\nXBT ${BITCOIN}\nETH ${LAZARUS}\n`, { asset: null, published: '2026-03-09' })).addresses, expected)
+  assert.deepEqual((await parseList(`${BITCOIN}\n`, { asset: 'XBT', published: '2026-03-09' })).addresses, [expected[1]])
 })
 
-test('a list that is not sound is refused', () => {
+test('a list that is not sound is refused', async () => {
   for (const [text, reason] of [['{', /JSON/], ['{}', /source/], ['<xml></xml>', /digital currency/], [`${BITCOIN}\n`, /--asset/], [`XBT ${BITCOIN}`, /--published/], ['XBT <script>', /not an address/], [`XBT ${BITCOIN} x`, /is not/]] as const) {
-    assert.throws(() => parseList(text, { asset: null, published: reason.source === '--published' ? null : '2026-01-01' }), reason, text)
+    await assert.rejects(parseList(text, { asset: null, published: reason.source === '--published' ? null : '2026-01-01' }), reason, text)
   }
   assert.throws(() => checkList({ source: 'x', published: '2026-01-01', addresses: [] }), /no addresses/)
   assert.throws(() => checkList({ source: 'x', published: '2026-13-01', addresses: [{ asset: 'ETH', address: LAZARUS }] }), /date/)
@@ -103,4 +111,62 @@ test('secrets open only with their key and where they belong', () => {
   assert.throws(() => other.open('aml 1', sealed), /another secrets key/)
   assert.throws(() => Secrets.open(home, 'c2hvcnQ=', environment), /CUSTODY_SECRETS_KEY/)
   assert.ok(readFileSync(join(home, 'secrets.key')).length === 32)
+})
+
+/** As OFAC might write it tomorrow: the same list in every liberty that XML allows. */
+const FREE = `\uFEFF<?xml version='1.0' encoding='utf-8'?>
+<!DOCTYPE s:Sanctions>
+<!-- <Feature ID="0" FeatureTypeID="345"><FeatureVersion><VersionDetail>0x0000000000000000000000000000000000000000</VersionDetail></FeatureVersion></Feature> -->
+<s:Sanctions xmlns:s="https://example.org/advanced" s:Version='1'>
+<s:DistinctParties><s:DistinctParty><s:DateOfIssue><s:Year>1999</s:Year><s:Month>1</s:Month><s:Day>1</s:Day></s:DateOfIssue>
+<s:Feature FeatureTypeID = '345' note="a > b" ID='1'><s:FeatureVersion><s:VersionDetail DetailTypeID='1432'
+ >0x098B716B<!-- in the midst -->8Aaf21512996<![CDATA[dC57EB0615e2]]>383E2f9&#54;</s:VersionDetail></s:FeatureVersion></s:Feature>
+<s:Feature FeatureTypeID="8"><s:FeatureVersion><s:VersionDetail>Smith &amp; Sons &lt;not an address&gt;</s:VersionDetail></s:FeatureVersion></s:Feature>
+<s:Feature FeatureTypeID="344"><s:FeatureVersion><s:VersionDetail DetailReferenceID="7"/><s:VersionDetail><![CDATA[
+  ${BITCOIN}]]>
+</s:VersionDetail></s:FeatureVersion></s:Feature></s:DistinctParty></s:DistinctParties>
+<s:FeatureTypeValues><s:FeatureType ID='8'>Birthdate</s:FeatureType><s:FeatureType ID='344'>Digital&#x20;Currency Address - XBT</s:FeatureType>
+<s:FeatureType FeatureTypeGroupID='1' ID='345'><![CDATA[Digital Currency Address - ETH]]></s:FeatureType></s:FeatureTypeValues>
+<s:DateOfIssue CalendarTypeID='1'><s:Year> 2026 </s:Year><s:Month>3</s:Month><s:Day>9</s:Day></s:DateOfIssue>
+</s:Sanctions>
+<!-- the end -->`
+const FREE_PLAIN = `<o:sdnList xmlns:o='urn:x'><o:publshInformation><o:Publish_Date><!-- US --> 3/9/2026 </o:Publish_Date></o:publshInformation><o:sdnEntry><o:idList>
+<o:id><o:idNumber><![CDATA[${LAZARUS}]]></o:idNumber><o:idCountry>KP</o:idCountry><o:idType>Digital Currency Address &#45; ETH</o:idType></o:id>
+<o:id><o:idType>Passport</o:idType><o:idNumber>&lt;1&gt;</o:idNumber></o:id><o:id><o:idType>Digital Currency Address - XBT</o:idType>
+<!-- --><o:idNumber>${BITCOIN}</o:idNumber></o:id></o:idList></o:sdnEntry></o:sdnList>`
+
+test('XML is read as XML: prefixes, entities, CDATA, comments, either quotes, any order', async () => {
+  for (const text of [FREE, FREE_PLAIN]) {
+    const { published, addresses } = await parseList(text, NO_OPTIONS)
+    assert.deepEqual([published, addresses], ['2026-03-09', [{ asset: 'ETH', address: LAZARUS }, { asset: 'XBT', address: BITCOIN }]])
+  }
+  // Longer than what is read at once, so that parts end anywhere.
+  const filler = `<Profile Name='ä${'x'.repeat(60)}'>&amp;<![CDATA[ö]]></Profile>`.repeat(3000)
+  const long = await parseList(ADVANCED.replace('<FeatureTypeValues>', `<All>${filler}</All><FeatureTypeValues>`), NO_OPTIONS)
+  assert.equal(long.addresses.length, 2)
+})
+
+test('a file that is cut off anywhere, or is no XML of OFAC’s, is refused and changes nothing', async () => {
+  const home = join(folder, 'refreshed')
+  mkdirSync(home)
+  const file = join(folder, 'sdn.xml')
+  const refresh = (text: string | Uint8Array) => {
+    writeFileSync(file, text)
+    return refreshOfac(home, file, { ...NO_OPTIONS, force: true })
+  }
+  await refresh(FREE)
+  const inUse = readFileSync(join(home, 'ofac-addresses.json'), 'utf8')
+  const bytes = Buffer.from(FREE)
+  const end = FREE.lastIndexOf('</s:Sanctions>')
+  for (let cut = 20; cut < end; cut += 97) await assert.rejects(refresh(bytes.subarray(0, cut)), /sdn\.xml: the (XML|file) is not /, `cut at ${cut}`)
+  for (const [text, said] of [
+    [`${PLAIN}<more/>`, /not whole, or not well-formed/],
+    [PLAIN.replace('</idType>', '</idTyp>'), /not well-formed/],
+    [PLAIN.replace('Passport', '&unknown;'), /not well-formed/],
+    [PLAIN.replace(LAZARUS, `${LAZARUS} (old)`), /is not an address/],
+    ['<html><body>Not found</body></html>', /names no digital currency addresses/],
+    [`<?xml version="1.0" encoding="utf-16"?>${PLAIN}`, /utf-16/],
+    [Buffer.concat([Buffer.from(PLAIN.slice(0, 40)), Buffer.from([0xff, 0xfe]), Buffer.from(PLAIN.slice(40))]), /not written in UTF-8/],
+  ] as const) await assert.rejects(refresh(text), said)
+  assert.equal(readFileSync(join(home, 'ofac-addresses.json'), 'utf8'), inUse)
 })

@@ -4,20 +4,21 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { loadRegistry, type Network } from '@custody/chains'
+import type { Network } from '@custody/chains'
 import fc from 'fast-check'
 import { LEVELS, type RiskLevel } from '../src/aml/levels.ts'
 import { sealToken } from '../src/aml/policy.ts'
 import { ProviderError, type Provider } from '../src/aml/providers/provider.ts'
 import { unfreezeAddress } from '../src/aml/unfreeze-address.ts'
-import { screenAgain } from '../src/aml/withdrawals.ts'
+import { screenAgain } from '../src/transactions/screening.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Secrets } from '../src/secrets.ts'
-import type { Services } from '../src/services.ts'
-import { runStep } from '../src/transactions/steps.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import type { Services } from '../src/engine/services.ts'
+import { runStep } from '../src/engine/run.ts'
+import { stageServices } from './chain-stage.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
@@ -25,8 +26,6 @@ import { prepareDatabase } from './prepared-database.ts'
  * address is signed or credited, nothing without a provider's recent clear answer, and what is unfrozen goes on once.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-aml-order-'))
-const registry = loadRegistry('local')
-const network = registry.network('ETH') as Network
 const OMNIBUS = `0x${'a'.repeat(40)}`
 const PARTIES = [1, 2, 3].map((n) => `0x${String(n).repeat(40)}`)
 const TEN_MINUTES_MS = 600_000
@@ -73,11 +72,11 @@ class World {
     }
     const environment = { ...systemEnvironment(), now: () => this.now }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    this.services = {
-      environment, database, registry, log: silent, networks: { get: () => ({ network, family: 'evm' }), client: () => ({}), has: () => true },
+    this.services = stageServices({
+      environment, database, log: silent,
       metrics: { steps: { labels: () => ({ inc: () => undefined }) } },
       aml: { providers: { CHAINALYSIS: provider }, sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) }, secrets: new Secrets(new Uint8Array(32), environment) },
-    } as unknown as Services
+    }, { ETH: {} })
     const name = randomUUID()
     this.workspace = (await database.one<{ id: string }>('insert into workspaces (name) values ($1) returning id', [name]))!.id
     this.subAccount = (await database.one<{ id: string }>(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`, [this.workspace]))!.id

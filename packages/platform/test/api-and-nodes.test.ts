@@ -5,8 +5,8 @@ import { evm, OMNIBUS_INDEX, pathOf, type Asset } from '@custody/chains'
 import type { SignedRequest } from '@custody/request-auth'
 import fc from 'fast-check'
 import { endRules } from '../src/auto-forwarding/end-rules.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
-import { runStep } from '../src/transactions/steps.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { runStep } from '../src/engine/run.ts'
 import {
   closeApi,
   create,
@@ -312,4 +312,26 @@ test('what a caller asks for whom no node knows ends too: a transfer failed, wit
   assert.equal((await send('POST', '/dac/v1/auto-forwarding', rule, {}, stranger)).status, 503)
   await endRules(services)
   assert.deepEqual(await database.query(`select 1 from forward_rules where state not in ('ENDED')`), [])
+})
+
+test('a stake that is refused only because the same one was taken meanwhile answers that one', async () => {
+  const { networks } = services
+  const one = database.one.bind(database)
+  const ask = () => send('POST', '/dav/v1/stake', JSON.stringify({ asset: 'TRX', address: own('TRX'), resource: 'ENERGY', amount: 5, sequence_id: 'overtaken' }))
+  let first: Awaited<ReturnType<typeof ask>> | undefined
+  Object.assign(database, {
+    one: async (sql: string, values?: unknown[]) => {
+      const known = await one(sql, values)
+      if (!sql.includes('from idempotency')) return known
+      Object.assign(database, { one })
+      first = await ask()
+      // Now the network is away.
+      const away = () => { throw new Error('away') }
+      Object.assign(services, { networks: Object.assign(Object.create(networks) as object, { stakes: away }) })
+      return known
+    },
+  })
+  const again = await ask().finally(() => { Object.assign(database, { one }); Object.assign(services, { networks }) })
+  assert.deepEqual([first?.status, again.status], [200, 200], JSON.stringify([first?.body, again.body]))
+  assert.equal(again.body['id'], first?.body['id'])
 })

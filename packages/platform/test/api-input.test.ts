@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { requestHeaders, signRequest } from '@custody/request-auth'
-import { endpoints } from '../src/http/endpoints.ts'
-import { useApi } from './api-support.ts'
+import { endpoints } from '../src/app/endpoints.ts'
+import { asking, concrete, useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY, transferBody, type User } from './harness.ts'
 
 const api = useApi()
@@ -14,16 +14,7 @@ before(async () => {
   reader = await api.user('input', { role: 'read-only' })
 })
 
-interface Problem {
-  message: string
-  code: string
-  field?: string
-}
-const ask = (method: string, path: string, body?: unknown) => call<Problem>(user, method, path, body)
-
-/** A path that is there, with something in place of its parameters. */
-const concrete = (path: string) =>
-  path.replace('{id}', '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH')
+const ask = asking(() => user)
 
 test('a filter value that is none of the known ones is 400 and lists them', async () => {
   for (const [query, field, said] of [

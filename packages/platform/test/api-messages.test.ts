@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
-import { endpoints } from '../src/http/endpoints.ts'
-import { useApi } from './api-support.ts'
-import { call, transferBody, type User } from './harness.ts'
+import { endpoints } from '../src/app/endpoints.ts'
+import { asking, concrete, useApi } from './api-support.ts'
+import { transferBody, type User } from './harness.ts'
 
 const api = useApi()
 let user: User
@@ -12,16 +12,7 @@ before(async () => {
   user = await api.user('messages')
 })
 
-interface Problem {
-  message: string
-  code: string
-  field?: string
-}
-const ask = (method: string, path: string, body?: unknown) => call<Problem>(user, method, path, body)
-
-/** A path that is there, with something in place of its parameters. */
-const concrete = (path: string) =>
-  path.replace('{id}', '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH')
+const ask = asking(() => user)
 
 test('limits are told as they are', async () => {
   for (const asset of ['ETH', 'BTC']) await ask('POST', '/dac/v1/create-wallet', { asset })

@@ -11,12 +11,14 @@ import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
+import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { readTiers } from '../src/prepaid-fee/tiers.ts'
-import type { Services } from '../src/services.ts'
+import { readTiers } from '../src/settings/tiers.ts'
+import type { Services } from '../src/engine/services.ts'
 import { NodeRefused } from '../src/signing/nodes.ts'
+import { stageServices } from './chain-stage.ts'
 import { prepareDatabase } from './prepared-database.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom, publicKeyAt } from './node-room.ts'
@@ -55,6 +57,11 @@ const CLIENT = {
   tip: async () => ({ height: 10, hash: 'b10', finalHeight: 5 }),
   block: async (height: number) => ({ height, hash: `b${height}`, parent: `b${height - 1}` }),
   isContract: async () => false,
+  feeRates: async () => ({ low: FEE, medium: FEE, high: FEE }),
+  parameters: async () => ({
+    energySun: 100n, bandwidthSun: 1000n, createAccountSun: 1_000_000n, createAccountFeeSun: 100_000n, unfreezeDelayDays: 14,
+    maxFeeLimit: 15_000_000_000n,
+  }),
   headTime: async () => Date.now(),
   withdrawable: async () => 0n,
 }
@@ -71,9 +78,8 @@ export async function openApi(): Promise<void> {
       console.error(...all)
     },
   }
-  services = {
+  services = stageServices({
     environment,
-    registry,
     database: database,
     log: silent,
     signers: nodes.signers,
@@ -89,25 +95,7 @@ export async function openApi(): Promise<void> {
     },
     prices: { price: () => null },
     keys: { get: async () => ({ at: publicKeyAt }) },
-    networks: {
-      has: (code: string) => ['ETH', 'XRP', 'TRX'].includes(code),
-      get: (code: string) => ({ network: network(code), family: network(code).family, client: CLIENT }),
-      client: () => CLIENT,
-      evm: () => CLIENT,
-      tagged: () => CLIENT,
-      tron: () => CLIENT,
-      evmFeeRates: async () => ({ low: FEE, medium: FEE, high: FEE }),
-      taggedFeeRates: async () => ({ low: 12n, medium: 12n, high: 12n }),
-      tronParameters: async () => ({
-        energySun: 100n,
-        bandwidthSun: 1000n,
-        createAccountSun: 1_000_000n,
-        createAccountFeeSun: 100_000n,
-        unfreezeDelayDays: 14,
-        maxFeeLimit: 15_000_000_000n,
-      }),
-    },
-  } as unknown as Services
+  }, { ETH: CLIENT, XRP: { ...CLIENT, feeRates: async () => ({ low: 12n, medium: 12n, high: 12n }) }, TRX: CLIENT })
   const one = async (sql: string, values: unknown[]) => (await database.one<{ id: string }>(sql, values))?.id as string
   workspaceId = await one('insert into workspaces (name) values ($1) returning id', [WORKSPACE])
   subAccountId = await one(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`, [workspaceId])
@@ -131,7 +119,7 @@ export async function openApi(): Promise<void> {
     )
   }
   nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: WORKSPACE, sub_account: 1 })
-  const server = await buildServer(services)
+  const server = await buildServer(services, endpoints)
   await server.listen({ port: 0, host: '127.0.0.1' })
   port = (server.server.address() as AddressInfo).port
   close = () => server.close()

@@ -8,16 +8,19 @@ import type { FastifyInstance } from 'fastify'
 import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
+import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { Networks } from '../src/networks/networks.ts'
-import { DEFAULT_TIERS, readTiers } from '../src/prepaid-fee/tiers.ts'
+import { connectAll } from '../src/app/connect.ts'
+import { Networks } from '../src/engine/networks.ts'
+import { stageServices } from './chain-stage.ts'
+import { DEFAULT_TIERS, readTiers } from '../src/settings/tiers.ts'
 import { Secrets } from '../src/secrets.ts'
-import type { Services } from '../src/services.ts'
+import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
 import { useDatabase } from './deposits-support.ts'
-import { PUBLIC_KEY, type User } from './harness.ts'
+import { call, PUBLIC_KEY, type User } from './harness.ts'
 
 /**
  * The real API on a real PostgreSQL, in this process: without chains, which all cannot be reached, and without signer
@@ -55,7 +58,7 @@ export class Api {
       chainCode: seed,
     })
     const provider = { screen: async () => null, verifyToken: async () => true }
-    this.services = {
+    const services: Services = stageServices({
       settings: {
         network: 'local',
         rateLimit: 100_000,
@@ -71,12 +74,6 @@ export class Api {
       log: silent,
       metrics: createMetrics(),
       devnet: null,
-      networks: new Networks(
-        registry,
-        Object.fromEntries(registry.networks.map(({ code }) => [code, { url: 'http://127.0.0.1:9' }])),
-        environment,
-        unreachable
-      ),
       callers: new Callers(database, environment),
       keys: {
         get: async (workspaceId: string, curve: Curve) => ({
@@ -96,14 +93,17 @@ export class Api {
       },
       prices: { price: () => ({ price: 10n ** 12n, at: this.now(), sources: ['test'], stale: false }) },
       readiness: async () => ({ ready: true, checks: { database: 'ok' } }),
-    } as unknown as Services
+    }, {})
+    const nowhere = Object.fromEntries(registry.networks.map(({ code }) => [code, { url: 'http://127.0.0.1:9' }]))
+    Object.assign(services, { networks: new Networks(connectAll(services, nowhere, unreachable)) })
+    this.services = services
     // No chain can be asked where it stands, so that is written down.
     for (const { code } of registry.networks)
       await database.query(
         'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
         [code]
       )
-    this.server = await buildServer(this.services)
+    this.server = await buildServer(this.services, endpoints)
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }
 
@@ -182,6 +182,20 @@ const tweaked =
   (at: ReturnType<typeof publicKeysBelow>, branch: number) =>
   ([sub, chain, index]: readonly number[]) =>
     at([Number(sub) + branch * 1000, Number(chain), Number(index)])
+
+/** What a request that is refused is answered with. */
+export interface Problem {
+  message: string
+  code: string
+  field?: string
+}
+
+/** Asks as a user who is there only once the API has started. */
+export const asking = (user: () => User) => (method: string, path: string, body?: unknown) => call<Problem>(user(), method, path, body)
+
+/** A path that is there, with something in place of its parameters. */
+export const concrete = (path: string): string =>
+  path.replace('{id}', '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH')
 
 /** The API for the tests of one file. */
 export function useApi(settings: Partial<Services['settings']> = {}): Api {

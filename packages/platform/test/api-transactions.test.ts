@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
 import { chargePlatformFee } from '../src/prepaid-fee/fees.ts'
-import { settle } from '../src/transactions/steps/settle.ts'
-import { presentTransaction, type TransactionRow } from '../src/transactions/present.ts'
-import { runStep } from '../src/transactions/steps.ts'
+import { withdrawal } from '../src/transactions/kind.ts'
+import { presentTransaction } from '../src/engine/present.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { runStep } from '../src/engine/run.ts'
 import { useApi } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
@@ -37,10 +38,10 @@ async function create(more: Record<string, unknown> = {}): Promise<Shown> {
 }
 
 const leased = async (id: string) =>
-  (await api.database.one<TransactionRow>(
+  (await api.database.one<TransactionRow<'WITHDRAWAL'>>(
     'update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *',
     [id]
-  )) as TransactionRow
+  )) as TransactionRow<'WITHDRAWAL'>
 const lastEvent = async (id: string) =>
   (
     await api.database.one<{ payload: Record<string, unknown> }>(
@@ -81,7 +82,7 @@ test('one that the chain reverted shows what it cost', async () => {
   const row = await leased(made.id)
   await api.database.transaction(async (tx) => {
     await chargePlatformFee(tx, api.services, row.id)
-    await settle(api.services, tx, { ...row, hash: 'ab'.repeat(32) }, { fee: 123n, succeeded: false, cancelled: false, confirmations: 6 })
+    await withdrawal.settle?.(api.services, tx, { ...row, hash: 'ab'.repeat(32) }, { fee: 123n, succeeded: false, cancelled: false, confirmations: 6, staking: undefined })
   })
   const ended = await read(made.id)
   assert.deepEqual([ended.sub_status, ended.fee, ended.platform_fee], ['REVERTED', '0.00000123', made.platform_fee])
@@ -94,7 +95,7 @@ test('updated_at is never before confirmed_at, whichever clock is ahead', async 
     api.now = () => Date.now() + aheadMs
     try {
       await api.database.transaction((tx) =>
-        settle(api.services, tx, { ...row, hash: 'cd'.repeat(32) }, { fee: 1n, succeeded: true, cancelled: false, confirmations: 6 })
+        withdrawal.settle!(api.services, tx, { ...row, hash: 'cd'.repeat(32) }, { fee: 1n, succeeded: true, cancelled: false, confirmations: 6, staking: undefined })
       )
     } finally {
       api.now = Date.now

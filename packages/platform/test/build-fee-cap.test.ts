@@ -5,8 +5,9 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { familyOf, pathOf, publicKeysBelow, utxo, type FamilyName, type Network } from '@custody/chains'
 import { post } from '../src/ledger/post.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
-import { runStep } from '../src/transactions/steps.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { runStep } from '../src/engine/run.ts'
+import { setChains } from './chain-stage.ts'
 import { useDatabase, World } from './deposits-support.ts'
 
 /**
@@ -91,17 +92,13 @@ async function transfer(family: FamilyName, feeCap?: string) {
     maxFeeLimit: 15_000_000_000n,
   }
   const fee = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
-  const networks: Record<string, unknown> = {
-    get: () => ({ network, family, client }),
-    client: () => client,
-    utxoFeeRates: async () => RATES,
-    taggedFeeRates: async () => ({ low: 12n, medium: 12n, high: 12n }),
-    solanaUnitPrices: async () => RATES,
-    evmFeeRates: async () => ({ low: fee, medium: fee, high: fee }),
-    tronParameters: async () => tron,
-  }
-  for (const name of ['utxo', 'cardano', 'tagged', 'solana', 'evm', 'tron']) networks[name] = () => client
-  Object.assign(world.services, { networks, keys: { get: async () => ({ curve: network.curve, publicKey, chainCode: SECRET, at }) } })
+  Object.assign(client, {
+    feeRates: async () => (family === 'evm' ? { low: fee, medium: fee, high: fee } : family === 'xrp' || family === 'stellar' ? { low: 12n, medium: 12n, high: 12n } : RATES),
+    unitPrices: async () => RATES,
+    ...(family === 'tron' ? { parameters: async () => tron } : {}),
+  })
+  Object.assign(world.services, { keys: { get: async () => ({ curve: network.curve, publicKey, chainCode: SECRET, at }) } })
+  setChains(world.services, { [network.code]: client }, { [network.code]: network })
   await database.get().query('update chain_addresses set path_index = 8 where path_index = 0')
   await database
     .get()

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,6 +16,7 @@ export class ChangedCopy {
   constructor() {
     cpSync(join(ROOT, 'packages'), join(this.root, 'packages'), { recursive: true, filter: (path) => !HEAVY.has(basename(path)) })
     cpSync(join(ROOT, 'scripts'), join(this.root, 'scripts'), { recursive: true })
+    for (const name of ['package.json', 'package-lock.json', 'tsconfig.json']) cpSync(join(ROOT, name), join(this.root, name))
     const modules = join(this.root, 'node_modules')
     mkdirSync(join(modules, '@custody'), { recursive: true })
     for (
@@ -30,6 +31,30 @@ export class ChangedCopy {
     }
   }
 
+  /** Runs a program of the copy with Node. */
+  node(...args: string[]): { status: number | null; output: string } {
+    // Not as a part of the run that this is in.
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env, cwd: this.root })
+    return { status, output: stdout + stderr }
+  }
+
+  /** What the copy has that the original has not, and what both have and differs: files, by path. */
+  changes(): { added: string[]; changed: string[] } {
+    const filesOf = (root: string) => ['packages', 'scripts'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name))).filter((path) =>
+      !path.split('/').some((part) => HEAVY.has(part)) && statSync(join(root, path)).isFile())
+    const before = new Set(filesOf(ROOT))
+    const now = filesOf(this.root)
+    const differs = (path: string) => !readFileSync(join(ROOT, path)).equals(readFileSync(join(this.root, path)))
+    return { added: now.filter((path) => !before.has(path)).sort(), changed: now.filter((path) => before.has(path) && differs(path)).sort() }
+  }
+
+  /** Adds a line to the end of a file. */
+  append(path: string, line: string): void {
+    appendFileSync(join(this.root, path), line)
+  }
+
   /** Adds lines to the asset registry, each to the list that lines of its kind are in. */
   addToRegistry(lines: readonly Record<string, unknown>[]): void {
     const file = join(this.root, 'packages', 'chains', 'data', 'registry.json')
@@ -40,10 +65,7 @@ export class ChangedCopy {
 
   /** Runs one test file of the copy. */
   test(path: string): { status: number | null; output: string } {
-    // Not as a part of the run that this is in.
-    const { NODE_TEST_CONTEXT: _, ...env } = process.env
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--test', join(this.root, path)], { encoding: 'utf8', env })
-    return { status, output: stdout + stderr }
+    return this.node('--test', path)
   }
 
   remove(): void {
@@ -51,8 +73,8 @@ export class ChangedCopy {
   }
 }
 
-/** The blocks of one language in a document, in order. */
-export function fencedBlocks(document: string, language: string): string[] {
-  const text = readFileSync(join(ROOT, document), 'utf8')
+/** The blocks of one language below a document's heading, in order. */
+export function fencedBlocks(document: string, heading: string, language: string): string[] {
+  const text = readFileSync(join(ROOT, document), 'utf8').split(/^## /m).find((section) => section.startsWith(`${heading}\n`)) ?? ''
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))].map((match) => match[1] as string)
 }

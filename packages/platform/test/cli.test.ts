@@ -12,6 +12,7 @@ import { OperatorError } from '../src/operator/command.ts'
 import { fieldOf } from '../src/operator/field.ts'
 import { COMMANDS } from '../src/operator/cli/commands.ts'
 import { lineOf } from '../src/operator/cli/program.ts'
+import { diagnosisLine } from '../src/operator/doctor.ts'
 import { sendRequest } from '../src/operator/request.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 
@@ -115,4 +116,12 @@ test('a request waits for what it is told to, says where it stopped, and can be 
   assert.match(text, /^[\w-]+\.[\w-]+\.[\w-]+$/)
   assert.equal(asked, before, '--print-token sends nothing')
   await new Promise((resolve) => { server.close(resolve) })
+})
+
+test('the doctor says of each endpoint in one line what it found', () => {
+  const seen = { network: 'BTC', host: 'node.example:8332', height: 3, milliseconds: 12, advice: null }
+  assert.equal(diagnosisLine({ ...seen, state: 'ok' }), 'BTC     ok              node.example:8332, block 3, 12 ms')
+  assert.equal(
+    diagnosisLine({ ...seen, state: 'unreachable', height: null, milliseconds: null, advice: 'check the URL' }),
+    'BTC     unreachable     check the URL')
 })

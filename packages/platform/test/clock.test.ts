@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { beforeEach, test } from 'node:test'
 import type { Database } from '../src/database/pool.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
-import { housekeepingLoop } from '../src/work/housekeeping.ts'
-import { advance, claim, LEASE_MS, wake } from '../src/work/lease.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { housekeepingLoop } from '../src/app/housekeeping.ts'
+import { advance, claim, LEASE_MS, wake } from '../src/engine/lease.ts'
 import { useDatabase, World, type Tenant } from './deposits-support.ts'
 
 /**

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { FORMS } from '../src/database/forms.ts'
 import { applyFunctions } from '../src/database/functions.ts'
-import { BEFORE_SQUASH, migrate } from '../src/database/migrate.ts'
-import { openDatabase, type Database } from '../src/database/pool.ts'
+import { BEFORE_SQUASH, migrate, SQUASHED } from '../src/database/migrate.ts'
+import { isConnectionError, openDatabase, type Database } from '../src/database/pool.ts'
 import { useDatabase } from './deposits-support.ts'
 
 const installation = useDatabase({ migrated: false })
@@ -41,7 +43,7 @@ test('migrations are numbered without gaps and hold no function; a function stan
 test('an empty database gets every table and function once, however many starts ask for it at the same time', async (t) => {
   const database = await fresh(t, 'empty')
   const [first, second] = await Promise.all([migrate(database), migrate(database)])
-  const all = [...filesOf('migrations').map(({ file }) => file), ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))]
+  const all = [...filesOf('migrations').map(({ file }) => file), 'transactions_form', ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))]
   assert.deepEqual([first, second].sort((a, b) => b.length - a.length), [all, []])
   assert.deepEqual(await migrate(database), [])
 })
@@ -57,7 +59,8 @@ test('a database with every migration of before the squash keeps its rows and st
   await database.query(
     'create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql as $$ select -1::numeric $$')
   const { id } = (await database.one<{ id: string }>(`insert into workspaces (name) values ('kept') returning id`)) as { id: string }
-  assert.deepEqual(await migrate(database), filesOf('functions').map(({ file }) => file.replace(/\.sql$/, '')))
+  const since = names.filter((name) => !SQUASHED.includes(name))
+  assert.deepEqual(await migrate(database), [...since, ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))])
   assert.deepEqual(await migrations(database), names)
   assert.deepEqual(await database.one('select prepaid_balance($1)', [id]), { prepaid_balance: '0' })
   assert.deepEqual(await migrate(database), [])
@@ -126,4 +129,61 @@ test('a changed function is applied anew in place of its old parameters, one wit
   write('guard', 'create or replace function guard() returns nonsense')
   await assert.rejects(apply())
   assert.deepEqual(await database.one('select double(2)::integer'), { double: 4 }, 'all of them or none')
+})
+
+test('a transaction is in a state of its kind, and its plan has fields of its kind: the table is held to the list of the types', async (t) => {
+  const database = await fresh(t, 'forms')
+  await migrate(database)
+  const { id } = (await database.one<{ id: string }>(`insert into workspaces (name) values ('forms') returning id`))!
+  const make = (kind: string, state: string, plan: object) => database.query(
+    `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, plan)
+     values (gen_random_uuid(), $1, $2, 'ETH', 'ETH', 1, 'ETH', 'X', 'X', $3, 'pending', $4)`, [kind, id, state, JSON.stringify(plan)])
+  for (const [kind, { states, plan }] of Object.entries(FORMS)) {
+    for (const state of states) await make(kind, state, Object.fromEntries(plan.map((field) => [field, '1'])))
+    await assert.rejects(make(kind, 'ELSEWHERE', {}), /transactions_form/)
+    await assert.rejects(make(kind, states[0], { unheard_of: '1' }), /transactions_form/)
+  }
+  await assert.rejects(make('SWEEP', 'VOIDING', {}), /transactions_form/)
+  await assert.rejects(make('DEPOSIT', 'CONFIRMING', { need: '1' }), /transactions_form/)
+  assert.deepEqual(await migrate(database), [], 'what it says already is not said again')
+})
+
+test('a connection that is cut is told as such, whatever was under way; a mistake in a statement is not', async (t) => {
+  const { socket } = (await installation.get().one<{ socket: string }>(
+    `select current_setting('unix_socket_directories') || '/.s.PGSQL.' || current_setting('port') socket`)) as { socket: string }
+  const open = new Set<Socket>()
+  const proxy = createServer((client) => {
+    const server = connect(socket)
+    for (const each of [client, server]) open.add(each.on('error', () => undefined))
+    client.pipe(server).pipe(client)
+  })
+  await new Promise<void>((resolve) => { proxy.listen(0, '127.0.0.1', resolve) })
+  t.after(() => { proxy.close() })
+  const cut = () => { for (const each of open) each.destroy() }
+  const lost: string[] = []
+  const database = openDatabase(`postgresql://custody@127.0.0.1:${(proxy.address() as AddressInfo).port}/postgres`, { onError: (_error, what) => lost.push(what) })
+  t.after(() => database.close())
+  const failure = async (work: Promise<unknown>) => work.then(() => assert.fail('it was done'), (error: unknown) => error)
+  const asleep = async () => {
+    const sleeping = () => installation.get().one(`select 1 from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()`)
+    while (!await sleeping()) await new Promise((resolve) => setTimeout(resolve, 10))
+    cut()
+  }
+
+  assert.equal(isConnectionError(await failure(database.query('select nothing'))), false)
+  const [alone] = await Promise.all([failure(database.query('select pg_sleep(60)')), asleep()])
+  assert.equal(isConnectionError(alone), true, String(alone))
+  await installation.get().query(`select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()`)
+  const [inside] = await Promise.all([failure(database.transaction(async (tx) => {
+    await failure(tx.query('select pg_sleep(60)'))
+    // Its connection cannot be used any more.
+    await tx.query('select 1')
+  })), asleep()])
+  assert.equal(isConnectionError(inside), true, String(inside))
+  assert.deepEqual(await database.query('select 1 as one'), [{ one: 1 }], 'the next one gets a new connection')
+  cut()
+  while (lost.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.deepEqual(lost, ['a database connection was lost'])
+  proxy.close()
+  assert.equal(isConnectionError(await failure(database.query('select 1'))), true)
 })

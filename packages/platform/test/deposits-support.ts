@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,23 +8,23 @@ import { loadRegistry, type ChainBlock, type ChainTransfer, type Senders, type F
 import { sealToken } from '../src/aml/policy.ts'
 import type { Provider } from '../src/aml/providers/provider.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { openDatabase, type Database, type ToldEvent } from '../src/database/pool.ts'
+import { openDatabase, type Database, type DatabaseOptions } from '../src/database/pool.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { createMetrics } from '../src/metrics.ts'
-import type { Connected } from '../src/networks/networks.ts'
+import { stageServices } from './chain-stage.ts'
 import { Secrets } from '../src/secrets.ts'
-import type { Services } from '../src/services.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
-import { runStep } from '../src/transactions/steps.ts'
+import type { Services } from '../src/engine/services.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { runStep } from '../src/engine/run.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /** The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers are scripted. */
 export const registry = loadRegistry('local')
 /** Blocks after which the scripted chain calls a block final; reorganisations of the tests go deeper. */
 export const DEPTH = 2
-/** Of each family one network, and its assets. */
-export const FAMILIES: Record<FamilyName, { code: string; assets: [string, ...string[]] }> = {
+/** Of each family that is staged one network, and its assets. */
+export const FAMILIES: Partial<Record<FamilyName, { code: string; assets: [string, ...string[]] }>> = {
   utxo: { code: 'BTC', assets: ['BTC'] },
   evm: { code: 'ETH', assets: ['ETH', 'USDT_ETH', 'USDC_ETH'] },
   tron: { code: 'TRX', assets: ['TRX', 'USDT_TRX'] },
@@ -35,15 +36,15 @@ export const FAMILIES: Record<FamilyName, { code: string; assets: [string, ...st
 
 /** A fresh database for the tests of one file. */
 export function useDatabase(
-  o: { migrated: boolean; now?: () => number; onEvent?: (event: ToldEvent) => void } = { migrated: true },
+  { migrated, ...options }: { migrated: boolean } & DatabaseOptions = { migrated: true },
 ): { get(): Database; started: Promise<void> } {
   const home = mkdtempSync(join(tmpdir(), 'custody-deposits-'))
   let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
   let database: Database
   const start = async () => {
-    if (o.migrated) await prepareDatabase(home)
+    if (migrated) await prepareDatabase(home)
     postgres = await startEmbeddedPostgres(home)
-    database = openDatabase(postgres.url, { ...(o.now ? { now: o.now } : {}), ...(o.onEvent ? { onEvent: o.onEvent } : {}) })
+    database = openDatabase(postgres.url, options)
   }
   // Hooks of a file do not wait for each other.
   const started = start()
@@ -162,7 +163,7 @@ export class World {
   #scan: () => Promise<boolean>
 
   constructor(database: Database, family: FamilyName) {
-    const { code, assets } = FAMILIES[family]
+    const { code, assets } = FAMILIES[family] ?? assert.fail(`${family} is not staged`)
     this.assets = assets
     this.network = registry.network(code) as Network
     this.database = database
@@ -176,22 +177,19 @@ export class World {
     }
     const environment = { ...systemEnvironment(), now: () => this.now }
     const logAt = (level: string) => (fields: Record<string, unknown>, message: string) => void this.logged.push({ level, fields, message })
-    const connected = { network: this.network, family, client: this.chain } as unknown as Connected
-    this.services = {
+    this.services = stageServices({
       environment,
       database,
-      registry,
       log: { info: logAt('info'), warn: logAt('warn'), error: logAt('error') },
       settings: { pollMs: 1000 },
-      networks: { get: () => connected, client: () => this.chain, coins: () => this.chain, has: () => true, all: () => [connected] },
       metrics: createMetrics(),
       aml: {
         providers: { CHAINALYSIS: provider },
         sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) },
         secrets: new Secrets(new Uint8Array(32), environment),
       },
-    } as unknown as Services
-    const loop = scanLoop(this.services, connected, async () => new Set([code]))
+    }, { [code]: this.chain })
+    const loop = scanLoop(this.services, this.services.networks.get(code), async () => new Set([code]))
     this.#scan = () => loop.run(new AbortController().signal)
   }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { showSuspense } from '../src/operator/show-suspense.ts'
 import { assignSuspense, listSuspense } from '../src/operator/suspense.ts'
 import { creditWaitingDeposits } from '../src/deposits/waiting.ts'
-import { presentTransaction } from '../src/transactions/present.ts'
+import { presentTransaction } from '../src/engine/present.ts'
 import { newId, registry, useDatabase, World, type Tenant } from './deposits-support.ts'
 
 /** Coins that no wallet holds yet are booked, and no tenant reads of them as confirmed. */

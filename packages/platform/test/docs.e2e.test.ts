@@ -23,6 +23,9 @@ const ELSEWHERE: Record<string, string> = {
   'npm ci && npm test': 'this is it',
   'npm start': 'the platform of this test',
   'npm test -- registry': 'evm-networks.e2e follows docs/adding-a-chain.md in a copy of the tree',
+  'npx node scripts/new-family.mjs toy': 'new-family follows docs/adding-a-chain.md in a copy of the tree',
+  'npm run typecheck': 'there, too',
+  'npm test -- toy registry': 'there, too',
 }
 const NODE_HOME = '/var/lib/custody-signer'
 /** A command that ends by itself fails slowly; one that hangs must not hang the tests. */

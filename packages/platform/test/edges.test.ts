@@ -3,12 +3,13 @@ import { test } from 'node:test'
 import { jsonRpc, readText, RpcUnavailable } from '@custody/chains'
 import { ProviderError, ProviderHttp } from '../src/aml/providers/provider.ts'
 import { systemEnvironment } from '../src/environment.ts'
+import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
 import { coinGecko } from '../src/prices/coingecko.ts'
 import { exchange } from '../src/prices/exchange.ts'
 import { SourceError } from '../src/prices/source.ts'
-import type { Services } from '../src/services.ts'
-import { readSettings } from '../src/settings.ts'
+import type { Services } from '../src/engine/services.ts'
+import { readSettings } from '../src/settings/settings.ts'
 
 /** What anyone outside can make the platform do: ask its nodes, count addresses, and read. */
 const NOW = Date.UTC(2026, 0, 1)
@@ -27,7 +28,7 @@ async function served(o: {
     log: { error: () => undefined, warn: () => undefined, info: () => undefined },
     readiness: o.readiness ?? (async () => ({ ready: true, checks: {} })),
   } as unknown as Services
-  return { clock, server: await buildServer(services) }
+  return { clock, server: await buildServer(services, endpoints) }
 }
 
 test('a flood of readiness questions asks the database and the nodes once a second', async () => {
@@ -96,15 +97,7 @@ test('behind its proxies each client has an allowance of its own', async () => {
 })
 
 test('CUSTODY_TRUST_PROXY is the number of proxies', () => {
-  const read = (text: string | undefined) => {
-    if (text === undefined) delete process.env['CUSTODY_TRUST_PROXY']
-    else process.env['CUSTODY_TRUST_PROXY'] = text
-    try {
-      return readSettings().trustProxy
-    } finally {
-      delete process.env['CUSTODY_TRUST_PROXY']
-    }
-  }
+  const read = (text: string | undefined) => readSettings({ CUSTODY_TRUST_PROXY: text }).trustProxy
   assert.deepEqual([undefined, '0', '1', '3'].map(read), [0, 0, 1, 3])
   for (const bad of ['-1', 'true', '1.5', '17']) assert.throws(() => read(bad), /CUSTODY_TRUST_PROXY/)
 })

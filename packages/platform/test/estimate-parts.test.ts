@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadRegistry, solana } from '@custody/chains'
+import { solana } from '@custody/chains'
 import { estimateFeeEndpoint } from '../src/fees/estimate-fee.ts'
 import type { Caller } from '../src/http/endpoint.ts'
-import type { Services } from '../src/services.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { stageServices } from './chain-stage.ts'
 import { plain } from './harness.ts'
 
 /** `fee` is all that a transfer pays: a caller who reads nothing else knows what it costs. The parts stand beside it. */
-const registry = loadRegistry('local')
 const SOL_TO = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
 const TRX_TO = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'
 
@@ -15,22 +15,17 @@ async function estimate(o: { asset: string; rate: string; to?: string; exists?: 
   const client = {
     account: async () => (o.exists ? {} : null),
     isActivated: async () => o.exists === true,
+    parameters: async () => ({ createAccountSun: 100_000n, createAccountFeeSun: 1_000_000n, bandwidthSun: 1000n, energySun: 100n }),
     resources: async () => ({ energyLeft: 0n, stakedBandwidthLeft: 0n, freeBandwidthLeft: 0n }),
   }
-  const services = {
-    registry,
+  const services = stageServices({
     keys: {
       get: async () => {
         throw new Error('not asked')
       },
     },
-    networks: {
-      has: () => true,
-      solana: () => client,
-      tron: () => client,
-      tronParameters: async () => ({ createAccountSun: 100_000n, createAccountFeeSun: 1_000_000n, bandwidthSun: 1000n, energySun: 100n }),
-    },
-  } as unknown as Services
+    environment: systemEnvironment(),
+  }, { SOL: client, TRX: client, XRP: client })
   const body = { asset: o.asset, fee_rate: o.rate, ...(o.to === undefined ? {} : { destination_address: o.to }) }
   const answer = await estimateFeeEndpoint.handler({
     services,

@@ -7,7 +7,7 @@ import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody,
 
 // Every EVM network and token of the registry, and those that docs/adding-a-chain.md adds, in a copy of the tree.
 const copy = new ChangedCopy()
-const added = fencedBlocks('docs/adding-a-chain.md', 'json').map((block) => JSON.parse(block) as Record<string, unknown>)
+const added = fencedBlocks('docs/adding-a-chain.md', 'A token or an EVM network: lines of data', 'json').map((block) => JSON.parse(block) as Record<string, unknown>)
 copy.addToRegistry(added)
 /** "Tokens of Tron and Solana are added the same way." */
 const elsewhere = [

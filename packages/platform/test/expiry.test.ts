@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { FamilyName } from '@custody/chains'
-import { FAMILIES, useDatabase, World } from './deposits-support.ts'
-import { runStep } from '../src/transactions/steps.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import { useDatabase, World } from './deposits-support.ts'
+import { runStep } from '../src/engine/run.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
 
 /**
  * Two signatures over one message have two hashes where the id covers the signature. A node that made the nodes sign
@@ -17,7 +17,6 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
   await world.open()
   const alice = await world.tenant('alice')
   Object.assign(world.chain, client)
-  Object.assign(world.services.networks, { solana: () => world.chain, tagged: () => world.chain, tron: () => world.chain })
   const id = randomUUID()
   await database.get().query(
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
@@ -28,8 +27,8 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
       alice.workspace,
       alice.subAccount,
       alice.wallets[world.assets[0]],
-      FAMILIES[family].assets[0],
-      FAMILIES[family].code,
+      world.assets[0],
+      world.network.code,
       alice.omnibus,
     ]
   )
@@ -38,7 +37,7 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
     .query(
       `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed, hash, fee_max, valid_until)
        values ($1, $2, $3, 'SIGNED', $4, '{"bytes":"00ff","inputs":[]}', 'aa', 'ours', 1, 1000)`,
-      [randomUUID(), id, FAMILIES[family].code, alice.omnibus]
+      [randomUUID(), id, world.network.code, alice.omnibus]
     )
   const step = async () => {
     const row = await database

@@ -6,22 +6,25 @@ import type { Devnet } from '../../devnet/src/devnet.ts'
 import { createAddress } from '../src/addresses/create-address.ts'
 import { audit } from '../src/audit/audit.ts'
 import type { Database } from '../src/database/pool.ts'
+import type { Chain } from '../src/engine/chain.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { fillTanksLoop } from '../src/gas-tanks/ensure-tank.ts'
 import type { Caller } from '../src/http/endpoint.ts'
-import { devnetControl, localEndpoints } from '../src/launch/local.ts'
+import { devnetControl, localEndpoints } from '../src/app/local.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { Networks } from '../src/networks/networks.ts'
-import { readTiers } from '../src/prepaid-fee/tiers.ts'
-import type { Services } from '../src/services.ts'
+import { connectAll } from '../src/app/connect.ts'
+import { Networks } from '../src/engine/networks.ts'
+import { stageServices } from './chain-stage.ts'
+import { readTiers } from '../src/settings/tiers.ts'
+import type { Services } from '../src/engine/services.ts'
 import { cancelTransaction } from '../src/transactions/cancel.ts'
 import { createTransaction } from '../src/transactions/create-transaction.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { runStep } from '../src/engine/run.ts'
 import { speedUp } from '../src/transactions/speed-up.ts'
-import { runStep } from '../src/transactions/steps.ts'
 import { createWallet } from '../src/wallets/create-wallet.ts'
-import { claim } from '../src/work/lease.ts'
+import { claim } from '../src/engine/lease.ts'
 import type { Order } from '../../signer/src/policy/order.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom } from './node-room.ts'
@@ -74,11 +77,8 @@ export class FamilyStage {
     this.nodes = new NodeRoom(3, now, keys)
     const environment = { ...systemEnvironment(), now, checkpoint: (name: string) => this.#checkpoint(name) }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined }
-    const networks = new Networks(registry, localEndpoints(devnet.url, registry.networks), environment, fetch)
-    const connected = networks.get(place.code)
-    networks.all = () => [connected]
-    this.services = {
-      environment, registry, database, networks,
+    this.services = stageServices({
+      environment, database,
       log: silent,
       signers: this.nodes.signers,
       metrics: createMetrics(),
@@ -87,7 +87,10 @@ export class FamilyStage {
       prices: { price: () => null },
       aml: { providers: {}, sanctions: { has: () => false } },
       devnet: devnetControl(devnet.url),
-    } as unknown as Services
+    }, {})
+    const networks = registry.networks.filter(({ code }) => code === place.code)
+    const [connected] = connectAll({ ...this.services }, localEndpoints(devnet.url, networks), fetch) as [Chain]
+    Object.assign(this.services, { networks: new Networks([connected]) })
     const loop = scanLoop(this.services, connected, async () => new Set([place.code]))
     this.#scan = () => loop.run(new AbortController().signal)
     const fill = fillTanksLoop(this.services)

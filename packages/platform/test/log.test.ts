@@ -4,18 +4,20 @@ import { test } from 'node:test'
 import { pino, type Logger } from 'pino'
 import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
+import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
 import { narrate } from '../src/ledger/narrate.ts'
 import { emit } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
-import type { Services } from '../src/services.ts'
+import type { Services } from '../src/engine/services.ts'
 import { useDatabase } from './deposits-support.ts'
 
 /** What an operator reads after "ready": a line for what was committed, and for what was refused. */
 const lines: Record<string, unknown>[] = []
 const log: Logger = pino({ level: 'info' }, { write: (text: string) => { lines.push(JSON.parse(text) as Record<string, unknown>) } })
 const taken = () => lines.splice(0).map(({ level: _level, time: _time, pid: _pid, hostname: _hostname, ...line }) => line)
-const opened = useDatabase({ migrated: true, onEvent: (event) => { narrate(log, event) } })
+const failures: string[] = []
+const opened = useDatabase({ migrated: true, onEvent: (event) => { narrate(log, event) }, onError: (_error, what) => { failures.push(what) } })
 let database: Database
 let workspace: string
 
@@ -48,6 +50,19 @@ test('what was rolled back is not told, and what was tried again once', async ()
   assert.deepEqual([tries, taken().map(({ msg }) => msg)], [3, ['transfer failed']])
 })
 
+test('what cannot be told was done all the same, and that it could not be told is told', async () => {
+  const done = async () => (await database.one<{ n: number }>(`select count(*)::int n from workspaces where name like 'untold-%'`))?.n
+  const untold = { type: 'transaction.created', workspace, payload: '{"id":' }
+  assert.equal(await database.transaction(async (tx) => {
+    await tx.query(`insert into workspaces (name) values ('untold-1')`)
+    tx.tell(untold)
+    return 'done'
+  }), 'done')
+  database.tell(untold)
+  assert.equal(await done(), 1)
+  assert.deepEqual(failures.splice(0), Array(2).fill('an event was committed and could not be told'))
+})
+
 test('an event of little weight is told at debug alone', async () => {
   await emit(database, workspace, null, 'deposit.detected', CONFIRMED)
   assert.deepEqual(taken(), [])
@@ -58,7 +73,7 @@ test('each answer that is an error has a line with its request_id, and nothing o
     settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database,
     readiness: async () => ({ ready: false, signing: false, checks: {} }),
   } as unknown as Services
-  const server = await buildServer(services)
+  const server = await buildServer(services, endpoints)
   const answer = await server.inject({ url: '/dac/v1/wallets?asset=secret', headers: { authorization: 'Bearer hidden' } })
   assert.equal(answer.statusCode, 401)
   const [line, ...more] = taken()
@@ -84,7 +99,7 @@ test('/readyz?deep is 503 where transfers would be accepted and not signed', asy
     settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database,
     readiness: async () => ({ ready: true, signing: false, checks: { signing: 'dead' } }),
   } as unknown as Services
-  const server = await buildServer(services)
+  const server = await buildServer(services, endpoints)
   assert.equal((await server.inject('/readyz')).statusCode, 200)
   const deep = await server.inject('/readyz?deep')
   assert.deepEqual([deep.statusCode, deep.json()], [503, { status: 'unavailable', checks: { signing: 'dead' } }])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { assemble, loadRegistry, signing, type Network } from '@custody/chains'
 import { platformCall } from '../../signer/src/api/index.ts'
 import { errorAnswer, Refusal } from '../../signer/src/errors.ts'
-import type { Parts } from '../../signer/src/node.ts'
+import type { Parts } from '../../signer/src/parts.ts'
 import { Judge } from '../../signer/src/policy/judge.ts'
 import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
 import type { Order, Verdict } from '../../signer/src/policy/order.ts'
@@ -118,6 +118,8 @@ export class NodeRoom {
       peers,
       call: (node: number, method: string, path: string, body: unknown) => this.call(node, method, path, body),
       verify: () => true,
+      penalise: () => undefined,
+      isPenalised: () => false,
     } as unknown as SignerNodes
   }
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Caller } from '../src/http/endpoint.ts'
 import { useDatabase } from './deposits-support.ts'
-import { Stage, type Code, type Fate } from './nonce-stage.ts'
+import { PLACES, Stage, type Fate } from './nonce-stage.ts'
 import type { ScriptedEvm } from './scripted-evm.ts'
+import type { ScriptedXrp } from './scripted-xrp.ts'
 
 /**
  * Transfers of two sub-accounts out of one gas tank, while nodes refuse, answers are lost, processes end, callers cancel
@@ -11,8 +12,8 @@ import type { ScriptedEvm } from './scripted-evm.ts'
  */
 const database = useDatabase()
 
-async function staged(seed: number, code: Code, play: (stage: Stage) => Promise<void>): Promise<void> {
-  const stage = new Stage(database.get(), seed, code)
+async function staged(seed: number, code: keyof typeof PLACES, play: (stage: Stage) => Promise<void>): Promise<void> {
+  const stage = new Stage(database.get(), seed, PLACES[code]())
   await stage.open()
   try {
     await play(stage)
@@ -39,6 +40,18 @@ for (const code of ['ETH', 'XRP'] as const)
       await stage.run(3000)
       assert.deepEqual(await stage.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
     }))
+
+test('XRP: a transfer that died is built again at its own sequence, and those behind it follow', () =>
+  staged(4, 'XRP', async (stage) => {
+    const [caller] = stage.callers as [Caller]
+    for (let count = 0; count < 3; count++) await stage.create(caller, 'good')
+    while (stage.chain.pool.size < 3) assert.ok(await stage.turn(3000))
+    ;(stage.chain as ScriptedXrp).kill()
+    await stage.run(60_000)
+    assert.deepEqual(await stage.check(), { 'good CONFIRMED': 3 })
+    const built = await database.get().query<{ state: string }>('select state from chain_transactions order by state')
+    assert.deepEqual(built.map(({ state }) => state), [...Array(3).fill('CONFIRMED'), ...Array(3).fill('VOID')])
+  }))
 
 test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, cancellations and drops: the good ones are confirmed', () =>
   staged(3, 'ETH', async (stage) => {

@@ -10,12 +10,15 @@ import { ApiError } from '../src/errors.ts'
 import type { Caller } from '../src/http/endpoint.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { readTiers } from '../src/prepaid-fee/tiers.ts'
-import type { Services } from '../src/services.ts'
+import { readTiers } from '../src/settings/tiers.ts'
+import type { Chain, ChainContext } from '../src/engine/chain.ts'
+import { Networks } from '../src/engine/networks.ts'
+import type { Services } from '../src/engine/services.ts'
 import { cancelTransaction } from '../src/transactions/cancel.ts'
 import { createTransaction } from '../src/transactions/create-transaction.ts'
-import { runStep } from '../src/transactions/steps.ts'
-import { claim, wake } from '../src/work/lease.ts'
+import { runStep } from '../src/engine/run.ts'
+import { claim, wake } from '../src/engine/lease.ts'
+import { chainOver, stageServices } from './chain-stage.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom, publicKeyAt, type Fault } from './node-room.ts'
 import { BASE_FEE, ScriptedEvm } from './scripted-evm.ts'
@@ -27,12 +30,32 @@ import { ScriptedXrp } from './scripted-xrp.ts'
  */
 const registry = loadRegistry('local')
 const PRICE = { maxFeePerGas: 2n * BASE_FEE + 10n ** 8n, maxPriorityFeePerGas: 10n ** 8n }
-/** Where the transfers are made, and whether a tank pays their fees. */
-const PLACES = {
-  ETH: { held: 10n ** 21n, to: `0x${'ab'.repeat(20)}`, chain: () => new ScriptedEvm(), tank: true },
-  XRP: { held: 10n ** 15n, to: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', chain: () => new ScriptedXrp(), tank: false },
+/** A chain in memory: balances by address, what waits, what was included by hash. */
+interface StagedChain {
+  readonly balances: Map<string, bigint>
+  readonly pool: ReadonlyMap<string, unknown>
+  readonly mined: ReadonlyMap<string, { from: string; nonce: number }>
+  readonly height: number
+  /** A block of what is next in order. */
+  mine(): void
 }
-export type Code = keyof typeof PLACES
+/** Where transfers are made: what accounts hold, whom they pay, and whether a tank pays their fees. */
+export interface Place {
+  code: string
+  held: bigint
+  to: string
+  tank: boolean
+  chain: StagedChain
+  connect(context: ChainContext, network: Network): Chain
+}
+function place(code: string, chain: ScriptedEvm | ScriptedXrp, price: unknown, rest: Pick<Place, 'held' | 'to' | 'tank'>): Place {
+  const client = { ...chain.client, feeRates: async () => ({ low: price, medium: price, high: price }) }
+  return { code, chain, ...rest, connect: (context, network) => chainOver(context, network, client) }
+}
+export const PLACES = {
+  ETH: () => place('ETH', new ScriptedEvm(), PRICE, { held: 10n ** 21n, to: `0x${'ab'.repeat(20)}`, tank: true }),
+  XRP: () => place('XRP', new ScriptedXrp(), 12n, { held: 10n ** 15n, to: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', tank: false }),
+}
 
 /** mulberry32: the same numbers for the same seed. */
 function chance(seed: number): () => number {
@@ -51,8 +74,9 @@ export type Fate = 'good' | 'fuel' | 'pay' | 'cancelled'
 /** One network with its tank, two sub-accounts, three nodes, and everything that goes wrong. */
 export class Stage {
   readonly database: Database
-  readonly code: Code
-  readonly chain: ScriptedEvm | ScriptedXrp
+  readonly place: Place
+  readonly code: string
+  readonly chain: StagedChain
   readonly network: Network
   readonly nodes: NodeRoom
   readonly random: () => number
@@ -67,11 +91,12 @@ export class Stage {
   #isWorking = false
   services!: Services
 
-  constructor(database: Database, seed: number, code: Code) {
+  constructor(database: Database, seed: number, place: Place) {
     this.database = database
-    this.code = code
-    this.chain = PLACES[code].chain()
-    this.network = registry.network(code) as Network
+    this.place = place
+    this.code = place.code
+    this.chain = place.chain
+    this.network = registry.network(place.code) as Network
     this.random = chance(seed)
     this.nodes = new NodeRoom(3)
     this.nodes.fault = (order) => this.#fault(order)
@@ -99,12 +124,8 @@ export class Stage {
   }
 
   async open(): Promise<void> {
-    const {
-      code,
-      network,
-      chain: { client },
-    } = this
-    const { held, tank } = PLACES[code]
+    const { code, network } = this
+    const { held, tank } = this.place
     await this.database.query('truncate workspaces, ledger_entries, signing_accounts, network_scans, blocks cascade')
     const checkpoint = () => {
       if (this.#isWorking && this.random() < this.faults / 3) throw new Error('the process ended here')
@@ -115,30 +136,18 @@ export class Stage {
       bytes: (length: number) => Uint8Array.from({ length }, () => Math.floor(this.random() * 256)),
     }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    const connected = { network, family: network.family, client }
-    const networks = {
-      all: () => [connected],
-      has: (asked: string) => asked === code,
-      get: () => connected,
-      client: () => client,
-      evm: () => client,
-      tagged: () => client,
-      taggedFeeRates: async () => ({ low: 12n, medium: 12n, high: 12n }),
-      evmFeeRates: async () => ({ low: PRICE, medium: PRICE, high: PRICE }),
-    }
-    this.services = {
+    this.services = stageServices({
       environment,
-      registry,
       database: this.database,
       log: silent,
       signers: this.nodes.signers,
       metrics: createMetrics(),
-      networks,
       keys: { get: async () => ({ at: publicKeyAt }) },
-      settings: { network: 'local', prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0 },
+      settings: { network: 'local', prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {} },
       prices: { price: () => null },
       aml: { providers: {}, sanctions: { has: () => false } },
-    } as unknown as Services
+    }, {})
+    Object.assign(this.services, { networks: new Networks([this.place.connect(this.services, network)]) })
     const one = async (sql: string, values: unknown[]) => (await this.database.one<{ id: string }>(sql, values))?.id as string
     const workspace = await one(`insert into workspaces (name) values ('acme') returning id`, [])
     await this.database.query('insert into network_scans (network, height) values ($1, 10)', [code])
@@ -198,7 +207,7 @@ export class Stage {
     const body = {
       asset: this.code,
       amount: '0.001',
-      destination_address: PLACES[this.code].to,
+      destination_address: this.place.to,
       destination_type: 'EXTERNAL',
       source_type: 'INTERNAL',
     }

@@ -9,7 +9,7 @@ import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { ApiError } from '../src/errors.ts'
 import { reservePlatformFee } from '../src/prepaid-fee/fees.ts'
-import { DEFAULT_TIERS, feeOf, readTiers, tierNamed, tierOfVolume } from '../src/prepaid-fee/tiers.ts'
+import { DEFAULT_TIERS, feeOf, readTiers, tierNamed, tierOfVolume } from '../src/settings/tiers.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
@@ -166,5 +166,5 @@ test('tiers: by volume, by name; fees are shares with a least, rounded up; mista
   assert.equal(tierNamed(tiers, 'GONE').name, 'STARTER')
   for (const [name, value, fee] of [['STARTER', 100, 500_000n], ['STARTER', 200, 500_000n], ['STARTER', 1000, 2_500_000n], ['GROWTH', 1000, 1_500_000n], ['BUSINESS', 1000, 800_000n], ['ENTERPRISE', 1000, 400_000n], ['ENTERPRISE', 0, 100_000n]] as const) assert.equal(feeOf(tierNamed(tiers, name), usd(value)), fee)
   assert.equal(feeOf(tierNamed(tiers, 'STARTER'), 400_000_001n), 1_000_001n)
-  for (const bad of ['', 'A', 'A:1:1:1:1', 'A:0:1:1:1,B:0:1:1:1', 'A:0:1:1:1,A:5:1:1:1', 'A:0:10001:0:0', 'A:0:1:0.0000001:0', 'A:0:1:x:0', 'a:0:1:1:1', 'A:0:1:1:1:1']) assert.throws(() => readTiers(bad), /CUSTODY_PREPAID_TIERS/, bad)
+  for (const bad of ['', 'A', 'A:1:1:1:1', 'A:0:1:1:1,B:0:1:1:1', 'A:0:1:1:1,A:5:1:1:1', 'A:0:10001:0:0', 'A:0:1:0.0000001:0', 'A:0:1:x:0', 'a:0:1:1:1', 'A:0:1:1:1:1']) assert.throws(() => readTiers(bad), /; a tier is NAME:VOLUME:/, bad)
 })

@@ -8,7 +8,8 @@ import { coinGecko } from '../src/prices/coingecko.ts'
 import { parsePrice, PRICE_DECIMALS, usdValue } from '../src/prices/decimals.ts'
 import { exchange } from '../src/prices/exchange.ts'
 import { Prices } from '../src/prices/prices.ts'
-import { readPricesInstallation } from '../src/prices/settings.ts'
+import { pricesInstallation } from '../src/prices/settings.ts'
+import { readSettings } from '../src/settings/settings.ts'
 import { SourceError, type PriceSource, type Quote } from '../src/prices/source.ts'
 
 const usd = (text: string) => parsePrice(text) as bigint
@@ -148,14 +149,8 @@ test('a price outlives its sources for five minutes, then it is stale; disagreem
 
 test('CoinGecko is asked by the ids of the asset registry, which the setting corrects', () => {
   const registry = loadRegistry('mainnet')
-  const read = (setting: string) => {
-    process.env['CUSTODY_COINGECKO_IDS'] = setting
-    try {
-      return readPricesInstallation(null, registry).coinGeckoIds
-    } finally {
-      delete process.env['CUSTODY_COINGECKO_IDS']
-    }
-  }
+  const read = (setting: string) =>
+    pricesInstallation(readSettings({ CUSTODY_NETWORK: 'mainnet', CUSTODY_COINGECKO_IDS: setting }).prices, null, registry).coinGeckoIds
   const ids = read('')
   for (const asset of registry.assets) assert.equal(ids[asset.ticker], registry.coins[asset.ticker]?.coingecko_id, asset.asset_name)
   assert.deepEqual(read('KLAY=kaia, USDC = usd-coin_2'), { ...ids, KLAY: 'kaia', USDC: 'usd-coin_2' })

@@ -7,12 +7,13 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { post } from '../src/ledger/post.ts'
-import { DEFAULT_TIERS, readTiers } from '../src/prepaid-fee/tiers.ts'
+import { DEFAULT_TIERS, readTiers } from '../src/settings/tiers.ts'
 import { reconcile, type ReconcileReport } from '../src/recovery/reconcile.ts'
-import type { Services } from '../src/services.ts'
+import { stageServices } from './chain-stage.ts'
+import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
-import { runStep } from '../src/transactions/steps.ts'
-import type { TransactionRow } from '../src/transactions/present.ts'
+import { runStep } from '../src/engine/run.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
 
 /** Nodes that tell what they recorded, and an Ethereum that did it; the database is real and knows less. */
 export const registry = loadRegistry('local')
@@ -65,11 +66,9 @@ export class World {
       },
       balance: async (address: string, asset: Asset) => (asset.type === 'native' ? (this.balances.get(address) ?? 0n) : 0n),
     }
-    const connected = { network: ETH, family: 'evm', client }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    this.services = {
+    this.services = stageServices({
       database: this.database,
-      registry,
       log: silent,
       callers: { forget: () => undefined },
       devnet: null,
@@ -81,20 +80,13 @@ export class World {
         },
       },
       settings: { network: 'local', role: 'all', pollMs: 10, prepaidTiers: readTiers(DEFAULT_TIERS), feeBumpAfterMs: 0 },
-      networks: {
-        all: () => [connected],
-        has: (code: string) => code === 'ETH',
-        get: () => connected,
-        client: () => client,
-        evm: () => client,
-      },
       keys: { get: async () => ({ at: publicKeyAt }) },
       metrics: { steps: { labels: () => ({ inc: () => undefined }) } },
       signers: {
         peers: [1, 2, 3].map((node) => ({ node })),
         call: async (node: number, _method: string, _path: string, body: { from: number }) => this.history(node, body.from),
       },
-    } as unknown as Services
+    }, { ETH: client })
     // One key serves every world: what another has left would be in its way.
     await this.database.query(
       'truncate workspaces, ledger_entries, signing_accounts, network_scans, blocks, signer_marks, unadopted_steps cascade',

@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { noteIncoming } from '../src/auto-forwarding/incoming.ts'
-import { compareRecords, heldBecause } from '../src/recovery/hold.ts'
+import { compareRecords } from '../src/recovery/hold.ts'
 import { prepareDatabase } from './prepared-database.ts'
 import { addressAt, FEE, START, STRANGER, World } from './recovery-world.ts'
 
@@ -98,7 +98,7 @@ test('whatever was recorded, and wherever adopting it stops, the books become th
     at.crashAt = -1
     const report = await at.reconcile()
     assert.deepEqual(report.unadopted, [])
-    assert.equal(heldBecause(at.services), null)
+    assert.equal(at.services.hold.because, null)
     // The chain takes what it had not.
     await at.work()
     const rows = await at.transactions()
@@ -244,14 +244,14 @@ test('one node alone releases nothing and lets nothing be adopted', async () => 
   const pay = payOf(at, 'x')
   at.record([1, 2], 'pay', at.sign('pay', pay), pay)
   await compareRecords(at.services)
-  assert.match(heldBecause(at.services) ?? '', /1 transactions/)
+  assert.match(at.services.hold.because ?? '', /1 transactions/)
   at.down.add(1).add(2)
   await assert.rejects(at.reconcile(), /two signer nodes must tell/)
   await compareRecords(at.services)
-  assert.match(heldBecause(at.services) ?? '', /fewer than two signer nodes/)
+  assert.match(at.services.hold.because ?? '', /fewer than two signer nodes/)
   at.down.clear()
   await at.reconcile()
-  assert.equal(heldBecause(at.services), null)
+  assert.equal(at.services.hold.because, null)
   // Compared as far as it goes: little is read the next time.
   const marks = await database.query<{ node: number; height: string }>('select node, height::text from signer_marks order by node')
   assert.deepEqual(marks.map(({ height }) => height), ['2', '2', '0'])

@@ -12,12 +12,13 @@ interface Waiting {
 const FIRST_SEQUENCE = 5
 const CONFIRMATIONS = 1
 
-/** An XRP Ledger in memory: sequences in order, balances, ledgers. What waits is not forgotten, and lives for ever. */
+/** An XRP Ledger in memory: sequences in order, balances, ledgers. What waits is not forgotten, and lives until it is killed. */
 export class ScriptedXrp {
   readonly balances = new Map<string, bigint>()
   readonly pool = new Map<string, Waiting>()
   readonly mined = new Map<string, { height: number; fee: bigint; nonce: number; from: string }>()
   readonly sequences = new Map<string, number>()
+  readonly #dead = new Set<string>()
   height = 10
 
   readonly client = {
@@ -33,8 +34,9 @@ export class ScriptedXrp {
     }),
     activation: async () => 1n,
     balance: async (address: string) => this.balances.get(address) ?? 0n,
-    validUntil: async () => 1_000_000,
-    isDead: async () => false,
+    validUntil: async () => 1_000_000 + this.height,
+    isDead: async (hash: string) => this.#dead.has(hash),
+    findSigned: async () => null,
     status: async (hash: string) => {
       const found = this.mined.get(hash)
       return found
@@ -51,6 +53,7 @@ export class ScriptedXrp {
         Sequence: sequence,
       } = decode(raw.toUpperCase()) as unknown as { Account: string; Destination: string; Amount: string; Fee: string; Sequence: number }
       if (this.mined.has(hash)) return { kind: 'accepted' }
+      if (this.#dead.has(hash)) return { kind: 'rejected', reason: 'tefMAX_LEDGER' }
       if (sequence < this.#next(from)) return { kind: 'rejected', reason: 'tefPAST_SEQ' }
       this.pool.set(hash, { hash, from, to, amount: BigInt(amount), sequence, fee: BigInt(fee) })
       return { kind: 'accepted' }
@@ -59,6 +62,13 @@ export class ScriptedXrp {
 
   #next(address: string): number {
     return this.sequences.get(address) ?? FIRST_SEQUENCE
+  }
+
+  /** The life of all that waits is over. */
+  kill(): void {
+    for (const hash of this.pool.keys()) this.#dead.add(hash)
+    this.pool.clear()
+    this.height++
   }
 
   /** A ledger of what is next in order. */

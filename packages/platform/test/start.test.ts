@@ -1,21 +1,23 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { audit } from '../src/audit/audit.ts'
+import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
-import { bindDatabase, bindHome, checkNodesNetwork } from '../src/launch/binding.ts'
-import { readiness } from '../src/launch/readiness.ts'
-import { observe } from '../src/launch/observe.ts'
-import { checkPort } from '../src/launch/preflight.ts'
+import { bindDatabase, bindHome, checkHome, checkNodesNetwork } from '../src/app/binding.ts'
+import { readiness } from '../src/app/readiness.ts'
+import { observe } from '../src/app/observe.ts'
+import { checkPort } from '../src/app/preflight.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { Networks } from '../src/networks/networks.ts'
-import type { Services } from '../src/services.ts'
+import { Hold } from '../src/engine/hold.ts'
+import { Networks } from '../src/engine/networks.ts'
+import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
 import { registry, useDatabase } from './deposits-support.ts'
 
@@ -72,6 +74,27 @@ test('so does a database', async () => {
   assert.equal((await database.get().query('select network from installation')).length, 1)
 })
 
+test('a start that fails binds nothing, and a database of another network is refused as it stands', async () => {
+  const { socket } = (await database.get().one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`))!
+  const url = (name: string) => `postgresql://custody@/${name}?host=${encodeURIComponent(socket)}`
+  const opened = async <T>(name: string, read: (database: Database) => Promise<T>): Promise<T> => {
+    const one = openDatabase(url(name))
+    return read(one).finally(() => one.close())
+  }
+  for (const name of ['unbound', 'theirs']) await database.get().query(`create database ${name}`)
+  const [unbound, config] = [join(folder, 'unbound'), join(folder, 'none.json')]
+  const start = (name: string) => refused({ CUSTODY_HOME: unbound, CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: config, CUSTODY_LOG_LEVEL: 'silent', DATABASE_URL: url(name) })
+
+  assert.match(start('unbound'), /signers/, 'there are no signer nodes')
+  assert.ok(!existsSync(join(unbound, 'network')))
+  assert.deepEqual(await opened('unbound', (each) => each.query('select network from installation')), [])
+  checkHome(unbound, 'local')
+
+  await opened('theirs', (each) => each.query(`create table installation (network text); insert into installation values ('local')`))
+  assert.match(start('theirs'), /CUSTODY_NETWORK=mainnet: this database belongs to the network "local"/)
+  assert.deepEqual(await opened('theirs', (each) => each.query(`select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`)), [{ relname: 'installation' }])
+})
+
 test('and so do the signer nodes; one that is away is not waited for', async () => {
   const local = { ready: true, mode: 'local' }
   await checkNodesNetwork(nodes(local, null, local), 'local')
@@ -79,7 +102,7 @@ test('and so do the signer nodes; one that is away is not waited for', async () 
 })
 
 test('an audit that compared nothing fails, and so does one that could not look at coins in the books', async () => {
-  const services = { database: database.get(), registry, networks: new Networks(registry, {}, systemEnvironment(), fetch), environment: { ...systemEnvironment(), sleep: async () => undefined } } as unknown as Services
+  const services = { database: database.get(), registry, networks: new Networks([]), environment: { ...systemEnvironment(), sleep: async () => undefined } } as unknown as Services
   const empty = await audit(services)
   assert.deepEqual([empty.ok, empty.compared, empty.differences], [false, 0, []])
   const { id } = (await database.get().one<{ id: string }>(`insert into workspaces (name) values ('acme') returning id`))!
@@ -92,7 +115,7 @@ test('an audit that compared nothing fails, and so does one that could not look 
 test('readiness tells when nothing can be signed, and metrics do', async () => {
   const up = { ready: true, mode: 'local' }
   const metrics = createMetrics()
-  const at = (...statuses: (object | null)[]) => ({ database: database.get(), registry, metrics, environment: systemEnvironment(), signers: nodes(...statuses) }) as unknown as Services
+  const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, metrics, environment: systemEnvironment(), signers: nodes(...statuses) }) as unknown as Services
   assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', signing: 'ok', signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
   const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))
   assert.deepEqual([dead.ready, dead.signing, dead.checks['signer_3']], [true, false, 'waits for its restoration'])

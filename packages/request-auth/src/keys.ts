@@ -10,7 +10,9 @@ const MODULUS_BITS_MAX = 16384
  */
 export function parsePublicKey(pem: string): KeyObject {
   const text = pem.trim()
-  if (/PRIVATE KEY/.test(text)) throw new AuthError('public_key', 'is a private key: upload the public half only, and treat this one as disclosed')
+  if (/PRIVATE KEY/.test(text)) {
+    throw new AuthError('public_key', 'is a private key: upload the public half only, and treat this one as disclosed')
+  }
   if (!/^-----BEGIN PUBLIC KEY-----[\sA-Za-z0-9+/=]+-----END PUBLIC KEY-----$/.test(text) || text.length > 16_384) {
     throw new AuthError('public_key', 'must be one PEM block "BEGIN PUBLIC KEY" (SubjectPublicKeyInfo)')
   }
@@ -40,7 +42,9 @@ export function parsePrivateKey(pem: string): KeyObject {
     throw new AuthError('private_key', sentence)
   }
   if (/BEGIN (RSA )?PUBLIC KEY|BEGIN CERTIFICATE/.test(pem)) return refuse('is a public key: requests are signed with the private half')
-  if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(pem)) return refuse('is encrypted: decrypt it first (openssl pkey -in FILE -out NEW)')
+  if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(pem)) {
+    return refuse('is encrypted: decrypt it first (openssl pkey -in FILE -out NEW)')
+  }
   if (/BEGIN OPENSSH PRIVATE KEY/.test(pem)) return refuse('is an OpenSSH key: an RSA key as PEM is needed ("custody keygen" makes one)')
   let key: KeyObject
   try {

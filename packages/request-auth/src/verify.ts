@@ -39,7 +39,10 @@ export async function verifyRequest({ request, apiKey, publicKey, now, age, lega
   const segments = request.token.split('.')
   const [header, payload, signature] = segments as [string, string, string]
   // A second spelling of the same token must not pass: base64url text is compared with its own re-encoding.
-  if (segments.length !== 3 || !segments.every((segment) => SEGMENT.test(segment) && Buffer.from(segment, 'base64url').toString('base64url') === segment)) {
+  if (
+    segments.length !== 3
+    || !segments.every((segment) => SEGMENT.test(segment) && Buffer.from(segment, 'base64url').toString('base64url') === segment)
+  ) {
     throw new AuthError('token', 'is not a JWT of three base64url segments')
   }
   const head = readObject(header, 'header')
@@ -60,11 +63,15 @@ export async function verifyRequest({ request, apiKey, publicKey, now, age, lega
   if (typeof sub !== 'string' || !equal(sub, apiKey)) throw new AuthError('sub', 'must equal the x-api-key header')
   const uri = claims['uri']
   const path = request.uri.split('?', 1)[0] as string
-  if (typeof uri !== 'string' || (uri !== path && uri !== request.uri)) throw new AuthError('uri', 'must be the path of the request, with or without its query')
+  if (typeof uri !== 'string' || (uri !== path && uri !== request.uri)) {
+    throw new AuthError('uri', 'must be the path of the request, with or without its query')
+  }
   const hash = claims['bodyHash'] ?? claims['bodyhash']
   const empty = request.body === ''
   if (!(hash === undefined && empty && legacy)) {
-    if (typeof hash !== 'string') throw new AuthError('bodyHash', 'is missing: lowercase hex SHA-256 of the raw body, of the empty string where there is none')
+    if (typeof hash !== 'string') {
+      throw new AuthError('bodyHash', 'is missing: lowercase hex SHA-256 of the raw body, of the empty string where there is none')
+    }
     if (!equal(hash, bodyHash(request.body))) throw new AuthError('bodyHash', 'is not the lowercase hex SHA-256 of the body received')
   }
   return { uri, nonce: nonceOf(claims['nonce']), iat, exp, sub, bodyHash: bodyHash(request.body) }
@@ -97,13 +104,17 @@ function readObject(segment: string, what: string): Record<string, unknown> {
   } catch {
     throw new AuthError('token', `has a ${what} that is not strict JSON`)
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) throw new AuthError('token', `has a ${what} that is not an object`)
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) {
+    throw new AuthError('token', `has a ${what} that is not an object`)
+  }
   return value as Record<string, unknown>
 }
 
 function integer(claims: Record<string, unknown>, name: 'iat' | 'exp'): number {
   const value = claims[name]
-  if (!(value instanceof JsonNumber) || !/^\d{1,12}$/.test(value.text)) throw new AuthError(name, 'must be an integer: seconds since the Unix Epoch')
+  if (!(value instanceof JsonNumber) || !/^\d{1,12}$/.test(value.text)) {
+    throw new AuthError(name, 'must be an integer: seconds since the Unix Epoch')
+  }
   return Number(value.text)
 }
 

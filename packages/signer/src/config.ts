@@ -48,7 +48,7 @@ export class ConfigError extends Error {
   }
 }
 
-export const fingerprintOf = (certificate: string): string => new X509Certificate(certificate).fingerprint256
+const fingerprintOf = (certificate: string): string => new X509Certificate(certificate).fingerprint256
 
 export function loadConfig(home: string): Config {
   if ((statSync(home).mode & 0o077) !== 0) throw new ConfigError(`The home ${home} must be closed to others: chmod 700`)

@@ -1,7 +1,7 @@
 import { ZodError, type ZodType } from 'zod'
 
 /** Every refusal of a node: the stable code, the rule of the design it stands for, and the HTTP status. */
-export const CODES = {
+const CODES = {
   // Rule 0: the shape of the call itself.
   BAD_ORDER: [0, 400],
   NOT_FOUND: [0, 404],

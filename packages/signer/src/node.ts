@@ -1,4 +1,4 @@
-import { loadRegistry, type Registry } from '@custody/chains'
+import { loadRegistry } from '@custody/chains'
 import { Vault } from '@custody/threshold'
 import { readFileSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
@@ -16,33 +16,15 @@ import { Keyring } from './keys/keyring.ts'
 import { Refresher } from './keys/refresh.ts'
 import { reason, type Log } from './log.ts'
 import { listenOperator, openOperator } from './operator/server.ts'
+import type { Parts } from './parts.ts'
 import { freezeRegistry } from './policy/frozen.ts'
 import { Judge } from './policy/judge.ts'
 import { Coordinator } from './signing/coordinator.ts'
-import { Nonces } from './signing/nonces.ts'
+import { CatchUp } from './signing/catch-up.ts'
 import { Participant } from './signing/participant.ts'
 import { Store } from './store/index.ts'
 import { Peers } from './transport/peers.ts'
 import { openServer } from './transport/server.ts'
-
-/** The rooms of a running node, as its entrances see them. */
-export interface Parts {
-  config: Config
-  environment: Environment
-  log: Log
-  store: Store
-  registry: Registry
-  vault: Vault
-  peers: Peers
-  keyring: Keyring
-  subAccounts: SubAccounts
-  judge: Judge
-  coordinator: Coordinator
-  backups: Backups
-  refresher: Refresher
-  /** A restored node that has not taken its peers' records signs nothing. */
-  restoring(): boolean
-}
 
 async function openVault(config: Config, env: NodeJS.ProcessEnv): Promise<Vault> {
   if (config.kek.kind === 'file') return Vault.open({ kind: 'file', path: join(config.home, config.kek.path) })
@@ -73,8 +55,8 @@ export async function startNode(
     registry, store, identities: keyring.identities, budgetFeeCaps: config.budget_fee_caps,
     keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
   })
-  const nonces = new Nonces({ config, store, peers, log })
-  const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, nonces }
+  const catchUp = new CatchUp({ config, store, peers, log })
+  const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, catchUp }
   const parts: Parts = {
     config, environment, log, store, registry, vault, peers, keyring, judge,
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),

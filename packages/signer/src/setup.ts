@@ -6,6 +6,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { reasonOf } from '@custody/chains/reason'
 import type { ConfigFile } from './config.ts'
 import { backupFileSchema, readRecoverySecret } from './keys/backup.ts'
 import { openText } from './keys/sealed.ts'
@@ -52,7 +53,7 @@ async function makeCertificate(name: string): Promise<{ key: string; certificate
     serialNumber: randomBytes(16).toString('hex').replace(/^./, '4'),
     name: `CN=${name}`,
     notBefore: new Date(now - 86_400_000),
-    // Pinned, so that expiry protects nothing; replaced by hand.
+    // Peers pin the certificate itself: an early end would protect nothing, and would stop the nodes.
     notAfter: new Date(now + 20 * 365 * 86_400_000),
     signingAlgorithm: algorithm,
     keys: keys as never,
@@ -265,7 +266,7 @@ if (import.meta.main) {
       ...(values.peers ? { peers: values.peers } : {}),
     })
   } catch (error) {
-    process.stderr.write(`setup: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.stderr.write(`setup: ${reasonOf(error)}\n`)
     process.exitCode = 1
   }
 }

@@ -7,7 +7,7 @@ import { history, historyBodySchema } from '../src/api/history.ts'
 import type { Body } from '../src/store/entries/index.ts'
 import { importable } from '../src/store/imported.ts'
 import { Store } from '../src/store/index.ts'
-import type { Parts } from '../src/node.ts'
+import type { Parts } from '../src/parts.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-history-'))
 after(() => { rmSync(folder, { recursive: true, force: true }) })

@@ -8,7 +8,7 @@ import { decode, loadRegistry, signing, type UnsignedTransaction } from '@custod
 import { hex, sha256hex, signBytes } from '../src/canonical.ts'
 import { bindingBytes } from '../src/enrolment/sub-accounts.ts'
 import { Store } from '../src/store/index.ts'
-import { NO_BINDING, seal, type Binding, type Header } from '../src/transport/envelope.ts'
+import { NO_BINDING, seal, type Binding, type Header } from '../src/envelope.ts'
 import { ETH, eth, House, pay, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
 
 /** Node 1 is taken over: the test holds its keys, its record and its port, and speaks for it. Node 2 is honest. */

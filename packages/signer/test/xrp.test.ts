@@ -105,3 +105,10 @@ test('sequences: an account’s first is free, then one after the other; ends mo
   refused(await workspace.sign(pay(await wants(caller)), built(path, { sequence: 5001n, validUntil: 1_000_000 })), 'EXPIRY', 10)
   assert.equal((await workspace.sign(pay(await wants(caller)), built(path, { sequence: 5001n, validUntil: 50_000 }))).status, 200)
 })
+
+test('nothing is swept where a sub-account has one address', async () => {
+  const { path } = await fresh()
+  const sweep = { kind: 'sweep', sub_account: path[0] as number, asset: 'XRP', address_index: 1 }
+  const from = [path[0] as number, XRP.chain_index, 1]
+  refused(await workspace.sign(sweep, built(from, { to: workspace.address(XRP, path) })), 'SWEEP_MISMATCH', 12)
+})

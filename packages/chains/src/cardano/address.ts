@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { base58, bech32 } from '@scure/base'
+import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 import { bytesOf, itemsOf, read, uintOf } from './cbor.ts'
 
@@ -100,7 +101,9 @@ function assertByron(tag: number, magic: number | undefined, bytes: Uint8Array):
     return refuse('is not an address of Cardano: its checksum does not match')
   }
   if (type !== 0n) refuse('is a Byron address of a kind that payments are not made to')
-  if (attributes.kind !== 'map' || attributes.end - attributes.start > BYRON_ATTRIBUTES_MAX) return refuse('is a Byron address with attributes that the chain refuses')
+  if (attributes.kind !== 'map' || attributes.end - attributes.start > BYRON_ATTRIBUTES_MAX) {
+    return refuse('is a Byron address with attributes that the chain refuses')
+  }
   const named = attributes.entries.find(([key]) => key.kind === 'uint' && key.value === 2n)?.[1]
   let of: bigint | null = null
   try {
@@ -129,7 +132,8 @@ export function addressText(network: Network, bytes: Uint8Array): string | null 
 
 /** Base and enterprise addresses of keys and scripts, and Byron addresses; stake and pointer addresses are refused. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'address_tag: Cardano has no address tags' }
+  const refused = refusedTag(addressTag)
+  if (refused) return refused
   try {
     return { valid: true, address: addressText(network, addressBytes(network, text)) as string, address_tag: null }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
+import { shape } from '../shapes.ts'
 import { ChainError } from '../types.ts'
 import { array, bytesOf, byteString, field, itemsOf, map, read, tagged, uint, uintOf, type Item } from './cbor.ts'
 
@@ -7,7 +8,7 @@ import { array, bytesOf, byteString, field, itemsOf, map, read, tagged, uint, ui
 export type Assets = ReadonlyMap<string, bigint>
 export interface Output { address: Uint8Array; coin: bigint; assets: Assets }
 export interface Input { txid: string; index: number }
-/** Whatever an allowed body says. Its bytes follow from this, and from nothing else. */
+/** All that an allowed body says: its bytes follow from it alone. */
 export interface Body { inputs: Input[]; outputs: Output[]; fee: bigint; /** First slot that may no longer include it. */ ttl: bigint }
 
 export const NO_ASSETS: Assets = new Map()
@@ -15,14 +16,14 @@ export const NO_ASSETS: Assets = new Map()
 const SET = 258n
 const ENCODED_CBOR = 24n
 const POLICY_DIGITS = 56
-const FIELDS = ['inputs', 'outputs', 'a fee', 'a time to live', 'certificates', 'withdrawals', 'an update', 'auxiliary data', 'a beginning of its validity', 'a mint', '', 'script data', '', 'collateral', 'required signers', 'a network id', 'a collateral return', 'a total collateral', 'reference inputs', 'votes', 'proposals', 'a treasury value', 'a donation']
+const FIELDS = [
+  'inputs', 'outputs', 'a fee', 'a time to live', 'certificates', 'withdrawals', 'an update', 'auxiliary data',
+  'a beginning of its validity', 'a mint', '', 'script data', '', 'collateral', 'required signers', 'a network id',
+  'a collateral return', 'a total collateral', 'reference inputs', 'votes', 'proposals', 'a treasury value', 'a donation'
+]
 
 /** BLAKE2b-256 of a body is its transaction's id, and what is signed. */
 export const hashOf = (body: Uint8Array): Uint8Array => blake2b(body, { dkLen: 32 })
-
-function shape(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new ChainError('SHAPE', message)
-}
 
 /** RFC 7049's canonical order: the shorter first. */
 const canonical = (a: string, b: string): number => (a.length === b.length ? (a < b ? -1 : a > b ? 1 : 0) : a.length - b.length)
@@ -35,7 +36,8 @@ export function encodeValue(coin: bigint, assets: Assets): Uint8Array {
     policies.set(policy, [...(policies.get(policy) ?? []), [unit.slice(POLICY_DIGITS), quantity]])
   }
   return array([uint(coin), map([...policies].sort(([a], [b]) => canonical(a, b)).map(([policy, names]) => [
-    byteString(hexToBytes(policy)), map(names.sort(([a], [b]) => canonical(a, b)).map(([name, quantity]) => [byteString(hexToBytes(name)), uint(quantity)])),
+    byteString(hexToBytes(policy)),
+    map(names.sort(([a], [b]) => canonical(a, b)).map(([name, quantity]) => [byteString(hexToBytes(name)), uint(quantity)])),
   ]))])
 }
 
@@ -62,7 +64,9 @@ function readValue(item: Item | undefined): Pick<Output, 'coin' | 'assets'> {
     if (names.kind !== 'map') throw new ChainError('TRANSACTION', 'has an amount that cannot be read')
     for (const [name, quantity] of names.entries) {
       const unit = bytesToHex(bytesOf(policy)) + bytesToHex(bytesOf(name))
-      if (bytesOf(policy).length * 2 !== POLICY_DIGITS || assets.has(unit)) throw new ChainError('TRANSACTION', 'has an amount that cannot be read')
+      if (bytesOf(policy).length * 2 !== POLICY_DIGITS || assets.has(unit)) {
+        throw new ChainError('TRANSACTION', 'has an amount that cannot be read')
+      }
       if (uintOf(quantity) > 0n) assets.set(unit, uintOf(quantity))
     }
   }
@@ -96,9 +100,14 @@ export function parseBody(bytes: Uint8Array): Body {
     ttl: uintOf(field(root, 3)),
   }
   shape(body.inputs.length > 0 && body.outputs.length > 0, 'has no inputs or no outputs')
-  shape(body.inputs.every((input, at) => at === 0 || compareInputs(body.inputs[at - 1] as Input, input) < 0), 'inputs must be in order, each once')
+  shape(
+    body.inputs.every((input, at) => at === 0 || compareInputs(body.inputs[at - 1] as Input, input) < 0),
+    'inputs must be in order, each once'
+  )
   const again = encodeBody(body)
-  if (again.length !== bytes.length || again.some((byte, at) => byte !== bytes[at])) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  if (again.length !== bytes.length || again.some((byte, at) => byte !== bytes[at])) {
+    throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  }
   return body
 }
 
@@ -107,7 +116,10 @@ export function compareInputs(a: Input, b: Input): number {
   return a.txid === b.txid ? a.index - b.index : a.txid < b.txid ? -1 : 1
 }
 
-export interface FoundOutput extends Output { /** Bytes of a reference script: whoever spends the output pays for them. */ scriptBytes: number }
+export interface FoundOutput extends Output {
+  /** Bytes of a reference script: who spends the output pays for them. */
+  scriptBytes: number
+}
 
 /** An output of anyone's transaction, in any era's encoding. */
 function readOutput(item: Item): FoundOutput {
@@ -117,7 +129,10 @@ function readOutput(item: Item): FoundOutput {
   return { address: bytesOf(field(item, 0)), ...readValue(field(item, 1)), scriptBytes }
 }
 
-/** Output `index` of a body, or null. A transaction whose script failed has one, behind those that it names: what is left of its collateral. */
+/**
+ * Output `index` of a body, or null. A transaction whose script failed has one, behind those that it names: what is
+ * left of its collateral.
+ */
 export function outputOf(body: Uint8Array, index: number): FoundOutput | null {
   const root = read(body)
   const outputs = itemsOf(field(root, 1))
@@ -126,7 +141,9 @@ export function outputOf(body: Uint8Array, index: number): FoundOutput | null {
 }
 
 /** A transaction as it stands on the chain: its body's exact bytes, whether its scripts succeeded, and the outputs that it really made. */
-export function openTransaction(raw: Uint8Array): { id: string; body: Uint8Array; isValid: boolean; outputs: (FoundOutput & { index: number })[] } {
+export function openTransaction(raw: Uint8Array): {
+  id: string; body: Uint8Array; isValid: boolean; outputs: (FoundOutput & { index: number })[]
+} {
   const root = read(raw)
   const [first, , third, fourth] = itemsOf(root)
   if (!first) throw new ChainError('TRANSACTION', 'is not a Cardano transaction')
@@ -135,7 +152,9 @@ export function openTransaction(raw: Uint8Array): { id: string; body: Uint8Array
   const isValid = fourth === undefined || third?.kind !== 'simple' || raw[third.start] === TRUE
   const named = itemsOf(field(first, 1))
   const back = field(first, 16)
-  const outputs = isValid ? named.map((item, index) => ({ ...readOutput(item), index })) : back ? [{ ...readOutput(back), index: named.length }] : []
+  const outputs = isValid
+    ? named.map((item, index) => ({ ...readOutput(item), index }))
+    : back ? [{ ...readOutput(back), index: named.length }] : []
   return { id: bytesToHex(hashOf(body)), body, isValid, outputs }
 }
 

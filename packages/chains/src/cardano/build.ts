@@ -1,6 +1,9 @@
 import { ChainError, type Network, type Riders, type UnsignedTransaction } from '../types.ts'
 import { addressBytes } from './address.ts'
-import { compareInputs, encodeBody, encodeOutput, encodeValue, NO_ASSETS, openTransaction, outputOf, parseBody, signedBytes, type Assets, type Body, type Output } from './body.ts'
+import {
+  compareInputs, encodeBody, encodeOutput, encodeValue, NO_ASSETS, openTransaction, outputOf, parseBody, signedBytes, type Assets,
+  type Body, type Output,
+} from './body.ts'
 
 /** An unspent output that the wallet may spend, with what rides on it beside its lovelace. */
 export interface Coin { txid: string; vout: number; value: bigint; path: number[]; address: string; riders: Riders | null }
@@ -16,7 +19,9 @@ export interface Parameters {
   valueBytesMax: number
 }
 
-export const PARAMETERS: Parameters = { feePerByte: 44n, feeConstant: 155_381n, coinsPerByte: 4310n, transactionBytesMax: 16_384, valueBytesMax: 5000 }
+export const PARAMETERS: Parameters = {
+  feePerByte: 44n, feeConstant: 155_381n, coinsPerByte: 4310n, transactionBytesMax: 16_384, valueBytesMax: 5000,
+}
 /** Slots, of one second each, in which a transaction can be included. */
 export const SLOTS_TO_LIVE = 3600
 /** Stands in for the end of a transaction where only its size matters. */
@@ -26,10 +31,10 @@ const SCRIPT_FEE_PER_BYTE = 15n
 const SCRIPT_STEP_BYTES = 25_600n
 /** What the ledger counts for an output beyond its own bytes. */
 const OUTPUT_OVERHEAD_BYTES = 160n
-/** More never fit, whatever their keys. */
+/** More inputs never fit into a transaction, even with one key for all. */
 const INPUTS_MAX = 440
 const QUANTITY_MAX = (1n << 63n) - 1n
-/** Two outputs in a transaction's usual form: what stands in where nothing better is known. */
+/** Bytes of an enterprise address: stands in where only the size of an output matters. */
 const TYPICAL_OUTPUT_BYTES = 29
 
 export interface Selection { coins: Coin[]; fee: bigint; change: bigint; assets: Assets; size: number }
@@ -48,7 +53,7 @@ export function scriptFee(bytes: number): bigint {
 }
 
 /** Smallest lovelace that an output may hold. */
-export function leastCoin(output: Output, parameters: Parameters = PARAMETERS): bigint {
+function leastCoin(output: Output, parameters: Parameters = PARAMETERS): bigint {
   return (OUTPUT_OVERHEAD_BYTES + BigInt(encodeOutput(output).length)) * parameters.coinsPerByte
 }
 
@@ -68,7 +73,7 @@ export function keptWith(coins: readonly Pick<Coin, 'riders'>[], parameters: Par
   return assets.size === 0 ? 0n : leastCoin({ address: new Uint8Array(TYPICAL_OUTPUT_BYTES), coin: 10_000_000n, assets }, parameters)
 }
 
-export const scriptBytesOf = (coins: readonly Coin[]): number => coins.reduce((sum, { riders }) => sum + (riders?.script_bytes ?? 0), 0)
+const scriptBytesOf = (coins: readonly Coin[]): number => coins.reduce((sum, { riders }) => sum + (riders?.script_bytes ?? 0), 0)
 
 /** Fee of one input and two plain outputs at a rate. */
 export function typicalFee(rate: bigint, parameters: Parameters = PARAMETERS): bigint {
@@ -87,20 +92,27 @@ export function surplusMost(rate: bigint, parameters: Parameters = PARAMETERS): 
 }
 
 /** Native tokens of all coins together. */
-export function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
+function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
   const sum = new Map<string, bigint>()
-  for (const { riders } of coins) for (const [unit, quantity] of Object.entries(riders?.assets ?? {})) sum.set(unit, (sum.get(unit) ?? 0n) + BigInt(quantity))
+  for (const { riders } of coins) {
+    for (const [unit, quantity] of Object.entries(riders?.assets ?? {})) sum.set(unit, (sum.get(unit) ?? 0n) + BigInt(quantity))
+  }
   return sum
 }
 
 /** `txid:vout` */
-export const outpointOf = ({ txid, vout }: { txid: string; vout: number }): string => `${txid}:${vout}`
+const outpointOf = ({ txid, vout }: { txid: string; vout: number }): string => `${txid}:${vout}`
 
 const total = (coins: readonly Coin[]): bigint => coins.reduce((sum, { value }) => sum + value, 0n)
-const largestFirst = (a: Coin, b: Coin): number => (a.value === b.value ? (outpointOf(a) < outpointOf(b) ? -1 : 1) : a.value > b.value ? -1 : 1)
+const largestFirst = (a: Coin, b: Coin): number => (
+  a.value === b.value ? (outpointOf(a) < outpointOf(b) ? -1 : 1) : a.value > b.value ? -1 : 1
+)
 const isPlain = ({ riders }: Coin): boolean => riders === null
 
-interface Order { coins: readonly Coin[]; to: string; amount: bigint; changeAddress: string; /** Lovelace per byte. */ rate: bigint; ttl: bigint; parameters: Parameters; /** Coins that must be among the inputs: a replacement shares them. */ required?: readonly Coin[] }
+interface Order {
+  coins: readonly Coin[]; to: string; amount: bigint; changeAddress: string; /** Lovelace per byte. */ rate: bigint; ttl: bigint;
+  parameters: Parameters; /** Coins that must be among the inputs: a replacement shares them. */ required?: readonly Coin[]
+}
 
 /**
  * Chooses coins: those of lovelace alone first, the largest first, until there is enough for change that the ledger
@@ -120,7 +132,9 @@ export function selectCoins(network: Network, o: Order): Selection {
   const ordered = [...free.filter(isPlain).sort(largestFirst), ...free.filter((coin) => !isPlain(coin)).sort(largestFirst)]
 
   const feeAt = (chosen: readonly Coin[], change: Output | null): { fee: bigint; size: number } => {
-    const body: Body = { inputs: inputsOf(chosen), outputs: change ? [payment, change] : [payment], fee: o.parameters.feeConstant, ttl: o.ttl }
+    const body: Body = {
+      inputs: inputsOf(chosen), outputs: change ? [payment, change] : [payment], fee: o.parameters.feeConstant, ttl: o.ttl,
+    }
     const size = signedBytes(encodeBody(body).length, new Set(chosen.map(({ address }) => address)).size)
     return { fee: o.rate * BigInt(size) + o.parameters.feeConstant + scriptFee(scriptBytesOf(chosen)), size }
   }
@@ -130,7 +144,8 @@ export function selectCoins(network: Network, o: Order): Selection {
     if (rest <= 0n) return null
     let fee = 0n
     let size = 0
-    // The amount of the change decides how many bytes it takes, and they decide the fee: twice is enough, but at the edge between two lengths, where the dearer stays.
+    // The amount of the change decides how many bytes it takes, and they decide the fee: twice is enough, but at the
+    // edge between two lengths, where the dearer stays.
     for (let round = 0; round < 3; round++) {
       if (rest <= fee) return null
       const next = feeAt(chosen, { address: changeTo, coin: rest - fee, assets })
@@ -144,18 +159,25 @@ export function selectCoins(network: Network, o: Order): Selection {
     if (chosen.length === 0 || assetsOf(chosen).size > 0) return null
     const { fee, size } = feeAt(chosen, null)
     const surplus = total(chosen) - o.amount - fee
-    return surplus === 0n || (surplusAllowed && surplus > 0n) ? { coins: [...chosen], fee: fee + surplus, change: 0n, assets: NO_ASSETS, size } : null
+    return surplus === 0n || (surplusAllowed && surplus > 0n)
+      ? { coins: [...chosen], fee: fee + surplus, change: 0n, assets: NO_ASSETS, size }
+      : null
   }
   const fits = (chosen: readonly Coin[]): boolean => {
     const assets = assetsOf(chosen)
-    return encodeValue(QUANTITY_MAX, assets).length <= o.parameters.valueBytesMax && [...assets.values()].every((quantity) => quantity <= QUANTITY_MAX)
+    return encodeValue(QUANTITY_MAX, assets).length <= o.parameters.valueBytesMax
+      && [...assets.values()].every((quantity) => quantity <= QUANTITY_MAX)
   }
   const search = (finish: (chosen: readonly Coin[]) => Selection | null): Selection | null => {
     const chosen = [...required]
     for (let next = 0; ; next++) {
       const found = chosen.length > 0 ? finish(chosen) : null
       if (found || chosen.length > INPUTS_MAX) {
-        if (!found || found.size > o.parameters.transactionBytesMax) throw new ChainError('TOO_MANY_INPUTS', `needs ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`)
+        if (!found || found.size > o.parameters.transactionBytesMax) {
+          throw new ChainError(
+            'TOO_MANY_INPUTS', `needs ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`
+          )
+        }
         return found
       }
       const coin = ordered[next]
@@ -169,7 +191,8 @@ export function selectCoins(network: Network, o: Order): Selection {
   const tokens = assetsOf(all)
   const kept = tokens.size > 0 ? leastCoin({ address: changeTo, coin: 0xffff_ffffn, assets: tokens }, o.parameters) : 0n
   const missing = o.amount + feeAt(all.slice(0, 1), null).fee + kept - total(all)
-  throw new ChainError('INSUFFICIENT', `amount and network fee exceed the coins by ${missing > 0n ? missing : 1n} lovelace${kept > 0n ? `, of which ${kept} must stay with the native tokens` : ''}`)
+  const ofThem = kept > 0n ? `, of which ${kept} must stay with the native tokens` : ''
+  throw new ChainError('INSUFFICIENT', `amount and network fee exceed the coins by ${missing > 0n ? missing : 1n} lovelace${ofThem}`)
 }
 
 const inputsOf = (coins: readonly Coin[]) => coins.map(({ txid, vout }) => ({ txid, index: vout })).sort(compareInputs)
@@ -178,7 +201,13 @@ const inputsOf = (coins: readonly Coin[]) => coins.map(({ txid, vout }) => ({ tx
  * Builds the unsigned transaction of a selection: payment first, then change.
  * @param o.previous bodies (hex) of the transactions that made the coins, by txid
  */
-export function buildTransfer(network: Network, o: { selection: Selection; to: string; amount: bigint; changeAddress: string; changePath: number[]; ttl: bigint; previous: ReadonlyMap<string, string> }): UnsignedTransaction {
+export function buildTransfer(
+  network: Network,
+  o: {
+    selection: Selection; to: string; amount: bigint; changeAddress: string; changePath: number[]; ttl: bigint;
+    previous: ReadonlyMap<string, string>
+  }
+): UnsignedTransaction {
   const { coins, fee, change, assets } = o.selection
   const inputs = inputsOf(coins)
   const outputs: Output[] = [{ address: addressBytes(network, o.to), coin: o.amount, assets: NO_ASSETS }]

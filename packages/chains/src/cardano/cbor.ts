@@ -34,7 +34,9 @@ export function head(kind: keyof typeof KINDS, value: bigint): Uint8Array {
 export const uint = (value: bigint): Uint8Array => head('uint', value)
 export const byteString = (bytes: Uint8Array): Uint8Array => concatBytes(head('bytes', BigInt(bytes.length)), bytes)
 export const array = (items: readonly Uint8Array[]): Uint8Array => concatBytes(head('array', BigInt(items.length)), ...items)
-export const map = (entries: readonly (readonly [Uint8Array, Uint8Array])[]): Uint8Array => concatBytes(head('map', BigInt(entries.length)), ...entries.flat())
+export const map = (
+  entries: readonly (readonly [Uint8Array, Uint8Array])[]
+): Uint8Array => concatBytes(head('map', BigInt(entries.length)), ...entries.flat())
 export const tagged = (tag: bigint, item: Uint8Array): Uint8Array => concatBytes(head('tag', tag), item)
 
 /**

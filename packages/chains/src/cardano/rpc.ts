@@ -1,5 +1,9 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
-import { readText, RPC_TIMEOUT_MS, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus } from '../rpc.ts'
+import {
+  exchange, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
+  type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
+} from '../rpc.ts'
+import { reasonOf } from '../reason.ts'
 import { ChainError, type Network, type Riders } from '../types.ts'
 import { addressText, stakeAddressText } from './address.ts'
 import { fundingOf, openTransaction } from './body.ts'
@@ -15,7 +19,10 @@ const DEPTH = 15
 
 interface Block { hash: string; height: number | null; slot: number | null; previous_block: string | null; tx_count: number }
 interface Found { block_height: number; block: string; fees: string; valid_contract: boolean }
-interface Utxos { inputs: { address: string | null; collateral: boolean; reference?: boolean }[]; outputs: { output_index: number; amount: { unit: string; quantity: string }[]; collateral: boolean; consumed_by_tx?: string | null }[] }
+interface Utxos {
+  inputs: { address: string | null; collateral: boolean; reference?: boolean }[];
+  outputs: { output_index: number; amount: { unit: string; quantity: string }[]; collateral: boolean; consumed_by_tx?: string | null }[]
+}
 
 /** Client of Blockfrost's interface, hosted or self-hosted. Amounts are taken from the transactions' own bytes. */
 export class CardanoClient implements ChainClient {
@@ -35,20 +42,12 @@ export class CardanoClient implements ChainClient {
   async #ask(path: string, body?: Uint8Array): Promise<unknown> {
     const base = this.#endpoint.url.replace(/\/+$/, '')
     const where = new URL(base).host
-    const what = path.split('?')[0]
-    const headers: Record<string, string> = { accept: 'application/json', ...(body ? { 'content-type': 'application/cbor' } : {}), ...this.#endpoint.headers }
-    if (this.#endpoint.username !== undefined) headers['authorization'] = `Basic ${Buffer.from(`${this.#endpoint.username}:${this.#endpoint.password ?? ''}`).toString('base64')}`
-    let status: number
-    let text: string | null
-    try {
-      const response = await this.#fetch(`${base}${path}`, { method: body ? 'POST' : 'GET', headers, signal: AbortSignal.timeout(RPC_TIMEOUT_MS), redirect: 'error', ...(body ? { body: Buffer.from(body) } : {}) })
-      status = response.status
-      text = await readText(response)
-    } catch (error) {
-      // The URL may hold a provider's key: only the host is named.
-      throw new RpcUnavailable(`${where}: ${what}: ${error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${RPC_TIMEOUT_MS} ms` : 'cannot be reached'}`)
-    }
-    if (text === null) throw new RpcUnavailable(`${where}: ${what}: answer is too large`)
+    const what = path.split('?')[0] as string
+    const { status, text } = await exchange(this.#endpoint, this.#fetch, {
+      url: `${base}${path}`, what, method: body ? 'POST' : 'GET',
+      headers: { accept: 'application/json', ...(body ? { 'content-type': 'application/cbor' } : {}) },
+      ...(body ? { body: Buffer.from(body) } : {}),
+    })
     let answer: unknown
     try {
       answer = JSON.parse(text)
@@ -57,7 +56,9 @@ export class CardanoClient implements ChainClient {
     }
     // A submit API of one's own accepts with 202.
     const isGood = status === 200 || status === 202
-    if (isGood && (typeof answer !== 'object' || answer === null) && typeof answer !== 'string') throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
+    if (isGood && (typeof answer !== 'object' || answer === null) && typeof answer !== 'string') {
+      throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
+    }
     if (isGood) return answer
     const { status_code: code, message } = (answer ?? {}) as { status_code?: unknown; message?: unknown }
     // A proxy's own page about an error says nothing about the chain.
@@ -86,7 +87,12 @@ export class CardanoClient implements ChainClient {
 
   async probe(): Promise<void> {
     const { network_magic: magic } = await this.#get<{ network_magic: number }>('/genesis')
-    if (magic !== this.network.network_id) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint serves the network with magic ${String(magic)}, not ${String(this.network.network_id)}`)
+    if (magic !== this.network.network_id) {
+      throw new ChainError(
+        'WRONG_NETWORK',
+        `${this.network.code}: the endpoint serves the network with magic ${String(magic)}, not ${String(this.network.network_id)}`
+      )
+    }
   }
 
   async #latest(): Promise<Block & { height: number; slot: number }> {
@@ -94,7 +100,9 @@ export class CardanoClient implements ChainClient {
   }
 
   #checked(block: Block): Block & { height: number; slot: number } {
-    if (!Number.isSafeInteger(block.height) || !Number.isSafeInteger(block.slot) || !/^[0-9a-f]{64}$/.test(block.hash)) this.#odd('a block has no height, slot or hash')
+    if (!Number.isSafeInteger(block.height) || !Number.isSafeInteger(block.slot) || !/^[0-9a-f]{64}$/.test(block.hash)) {
+      this.#odd('a block has no height, slot or hash')
+    }
     return block as Block & { height: number; slot: number }
   }
 
@@ -123,7 +131,9 @@ export class CardanoClient implements ChainClient {
   }
 
   #open(txid: string, cbor: unknown): ReturnType<typeof openTransaction> {
-    if (typeof cbor !== 'string' || !/^(?:[0-9a-f]{2})*$/.test(cbor.slice(0, 2)) || cbor.length % 2 !== 0) return this.#odd('a transaction is not in hex')
+    if (typeof cbor !== 'string' || !/^(?:[0-9a-f]{2})*$/.test(cbor.slice(0, 2)) || cbor.length % 2 !== 0) {
+      return this.#odd('a transaction is not in hex')
+    }
     try {
       const opened = openTransaction(hexToBytes(cbor))
       if (opened.id === txid) return opened
@@ -137,8 +147,13 @@ export class CardanoClient implements ChainClient {
     return this.#open(txid, cbor).outputs.flatMap(({ index, address, coin, assets, scriptBytes }) => {
       const to = addressText(this.network, address)
       if (to === null || coin === 0n) return []
-      const riders: Riders | null = assets.size > 0 || scriptBytes > 0 ? { assets: Object.fromEntries([...assets].map(([unit, quantity]) => [unit, quantity.toString()])), script_bytes: scriptBytes } : null
-      return [{ txid, position: index, asset: this.network.native_asset, address: to, amount: coin, sender: null, senders: null, coinbase: false, ...(riders ? { riders } : {}) }]
+      const riders: Riders | null = assets.size > 0 || scriptBytes > 0
+        ? { assets: Object.fromEntries([...assets].map(([unit, quantity]) => [unit, quantity.toString()])), script_bytes: scriptBytes }
+        : null
+      return [{
+        txid, position: index, asset: this.network.native_asset, address: to, amount: coin, sender: null, senders: null,
+        coinbase: false, ...(riders ? { riders } : {})
+      }]
     })
   }
 
@@ -173,7 +188,10 @@ export class CardanoClient implements ChainClient {
     const found = await this.#find<Found>(`/txs/${hash}`)
     if (!found) return { state: await this.#isWaiting(hash) ? 'mempool' : 'absent' }
     if (!Number.isSafeInteger(found.block_height) || !/^\d+$/.test(found.fees)) this.#odd('a transaction has no block or fee')
-    return { state: 'included', height: found.block_height, blockHash: found.block, succeeded: found.valid_contract === true, fee: BigInt(found.fees) }
+    return {
+      state: 'included', height: found.block_height, blockHash: found.block, succeeded: found.valid_contract === true,
+      fee: BigInt(found.fees),
+    }
   }
 
   /** Self-hosted endpoints do not know what waits, and say that there is no such path. */
@@ -192,7 +210,7 @@ export class CardanoClient implements ChainClient {
       return { kind: 'accepted' }
     } catch (error) {
       if (error instanceof RpcRefused && REFUSED.has(error.rpcCode)) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 
@@ -207,7 +225,10 @@ export class CardanoClient implements ChainClient {
       const text = String(found[name])
       return /^\d{1,15}$/.test(text) ? BigInt(text) : this.#odd(`the parameter ${name} is not a whole number`)
     }
-    const value = { feePerByte: whole('min_fee_a'), feeConstant: whole('min_fee_b'), coinsPerByte: whole('coins_per_utxo_size'), transactionBytesMax: Number(whole('max_tx_size')), valueBytesMax: Number(whole('max_val_size')) }
+    const value = {
+      feePerByte: whole('min_fee_a'), feeConstant: whole('min_fee_b'), coinsPerByte: whole('coins_per_utxo_size'),
+      transactionBytesMax: Number(whole('max_tx_size')), valueBytesMax: Number(whole('max_val_size')),
+    }
     this.#parameters = { value, at: this.#now() }
     return value
   }

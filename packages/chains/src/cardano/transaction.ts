@@ -1,22 +1,32 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
-import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
+import { formatAmount } from '../amount.ts'
+import {
+  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
+  type SigningItem, type UnsignedTransaction,
+} from '../types.ts'
 import { address, addressText } from './address.ts'
 import { encodeSigned, hashOf, outputOf, parseBody, signedBytes, type Body, type FoundOutput } from './body.ts'
 import { PARAMETERS, scriptFee } from './build.ts'
 
+/** Rates are exact to a thousandth. */
+const MILLI_DECIMALS = 3
 const SIGNATURE_BYTES = 64
 const HEX_MAX = 2 * PARAMETERS.transactionBytesMax
 
 interface Spent { path: number[]; publicKey: Uint8Array; address: string; output: FoundOutput }
 
 function bytesFrom(hex: string, what: string): Uint8Array {
-  if (hex.length === 0 || hex.length > HEX_MAX || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex)) throw new ChainError('TRANSACTION', `${what} must be lower-case hex`)
+  if (hex.length === 0 || hex.length > HEX_MAX || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex)) {
+    throw new ChainError('TRANSACTION', `${what} must be lower-case hex`)
+  }
   return hexToBytes(hex)
 }
 
 /** Inputs with values taken from the bodies of the transactions that made them, whose ids are recomputed: nothing is believed. */
-function read(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): { bytes: Uint8Array; body: Body; spent: Spent[] } {
+function read(
+  network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt
+): { bytes: Uint8Array; body: Body; spent: Spent[] } {
   const bytes = bytesFrom(unsigned.bytes, 'transaction')
   const body = parseBody(bytes)
   if (body.inputs.length !== unsigned.inputs.length) throw new ChainError('SHAPE', 'inputs and their paths differ in number')
@@ -35,7 +45,9 @@ function read(network: Network, unsigned: UnsignedTransaction, publicKeyAt: Publ
     if (!output) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} spends an output that does not exist`)
     const publicKey = publicKeyAt(path)
     const own = address(network, publicKey)
-    if (addressText(network, output.address) !== own) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} does not belong to the key at its path`)
+    if (addressText(network, output.address) !== own) {
+      throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} does not belong to the key at its path`)
+    }
     return { path, publicKey, address: own, output }
   })
   return { bytes, body, spent }
@@ -50,7 +62,9 @@ function signers(spent: readonly Spent[]): Spent[] {
  * See Family.decode. One payment of lovelace alone, and at most one change output on the change path, which takes
  * every native token of the inputs. What goes in comes out to the last lovelace.
  */
-export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
+export function decode(
+  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+): DecodedTransaction {
   const { bytes, body, spent } = read(network, unsigned, publicKeyAt)
   const native = assets.find((asset) => asset.type === 'native')
   if (!native) throw new ChainError('NETWORK', `${network.code} has no native asset`)
@@ -66,15 +80,28 @@ export function decode(network: Network, unsigned: UnsignedTransaction, assets: 
       payments.push({ address: to, amount: output.coin, tag: null })
       continue
     }
-    if (to !== address(network, publicKeyAt(unsigned.change.path))) throw new ChainError('CHANGE', `output ${position} is not on the change path`)
-    change = { address: to, amount: output.coin, ...(output.assets.size > 0 ? { assets: Object.fromEntries([...output.assets].map(([unit, quantity]) => [unit, quantity.toString()])) } : {}) }
+    if (to !== address(network, publicKeyAt(unsigned.change.path))) {
+      throw new ChainError('CHANGE', `output ${position} is not on the change path`)
+    }
+    change = {
+      address: to, amount: output.coin,
+      ...(
+        output.assets.size > 0
+          ? { assets: Object.fromEntries([...output.assets].map(([unit, quantity]) => [unit, quantity.toString()])) }
+          : {}
+      )
+    }
     for (const [unit, quantity] of output.assets) left.set(unit, (left.get(unit) ?? 0n) - quantity)
   }
   if (unsigned.change && change === null) throw new ChainError('CHANGE', 'the change output does not exist')
   if (payments.length !== 1) throw new ChainError('SHAPE', 'must have exactly one payment')
-  if ([...left.values()].some((quantity) => quantity !== 0n)) throw new ChainError('CHANGE', 'the change does not hold exactly the native tokens of the inputs')
+  if ([...left.values()].some((quantity) => quantity !== 0n)) {
+    throw new ChainError('CHANGE', 'the change does not hold exactly the native tokens of the inputs')
+  }
   const sum = spent.reduce((total, { output }) => total + output.coin, 0n)
-  if (body.outputs.reduce((total, { coin }) => total + coin, body.fee) !== sum) throw new ChainError('SHAPE', 'outputs and fee are not what the inputs hold')
+  if (body.outputs.reduce((total, { coin }) => total + coin, body.fee) !== sum) {
+    throw new ChainError('SHAPE', 'outputs and fee are not what the inputs hold')
+  }
   if (body.ttl > BigInt(Number.MAX_SAFE_INTEGER)) throw new ChainError('SHAPE', 'has a time to live without a sensible end')
   const size = signedBytes(bytes.length, signers(spent).length)
   const constant = PARAMETERS.feeConstant + scriptFee(spent.reduce((total, { output }) => total + output.scriptBytes, 0))
@@ -85,7 +112,7 @@ export function decode(network: Network, unsigned: UnsignedTransaction, assets: 
     change,
     from: spent.map((input) => input.address),
     fee_max: body.fee,
-    fee_rate: milli(body.fee > constant ? ((body.fee - constant) * 1000n) / BigInt(size) : 0n),
+    fee_rate: formatAmount(body.fee > constant ? ((body.fee - constant) * 1000n) / BigInt(size) : 0n, MILLI_DECIMALS),
     fee_constant: constant.toString(),
     consumes: body.inputs.map(({ txid, index }) => `${txid}:${index}`),
     valid_until: Number(body.ttl),
@@ -96,12 +123,6 @@ export function decode(network: Network, unsigned: UnsignedTransaction, assets: 
   }
 }
 
-function milli(value: bigint): string {
-  const text = value.toString().padStart(4, '0')
-  const fraction = text.slice(-3).replace(/0+$/, '')
-  return text.slice(0, -3) + (fraction === '' ? '' : `.${fraction}`)
-}
-
 /** Every key signs the hash of the body's exact bytes. */
 export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
   const { bytes, spent } = read(network, unsigned, publicKeyAt)
@@ -110,7 +131,9 @@ export function signing(network: Network, unsigned: UnsignedTransaction, publicK
 }
 
 /** One witness for each key; the id is the hash that they sign. */
-export function assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+export function assemble(
+  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+): SignedTransaction {
   const { bytes, spent } = read(network, unsigned, publicKeyAt)
   const keys = signers(spent)
   if (signatures.length !== keys.length) throw new ChainError('SIGNATURE', `exactly ${keys.length} signatures are needed`)
@@ -119,7 +142,9 @@ export function assemble(network: Network, unsigned: UnsignedTransaction, signat
     const { signature, recoveryId } = signatures[position] as SignatureBytes
     if (signature.length !== SIGNATURE_BYTES) throw new ChainError('SIGNATURE', 'a signature has 64 bytes')
     if (recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
-    if (!ed25519.verify(signature, message, publicKey, { zip215: false })) throw new ChainError('SIGNATURE', `signature ${position} does not verify`)
+    if (!ed25519.verify(signature, message, publicKey, { zip215: false })) {
+      throw new ChainError('SIGNATURE', `signature ${position} does not verify`)
+    }
     return { publicKey, signature }
   })
   return { network: network.code, raw: bytesToHex(encodeSigned(bytes, witnesses)), hash: bytesToHex(message) }

@@ -24,7 +24,9 @@ export function transferData(to: string, amount: bigint): Hex {
  * @param o.path path of the sending address
  * @throws ChainError `CHAIN_ID`, `ADDRESS`
  */
-export function buildTransfer(network: Network, o: { asset: Asset; to: string; amount: bigint; nonce: bigint; gas: bigint; fee: EvmFee; path: number[] }): UnsignedTransaction {
+export function buildTransfer(
+  network: Network, o: { asset: Asset; to: string; amount: bigint; nonce: bigint; gas: bigint; fee: EvmFee; path: number[] }
+): UnsignedTransaction {
   if (!network.chain_id) throw new ChainError('CHAIN_ID', `${network.code} has no chain id`)
   const token = o.asset.type === 'token'
   const body = {

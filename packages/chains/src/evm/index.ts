@@ -1,5 +1,6 @@
 import type { Family } from '../types.ts'
-import { address, validate } from './address.ts'
-import { assemble, decode, exclusive, signing } from './transaction.ts'
+import { address, format, key, validate } from './address.ts'
+import { traits } from './traits.ts'
+import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
 
-export const evm: Family = { name: 'evm', address, validate, decode, signing, assemble, exclusive }
+export const evm: Family = { space: 'evm', traits, address, validate, key, format, decode, signing, assemble, exclusive, renumber }

@@ -1,4 +1,8 @@
-import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, sendersOf, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import {
+  jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, sendersOf,
+  type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus,
+} from '../rpc.ts'
+import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
 import { NATIVE_GAS, transferData, type EvmFee } from './build.ts'
@@ -22,9 +26,16 @@ const LEGACY_HIGH_PERCENT = 125n
 const METHOD_NOT_FOUND = -32601
 const EXECUTION_REVERTED = 3
 
-interface RpcBlock { number: string; hash: string; parentHash: string; transactions: { hash: string; from: string; to: string | null; value: string }[] }
-interface RpcReceipt { status: string; gasUsed: string; effectiveGasPrice: string; blockNumber: string; blockHash: string; l1Fee?: string | null; logs?: RpcLog[] }
-interface RpcLog { address: string; topics: string[]; data: string; logIndex: string; transactionHash: string; blockHash: string; removed?: boolean }
+interface RpcBlock {
+  number: string; hash: string; parentHash: string; transactions: { hash: string; from: string; to: string | null; value: string }[]
+}
+interface RpcReceipt {
+  status: string; gasUsed: string; effectiveGasPrice: string; blockNumber: string; blockHash: string; l1Fee?: string | null;
+  logs?: RpcLog[]
+}
+interface RpcLog {
+  address: string; topics: string[]; data: string; logIndex: string; transactionHash: string; blockHash: string; removed?: boolean
+}
 
 interface FeeHistory { baseFeePerGas?: string[]; reward?: string[][] }
 
@@ -45,14 +56,21 @@ export class EvmClient implements ChainClient {
 
   async probe(): Promise<void> {
     const chainId = Number(await this.#call<string>('eth_chainId', []))
-    if (chainId !== this.network.chain_id) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint serves chain id ${chainId}, not ${String(this.network.chain_id)}`)
+    if (chainId !== this.network.chain_id) {
+      throw new ChainError(
+        'WRONG_NETWORK', `${this.network.code}: the endpoint serves chain id ${chainId}, not ${String(this.network.chain_id)}`
+      )
+    }
   }
 
   async tip(): Promise<ChainTip> {
     const head = await this.#blockBy('latest', false)
     if (!head) throw new RpcUnavailable(`${this.network.code}: no latest block`)
     const final = this.network.confirmations === null ? await this.#blockBy('finalized', false) : null
-    return { height: Number(head.number), hash: head.hash, finalHeight: this.network.confirmations === null ? (final ? Number(final.number) : 0) : null }
+    return {
+      height: Number(head.number), hash: head.hash,
+      finalHeight: this.network.confirmations === null ? (final ? Number(final.number) : 0) : null,
+    }
   }
 
   async block(height: number): Promise<ChainBlock | null> {
@@ -65,10 +83,14 @@ export class EvmClient implements ChainClient {
           sender: canonical(each.from), senders: sendersOf([canonical(each.from)]), coinbase: false,
         }]
       : []))
-    const tokens = new Map(this.#assets.filter((asset) => asset.type === 'token').map((asset) => [canonical(asset.contract_address as string), asset]))
+    const tokens = new Map(
+      this.#assets.filter((asset) => asset.type === 'token').map((asset) => [canonical(asset.contract_address as string), asset])
+    )
     if (tokens.size > 0 && block.transactions.length > 0) {
       // By block hash, not by range: logs by range can be partial at the head with no error (EIP-234).
-      const logs = await this.#call<RpcLog[]>('eth_getLogs', [{ blockHash: block.hash, address: [...tokens.keys()], topics: [TRANSFER_TOPIC] }])
+      const logs = await this.#call<RpcLog[]>('eth_getLogs', [
+        { blockHash: block.hash, address: [...tokens.keys()], topics: [TRANSFER_TOPIC] }
+      ])
       const callers = new Map(block.transactions.map(({ hash, from }) => [hash, canonical(from)]))
       for (const log of logs) {
         const asset = tokens.get(canonical(log.address))
@@ -91,7 +113,10 @@ export class EvmClient implements ChainClient {
     const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [hash])
     if (receipt) {
       const fee = BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice) + BigInt(receipt.l1Fee ?? '0x0')
-      return { state: 'included', height: Number(receipt.blockNumber), blockHash: receipt.blockHash, succeeded: receipt.status === '0x1' && (expected === undefined || hasTransfer(receipt.logs ?? [], expected)), fee }
+      return {
+        state: 'included', height: Number(receipt.blockNumber), blockHash: receipt.blockHash,
+        succeeded: receipt.status === '0x1' && (expected === undefined || hasTransfer(receipt.logs ?? [], expected)), fee,
+      }
     }
     return { state: (await this.#call<unknown>('eth_getTransactionByHash', [hash])) ? 'mempool' : 'absent' }
   }
@@ -101,11 +126,8 @@ export class EvmClient implements ChainClient {
       await this.#call('eth_sendRawTransaction', [`0x${raw}`])
       return { kind: 'accepted' }
     } catch (error) {
-      if (error instanceof RpcRefused) {
-        if (/already known|already imported|known transaction/i.test(error.message)) return { kind: 'accepted' }
-        return { kind: 'rejected', reason: error.message }
-      }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 
@@ -136,7 +158,9 @@ export class EvmClient implements ChainClient {
       : { from: o.from, to: o.to, value: `0x${o.amount.toString(16)}` }
     const gas = BigInt(await this.#call<string>('eth_estimateGas', [request]))
     // Some tokens say false where others revert; those that answer nothing at all are asked no more.
-    if (token && /^0x0{64}$/.test(await this.#call<string>('eth_call', [request, 'latest']))) throw new RpcRefused(EXECUTION_REVERTED, `${o.asset.asset_name} refuses this transfer`)
+    if (token && /^0x0{64}$/.test(await this.#call<string>('eth_call', [request, 'latest']))) {
+      throw new RpcRefused(EXECUTION_REVERTED, `${o.asset.asset_name} refuses this transfer`)
+    }
     return gas
   }
 
@@ -154,7 +178,9 @@ export class EvmClient implements ChainClient {
     }
     const suggested = BigInt(await this.#call<string>('eth_maxPriorityFeePerGas', []).catch(() => '0x1'))
     const level = (column: number): EvmFee => {
-      const rewards = (history.reward ?? []).map((row) => BigInt(row[column] ?? '0x0')).filter((reward) => reward > 0n).sort((a, b) => (a < b ? -1 : 1))
+      const rewards = (history.reward ?? []).map(
+        (row) => BigInt(row[column] ?? '0x0')
+      ).filter((reward) => reward > 0n).sort((a, b) => (a < b ? -1 : 1))
       const tip = rewards[Math.floor(rewards.length / 2)] ?? suggested
       const maxPriorityFeePerGas = tip < TIP_FLOOR_WEI ? TIP_FLOOR_WEI : tip
       return { maxFeePerGas: 2n * BigInt(base) + maxPriorityFeePerGas, maxPriorityFeePerGas }
@@ -197,6 +223,7 @@ function word(value: number): string {
 function hasTransfer(logs: readonly RpcLog[], expected: ExpectedTransfer): boolean {
   const contract = (expected.asset.contract_address as string).toLowerCase()
   const topics = [expected.from, expected.to].map((address) => address.slice(2).toLowerCase().padStart(64, '0'))
-  return logs.some((log) => log.address.toLowerCase() === contract && log.topics[0] === TRANSFER_TOPIC && log.topics.length === 3 && log.data.length === 66
+  return logs.some((log) =>
+    log.address.toLowerCase() === contract && log.topics[0] === TRANSFER_TOPIC && log.topics.length === 3 && log.data.length === 66
     && log.topics[1]?.slice(2).toLowerCase() === topics[0] && log.topics[2]?.slice(2).toLowerCase() === topics[1] && BigInt(log.data) > 0n)
 }

@@ -1,7 +1,11 @@
-import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { Hex, TransactionSerializable } from 'viem'
 import { bytesToHex, hexToBytes, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
-import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
+import { recoverableSignature } from '../recoverable.ts'
+import { onlyPath } from '../shapes.ts'
+import {
+  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
+  type SigningItem, type UnsignedTransaction,
+} from '../types.ts'
 import { address, canonical } from './address.ts'
 
 const GWEI_DECIMALS = 9
@@ -21,24 +25,26 @@ function parse(network: Network, unsigned: UnsignedTransaction): TransactionSeri
   } catch {
     throw new ChainError('TRANSACTION', 'is not an unsigned EVM transaction')
   }
-  if (transaction.type !== 'eip1559' && transaction.type !== 'legacy') throw new ChainError('SHAPE', 'only transactions of type 0 and 2 are allowed')
-  if (network.legacy_gas_price && transaction.type !== 'legacy') throw new ChainError('SHAPE', `${network.code} takes transactions of type 0 only`)
+  if (transaction.type !== 'eip1559' && transaction.type !== 'legacy') {
+    throw new ChainError('SHAPE', 'only transactions of type 0 and 2 are allowed')
+  }
+  if (network.legacy_gas_price && transaction.type !== 'legacy') {
+    throw new ChainError('SHAPE', `${network.code} takes transactions of type 0 only`)
+  }
   if (transaction.accessList && transaction.accessList.length > 0) throw new ChainError('SHAPE', 'an access list is not allowed')
   // EIP-155: without a chain id a signature would be valid on every network.
-  if (transaction.chainId !== network.chain_id) throw new ChainError('CHAIN_ID', `chain id ${String(transaction.chainId)} is not ${network.code}'s ${String(network.chain_id)}`)
+  if (transaction.chainId !== network.chain_id) {
+    throw new ChainError('CHAIN_ID', `chain id ${String(transaction.chainId)} is not ${network.code}'s ${String(network.chain_id)}`)
+  }
   if (transaction.r !== undefined || transaction.s !== undefined) throw new ChainError('TRANSACTION', 'carries a signature already')
   if (serializeTransaction(transaction) !== bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   return { ...transaction, gas: transaction.gas ?? 0n, nonce: transaction.nonce ?? 0 }
 }
 
-function onlyPath(unsigned: UnsignedTransaction): number[] {
-  const [input, more] = unsigned.inputs
-  if (!input || more || unsigned.change) throw new ChainError('SHAPE', 'an EVM transaction has one input and no change')
-  return input.path
-}
-
 /** See Family.decode. Native: empty data. Token: exactly 68 bytes of transfer(address,uint256) and value 0. */
-export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
+export function decode(
+  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+): DecodedTransaction {
   const transaction = parse(network, unsigned)
   const from = address(network, publicKeyAt(onlyPath(unsigned)))
   if (!transaction.to) throw new ChainError('SHAPE', 'contract creation is not allowed')
@@ -46,7 +52,9 @@ export function decode(network: Network, unsigned: UnsignedTransaction, assets: 
   const value = transaction.value ?? 0n
   const price = transaction.type === 'eip1559' ? transaction.maxFeePerGas : transaction.gasPrice
   if (price === undefined) throw new ChainError('SHAPE', 'names no fee')
-  if (transaction.type === 'eip1559' && (transaction.maxPriorityFeePerGas ?? 0n) > price) throw new ChainError('SHAPE', 'priority fee is above the maximum fee')
+  if (transaction.type === 'eip1559' && (transaction.maxPriorityFeePerGas ?? 0n) > price) {
+    throw new ChainError('SHAPE', 'priority fee is above the maximum fee')
+  }
   let asset: Asset | undefined
   let payment: { address: string; amount: bigint; tag: null }
   if (data === '0x') {
@@ -93,22 +101,25 @@ export function signing(network: Network, unsigned: UnsignedTransaction, publicK
 }
 
 /** Attaches r, s and yParity. Low-S (EIP-2) is demanded here, for some nodes accept high-S. */
-export function assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+export function assemble(
+  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+): SignedTransaction {
   const transaction = parse(network, unsigned)
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
-  const [part, more] = signatures
-  if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
-  if (part.recoveryId !== 0 && part.recoveryId !== 1) throw new ChainError('SIGNATURE', 'recovery id must be 0 or 1')
-  if (!secp256k1.verify(part.signature, item.message, item.publicKey, { prehash: false, lowS: true })) throw new ChainError('SIGNATURE', 'does not verify')
-  const recovered = secp256k1.Signature.fromBytes(part.signature).addRecoveryBit(part.recoveryId).recoverPublicKey(item.message).toBytes(true)
-  if (bytesToHex(recovered) !== bytesToHex(item.publicKey)) throw new ChainError('SIGNATURE', 'recovery id names another key')
-  const r = bytesToHex(part.signature.subarray(0, 32))
-  const s = bytesToHex(part.signature.subarray(32))
-  const raw = serializeTransaction(transaction, { r, s, yParity: part.recoveryId, v: BigInt(27 + part.recoveryId) })
+  const { signature, recoveryId } = recoverableSignature(item, signatures)
+  const r = bytesToHex(signature.subarray(0, 32))
+  const s = bytesToHex(signature.subarray(32))
+  const raw = serializeTransaction(transaction, { r, s, yParity: recoveryId, v: BigInt(27 + recoveryId) })
   return { network: network.code, raw: raw.slice(2), hash: keccak256(hexToBytes(raw)) }
 }
 
 /** Same account and nonce: only one can be mined. */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]
+}
+
+/** See {@link Family.renumber}. */
+export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
+  const transaction = { ...parseTransaction(bytesOf(unsigned)), nonce: Number(nonce) } as TransactionSerializable
+  return { ...unsigned, bytes: serializeTransaction(transaction).slice(2) }
 }

@@ -2,6 +2,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
+import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 
 export const SYSTEM_PROGRAM = '11111111111111111111111111111111'
@@ -26,7 +27,7 @@ export function keyOf(text: string): Uint8Array {
 }
 
 /** True for a public key that somebody may hold the private key of; a program's derived address never is one. */
-export function isOnCurve(key: Uint8Array): boolean {
+function isOnCurve(key: Uint8Array): boolean {
   try {
     // As lenient as the chain's own check.
     ed25519.Point.fromBytes(key, true)
@@ -64,7 +65,8 @@ export function address(_network: Network, publicKey: Uint8Array): string {
 
 /** Addresses of wallets only: what lies off the curve is a program's or a token account, and coins sent there may be lost. */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'address_tag: Solana has no address tags' }
+  const refused = refusedTag(addressTag)
+  if (refused) return refused
   if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text)) return { valid: false, reason: 'is not a Solana address: 32 to 44 characters of base58' }
   let key: Uint8Array
   try {
@@ -73,6 +75,11 @@ export function validate(_network: Network, text: string, addressTag?: string | 
     return { valid: false, reason: 'is not a Solana address: it does not have 32 bytes' }
   }
   if (text === SYSTEM_PROGRAM) return { valid: false, reason: 'is the System program; coins sent there are lost' }
-  if (!isOnCurve(key)) return { valid: false, reason: 'is no wallet’s address but one derived by a program (a token account, perhaps); give the address of its owner' }
+  if (!isOnCurve(key)) {
+    return {
+      valid: false,
+      reason: 'is no wallet’s address but one derived by a program (a token account, perhaps); give the address of its owner',
+    }
+  }
   return { valid: true, address: text, address_tag: null }
 }

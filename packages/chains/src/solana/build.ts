@@ -21,10 +21,14 @@ const TOKEN_UNITS = 90_000
 export const unitsOf = (token: boolean): number => (token ? TOKEN_UNITS : TRANSFER_UNITS)
 
 /** Lamports of a transaction, without rent. */
-export const feeOf = (units: number, unitPrice: bigint, signatures = 1): bigint => BigInt(signatures) * SIGNATURE_FEE + (BigInt(units) * unitPrice + MICRO - 1n) / MICRO
+export const feeOf = (
+  units: number, unitPrice: bigint, signatures = 1
+): bigint => BigInt(signatures) * SIGNATURE_FEE + (BigInt(units) * unitPrice + MICRO - 1n) / MICRO
 
 /** The unit price at which the whole fee is no more than `fee` lamports. */
-export const unitPriceFor = (fee: bigint, units: number): bigint => (fee <= SIGNATURE_FEE ? 0n : ((fee - SIGNATURE_FEE) * MICRO) / BigInt(units))
+export const unitPriceFor = (fee: bigint, units: number): bigint => (
+  fee <= SIGNATURE_FEE ? 0n : ((fee - SIGNATURE_FEE) * MICRO) / BigInt(units)
+)
 
 /**
  * Builds an unsigned transfer of SOL, or of a token to its owner's associated token account, which it creates where
@@ -32,15 +36,33 @@ export const unitPriceFor = (fee: bigint, units: number): bigint => (fee <= SIGN
  * @param o.to the wallet's address, of tokens their owner's
  * @param o.unitPrice millionths of a lamport
  */
-export function buildTransfer(network: Network, o: { asset: Asset; to: string; amount: bigint; blockhash: string; units?: number; unitPrice: bigint; publicKey: Uint8Array; path: number[] }): UnsignedTransaction {
+export function buildTransfer(
+  network: Network,
+  o: {
+    asset: Asset; to: string; amount: bigint; blockhash: string; units?: number; unitPrice: bigint; publicKey: Uint8Array;
+    path: number[]
+  }
+): UnsignedTransaction {
   const token = o.asset.type === 'token' ? { mint: o.asset.contract_address as string, decimals: o.asset.decimals } : null
-  const bytes = encode({ from: base58.encode(o.publicKey), to: o.to, amount: o.amount, token, sweep: false, blockhash: o.blockhash, units: o.units ?? unitsOf(token !== null), unitPrice: o.unitPrice })
+  const bytes = encode({
+    from: base58.encode(o.publicKey), to: o.to, amount: o.amount, token, sweep: false, blockhash: o.blockhash,
+    units: o.units ?? unitsOf(token !== null), unitPrice: o.unitPrice,
+  })
   return { network: network.code, bytes: bytesToHex(bytes), inputs: [{ path: o.path }] }
 }
 
 /** Builds what empties a deposit address of a token: the omnibus address receives it, pays for it, and signs first. */
-export function buildTokenSweep(network: Network, o: { asset: Asset; amount: bigint; blockhash: string; units: number; unitPrice: bigint; from: { publicKey: Uint8Array; path: number[] }; omnibus: { publicKey: Uint8Array; path: number[] } }): UnsignedTransaction {
+export function buildTokenSweep(
+  network: Network,
+  o: {
+    asset: Asset; amount: bigint; blockhash: string; units: number; unitPrice: bigint; from: { publicKey: Uint8Array; path: number[] };
+    omnibus: { publicKey: Uint8Array; path: number[] }
+  }
+): UnsignedTransaction {
   const token = { mint: o.asset.contract_address as string, decimals: o.asset.decimals }
-  const bytes = encode({ from: base58.encode(o.from.publicKey), to: base58.encode(o.omnibus.publicKey), amount: o.amount, token, sweep: true, blockhash: o.blockhash, units: o.units, unitPrice: o.unitPrice })
+  const bytes = encode({
+    from: base58.encode(o.from.publicKey), to: base58.encode(o.omnibus.publicKey), amount: o.amount, token, sweep: true,
+    blockhash: o.blockhash, units: o.units, unitPrice: o.unitPrice,
+  })
   return { network: network.code, bytes: bytesToHex(bytes), inputs: [{ path: o.omnibus.path }, { path: o.from.path }] }
 }

@@ -2,7 +2,7 @@ import { RpcUnavailable, type JsonRpc, type Signed } from '../rpc.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
 
 const PAGE = 1000
-/** An account that had more transactions since is not searched to its end; whoever floods it only delays the answer. */
+/** An account that had more transactions since is not searched to its end: flooding it only delays the answer. */
 const PAGES_MAX = 20
 const SIGNATURE_BYTES = 64
 

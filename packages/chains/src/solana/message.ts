@@ -1,9 +1,12 @@
 import { concatBytes } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
+import { shape } from '../shapes.ts'
 import { ChainError } from '../types.ts'
-import { ASSOCIATED_TOKEN_PROGRAM, COMPUTE_BUDGET_PROGRAM, keyOf, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './address.ts'
+import {
+  ASSOCIATED_TOKEN_PROGRAM, COMPUTE_BUDGET_PROGRAM, keyOf, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, tokenAccountOf,
+} from './address.ts'
 
-/** Whatever a message of an allowed shape says. Its bytes follow from this, and from nothing else. */
+/** All that a message of an allowed shape says: its bytes follow from it alone. */
 export interface Payment {
   /** The account that the coins leave. It signs, and pays the fee but for a sweep. */
   from: string
@@ -31,10 +34,6 @@ const CREATE_IDEMPOTENT = 1
 
 interface Instruction { program: string; accounts: string[]; data: Uint8Array }
 
-function shape(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new ChainError('SHAPE', message)
-}
-
 function number(bytes: number, value: bigint): Uint8Array {
   const out = new Uint8Array(bytes)
   for (let at = 0; at < bytes; at++) out[at] = Number((value >> BigInt(8 * at)) & 0xffn)
@@ -51,16 +50,30 @@ export function encode(payment: Payment): Uint8Array {
   const writable: string[] = []
   const readonly: string[] = []
   const instructions: Instruction[] = []
-  if (payment.units !== null) instructions.push({ program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: concatBytes(Uint8Array.of(UNIT_LIMIT), number(4, BigInt(payment.units))) })
-  if (payment.unitPrice !== null) instructions.push({ program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: concatBytes(Uint8Array.of(UNIT_PRICE), number(8, payment.unitPrice)) })
+  if (payment.units !== null) {
+    instructions.push({
+      program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: concatBytes(Uint8Array.of(UNIT_LIMIT), number(4, BigInt(payment.units))),
+    })
+  }
+  if (payment.unitPrice !== null) {
+    instructions.push({
+      program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: concatBytes(Uint8Array.of(UNIT_PRICE), number(8, payment.unitPrice)),
+    })
+  }
   if (token) {
     const [source, destination] = [tokenAccountOf(from, token.mint), tokenAccountOf(to, token.mint)]
     writable.push(source, destination)
     if (!sweep) readonly.push(to)
     readonly.push(token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM, ASSOCIATED_TOKEN_PROGRAM)
     instructions.push(
-      { program: ASSOCIATED_TOKEN_PROGRAM, accounts: [payer, destination, to, token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM], data: Uint8Array.of(CREATE_IDEMPOTENT) },
-      { program: TOKEN_PROGRAM, accounts: [source, token.mint, destination, from], data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), number(8, amount), Uint8Array.of(token.decimals)) },
+      {
+        program: ASSOCIATED_TOKEN_PROGRAM, accounts: [payer, destination, to, token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM],
+        data: Uint8Array.of(CREATE_IDEMPOTENT),
+      },
+      {
+        program: TOKEN_PROGRAM, accounts: [source, token.mint, destination, from],
+        data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), number(8, amount), Uint8Array.of(token.decimals)),
+      },
     )
   } else {
     writable.push(to)
@@ -71,8 +84,13 @@ export function encode(payment: Payment): Uint8Array {
   const keys = [...signers, ...writable, ...readonly]
   // Every length here is below 128, where it is one byte.
   return concatBytes(
-    Uint8Array.of(VERSION_0, signers.length, signers.length - 1, readonly.length, keys.length), ...keys.map(keyOf), keyOf(payment.blockhash), Uint8Array.of(instructions.length),
-    ...instructions.flatMap(({ program, accounts, data }) => [Uint8Array.of(keys.indexOf(program), accounts.length, ...accounts.map((account) => keys.indexOf(account)), data.length), data]),
+    Uint8Array.of(VERSION_0, signers.length, signers.length - 1, readonly.length, keys.length), ...keys.map(keyOf),
+    keyOf(payment.blockhash), Uint8Array.of(instructions.length),
+    ...instructions.flatMap(
+      ({ program, accounts, data }) => [
+        Uint8Array.of(keys.indexOf(program), accounts.length, ...accounts.map((account) => keys.indexOf(account)), data.length), data
+      ]
+    ),
     Uint8Array.of(0),
   )
 }
@@ -152,11 +170,16 @@ export function parse(bytes: Uint8Array): Payment {
   shape(unitPrice === null || units !== null, 'names a compute unit price without a limit of compute units')
   const payment = instructions[0]?.program === SYSTEM_PROGRAM ? native(instructions) : tokens(instructions)
   const parsed: Payment = { from, ...payment, sweep, blockhash, units, unitPrice }
-  shape(!sweep || (parsed.token !== null && parsed.to === keys[0]), 'a second signature is allowed only where the receiver of tokens pays the fee')
+  shape(
+    !sweep || (parsed.token !== null && parsed.to === keys[0]),
+    'a second signature is allowed only where the receiver of tokens pays the fee'
+  )
   shape(parsed.amount > 0n, 'pays nothing')
   shape(parsed.to !== from, 'pays the sender')
   const again = encode(parsed)
-  if (again.length !== bytes.length || again.some((byte, index) => byte !== bytes[index])) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  if (again.length !== bytes.length || again.some((byte, index) => byte !== bytes[index])) {
+    throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  }
   return parsed
 }
 
@@ -173,12 +196,31 @@ function native([transfer, more]: Instruction[]): Moved {
 
 function tokens([create, transfer, more]: Instruction[]): Moved {
   shape(create !== undefined, 'pays nobody')
-  shape(![create, transfer].some((each) => each?.program === TOKEN_2022_PROGRAM || each?.accounts.includes(TOKEN_2022_PROGRAM)), 'Token-2022 is not supported: its tokens may take fees or be held back')
-  shape(create.program === ASSOCIATED_TOKEN_PROGRAM && create.data.length === 1 && create.data[0] === CREATE_IDEMPOTENT && create.accounts.length === 6, 'a token transfer starts with CreateIdempotent of the destination’s token account, which names its owner')
-  shape(transfer !== undefined && transfer.program === TOKEN_PROGRAM && transfer.data[0] === TRANSFER_CHECKED && transfer.data.length === 10 && transfer.accounts.length === 4, 'of the Token program only TransferChecked is allowed')
+  shape(
+    ![create, transfer].some((each) => each?.program === TOKEN_2022_PROGRAM || each?.accounts.includes(TOKEN_2022_PROGRAM)),
+    'Token-2022 is not supported: its tokens may take fees or be held back'
+  )
+  shape(
+    create.program === ASSOCIATED_TOKEN_PROGRAM
+      && create.data.length === 1
+      && create.data[0] === CREATE_IDEMPOTENT
+      && create.accounts.length === 6,
+    'a token transfer starts with CreateIdempotent of the destination’s token account, which names its owner'
+  )
+  shape(
+    transfer !== undefined
+      && transfer.program === TOKEN_PROGRAM
+      && transfer.data[0] === TRANSFER_CHECKED
+      && transfer.data.length === 10
+      && transfer.accounts.length === 4,
+    'of the Token program only TransferChecked is allowed'
+  )
   shape(more === undefined, 'exactly one transfer is allowed')
   const [, , to, mint] = create.accounts as [string, string, string, string]
-  shape(create.accounts[1] === tokenAccountOf(to, mint) && transfer.accounts[2] === create.accounts[1], 'the token account that is paid is not the owner’s associated one')
+  shape(
+    create.accounts[1] === tokenAccountOf(to, mint) && transfer.accounts[2] === create.accounts[1],
+    'the token account that is paid is not the owner’s associated one'
+  )
   shape(transfer.accounts[1] === mint, 'creates an account of another mint than it pays')
   return { to, amount: readNumber(transfer.data.subarray(1, 9)), token: { mint, decimals: transfer.data[9] as number } }
 }

@@ -1,4 +1,9 @@
-import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type ResignedClient, type Senders, type Signed, type TransactionStatus } from '../rpc.ts'
+import {
+  jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
+  type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type ResignedClient,
+  type Senders, type Signed, type TransactionStatus,
+} from '../rpc.ts'
+import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network } from '../types.ts'
 import { SYSTEM_PROGRAM, tokenAccountOf } from './address.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
@@ -6,7 +11,7 @@ import { finalized, findMessage } from './history.ts'
 
 /** Millionths of a lamport per compute unit, where the chain asks for less. */
 const LEAST_PRICES: LevelRates = { low: 0n, medium: 1000n, high: 10_000n }
-/** Beyond this nobody is served faster; a few senders pay absurd prices. */
+/** Higher samples are outliers: a higher price brings no transaction in sooner. */
 const PRICE_MAX = 5_000_000n
 const RENT_FRESH_MS = 600_000
 const SAFE_DIGITS = 15
@@ -19,9 +24,14 @@ const SKIPPED = new Set([-32007, -32009])
 
 type Amount = number | bigint
 interface TokenBalance { accountIndex: number; mint: string; owner?: string; uiTokenAmount: { amount: string } }
-interface Meta { err: unknown; fee: Amount; preBalances: Amount[]; postBalances: Amount[]; preTokenBalances?: TokenBalance[] | null; postTokenBalances?: TokenBalance[] | null }
+interface Meta {
+  err: unknown; fee: Amount; preBalances: Amount[]; postBalances: Amount[]; preTokenBalances?: TokenBalance[] | null;
+  postTokenBalances?: TokenBalance[] | null
+}
 interface BlockHead { blockhash: string; previousBlockhash: string; parentSlot: number; blockHeight: number | null }
-interface Block extends BlockHead { transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string; signer?: boolean }[] }; meta: Meta | null }[] }
+interface Block extends BlockHead {
+  transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string; signer?: boolean }[] }; meta: Meta | null }[]
+}
 interface SignatureStatus { slot: number; err: unknown; confirmationStatus?: string | null }
 interface Context<T> { context: { slot: number }; value: T }
 
@@ -51,7 +61,11 @@ export class SolanaClient implements ChainClient, ResignedClient {
 
   async probe(): Promise<void> {
     const genesis = await this.#call<string>('getGenesisHash', [])
-    if (genesis !== this.network.genesis) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's first block is ${genesis}, not ${this.network.genesis ?? ''}`)
+    if (genesis !== this.network.genesis) {
+      throw new ChainError(
+        'WRONG_NETWORK', `${this.network.code}: the endpoint's first block is ${genesis}, not ${this.network.genesis ?? ''}`
+      )
+    }
   }
 
   async tip(): Promise<ChainTip> {
@@ -82,7 +96,10 @@ export class SolanaClient implements ChainClient, ResignedClient {
   async #read(slot: number): Promise<ChainBlock | null> {
     let block: Block | null
     try {
-      block = await this.#call<Block | null>('getBlock', [slot, { commitment: 'finalized', encoding: 'json', transactionDetails: 'accounts', maxSupportedTransactionVersion: 1, rewards: false }])
+      block = await this.#call<Block | null>('getBlock', [
+        slot,
+        { commitment: 'finalized', encoding: 'json', transactionDetails: 'accounts', maxSupportedTransactionVersion: 1, rewards: false }
+      ])
     } catch (error) {
       if (!(error instanceof RpcRefused)) throw error
       if (NOT_AVAILABLE.has(error.rpcCode)) return null
@@ -101,13 +118,22 @@ export class SolanaClient implements ChainClient, ResignedClient {
   async #skipped(slot: number): Promise<ChainBlock | null> {
     const [next] = await this.#call<number[]>('getBlocksWithLimit', [slot, 1, { commitment: 'finalized' }])
     if (next === undefined || next <= slot) return null
-    const head = await this.#call<BlockHead | null>('getBlock', [next, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }])
+    const head = await this.#call<BlockHead | null>('getBlock', [
+      next, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }
+    ])
     if (!head) return null
-    if (head.parentSlot >= slot) throw new RpcUnavailable(`${this.network.code}: the endpoint has lost the block of slot ${slot}; use one with a longer history to catch up`)
+    if (head.parentSlot >= slot) {
+      throw new RpcUnavailable(
+        `${this.network.code}: the endpoint has lost the block of slot ${slot}; use one with a longer history to catch up`
+      )
+    }
     return { height: slot, hash: head.previousBlockhash, parent: head.previousBlockhash, txids: [], transfers: [] }
   }
 
-  /** What a successful transaction left at wallets and at the associated accounts of registered tokens: by balances, so that no way of moving coins is missed. */
+  /**
+   * What a successful transaction left at wallets and at the associated accounts of registered tokens: by balances, so
+   * that no way of moving coins is missed.
+   */
   #transfers({ transaction, meta }: Block['transactions'][number]): ChainTransfer[] {
     if (!meta || meta.err !== null) return []
     const txid = transaction.signatures[0] as string
@@ -125,10 +151,12 @@ export class SolanaClient implements ChainClient, ResignedClient {
       const before = (meta.preTokenBalances ?? []).find((each) => each.accountIndex === accountIndex)
       const amount = BigInt(uiTokenAmount.amount) - BigInt(before?.uiTokenAmount.amount ?? 0)
       if (amount <= 0n) continue
+      const after = (at: number) => (meta.postTokenBalances ?? []).find((post) => post.accountIndex === at)?.uiTokenAmount.amount ?? 0
       const payer = (meta.preTokenBalances ?? []).find((each) => each.mint === mint && each.accountIndex !== accountIndex
-        && BigInt(each.uiTokenAmount.amount) > BigInt((meta.postTokenBalances ?? []).find((post) => post.accountIndex === each.accountIndex)?.uiTokenAmount.amount ?? 0))
+        && BigInt(each.uiTokenAmount.amount) > BigInt(after(each.accountIndex)))
       found.push({
-        txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, senders, coinbase: false,
+        txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, senders,
+        coinbase: false,
       })
     }
     return found
@@ -139,8 +167,14 @@ export class SolanaClient implements ChainClient, ResignedClient {
     const status = await this.#status(hash)
     if (!status) return { state: 'absent' }
     if (status.confirmationStatus !== 'finalized' && status.confirmationStatus !== 'confirmed') return { state: 'mempool' }
-    const found = await this.#call<{ slot: number; meta: Meta | null } | null>('getTransaction', [hash, { commitment: 'confirmed', encoding: 'json', maxSupportedTransactionVersion: 1 }])
-    if (!found?.meta) throw new RpcUnavailable(`${this.network.code}: the endpoint does not show the transaction that it calls ${status.confirmationStatus}`)
+    const found = await this.#call<{ slot: number; meta: Meta | null } | null>('getTransaction', [
+      hash, { commitment: 'confirmed', encoding: 'json', maxSupportedTransactionVersion: 1 }
+    ])
+    if (!found?.meta) {
+      throw new RpcUnavailable(
+        `${this.network.code}: the endpoint does not show the transaction that it calls ${status.confirmationStatus}`
+      )
+    }
     const { meta } = found
     const succeeded = meta.err === null
     const fee = succeeded && expected ? BigInt(meta.preBalances[0] ?? 0) - BigInt(meta.postBalances[0] ?? 0) : BigInt(meta.fee)
@@ -157,17 +191,21 @@ export class SolanaClient implements ChainClient, ResignedClient {
 
   async broadcast(raw: string): Promise<BroadcastResult> {
     try {
-      await this.#call<string>('sendTransaction', [Buffer.from(raw, 'hex').toString('base64'), { encoding: 'base64', preflightCommitment: 'confirmed', maxRetries: 5 }])
+      await this.#call<string>('sendTransaction', [
+        Buffer.from(raw, 'hex').toString('base64'), { encoding: 'base64', preflightCommitment: 'confirmed', maxRetries: 5 }
+      ])
       return { kind: 'accepted' }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 
   /** Where a transaction's life begins; read last. */
   async lifetime(): Promise<Lifetime> {
-    const { value } = await this.#call<Context<{ blockhash: string; lastValidBlockHeight: number }>>('getLatestBlockhash', [{ commitment: 'confirmed' }])
+    const { value } = await this.#call<Context<{ blockhash: string; lastValidBlockHeight: number }>>('getLatestBlockhash', [
+      { commitment: 'confirmed' }
+    ])
     return { blockhash: value.blockhash, validUntil: value.lastValidBlockHeight }
   }
 
@@ -179,7 +217,9 @@ export class SolanaClient implements ChainClient, ResignedClient {
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     if (!await this.#isAbsentPast(hash, validUntil)) return false
     const first = await this.#call<number>('getFirstAvailableBlock', [])
-    const oldest = await this.#call<BlockHead | null>('getBlock', [first, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }])
+    const oldest = await this.#call<BlockHead | null>('getBlock', [
+      first, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }
+    ])
     if (!oldest || (oldest.blockHeight ?? Infinity) > Math.max(0, validUntil - BLOCKS_TO_LIVE)) return false
     return this.#isAbsentPast(hash, validUntil)
   }
@@ -197,16 +237,21 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   async balance(address: string, asset: Asset): Promise<bigint> {
-    if (asset.type === 'native') return BigInt((await this.#call<Context<Amount>>('getBalance', [address, { commitment: 'finalized' }])).value)
+    if (asset.type === 'native') {
+      return BigInt((await this.#call<Context<Amount>>('getBalance', [address, { commitment: 'finalized' }])).value)
+    }
     const account = tokenAccountOf(address, asset.contract_address as string)
-    const { value } = await this.#call<Context<{ pubkey: string; account: { data: { parsed: { info: { tokenAmount: { amount: string } } } } } }[]>>(
+    interface TokenAccount { pubkey: string; account: { data: { parsed: { info: { tokenAmount: { amount: string } } } } } }
+    const { value } = await this.#call<Context<TokenAccount[]>>(
       'getTokenAccountsByOwner', [address, { mint: asset.contract_address }, { commitment: 'finalized', encoding: 'jsonParsed' }])
     return BigInt(value.find(({ pubkey }) => pubkey === account)?.account.data.parsed.info.tokenAmount.amount ?? 0)
   }
 
   /** What stands at an address; `wallet`: it can be paid by its owner's will alone. Null: nothing yet. */
   async account(address: string): Promise<{ balance: bigint; wallet: boolean } | null> {
-    const { value } = await this.#call<Context<{ lamports: Amount; owner: string; executable: boolean } | null>>('getAccountInfo', [address, { commitment: 'confirmed', encoding: 'base64', dataSlice: { offset: 0, length: 0 } }])
+    const { value } = await this.#call<Context<{ lamports: Amount; owner: string; executable: boolean } | null>>('getAccountInfo', [
+      address, { commitment: 'confirmed', encoding: 'base64', dataSlice: { offset: 0, length: 0 } }
+    ])
     return value && { balance: BigInt(value.lamports), wallet: value.owner === SYSTEM_PROGRAM && !value.executable }
   }
 

@@ -1,20 +1,27 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
-import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
+import {
+  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
+  type SigningItem, type UnsignedTransaction,
+} from '../types.ts'
 import { address } from './address.ts'
 import { feeOf, TOKEN_ACCOUNT_RENT } from './build.ts'
 import { parse, type Payment } from './message.ts'
 
 const SIGNATURE_BYTES = 64
 
-function read(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): { payment: Payment; signers: string[]; message: Uint8Array } {
+function read(
+  network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt
+): { payment: Payment; signers: string[]; message: Uint8Array } {
   if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes)) throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
   if (unsigned.change) throw new ChainError('SHAPE', 'a Solana transaction has no change')
   const message = hexToBytes(unsigned.bytes)
   const payment = parse(message)
   const signers = payment.sweep ? [payment.to, payment.from] : [payment.from]
-  if (unsigned.inputs.length !== signers.length) throw new ChainError('SHAPE', `the message has ${signers.length} signers, and ${unsigned.inputs.length} paths are given`)
+  if (unsigned.inputs.length !== signers.length) {
+    throw new ChainError('SHAPE', `the message has ${signers.length} signers, and ${unsigned.inputs.length} paths are given`)
+  }
   for (const [index, { path }] of unsigned.inputs.entries()) {
     if (signers[index] !== address(network, publicKeyAt(path))) throw new ChainError('PATH', 'the account is not the one at the path')
   }
@@ -22,15 +29,26 @@ function read(network: Network, unsigned: UnsignedTransaction, publicKeyAt: Publ
 }
 
 /**
- * See Family.decode. One transfer, paid by the account that it leaves, or a sweep of tokens, paid by its receiver. It names no end: a recent blockhash ends it after
- * 150 blocks, and nothing that would keep it alive (a durable nonce) is allowed. Nothing excludes anything.
+ * See Family.decode. One transfer, paid by the account that it leaves, or a sweep of tokens, paid by its receiver. It
+ * names no end: a recent blockhash ends it after 150 blocks, and nothing that would keep it alive (a durable nonce) is
+ * allowed. Nothing excludes anything.
  */
-export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
+export function decode(
+  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+): DecodedTransaction {
   const { payment, signers } = read(network, unsigned, publicKeyAt)
   const { token } = payment
-  const asset = assets.find((candidate) => (token ? candidate.type === 'token' && candidate.contract_address === token.mint : candidate.type === 'native'))
-  if (!asset) throw new ChainError(token ? 'CONTRACT' : 'NETWORK', token ? `the mint ${token.mint} is not registered` : `${network.code} has no native asset`)
-  if (token && token.decimals !== asset.decimals) throw new ChainError('CONTRACT', `${asset.asset_name} has ${asset.decimals} decimals, not ${token.decimals}`)
+  const asset = assets.find(
+    (candidate) => (token ? candidate.type === 'token' && candidate.contract_address === token.mint : candidate.type === 'native')
+  )
+  if (!asset) {
+    throw new ChainError(
+      token ? 'CONTRACT' : 'NETWORK', token ? `the mint ${token.mint} is not registered` : `${network.code} has no native asset`
+    )
+  }
+  if (token && token.decimals !== asset.decimals) {
+    throw new ChainError('CONTRACT', `${asset.asset_name} has ${asset.decimals} decimals, not ${token.decimals}`)
+  }
   const fee = feeOf(payment.units ?? 0, payment.unitPrice ?? 0n, signers.length)
   return {
     network: network.code,
@@ -56,7 +74,9 @@ export function signing(network: Network, unsigned: UnsignedTransaction, publicK
 }
 
 /** The transaction's id is its first signature. */
-export function assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+export function assemble(
+  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+): SignedTransaction {
   const items = signing(network, unsigned, publicKeyAt)
   if (signatures.length !== items.length) throw new ChainError('SIGNATURE', `exactly ${items.length} signatures are needed`)
   for (const [index, { publicKey, message }] of items.entries()) {
@@ -66,7 +86,11 @@ export function assemble(network: Network, unsigned: UnsignedTransaction, signat
     if (!ed25519.verify(signature, message, publicKey, { zip215: false })) throw new ChainError('SIGNATURE', 'does not verify')
   }
   const [first] = signatures as [SignatureBytes]
-  return { network: network.code, raw: bytesToHex(concatBytes(Uint8Array.of(items.length), ...signatures.map(({ signature }) => signature), hexToBytes(unsigned.bytes))), hash: base58.encode(first.signature) }
+  return {
+    network: network.code,
+    raw: bytesToHex(concatBytes(Uint8Array.of(items.length), ...signatures.map(({ signature }) => signature), hexToBytes(unsigned.bytes))),
+    hash: base58.encode(first.signature),
+  }
 }
 
 /** Two transactions of one account may both be executed. The same message cannot: the chain remembers it while its blockhash lives. */

@@ -9,7 +9,7 @@ import { library } from './library.ts'
  */
 
 const ID_MAX = 2n ** 64n - 1n
-export const TEXT_BYTES_MAX = 28
+const TEXT_BYTES_MAX = 28
 const PREFIXED = /^(id|text|hash|return):([\s\S]*)$/
 const DIGITS = /^\d+$/
 
@@ -19,17 +19,26 @@ export function readMemo(tag: string): { tag: string; memo: xdr.Memo } | { reaso
   const kind = prefixed ? prefixed[1] : DIGITS.test(tag) ? 'id' : 'text'
   const value = prefixed ? prefixed[2] as string : tag
   if (kind === 'id') {
-    if (!/^(?:0|[1-9]\d{0,19})$/.test(value) || BigInt(value) > ID_MAX) return { reason: 'address_tag in digits is a memo id, a whole number below 2^64 without leading zeros; put text: before it for a memo text' }
+    if (!/^(?:0|[1-9]\d{0,19})$/.test(value) || BigInt(value) > ID_MAX) {
+      return {
+        reason: 'address_tag in digits is a memo id, a whole number below 2^64 without leading zeros; put text: before it for a memo text'
+      }
+    }
     return { tag: value, memo: library().xdr.Memo.memoId(library().xdr.Uint64.fromString(value)) }
   }
   if (kind === 'text') {
     const bytes = Buffer.from(value, 'utf8')
-    if (bytes.length === 0 || bytes.length > TEXT_BYTES_MAX || bytes.toString('utf8') !== value) return { reason: `address_tag as a memo text has 1 to ${TEXT_BYTES_MAX} bytes` }
+    if (bytes.length === 0 || bytes.length > TEXT_BYTES_MAX || bytes.toString('utf8') !== value) {
+      return { reason: `address_tag as a memo text has 1 to ${TEXT_BYTES_MAX} bytes` }
+    }
     return { tag: spellText(value), memo: library().xdr.Memo.memoText(bytes) }
   }
   if (!/^[0-9a-fA-F]{64}$/.test(value)) return { reason: `address_tag: ${kind}: is followed by 64 hexadecimal digits` }
   const bytes = Buffer.from(value, 'hex')
-  return { tag: `${kind}:${value.toLowerCase()}`, memo: kind === 'hash' ? library().xdr.Memo.memoHash(bytes) : library().xdr.Memo.memoReturn(bytes) }
+  return {
+    tag: `${kind}:${value.toLowerCase()}`,
+    memo: kind === 'hash' ? library().xdr.Memo.memoHash(bytes) : library().xdr.Memo.memoReturn(bytes),
+  }
 }
 
 function spellText(text: string): string {

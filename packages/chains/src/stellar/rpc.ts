@@ -1,5 +1,9 @@
 import type { xdr } from '@stellar/stellar-base'
-import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus } from '../rpc.ts'
+import {
+  jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
+  type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus,
+} from '../rpc.ts'
+import { reasonOf } from '../reason.ts'
 import { ChainError, type Network } from '../types.ts'
 import { addressOf, splitMuxed } from './address.ts'
 import { SECONDS_TO_LIVE } from './build.ts'
@@ -18,7 +22,10 @@ const MEMO_REQUIRED = 'config.memo_required'
 interface Latest { id: string; sequence: number }
 interface LedgerInfo { hash: string; sequence: number; ledgerCloseTime: string; headerXdr: string }
 interface TransactionInfo { status: 'SUCCESS' | 'FAILED'; txHash: string; ledger: number; envelopeXdr: string; resultXdr: string }
-interface Found { status: 'SUCCESS' | 'FAILED' | 'NOT_FOUND'; ledger?: number; resultXdr?: string; latestLedgerCloseTime: string | number; oldestLedgerCloseTime: string | number }
+interface Found {
+  status: 'SUCCESS' | 'FAILED' | 'NOT_FOUND'; ledger?: number; resultXdr?: string; latestLedgerCloseTime: string | number;
+  oldestLedgerCloseTime: string | number
+}
 interface Distribution { p50: string; p80: string; p95: string }
 
 /** Client of Stellar RPC. A closed ledger is final. */
@@ -36,7 +43,11 @@ export class StellarClient implements TaggedClient {
 
   async probe(): Promise<void> {
     const { passphrase } = await this.#call<{ passphrase: string }>('getNetwork', {})
-    if (passphrase !== this.network.passphrase) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint serves the network "${passphrase}", not "${this.network.passphrase ?? ''}"`)
+    if (passphrase !== this.network.passphrase) {
+      throw new ChainError(
+        'WRONG_NETWORK', `${this.network.code}: the endpoint serves the network "${passphrase}", not "${this.network.passphrase ?? ''}"`
+      )
+    }
   }
 
   async tip(): Promise<ChainTip> {
@@ -50,9 +61,13 @@ export class StellarClient implements TaggedClient {
       const [ledger] = ledgers
       return ledger && Number(ledger.sequence) === height ? ledger : null
     } catch (error) {
-      // Beyond the head there is nothing yet; below what the endpoint keeps there will never be anything again.
+      // Beyond the head the ledger is yet to come; before what the endpoint keeps it never comes back.
       if (error instanceof RpcRefused && height > (await this.tip()).height) return null
-      if (error instanceof RpcRefused) throw new RpcUnavailable(`${this.network.code}: ledger ${height} is not kept by the endpoint (${error.message}); use one with a longer history to catch up`)
+      if (error instanceof RpcRefused) {
+        throw new RpcUnavailable(
+          `${this.network.code}: ledger ${height} is not kept by the endpoint (${error.message}); use one with a longer history to catch up`
+        )
+      }
       throw error
     }
   }
@@ -63,14 +78,20 @@ export class StellarClient implements TaggedClient {
     // LedgerHeaderHistoryEntry: the hash, then the header, whose second field is the previous ledger's hash.
     const parent = Buffer.from(ledger.headerXdr, 'base64').subarray(36, 68).toString('hex')
     const transactions = await this.#transactions(height)
-    return { height, hash: ledger.hash, parent, txids: transactions.map(({ txHash }) => txHash), transfers: transactions.flatMap((each) => this.#transfers(each)) }
+    return {
+      height, hash: ledger.hash, parent, txids: transactions.map(({ txHash }) => txHash),
+      transfers: transactions.flatMap((each) => this.#transfers(each)),
+    }
   }
 
   async #transactions(height: number): Promise<TransactionInfo[]> {
     const found: TransactionInfo[] = []
     let cursor: string | undefined
     for (;;) {
-      const page = await this.#call<{ transactions: TransactionInfo[]; cursor?: string }>('getTransactions', cursor === undefined ? { startLedger: height, pagination: { limit: PAGE } } : { pagination: { cursor, limit: PAGE } })
+      const page = await this.#call<{ transactions: TransactionInfo[]; cursor?: string }>(
+        'getTransactions',
+        cursor === undefined ? { startLedger: height, pagination: { limit: PAGE } } : { pagination: { cursor, limit: PAGE } }
+      )
       for (const each of page.transactions) {
         if (each.ledger === height) found.push(each)
         else if (each.ledger > height) return found
@@ -120,18 +141,29 @@ export class StellarClient implements TaggedClient {
 
   async broadcast(raw: string): Promise<BroadcastResult> {
     try {
-      const answer = await this.#call<{ status: string; errorResultXdr?: string }>('sendTransaction', { transaction: Buffer.from(raw, 'hex').toString('base64') })
+      const answer = await this.#call<{ status: string; errorResultXdr?: string }>('sendTransaction', {
+        transaction: Buffer.from(raw, 'hex').toString('base64'),
+      })
       if (answer.status === 'PENDING' || answer.status === 'DUPLICATE') return { kind: 'accepted' }
-      if (answer.status === 'ERROR') return { kind: 'rejected', reason: answer.errorResultXdr === undefined ? 'ERROR' : library().xdr.TransactionResult.fromXDR(answer.errorResultXdr, 'base64').result().switch().name }
+      if (answer.status === 'ERROR') {
+        return {
+          kind: 'rejected',
+          reason: answer.errorResultXdr === undefined
+            ? 'ERROR'
+            : library().xdr.TransactionResult.fromXDR(answer.errorResultXdr, 'base64').result().switch().name,
+        }
+      }
       return { kind: 'unknown', reason: answer.status }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 
   async account(address: string): Promise<AccountState | null> {
-    const accountId = library().xdr.PublicKey.publicKeyTypeEd25519(library().StrKey.decodeEd25519PublicKey(splitMuxed(address)?.account ?? address))
+    const accountId = library().xdr.PublicKey.publicKeyTypeEd25519(
+      library().StrKey.decodeEd25519PublicKey(splitMuxed(address)?.account ?? address)
+    )
     const keys = [
       library().xdr.LedgerKey.account(new (library().xdr.LedgerKeyAccount)({ accountId })),
       library().xdr.LedgerKey.data(new (library().xdr.LedgerKeyData)({ accountId, dataName: MEMO_REQUIRED })),
@@ -182,13 +214,17 @@ export class StellarClient implements TaggedClient {
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     const found = await this.#call<Found>('getTransaction', { hash })
     // An endpoint that keeps less than the transaction's whole life may have forgotten it.
-    return found.status === 'NOT_FOUND' && Number(found.latestLedgerCloseTime) > validUntil && Number(found.oldestLedgerCloseTime) <= validUntil - SECONDS_TO_LIVE - 60
+    return found.status === 'NOT_FOUND'
+      && Number(found.latestLedgerCloseTime) > validUntil
+      && Number(found.oldestLedgerCloseTime) <= validUntil - SECONDS_TO_LIVE - 60
   }
 
   async #reserve(): Promise<bigint> {
     if (!this.#baseReserve || this.#now() - this.#baseReserve.at > RESERVE_FRESH_MS) {
       const ledger = await this.#ledger((await this.tip()).height)
-      const value = ledger ? BigInt(library().xdr.LedgerHeaderHistoryEntry.fromXDR(ledger.headerXdr, 'base64').header().baseReserve()) : BASE_RESERVE
+      const value = ledger
+        ? BigInt(library().xdr.LedgerHeaderHistoryEntry.fromXDR(ledger.headerXdr, 'base64').header().baseReserve())
+        : BASE_RESERVE
       this.#baseReserve = { value, at: this.#now() }
     }
     return this.#baseReserve.value
@@ -212,10 +248,14 @@ function accountOf(source: xdr.MuxedAccount): string {
 function open(envelope: xdr.TransactionEnvelope): Opened {
   switch (envelope.switch().name) {
     case 'envelopeTypeTx': return plain(envelope.v1().tx())
-    case 'envelopeTypeTxFeeBump': return { ...plain(envelope.feeBump().tx().innerTx().v1().tx()), feeSource: envelope.feeBump().tx().feeSource() }
+    case 'envelopeTypeTxFeeBump': return {
+      ...plain(envelope.feeBump().tx().innerTx().v1().tx()), feeSource: envelope.feeBump().tx().feeSource(),
+    }
     default: {
       const old = envelope.v0().tx()
-      return { source: library().xdr.MuxedAccount.keyTypeEd25519(old.sourceAccountEd25519()), memo: old.memo(), operations: old.operations() }
+      return {
+        source: library().xdr.MuxedAccount.keyTypeEd25519(old.sourceAccountEd25519()), memo: old.memo(), operations: old.operations(),
+      }
     }
   }
 }
@@ -235,8 +275,12 @@ const isNative = (asset: xdr.Asset): boolean => asset.switch().name === 'assetTy
 function delivered(body: xdr.OperationBody, outcome: xdr.OperationResult | undefined): { to: string; amount: bigint } | null {
   const of = (to: string, amount: { toString(): string }) => ({ to, amount: BigInt(amount.toString()) })
   switch (body.switch().name) {
-    case 'createAccount': return of(library().StrKey.encodeEd25519PublicKey(body.createAccountOp().destination().ed25519()), body.createAccountOp().startingBalance())
-    case 'payment': return isNative(body.paymentOp().asset()) ? of(addressOf(body.paymentOp().destination()), body.paymentOp().amount()) : null
+    case 'createAccount': return of(
+      library().StrKey.encodeEd25519PublicKey(body.createAccountOp().destination().ed25519()), body.createAccountOp().startingBalance()
+    )
+    case 'payment': return isNative(body.paymentOp().asset())
+      ? of(addressOf(body.paymentOp().destination()), body.paymentOp().amount())
+      : null
     case 'pathPaymentStrictReceive': {
       const payment = body.pathPaymentStrictReceiveOp()
       return isNative(payment.destAsset()) ? of(addressOf(payment.destination()), payment.destAmount()) : null

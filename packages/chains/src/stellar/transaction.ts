@@ -2,7 +2,11 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { xdr } from '@stellar/stellar-base'
-import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
+import { onlyPath, shape } from '../shapes.ts'
+import {
+  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
+  type SigningItem, type UnsignedTransaction,
+} from '../types.ts'
 import { address, addressOf, splitMuxed } from './address.ts'
 import { tagOf } from './memo.ts'
 import { library } from './library.ts'
@@ -14,12 +18,10 @@ const HINT_BYTES = 4
 
 interface Parsed { transaction: xdr.Transaction; payment: { address: string; amount: bigint; tag: string | null }; validUntil: number }
 
-function shape(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new ChainError('SHAPE', message)
-}
-
 function parse(unsigned: UnsignedTransaction): Parsed {
-  if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes) || unsigned.bytes.length > 2 * BYTES_MAX) throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
+  if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes) || unsigned.bytes.length > 2 * BYTES_MAX) {
+    throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
+  }
   let envelope: xdr.TransactionEnvelope
   let again: string
   try {
@@ -49,22 +51,21 @@ function parse(unsigned: UnsignedTransaction): Parsed {
   const tag = tagOf(transaction.memo())
   let payment: Parsed['payment']
   if (body.switch().name === 'payment') {
-    const { asset, destination, amount } = { asset: body.paymentOp().asset(), destination: body.paymentOp().destination(), amount: body.paymentOp().amount() }
+    const { asset, destination, amount } = {
+      asset: body.paymentOp().asset(), destination: body.paymentOp().destination(), amount: body.paymentOp().amount(),
+    }
     shape(asset.switch().name === 'assetTypeNative', 'only the native coin can be paid')
     payment = { address: addressOf(destination), amount: BigInt(amount.toString()), tag }
   } else {
     shape(body.switch().name === 'createAccount', 'only a payment or the creation of an account is allowed')
     const create = body.createAccountOp()
-    payment = { address: library().StrKey.encodeEd25519PublicKey(create.destination().ed25519()), amount: BigInt(create.startingBalance().toString()), tag }
+    payment = {
+      address: library().StrKey.encodeEd25519PublicKey(create.destination().ed25519()),
+      amount: BigInt(create.startingBalance().toString()), tag,
+    }
   }
   shape(payment.amount > 0n, 'pays nothing')
   return { transaction, payment, validUntil }
-}
-
-function onlyPath(unsigned: UnsignedTransaction): number[] {
-  const [input, more] = unsigned.inputs
-  if (!input || more || unsigned.change) throw new ChainError('SHAPE', 'a Stellar transaction has one input and no change')
-  return input.path
 }
 
 /** The hash that is signed; it commits to the network's passphrase. */
@@ -74,7 +75,9 @@ function hashOf(network: Network, transaction: xdr.Transaction): Uint8Array {
 }
 
 /** See Family.decode. One operation: a native payment or the creation of an account; time bounds required. */
-export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
+export function decode(
+  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+): DecodedTransaction {
   const { transaction, payment, validUntil } = parse(unsigned)
   const from = address(network, publicKeyAt(onlyPath(unsigned)))
   if (addressOf(transaction.sourceAccount()) !== from) throw new ChainError('PATH', 'the account is not the one at the path')
@@ -107,19 +110,33 @@ export function signing(network: Network, unsigned: UnsignedTransaction, publicK
 }
 
 /** Adds the decorated signature: its hint is the last four bytes of the key. */
-export function assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+export function assemble(
+  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+): SignedTransaction {
   const { transaction } = parse(unsigned)
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const [part, more] = signatures
   if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
   if (part.recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
   if (!ed25519.verify(part.signature, item.message, item.publicKey, { zip215: false })) throw new ChainError('SIGNATURE', 'does not verify')
-  const decorated = new (library().xdr.DecoratedSignature)({ hint: Buffer.from(item.publicKey.subarray(-HINT_BYTES)), signature: Buffer.from(part.signature) })
-  const envelope = library().xdr.TransactionEnvelope.envelopeTypeTx(new (library().xdr.TransactionV1Envelope)({ tx: transaction, signatures: [decorated] }))
+  const decorated = new (library().xdr.DecoratedSignature)({
+    hint: Buffer.from(item.publicKey.subarray(-HINT_BYTES)), signature: Buffer.from(part.signature),
+  })
+  const envelope = library().xdr.TransactionEnvelope.envelopeTypeTx(
+    new (library().xdr.TransactionV1Envelope)({ tx: transaction, signatures: [decorated] })
+  )
   return { network: network.code, raw: envelope.toXDR('hex'), hash: bytesToHex(item.message) }
 }
 
 /** Same account and sequence: only one can be included. */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]
+}
+
+/** See {@link Family.renumber}. */
+export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
+  const { xdr: stellar } = library()
+  const envelope = stellar.TransactionEnvelope.fromXDR(unsigned.bytes, 'hex')
+  envelope.v1().tx().seqNum(stellar.Int64.fromString(nonce.toString()) as unknown as xdr.SequenceNumber)
+  return { ...unsigned, bytes: envelope.toXDR('hex') }
 }

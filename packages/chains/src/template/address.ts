@@ -1,11 +1,35 @@
-import { ChainError, type Network, type Validation } from '../types.ts'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bech32 } from '@scure/base'
+import { refusedTag } from '../shapes.ts'
+import type { Network, Validation } from '../types.ts'
 
-/** Address of a public key: 33 bytes compressed (secp256k1) or 32 bytes (Ed25519). */
-export function address(network: Network, _publicKey: Uint8Array): string {
-  throw new ChainError('TEMPLATE', `${network.code}: addresses are to be written`)
+/** What addresses begin with, so that one of another chain is not taken for one of this. */
+const PREFIX = 'tmpl'
+export const HASH_BYTES = 20
+
+/** Address of a compressed secp256k1 key (33 bytes): the first 20 bytes of its hash, with a checksum. */
+export function address(_network: Network, publicKey: Uint8Array): string {
+  return spell(sha256(publicKey).subarray(0, HASH_BYTES))
 }
 
-/** Answers the canonical spelling, or the reason in words that a user understands. */
-export function validate(_network: Network, _address: string, _addressTag?: string | null): Validation {
-  return { valid: false, reason: 'addresses of this network are to be written' }
+/** An address as text. */
+export function spell(hash: Uint8Array): string {
+  return bech32.encode(PREFIX, bech32.toWords(hash))
+}
+
+/** What an address stands for; null where it is none. */
+export function read(text: string): Uint8Array | null {
+  const decoded = bech32.decodeUnsafe(text)
+  const hash = decoded?.prefix === PREFIX ? bech32.fromWordsUnsafe(decoded.words) : undefined
+  return hash?.length === HASH_BYTES ? hash : null
+}
+
+/** Answers the one spelling that all of the platform compares by, or the reason in words that a user understands. */
+export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
+  const tag = refusedTag(addressTag)
+  if (tag) return tag
+  const hash = read(text)
+  if (!hash) return { valid: false, reason: `is no address of this network: they start with ${PREFIX}1, and the checksum must match` }
+  if (hash.every((byte) => byte === 0)) return { valid: false, reason: 'nobody holds the key of the zero address' }
+  return { valid: true, address: spell(hash), address_tag: null }
 }

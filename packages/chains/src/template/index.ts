@@ -1,6 +1,12 @@
-import type { Family, FamilyName } from '../types.ts'
+import type { Family } from '../types.ts'
 import { address, validate } from './address.ts'
-import { assemble, decode, exclusive, signing } from './transaction.ts'
+import { traits } from './traits.ts'
+import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
 
-/** Copy this folder, rename it, fill it, and add the family to families.ts. It is registered nowhere. */
-export const template = (name: FamilyName): Family => ({ name, address, validate, decode, signing, assemble, exclusive })
+// What the platform's half takes. The signer nodes see the family alone.
+export { buildTransfer } from './build.ts'
+export { TemplateClient } from './rpc.ts'
+export { LEAST_FEE } from './traits.ts'
+
+/** The smallest family that is whole: accounts with a sequence, one coin, one signature. */
+export const template: Family = { traits, address, validate, decode, signing, assemble, exclusive, renumber }

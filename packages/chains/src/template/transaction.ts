@@ -1,24 +1,122 @@
-import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import { onlyPath, shape } from '../shapes.ts'
+import {
+  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
+  type SigningItem, type UnsignedTransaction,
+} from '../types.ts'
+import { address, HASH_BYTES, spell } from './address.ts'
+
+const KEY_BYTES = 33
+const BYTES = 4 + 8 + 4 + 8 + 8 + KEY_BYTES + HASH_BYTES
+
+/** What a transaction says, in the order of its bytes; integers are big-endian. */
+export interface Fields {
+  /** 4 bytes. Signed with the rest, so that nothing of one network is valid on another. */
+  networkId: number
+  /** 8 bytes. The account's number: the chain takes each once, in their order. */
+  sequence: bigint
+  /** 4 bytes, Unix seconds: no later block includes it. */
+  validUntil: number
+  /** 8 bytes each, smallest unit. */
+  fee: bigint
+  amount: bigint
+  /** 33 bytes. Whose account pays. */
+  publicKey: Uint8Array
+  /** 20 bytes. */
+  to: Uint8Array
+}
+
+/** Fields as bytes, in hex. @throws RangeError where a number does not fit */
+export function encode(fields: Fields): string {
+  const numbers = Buffer.alloc(BYTES - KEY_BYTES - HASH_BYTES)
+  numbers.writeUInt32BE(fields.networkId, 0)
+  numbers.writeBigUInt64BE(fields.sequence, 4)
+  numbers.writeUInt32BE(fields.validUntil, 12)
+  numbers.writeBigUInt64BE(fields.fee, 16)
+  numbers.writeBigUInt64BE(fields.amount, 24)
+  return bytesToHex(Buffer.concat([numbers, fields.publicKey, fields.to]))
+}
+
+/** The fields of an unsigned transaction. Every byte belongs to one of them, and only what {@link encode} makes is taken. */
+function parse({ bytes: hex }: UnsignedTransaction): Fields {
+  if (!/^[0-9a-f]+$/.test(hex) || hex.length !== 2 * BYTES) {
+    throw new ChainError('TRANSACTION', `must be ${BYTES} bytes of lower-case hex`)
+  }
+  const bytes = Buffer.from(hex, 'hex')
+  const fields = {
+    networkId: bytes.readUInt32BE(0), sequence: bytes.readBigUInt64BE(4), validUntil: bytes.readUInt32BE(12),
+    fee: bytes.readBigUInt64BE(16), amount: bytes.readBigUInt64BE(24),
+    publicKey: bytes.subarray(32, 32 + KEY_BYTES), to: bytes.subarray(32 + KEY_BYTES),
+  }
+  // With fixed places it cannot differ. Where lengths or order are the sender's choice, it is what refuses a second spelling.
+  if (encode(fields) !== hex) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  return fields
+}
 
 /**
- * Reads bytes that a hostile platform may have made. Refuse every shape that is not allow-listed; name exactly one
- * payment; encode again and compare with the bytes; bound the fee in `fee_max`; say in `consumes` what it uses up.
+ * Reads bytes that a hostile platform may have made: what is answered here is all that the signer nodes judge by. Whatever
+ * is not allowed is refused; exactly one payment is named, the fee is bounded, and `consumes` says what is used up.
  */
-export function decode(network: Network, _unsigned: UnsignedTransaction, _assets: readonly Asset[], _publicKeyAt: PublicKeyAt): DecodedTransaction {
-  throw new ChainError('TEMPLATE', `${network.code}: transactions are to be written`)
+export function decode(
+  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+): DecodedTransaction {
+  const { networkId, sequence, validUntil, fee, amount, publicKey, to } = parse(unsigned)
+  if (networkId !== network.network_id) throw new ChainError('NETWORK', `is for the network ${networkId}, not ${network.network_id}`)
+  const own = publicKeyAt(onlyPath(unsigned))
+  if (!Buffer.from(own).equals(publicKey)) throw new ChainError('PATH', 'the public key is not the one at the path')
+  const [from, receiver] = [address(network, own), spell(to)]
+  shape(receiver !== from, 'an account cannot pay itself')
+  shape(amount > 0n && fee > 0n, 'names no amount or no fee')
+  const asset = assets.find(({ type }) => type === 'native')
+  if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
+  return {
+    network: network.code,
+    asset: asset.asset_name,
+    payments: [{ address: receiver, amount, tag: null }],
+    change: null,
+    from: [from],
+    fee_max: fee,
+    fee_rate: fee.toString(),
+    consumes: [`${from}:${sequence}`],
+    valid_until: validUntil,
+    nonce: sequence,
+    gas_limit: null,
+    max_fee_per_gas: null,
+    vsize: null,
+  }
 }
 
-/** One item for each signature: a 32-byte digest (secp256k1) or the whole message (Ed25519). */
-export function signing(network: Network, _unsigned: UnsignedTransaction, _publicKeyAt: PublicKeyAt): SigningItem[] {
-  throw new ChainError('TEMPLATE', `${network.code}: digests are to be written`)
+/** One item for each signature: a 32-byte digest (secp256k1); the whole message where the curve is Ed25519. */
+export function signing(_network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+  const path = onlyPath(unsigned)
+  parse(unsigned)
+  return [{ path, publicKey: publicKeyAt(path), message: sha256(hexToBytes(unsigned.bytes)) }]
 }
 
-/** Verify each signature before it is put in; demand low-S where the curve has it. */
-export function assemble(network: Network, _unsigned: UnsignedTransaction, _signatures: SignatureBytes[], _publicKeyAt: PublicKeyAt): SignedTransaction {
-  throw new ChainError('TEMPLATE', `${network.code}: signed transactions are to be written`)
+/**
+ * The signature behind the bytes, verified first: low-S, for the other half would be a second spelling. The id is a hash of
+ * what is signed alone; where it covers the signature, the platform's half needs `findSigned`.
+ */
+export function assemble(
+  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+): SignedTransaction {
+  const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
+  const [part, more] = signatures
+  if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
+  if (!secp256k1.verify(part.signature, item.message, item.publicKey, { prehash: false, lowS: true })) {
+    throw new ChainError('SIGNATURE', 'does not verify')
+  }
+  return { network: network.code, raw: unsigned.bytes + bytesToHex(part.signature), hash: bytesToHex(item.message) }
 }
 
-/** True only when the chain can never include both. Where nothing excludes, always false. */
+/** True only where the chain can never include both: same account and number. Where nothing excludes, always false. */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
-  return next.consumes.some((consumed) => earlier.consumes.includes(consumed))
+  return earlier.consumes[0] === next.consumes[0]
+}
+
+/** See {@link Family.renumber}: it takes the number of one that was given up before it was signed. */
+export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
+  return { ...unsigned, bytes: encode({ ...parse(unsigned), sequence: nonce }) }
 }

@@ -3,13 +3,14 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { base58, createBase58check } from '@scure/base'
+import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 
 const base58check = createBase58check(sha256)
 const VERSION = 0x41
 const CHECKED_BYTES = 25
 /** The 20 bytes that an address shares with the same key's address on EVM networks, and the version before them. */
-export const ADDRESS_BYTES = 21
+const ADDRESS_BYTES = 21
 
 /** Base58check of 0x41 and the last 20 bytes of the key's Keccak-256 hash. */
 export function address(_network: Network, publicKey: Uint8Array): string {
@@ -19,12 +20,17 @@ export function address(_network: Network, publicKey: Uint8Array): string {
 
 /** Accepts the base58 form only. The zero address is refused: nobody holds its key. */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag' }
-  if (/^(?:0x|41)[0-9a-fA-F]{40}$/.test(text)) return { valid: false, reason: 'the hexadecimal form is not taken, for it has no checksum: use the form that starts with T' }
+  const refused = refusedTag(addressTag)
+  if (refused) return refused
+  if (/^(?:0x|41)[0-9a-fA-F]{40}$/.test(text)) {
+    return { valid: false, reason: 'the hexadecimal form is not taken, for it has no checksum: use the form that starts with T' }
+  }
   if (!/^[1-9A-HJ-NP-Za-km-z]{25,40}$/.test(text)) return { valid: false, reason: 'must be 34 characters of base58 that start with T' }
   const bytes = decodeBase58(text)
   if (bytes === null) return { valid: false, reason: 'checksum does not match: a character may be mistyped' }
-  if (bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION) return { valid: false, reason: 'is an address of another network: addresses of this one start with T' }
+  if (bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION) {
+    return { valid: false, reason: 'is an address of another network: addresses of this one start with T' }
+  }
   if (bytes.subarray(1).every((byte) => byte === 0)) return { valid: false, reason: 'the zero address cannot receive transfers' }
   return { valid: true, address: text, address_tag: null }
 }

@@ -30,7 +30,9 @@ export const LIFE_MS = 600_000
  * `timestamp` is free, no node checks it. It is what makes two equal payments two transactions: never use one
  * twice for an account.
  */
-export interface TronReference { refBlockBytes: Uint8Array; refBlockHash: Uint8Array; /** Unix milliseconds. */ expiration: number; timestamp: number }
+export interface TronReference {
+  refBlockBytes: Uint8Array; refBlockHash: Uint8Array; /** Unix milliseconds. */ expiration: number; timestamp: number
+}
 
 /** The reference to a block: bytes 6 to 8 of its number, bytes 8 to 16 of its id. */
 export function refBlock(height: number, id: string): { refBlockBytes: Uint8Array; refBlockHash: Uint8Array } {
@@ -44,7 +46,9 @@ const ACTION_TYPES = { freeze: 54, unfreeze: 55, withdraw: 56, delegate: 57, und
 /** Call data of a TRC-20 transfer. */
 export function transferData(to: string, amount: bigint): Uint8Array {
   if (amount < 0n || amount >= 2n ** 256n) throw new ChainError('AMOUNT', 'does not fit into 256 bits')
-  return concatBytes(hexToBytes(TRANSFER_SELECTOR), new Uint8Array(12), addressBytes(to).subarray(1), hexToBytes(amount.toString(16).padStart(64, '0')))
+  return concatBytes(
+    hexToBytes(TRANSFER_SELECTOR), new Uint8Array(12), addressBytes(to).subarray(1), hexToBytes(amount.toString(16).padStart(64, '0'))
+  )
 }
 
 /** fee_limit caps all energy of a call, staked energy too, so it never follows from what would be burnt alone. */
@@ -66,8 +70,13 @@ const LONG_AMOUNT = 2n ** 63n - 1n
 /** The most points of bandwidth that a transfer takes; `feeLimit` of a token's, else 0. */
 export function transferBandwidth(feeLimit: bigint): bigint {
   const someone = Uint8Array.of(0x41, ...new Uint8Array(20).fill(1))
-  const value: Fields = feeLimit === 0n ? { owner_address: someone, to_address: someone, amount: LONG_AMOUNT } : { owner_address: someone, contract_address: someone, data: new Uint8Array(68) }
-  const raw = encodeRaw({ refBlockBytes: new Uint8Array(2), refBlockHash: new Uint8Array(8), expiration: LONG_TIME_MS, timestamp: LONG_TIME_MS, feeLimit, type: feeLimit === 0n ? 1 : 31, value })
+  const value: Fields = feeLimit === 0n
+    ? { owner_address: someone, to_address: someone, amount: LONG_AMOUNT }
+    : { owner_address: someone, contract_address: someone, data: new Uint8Array(68) }
+  const raw = encodeRaw({
+    refBlockBytes: new Uint8Array(2), refBlockHash: new Uint8Array(8), expiration: LONG_TIME_MS, timestamp: LONG_TIME_MS, feeLimit,
+    type: feeLimit === 0n ? 1 : 31, value,
+  })
   return bandwidthOf(bytesToHex(raw))
 }
 
@@ -81,7 +90,10 @@ export function actionBandwidth(kind: TronAction['kind']): bigint {
     delegate: { resource: 1, balance: LONG_AMOUNT, receiver_address: someone },
     undelegate: { resource: 1, balance: LONG_AMOUNT, receiver_address: someone },
   }
-  const raw = encodeRaw({ refBlockBytes: new Uint8Array(2), refBlockHash: new Uint8Array(8), expiration: LONG_TIME_MS, timestamp: LONG_TIME_MS, feeLimit: 0n, type: ACTION_TYPES[kind], value: { owner_address: someone, ...value[kind] } })
+  const raw = encodeRaw({
+    refBlockBytes: new Uint8Array(2), refBlockHash: new Uint8Array(8), expiration: LONG_TIME_MS, timestamp: LONG_TIME_MS, feeLimit: 0n,
+    type: ACTION_TYPES[kind], value: { owner_address: someone, ...value[kind] },
+  })
   return bandwidthOf(bytesToHex(raw))
 }
 
@@ -104,13 +116,18 @@ function build(network: Network, common: Common, type: ContractType, value: Fiel
  * @param o.publicKey of the sending account, 33 bytes
  * @throws ChainError `ADDRESS`, `AMOUNT`, `FEE`
  */
-export function buildTransfer(network: Network, o: Common & { asset: Asset; to: string; amount: bigint; feeLimit?: bigint }): UnsignedTransaction {
+export function buildTransfer(
+  network: Network, o: Common & { asset: Asset; to: string; amount: bigint; feeLimit?: bigint }
+): UnsignedTransaction {
   if (o.asset.type === 'native') {
     if (o.feeLimit) throw new ChainError('FEE', 'a transfer of TRX takes no fee limit')
     return build(network, o, 1, { to_address: addressBytes(o.to), amount: o.amount })
   }
   if (!o.feeLimit || o.feeLimit < 0n) throw new ChainError('FEE', 'a token transfer needs a fee limit')
-  return build(network, o, 31, { contract_address: addressBytes(o.asset.contract_address as string), data: transferData(o.to, o.amount) }, o.feeLimit)
+  return build(
+    network, o, 31, { contract_address: addressBytes(o.asset.contract_address as string), data: transferData(o.to, o.amount) },
+    o.feeLimit
+  )
 }
 
 /** Stakes TRX for a resource. */
@@ -129,12 +146,16 @@ export function buildWithdraw(network: Network, o: Common): UnsignedTransaction 
 }
 
 /** Lends the resource of staked TRX to another account, without a lock. */
-export function buildDelegate(network: Network, o: Common & { amount: bigint; resource: TronResource; receiver: string }): UnsignedTransaction {
+export function buildDelegate(
+  network: Network, o: Common & { amount: bigint; resource: TronResource; receiver: string }
+): UnsignedTransaction {
   return build(network, o, 57, { resource: RESOURCES[o.resource], balance: o.amount, receiver_address: addressBytes(o.receiver) })
 }
 
 /** Takes a lent resource back. */
-export function buildUndelegate(network: Network, o: Common & { amount: bigint; resource: TronResource; receiver: string }): UnsignedTransaction {
+export function buildUndelegate(
+  network: Network, o: Common & { amount: bigint; resource: TronResource; receiver: string }
+): UnsignedTransaction {
   return build(network, o, 58, { resource: RESOURCES[o.resource], balance: o.amount, receiver_address: addressBytes(o.receiver) })
 }
 

@@ -1,5 +1,6 @@
 import type { Family } from '../types.ts'
 import { address, validate } from './address.ts'
+import { traits } from './traits.ts'
 import { assemble, decode, exclusive, signing } from './transaction.ts'
 
-export const tron: Family = { name: 'tron', address, validate, decode, signing, assemble, exclusive }
+export const tron: Family = { traits, address, validate, decode, signing, assemble, exclusive }

@@ -10,7 +10,7 @@ const INT64_MAX = 2n ** 63n - 1n
 const TYPE_URL = 'type.googleapis.com/protocol.'
 
 /** Numbers of the contract types that may be signed, with the messages they carry. */
-export const CONTRACTS = {
+const CONTRACTS = {
   1: 'TransferContract',
   31: 'TriggerSmartContract',
   54: 'FreezeBalanceV2Contract',
@@ -37,14 +37,25 @@ export interface RawData {
 
 /** Loaded when a first transaction is met: a process that meets none does without its 6 MB. */
 function messageType(name: string): protobuf.Type {
-  root ??= (require('protobufjs') as typeof protobuf).parse(readFileSync(new URL('./tron.proto', import.meta.url), 'utf8'), { keepCase: true }).root
+  root ??= (require('protobufjs') as typeof protobuf).parse(readFileSync(new URL('./tron.proto', import.meta.url), 'utf8'), {
+    keepCase: true,
+  }).root
   return root.lookupType(`protocol.${name}`)
 }
 
 function clean(fields: Fields): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined || value === 0n || value === 0 || value === false || value === '' || (value instanceof Uint8Array && value.length === 0)) continue
+    if (
+      value === undefined
+      || value === 0n
+      || value === 0
+      || value === false
+      || value === ''
+      || (value instanceof Uint8Array && value.length === 0)
+    ) {
+      continue
+    }
     if (typeof value === 'bigint') {
       if (value < 0n || value > INT64_MAX) throw new ChainError('AMOUNT', `${name} does not fit into 63 bits`)
       kept[name] = value.toString()
@@ -86,7 +97,10 @@ export function encodeRaw(raw: RawData): Uint8Array {
  * @throws ChainError `TRANSACTION`, `SHAPE`, `ENCODING` (unknown or repeated fields, or another spelling of the same)
  */
 export function decodeRaw(bytes: Uint8Array): RawData {
-  const raw = decode('Raw', bytes) as { ref_block_bytes: Uint8Array; ref_block_hash: Uint8Array; expiration: string; timestamp: string; fee_limit: string; data: Uint8Array; contract: { type: number; Permission_id: number; parameter: { type_url: string; value: Uint8Array } | null }[] }
+  const raw = decode('Raw', bytes) as {
+    ref_block_bytes: Uint8Array; ref_block_hash: Uint8Array; expiration: string; timestamp: string; fee_limit: string; data: Uint8Array;
+    contract: { type: number; Permission_id: number; parameter: { type_url: string; value: Uint8Array } | null }[]
+  }
   const [contract, more] = raw.contract
   if (!contract || more) throw new ChainError('SHAPE', 'a transaction has exactly one contract')
   if (raw.data.length > 0) throw new ChainError('SHAPE', 'memo data is not allowed')
@@ -97,9 +111,12 @@ export function decodeRaw(bytes: Uint8Array): RawData {
   if (contract.parameter?.type_url !== `${TYPE_URL}${name}`) throw new ChainError('SHAPE', 'type and content of the contract differ')
   const known = decode(name, contract.parameter.value)
   const value: Fields = {}
-  for (const [field, content] of Object.entries(known)) value[field] = typeof content === 'string' ? BigInt(content) : (content as Uint8Array | number | boolean)
+  for (const [field, content] of Object.entries(known)) {
+    value[field] = typeof content === 'string' ? BigInt(content) : (content as Uint8Array | number | boolean)
+  }
   const result: RawData = {
-    refBlockBytes: raw.ref_block_bytes, refBlockHash: raw.ref_block_hash, expiration: BigInt(raw.expiration), timestamp: BigInt(raw.timestamp), feeLimit: BigInt(raw.fee_limit), type, value,
+    refBlockBytes: raw.ref_block_bytes, refBlockHash: raw.ref_block_hash, expiration: BigInt(raw.expiration),
+    timestamp: BigInt(raw.timestamp), feeLimit: BigInt(raw.fee_limit), type, value,
   }
   // A negative number is refused by the encoder, everything unknown is lost by it.
   if (bytesToHex(encodeRaw(result)) !== bytesToHex(bytes)) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
@@ -109,5 +126,7 @@ export function decodeRaw(bytes: Uint8Array): RawData {
 /** A signed transaction, raw_data as it was signed. */
 export function encodeSigned(rawData: string, signature: Uint8Array): string {
   const type = messageType('Transaction')
-  return bytesToHex(Uint8Array.from(type.encode({ raw_data: hexToBytes(rawData), signature: [signature] } as unknown as protobuf.Message).finish()))
+  return bytesToHex(
+    Uint8Array.from(type.encode({ raw_data: hexToBytes(rawData), signature: [signature] } as unknown as protobuf.Message).finish())
+  )
 }

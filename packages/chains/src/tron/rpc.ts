@@ -1,6 +1,10 @@
 import { randomInt } from 'node:crypto'
 import { bytesToHex } from '@noble/hashes/utils.js'
-import { readText, RPC_TIMEOUT_MS, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus } from '../rpc.ts'
+import {
+  exchange, parseWithSource, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
+  type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus,
+} from '../rpc.ts'
+import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type TronResource } from '../types.ts'
 import { addressBytes, addressHex, addressOfHex } from './address.ts'
 import { LIFE_MS, refBlock, transferData, type TronReference } from './build.ts'
@@ -18,15 +22,33 @@ const RESOURCE_NUMBERS: Record<TronResource, number> = { BANDWIDTH: 0, ENERGY: 1
 type Int = number | bigint
 interface Header { number?: number; parentHash: string; timestamp?: number }
 interface Block { blockID?: string; block_header?: { raw_data: Header }; transactions?: Transaction[] }
-interface Transaction { txID: string; ret?: { contractRet?: string }[]; raw_data: { contract: { type: string; parameter: { value: { owner_address?: string; to_address?: string; amount?: Int } } }[] } }
+interface Transaction {
+  txID: string; ret?: { contractRet?: string }[];
+  raw_data: { contract: { type: string; parameter: { value: { owner_address?: string; to_address?: string; amount?: Int } } }[] }
+}
 interface Log { address: string; topics?: string[]; data?: string }
-interface Info { id?: string; fee?: Int; blockNumber?: number; blockTimeStamp?: number; withdraw_expire_amount?: Int; result?: string; receipt?: { result?: string }; log?: Log[] }
-interface Account { address?: string; balance?: Int; frozenV2?: { type?: string; amount?: Int }[]; unfrozenV2?: { type?: string; unfreeze_amount?: Int; unfreeze_expire_time?: Int }[] }
-interface Resources { freeNetUsed?: Int; freeNetLimit?: Int; NetUsed?: Int; NetLimit?: Int; EnergyUsed?: Int; EnergyLimit?: Int; TotalNetLimit?: Int; TotalNetWeight?: Int; TotalEnergyLimit?: Int; TotalEnergyWeight?: Int }
-interface ConstantCall { result?: { result?: boolean; code?: string; message?: string }; energy_used?: Int; constant_result?: string[]; transaction?: { ret?: { ret?: string }[] } }
+interface Info {
+  id?: string; fee?: Int; blockNumber?: number; blockTimeStamp?: number; withdraw_expire_amount?: Int; result?: string;
+  receipt?: { result?: string }; log?: Log[]
+}
+interface Account {
+  address?: string; balance?: Int; frozenV2?: { type?: string; amount?: Int }[];
+  unfrozenV2?: { type?: string; unfreeze_amount?: Int; unfreeze_expire_time?: Int }[]
+}
+interface Resources {
+  freeNetUsed?: Int; freeNetLimit?: Int; NetUsed?: Int; NetLimit?: Int; EnergyUsed?: Int; EnergyLimit?: Int; TotalNetLimit?: Int;
+  TotalNetWeight?: Int; TotalEnergyLimit?: Int; TotalEnergyWeight?: Int
+}
+interface ConstantCall {
+  result?: { result?: boolean; code?: string; message?: string }; energy_used?: Int; constant_result?: string[];
+  transaction?: { ret?: { ret?: string }[] }
+}
 
 /** The chain's parameters that costs follow from. Sun, points and days. */
-export interface TronParameters { energySun: bigint; bandwidthSun: bigint; createAccountSun: bigint; createAccountFeeSun: bigint; unfreezeDelayDays: number; maxFeeLimit: bigint }
+export interface TronParameters {
+  energySun: bigint; bandwidthSun: bigint; createAccountSun: bigint; createAccountFeeSun: bigint; unfreezeDelayDays: number;
+  maxFeeLimit: bigint
+}
 
 export interface TronAccount {
   balance: bigint
@@ -38,7 +60,17 @@ export interface TronAccount {
   bandwidth: bigint
 }
 
-export type TronResources = { energyLeft: bigint; stakedBandwidthLeft: bigint; freeBandwidthLeft: bigint; /** Used of what stake is worth. */ energyUsed: bigint; bandwidthUsed: bigint; /** Points a day for 1 TRX staked, times 10^6. */ energyPerMillionTrx: bigint; bandwidthPerMillionTrx: bigint }
+export interface TronResources {
+  energyLeft: bigint
+  stakedBandwidthLeft: bigint
+  freeBandwidthLeft: bigint
+  /** Used of what stake is worth. */
+  energyUsed: bigint
+  bandwidthUsed: bigint
+  /** Points a day for 1 TRX staked, times 10^6. */
+  energyPerMillionTrx: bigint
+  bandwidthPerMillionTrx: bigint
+}
 
 /** Client of a node of Tron over its HTTP interface. */
 export class TronClient implements ChainClient {
@@ -57,27 +89,18 @@ export class TronClient implements ChainClient {
   async #post<T>(path: string, body: Record<string, unknown> = {}): Promise<T> {
     const base = this.#endpoint.url.replace(/\/+$/, '')
     const where = new URL(base).host
-    const headers: Record<string, string> = { 'content-type': 'application/json', ...this.#endpoint.headers }
-    if (this.#endpoint.username !== undefined) headers['authorization'] = `Basic ${Buffer.from(`${this.#endpoint.username}:${this.#endpoint.password ?? ''}`).toString('base64')}`
-    let text: string | null
-    let ok: boolean
-    try {
-      const response = await this.#fetch(`${base}/${path}`, { method: 'POST', headers, signal: AbortSignal.timeout(RPC_TIMEOUT_MS), redirect: 'error', body: JSON.stringify(body) })
-      ok = response.ok
-      text = await readText(response)
-    } catch (error) {
-      // The URL may hold a provider's key: only the host is named.
-      throw new RpcUnavailable(`${where}: ${path}: ${error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${RPC_TIMEOUT_MS} ms` : 'cannot be reached'}`)
-    }
-    if (text === null) throw new RpcUnavailable(`${where}: ${path}: answer is too large`)
+    const { status, text } = await exchange(this.#endpoint, this.#fetch, {
+      url: `${base}/${path}`, what: path, method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body),
+    })
     let answer: unknown
     try {
-      answer = (JSON.parse as (text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown) => unknown)(text, (_key, value, { source }) =>
-        (typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? BigInt(source as string) : value))
+      answer = parseWithSource(text, (_key, value, { source }) => (
+        typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? BigInt(source as string) : value))
     } catch {
       throw new RpcUnavailable(`${where}: ${path}: answer is not JSON`)
     }
-    if (!ok || typeof answer !== 'object' || answer === null) throw new RpcUnavailable(`${where}: ${path}: answer is not a Tron node's`)
+    const isGood = status >= 200 && status < 300
+    if (!isGood || typeof answer !== 'object' || answer === null) throw new RpcUnavailable(`${where}: ${path}: answer is not a Tron node's`)
     const { Error: refusal } = answer as { Error?: unknown }
     if (refusal !== undefined) throw new RpcRefused(0, String(refusal).slice(0, 300))
     return answer as T
@@ -98,7 +121,12 @@ export class TronClient implements ChainClient {
 
   async probe(): Promise<void> {
     const first = await this.#header('wallet/getblockbynum', { num: 0 })
-    if (!first || first.hash !== this.network.genesis) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's first block is ${String(first?.hash)}, not ${String(this.network.genesis)}`)
+    if (!first || first.hash !== this.network.genesis) {
+      throw new ChainError(
+        'WRONG_NETWORK',
+        `${this.network.code}: the endpoint's first block is ${String(first?.hash)}, not ${String(this.network.genesis)}`
+      )
+    }
   }
 
   async tip(): Promise<ChainTip> {
@@ -114,8 +142,12 @@ export class TronClient implements ChainClient {
     if ((header.number ?? 0) !== height) throw new RpcUnavailable(`${this.network.code}: getblockbynum answered another height`)
     const transactions = block.transactions ?? []
     const transfers = transactions.flatMap((each) => this.#native(each))
-    const tokens = new Map(this.#assets.filter((asset) => asset.type === 'token').map((asset) => [addressHex(asset.contract_address as string).slice(2), asset]))
-    if (tokens.size > 0 && transactions.some(({ raw_data }) => raw_data.contract[0]?.type === 'TriggerSmartContract')) transfers.push(...(await this.#tokens(height, transactions, tokens)))
+    const tokens = new Map(
+      this.#assets.filter((asset) => asset.type === 'token').map((asset) => [addressHex(asset.contract_address as string).slice(2), asset])
+    )
+    if (tokens.size > 0 && transactions.some(({ raw_data }) => raw_data.contract[0]?.type === 'TriggerSmartContract')) {
+      transfers.push(...(await this.#tokens(height, transactions, tokens)))
+    }
     return { height, hash: block.blockID, parent: header.parentHash, txids: transactions.map(({ txID }) => txID), transfers }
   }
 
@@ -137,7 +169,9 @@ export class TronClient implements ChainClient {
     const known = new Map((Array.isArray(infos) ? infos : []).map((info) => [info.id, info]))
     return transactions.flatMap(({ txID, ret, raw_data }) => {
       const info = known.get(txID)
-      if (!info || info.blockNumber !== height) throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyblocknum is not about the block at ${height}`)
+      if (!info || info.blockNumber !== height) {
+        throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyblocknum is not about the block at ${height}`)
+      }
       if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') return []
       const owner = raw_data.contract[0]?.parameter.value.owner_address
       const caller = owner === undefined ? null : addressOfHex(owner)
@@ -146,7 +180,9 @@ export class TronClient implements ChainClient {
         const moved = asset && transferOf(log)
         if (!moved) return []
         const { to: address, amount, from: sender } = moved
-        return [{ txid: txID, position, asset: asset.asset_name, address, amount, sender, senders: sendersOf([sender, caller]), coinbase: false }]
+        return [{
+          txid: txID, position, asset: asset.asset_name, address, amount, sender, senders: sendersOf([sender, caller]), coinbase: false,
+        }]
       })
     })
   }
@@ -159,21 +195,32 @@ export class TronClient implements ChainClient {
     }
     const block = await this.#post<Block>('wallet/getblockbynum', { num: info.blockNumber })
     const transaction = block.transactions?.find(({ txID }) => txID === hash)
-    if (block.blockID === undefined || !transaction) throw new RpcUnavailable(`${this.network.code}: the block at ${info.blockNumber} does not hold ${hash}`)
-    const succeeded = transaction.ret?.[0]?.contractRet === SUCCESS && info.result !== 'FAILED' && (info.receipt?.result ?? SUCCESS) === SUCCESS
+    if (block.blockID === undefined || !transaction) {
+      throw new RpcUnavailable(`${this.network.code}: the block at ${info.blockNumber} does not hold ${hash}`)
+    }
+    const succeeded = transaction.ret?.[0]?.contractRet === SUCCESS
+      && info.result !== 'FAILED'
+      && (info.receipt?.result ?? SUCCESS) === SUCCESS
       && (expected === undefined || hasTransfer(info.log ?? [], expected))
-    return { state: 'included', height: info.blockNumber, blockHash: block.blockID, succeeded, fee: BigInt(info.fee ?? 0), staking: { withdrawn: BigInt(info.withdraw_expire_amount ?? 0), time: info.blockTimeStamp ?? block.block_header?.raw_data.timestamp ?? 0 } }
+    return {
+      state: 'included', height: info.blockNumber, blockHash: block.blockID, succeeded, fee: BigInt(info.fee ?? 0),
+      staking: {
+        withdrawn: BigInt(info.withdraw_expire_amount ?? 0), time: info.blockTimeStamp ?? block.block_header?.raw_data.timestamp ?? 0,
+      },
+    }
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
     try {
-      const { result, code, message } = await this.#post<{ result?: boolean; code?: string; message?: string }>('wallet/broadcasthex', { transaction: raw })
+      const { result, code, message } = await this.#post<{ result?: boolean; code?: string; message?: string }>('wallet/broadcasthex', {
+        transaction: raw,
+      })
       if (result === true || code === 'DUP_TRANSACTION_ERROR') return { kind: 'accepted' }
       const reason = `${code ?? 'refused'}: ${plain(message)}`.slice(0, 300)
       return { kind: code === undefined || NODE_TROUBLE.has(code) ? 'unknown' : 'rejected', reason }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 
@@ -183,10 +230,16 @@ export class TronClient implements ChainClient {
    */
   async reference(): Promise<TronReference> {
     const [solid, head] = [await this.#now('walletsolidity'), await this.#now('wallet')]
-    return { ...refBlock(solid.height, solid.hash), expiration: Math.ceil((head.time + LIFE_MS) / 1000) * 1000, timestamp: head.time - randomInt(TIMESTAMP_SPREAD_MS) }
+    return {
+      ...refBlock(solid.height, solid.hash), expiration: Math.ceil((head.time + LIFE_MS) / 1000) * 1000,
+      timestamp: head.time - randomInt(TIMESTAMP_SPREAD_MS),
+    }
   }
 
-  /** True where the transaction can provably never be included any more: past its end (Unix second) in a final block, and in none of those. */
+  /**
+   * True where the transaction can provably never be included any more: past its end (Unix second) in a final block,
+   * and in none of those.
+   */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     const isPast = async () => (await this.#now('walletsolidity')).time > validUntil * 1000
     if (!(await isPast())) return false
@@ -198,7 +251,9 @@ export class TronClient implements ChainClient {
 
   /** Balance in the asset's smallest unit, without what is staked. */
   async balance(address: string, asset: Asset): Promise<bigint> {
-    if (asset.type === 'native') return BigInt((await this.#post<Account>('wallet/getaccount', { address: addressHex(address) })).balance ?? 0)
+    if (asset.type === 'native') {
+      return BigInt((await this.#post<Account>('wallet/getaccount', { address: addressHex(address) })).balance ?? 0)
+    }
     const { result } = await this.#constant(address, asset, 'balanceOf(address)', addressHex(address).slice(2).padStart(64, '0'))
     if (!/^[0-9a-f]{64}$/.test(result)) throw new RpcUnavailable(`${this.network.code}: balanceOf answered no number`)
     return BigInt(`0x${result}`)
@@ -210,11 +265,18 @@ export class TronClient implements ChainClient {
     if (found.address === undefined) return null
     const { energyLeft, stakedBandwidthLeft, freeBandwidthLeft } = await this.resources(address)
     // Bandwidth is the resource whose name is left out, as all that is zero.
-    const staked = (resource: TronResource) => (found.frozenV2 ?? []).filter(({ type }) => (type ?? 'BANDWIDTH') === resource).reduce((sum, { amount }) => sum + BigInt(amount ?? 0), 0n)
+    const staked = (resource: TronResource) => (found.frozenV2 ?? []).filter(({ type }) => (type ?? 'BANDWIDTH') === resource).reduce(
+      (sum, { amount }) => sum + BigInt(amount ?? 0), 0n
+    )
     return {
       balance: BigInt(found.balance ?? 0),
       staked: { ENERGY: staked('ENERGY'), BANDWIDTH: staked('BANDWIDTH') },
-      unfreezing: (found.unfrozenV2 ?? []).map(({ type, unfreeze_amount, unfreeze_expire_time }) => ({ resource: type === 'ENERGY' ? 'ENERGY' : 'BANDWIDTH', amount: BigInt(unfreeze_amount ?? 0), expires: Number(unfreeze_expire_time ?? 0) })),
+      unfreezing: (found.unfrozenV2 ?? []).map(
+        ({ type, unfreeze_amount, unfreeze_expire_time }) => ({
+          resource: type === 'ENERGY' ? 'ENERGY' : 'BANDWIDTH', amount: BigInt(unfreeze_amount ?? 0),
+          expires: Number(unfreeze_expire_time ?? 0),
+        })
+      ),
       energy: energyLeft,
       bandwidth: stakedBandwidthLeft + freeBandwidthLeft,
     }
@@ -227,7 +289,9 @@ export class TronClient implements ChainClient {
 
   /** Whether a contract is at the address: nodes refuse to send TRX there. */
   async isContract(address: string): Promise<boolean> {
-    return (await this.#post<{ contract_address?: string; bytecode?: string }>('wallet/getcontract', { value: addressHex(address) })).contract_address !== undefined
+    return (
+      await this.#post<{ contract_address?: string; bytecode?: string }>('wallet/getcontract', { value: addressHex(address) })
+    ).contract_address !== undefined
   }
 
   /** Unix milliseconds of the head block, with which nodes compare the end of a transaction. */
@@ -241,7 +305,9 @@ export class TronClient implements ChainClient {
       const rest = BigInt(limit ?? 0) - BigInt(used ?? 0)
       return rest > 0n ? rest : 0n
     }
-    const perMillion = (limit: Int | undefined, weight: Int | undefined) => (BigInt(weight ?? 0) === 0n ? 0n : (BigInt(limit ?? 0) * 1_000_000n) / BigInt(weight ?? 0))
+    const perMillion = (limit: Int | undefined, weight: Int | undefined) => (
+      BigInt(weight ?? 0) === 0n ? 0n : (BigInt(limit ?? 0) * 1_000_000n) / BigInt(weight ?? 0)
+    )
     return {
       energyLeft: left(found.EnergyLimit, found.EnergyUsed),
       stakedBandwidthLeft: left(found.NetLimit, found.NetUsed),
@@ -262,33 +328,50 @@ export class TronClient implements ChainClient {
       return BigInt(found)
     }
     return {
-      energySun: value('getEnergyFee'), bandwidthSun: value('getTransactionFee'), createAccountSun: value('getCreateNewAccountFeeInSystemContract'),
-      createAccountFeeSun: value('getCreateAccountFee'), unfreezeDelayDays: Number(value('getUnfreezeDelayDays')), maxFeeLimit: value('getMaxFeeLimit'),
+      energySun: value('getEnergyFee'), bandwidthSun: value('getTransactionFee'),
+      createAccountSun: value('getCreateNewAccountFeeInSystemContract'),
+      createAccountFeeSun: value('getCreateAccountFee'), unfreezeDelayDays: Number(value('getUnfreezeDelayDays')),
+      maxFeeLimit: value('getMaxFeeLimit'),
     }
   }
 
   /** Energy of a token transfer, a penalty of the contract included. Throws RpcRefused where it would revert. */
   async energy(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
-    const { energy } = await this.#constant(o.from, o.asset, 'transfer(address,uint256)', bytesToHex(transferData(o.to, o.amount).subarray(4)))
+    const { energy } = await this.#constant(
+      o.from, o.asset, 'transfer(address,uint256)', bytesToHex(transferData(o.to, o.amount).subarray(4))
+    )
     return energy
   }
 
   async #constant(owner: string, asset: Asset, selector: string, parameter: string): Promise<{ energy: bigint; result: string }> {
-    const answer = await this.#post<ConstantCall>('wallet/triggerconstantcontract', { owner_address: addressHex(owner), contract_address: addressHex(asset.contract_address as string), function_selector: selector, parameter })
+    const answer = await this.#post<ConstantCall>('wallet/triggerconstantcontract', {
+      owner_address: addressHex(owner), contract_address: addressHex(asset.contract_address as string), function_selector: selector,
+      parameter,
+    })
     const failed = answer.transaction?.ret?.[0]?.ret
-    if (answer.result?.result !== true || (failed !== undefined && failed !== 'SUCESS' && failed !== SUCCESS)) throw new RpcRefused(0, `${asset.asset_name} refuses ${selector}: ${plain(answer.result?.message)}`.slice(0, 300))
+    if (answer.result?.result !== true || (failed !== undefined && failed !== 'SUCESS' && failed !== SUCCESS)) {
+      throw new RpcRefused(0, `${asset.asset_name} refuses ${selector}: ${plain(answer.result?.message)}`.slice(0, 300))
+    }
     return { energy: BigInt(answer.energy_used ?? 0), result: answer.constant_result?.[0] ?? '' }
   }
 
   /** Sun of stake whose resource can be lent now. */
   async delegatable(owner: string, resource: TronResource): Promise<bigint> {
-    return BigInt((await this.#post<{ max_size?: Int }>('wallet/getcandelegatedmaxsize', { owner_address: addressHex(owner), type: RESOURCE_NUMBERS[resource] })).max_size ?? 0)
+    return BigInt(
+      (
+        await this.#post<{ max_size?: Int }>('wallet/getcandelegatedmaxsize', {
+          owner_address: addressHex(owner), type: RESOURCE_NUMBERS[resource],
+        })
+      ).max_size ?? 0
+    )
   }
 
   /** Sun of stake whose resource one account has lent to another. */
   async delegated(from: string, to: string): Promise<Record<TronResource, bigint>> {
     interface Lent { frozen_balance_for_energy?: Int; frozen_balance_for_bandwidth?: Int }
-    const { delegatedResource } = await this.#post<{ delegatedResource?: Lent[] }>('wallet/getdelegatedresourcev2', { fromAddress: addressHex(from), toAddress: addressHex(to) })
+    const { delegatedResource } = await this.#post<{ delegatedResource?: Lent[] }>('wallet/getdelegatedresourcev2', {
+      fromAddress: addressHex(from), toAddress: addressHex(to),
+    })
     const sum = (name: keyof Lent) => (delegatedResource ?? []).reduce((total, each) => total + BigInt(each[name] ?? 0), 0n)
     return { ENERGY: sum('frozen_balance_for_energy'), BANDWIDTH: sum('frozen_balance_for_bandwidth') }
   }
@@ -301,7 +384,11 @@ export class TronClient implements ChainClient {
   /** Sun that a withdrawal would take back at the head's time. */
   async withdrawable(owner: string): Promise<bigint> {
     const { time } = await this.#now('wallet')
-    return BigInt((await this.#post<{ amount?: Int }>('wallet/getcanwithdrawunfreezeamount', { owner_address: addressHex(owner), timestamp: time })).amount ?? 0)
+    return BigInt(
+      (
+        await this.#post<{ amount?: Int }>('wallet/getcanwithdrawunfreezeamount', { owner_address: addressHex(owner), timestamp: time })
+      ).amount ?? 0
+    )
   }
 }
 

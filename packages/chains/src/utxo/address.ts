@@ -2,6 +2,7 @@ import { secp256k1, schnorr } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { ripemd160 } from '@noble/hashes/legacy.js'
 import { address as codec, initEccLib, payments, type Network as BitcoinNetwork } from 'bitcoinjs-lib'
+import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type UtxoParams, type Validation } from '../types.ts'
 import { cashAddressOf, cashScriptOf, CASHADDR_PREFIXES } from './cashaddr.ts'
 
@@ -77,7 +78,9 @@ export function scriptOf(network: Network, text: string): Uint8Array {
   const prefix = paramsOf(network).cashaddr_prefix
   const cash = prefix === undefined ? null : cashScriptOf(prefix, text)
   if (cash) return cash
-  if (hasUnusedWitnessVersion(network, text)) throw new ChainError('ADDRESS', 'has a witness version that is not in use: anyone could take coins sent there')
+  if (hasUnusedWitnessVersion(network, text)) {
+    throw new ChainError('ADDRESS', 'has a witness version that is not in use: anyone could take coins sent there')
+  }
   try {
     return codec.toOutputScript(text, bitcoinNetwork(network))
   } catch {
@@ -101,15 +104,20 @@ export function addressOf(network: Network, script: Uint8Array): string | null {
 
 /** P2PKH or P2SH. */
 function isBase58Script(script: Uint8Array): boolean {
-  return (script.length === 25 && script[0] === 0x76 && script[1] === 0xa9 && script[2] === 20 && script[23] === 0x88 && script[24] === 0xac)
+  return (
+    script.length === 25 && script[0] === 0x76 && script[1] === 0xa9 && script[2] === 20 && script[23] === 0x88 && script[24] === 0xac
+  )
     || (script.length === 23 && script[0] === 0xa9 && script[1] === 20 && script[22] === 0x87)
 }
 
 /** Base58Check, bech32 and bech32m (BIP173, BIP350), CashAddr; answers the network's own spelling, bech32 in lower case. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
-  if (addressTag !== undefined && addressTag !== null) return { valid: false, reason: 'addresses of this network take no address_tag' }
+  const refused = refusedTag(addressTag)
+  if (refused) return refused
   if (text.length < 14 || text.length > 90) return { valid: false, reason: 'has a length no address has' }
-  if (hasUnusedWitnessVersion(network, text)) return { valid: false, reason: 'has a witness version that is not in use: anyone could take coins sent there' }
+  if (hasUnusedWitnessVersion(network, text)) {
+    return { valid: false, reason: 'has a witness version that is not in use: anyone could take coins sent there' }
+  }
   try {
     const script = scriptOf(network, text)
     const canonical = addressOf(network, script)
@@ -118,10 +126,21 @@ export function validate(network: Network, text: string, addressTag?: string | n
   } catch {
     const { bech32_hrp: hrp, cashaddr_prefix: cash } = paramsOf(network)
     const other = /^(bc1|tb1|bcrt1|ltc1|tltc1|rltc1)/i.exec(text)?.[1]?.toLowerCase()
-    if (other && hrp && other !== `${hrp}1`) return { valid: false, reason: `belongs to another network (${other}…); this one uses ${hrp}1…` }
+    if (other && hrp && other !== `${hrp}1`) {
+      return { valid: false, reason: `belongs to another network (${other}…); this one uses ${hrp}1…` }
+    }
     if (other && !hrp) return { valid: false, reason: `belongs to another network (${other}…); ${network.name} has no such addresses` }
     const prefix = CASHADDR_PREFIXES.find((each) => text.toLowerCase().startsWith(`${each}:`))
     if (prefix && prefix !== cash) return { valid: false, reason: `belongs to another network (${prefix}:…)` }
     return { valid: false, reason: `is not an address of ${network.name}: checksum, length or version does not match` }
+  }
+}
+
+/** The output script, which is the same on every network of the family; null for what is no address of this one. */
+export function format(network: Network, text: string): string | null {
+  try {
+    return `script ${Buffer.from(scriptOf(network, text)).toString('hex')}`
+  } catch {
+    return null
   }
 }

@@ -16,7 +16,12 @@ const SEQUENCE_FINAL = 0xffffffff
  * Builds the unsigned transaction of a selection: version 2, locktime 0, replaceable where the network replaces (BIP125), payment first.
  * @param o.previous full previous transactions by txid
  */
-export function buildTransfer(network: Network, o: { selection: Selection; to: string; amount: bigint; changeAddress: string; changePath: number[]; previous: ReadonlyMap<string, string> }): UnsignedTransaction {
+export function buildTransfer(
+  network: Network,
+  o: {
+    selection: Selection; to: string; amount: bigint; changeAddress: string; changePath: number[]; previous: ReadonlyMap<string, string>
+  }
+): UnsignedTransaction {
   const transaction = new Transaction()
   transaction.version = 2
   const sequence = paramsOf(network).replaceable ? SEQUENCE_RBF : SEQUENCE_FINAL
@@ -41,6 +46,11 @@ export function buildTransfer(network: Network, o: { selection: Selection; to: s
 }
 
 /** The transaction of {@link selectReturn}: one output, to the wallet's own change address. */
-export function buildReturn(network: Network, o: { selection: Selection; changeAddress: string; previous: ReadonlyMap<string, string> }): UnsignedTransaction {
-  return buildTransfer(network, { selection: { ...o.selection, change: 0n }, to: o.changeAddress, amount: o.selection.change, changeAddress: o.changeAddress, changePath: [], previous: o.previous })
+export function buildReturn(
+  network: Network, o: { selection: Selection; changeAddress: string; previous: ReadonlyMap<string, string> }
+): UnsignedTransaction {
+  return buildTransfer(network, {
+    selection: { ...o.selection, change: 0n }, to: o.changeAddress, amount: o.selection.change, changeAddress: o.changeAddress,
+    changePath: [], previous: o.previous,
+  })
 }

@@ -1,5 +1,7 @@
 // This one module: the whole library would cost 30 MB in every process.
-import { CashAddressNetworkPrefix, CashAddressType, decodeCashAddress, encodeCashAddress } from '@bitauth/libauth/build/lib/address/cash-address.js'
+import {
+  CashAddressNetworkPrefix, CashAddressType, decodeCashAddress, encodeCashAddress,
+} from '@bitauth/libauth/build/lib/address/cash-address.js'
 
 export const CASHADDR_PREFIXES: readonly string[] = Object.values(CashAddressNetworkPrefix)
 

@@ -1,12 +1,19 @@
+import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
-import { jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, sendersOf, type ChainTip, type Fetch, type JsonRpc, type RpcEndpoint, type Senders, type TransactionStatus } from '../rpc.ts'
+import {
+  jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, sendersOf, type ChainTip, type Fetch,
+  type JsonRpc, type RpcEndpoint, type Senders, type TransactionStatus,
+} from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 import { addressOf } from './address.ts'
 
 /** Fields of Bitcoin Core's answers whose numbers are coins: read from the source text, as satoshi. */
 const COIN_FIELDS = new Set(['value', 'fee', 'feerate', 'mempoolminfee', 'minrelaytxfee', 'incrementalrelayfee'])
 
-interface CoreTransaction { txid: string; vin: { coinbase?: string; txid?: string; vout?: number }[]; vout: { value: bigint; n: number; scriptPubKey: { hex: string } }[] }
+interface CoreTransaction {
+  txid: string; vin: { coinbase?: string; txid?: string; vout?: number }[];
+  vout: { value: bigint; n: number; scriptPubKey: { hex: string } }[]
+}
 interface CoreBlock { hash: string; height: number; previousblockhash?: string; tx: (CoreTransaction | string)[] }
 
 /** Fee rates in satoshi per 1000 vbytes. */
@@ -38,18 +45,28 @@ export class UtxoClient implements ChainClient {
 
   constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch) {
     this.network = network
-    this.#call = jsonRpc(endpoint, fetch, (key, value, source) => (typeof value === 'number' && COIN_FIELDS.has(key) ? coins(value, source) : value))
-    this.#callForCoins = jsonRpc(endpoint, fetch, (key, value, source) => (typeof value === 'number' && key === 'result' ? (coins(value, source) ?? null) : value))
+    this.#call = jsonRpc(
+      endpoint, fetch, (key, value, source) => (typeof value === 'number' && COIN_FIELDS.has(key) ? coins(value, source) : value)
+    )
+    this.#callForCoins = jsonRpc(
+      endpoint, fetch, (key, value, source) => (typeof value === 'number' && key === 'result' ? (coins(value, source) ?? null) : value)
+    )
   }
 
   async probe(): Promise<void> {
     const genesis = await this.#call<string>('getblockhash', [0])
     const expected = this.network.genesis
-    if (expected !== undefined && genesis !== expected) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's genesis block is ${genesis}, not ${expected}`)
+    if (expected !== undefined && genesis !== expected) {
+      throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's genesis block is ${genesis}, not ${expected}`)
+    }
     const { checkpoint } = this.network
     if (!checkpoint) return
     const found = await this.#call<string>('getblockhash', [checkpoint.height])
-    if (found !== checkpoint.hash) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's block ${checkpoint.height} is ${found}, not ${checkpoint.hash}`)
+    if (found !== checkpoint.hash) {
+      throw new ChainError(
+        'WRONG_NETWORK', `${this.network.code}: the endpoint's block ${checkpoint.height} is ${found}, not ${checkpoint.hash}`
+      )
+    }
   }
 
   async tip(): Promise<ChainTip> {
@@ -88,7 +105,10 @@ export class UtxoClient implements ChainClient {
       transfers: transactions.flatMap((each) => each.vout.flatMap((output) => {
         const address = addressOf(this.network, Buffer.from(output.scriptPubKey.hex, 'hex'))
         if (address === null || output.value === 0n) return []
-        return [{ txid: each.txid, position: output.n, asset: this.network.native_asset, address, amount: output.value, sender: null, senders: null, coinbase: each.vin[0]?.coinbase !== undefined }]
+        return [{
+          txid: each.txid, position: output.n, asset: this.network.native_asset, address, amount: output.value, sender: null,
+          senders: null, coinbase: each.vin[0]?.coinbase !== undefined,
+        }]
       })),
     }
   }
@@ -103,7 +123,11 @@ export class UtxoClient implements ChainClient {
     }
     if (block.height === GENESIS_HEIGHT) return found
     for (let at = 0; at < ids.length; at += FETCHED_AT_ONCE) {
-      found.push(...await Promise.all(ids.slice(at, at + FETCHED_AT_ONCE).map((txid) => this.#call<CoreTransaction>('getrawtransaction', [txid, true]))))
+      found.push(
+        ...await Promise.all(
+          ids.slice(at, at + FETCHED_AT_ONCE).map((txid) => this.#call<CoreTransaction>('getrawtransaction', [txid, true]))
+        )
+      )
     }
     return found
   }
@@ -127,11 +151,9 @@ export class UtxoClient implements ChainClient {
       await this.#call('sendrawtransaction', [raw])
       return { kind: 'accepted' }
     } catch (error) {
-      if (error instanceof RpcRefused) {
-        if (error.rpcCode === ALREADY_IN_CHAIN || /already (in|known)|txn-already/i.test(error.message)) return { kind: 'accepted' }
-        return { kind: 'rejected', reason: error.message }
-      }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      if (isRefusal(error, ALREADY_IN_CHAIN)) return { kind: 'accepted' }
+      if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 

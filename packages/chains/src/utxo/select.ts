@@ -39,7 +39,10 @@ const scriptLength = (params: UtxoParams): number => (params.script === 'p2wpkh'
  * @param o.required outpoints that must be among the inputs (a replacement shares them)
  * @throws ChainError `INSUFFICIENT` with `missing` satoshi in the message, `DUST`
  */
-export function selectCoins(network: Network, o: { utxos: readonly Utxo[]; to: string; amount: bigint; changeAddress: string; feeRate: bigint; required?: readonly Utxo[] }): Selection {
+export function selectCoins(
+  network: Network,
+  o: { utxos: readonly Utxo[]; to: string; amount: bigint; changeAddress: string; feeRate: bigint; required?: readonly Utxo[] }
+): Selection {
   const params = paramsOf(network)
   const target = scriptOf(network, o.to)
   const changeScript = scriptOf(network, o.changeAddress)
@@ -50,7 +53,9 @@ export function selectCoins(network: Network, o: { utxos: readonly Utxo[]; to: s
   }
   const required = o.required ?? []
   const taken = new Set(required.map(outpointOf))
-  const free = o.utxos.filter((utxo) => !taken.has(outpointOf(utxo))).sort((a, b) => (a.value === b.value ? (outpointOf(a) < outpointOf(b) ? -1 : 1) : a.value > b.value ? -1 : 1))
+  const free = o.utxos.filter((utxo) => !taken.has(outpointOf(utxo))).sort(
+    (a, b) => (a.value === b.value ? (outpointOf(a) < outpointOf(b) ? -1 : 1) : a.value > b.value ? -1 : 1)
+  )
   const dust = dustLimit(params, changeScript)
   const finish = (chosen: Utxo[]): Selection | null => {
     const sum = chosen.reduce((total, utxo) => total + utxo.value, 0n)
@@ -78,10 +83,17 @@ export function selectCoins(network: Network, o: { utxos: readonly Utxo[]; to: s
     }
     const utxo = free[next]
     if (!utxo) break
-    if (chosen.length >= INPUTS_MAX) throw new ChainError('TOO_MANY_INPUTS', `needs more than ${INPUTS_MAX} inputs; send a smaller amount first`)
+    if (chosen.length >= INPUTS_MAX) {
+      throw new ChainError('TOO_MANY_INPUTS', `needs more than ${INPUTS_MAX} inputs; send a smaller amount first`)
+    }
     chosen.push(utxo)
   }
-  const least = candidates.reduce((best, each) => (each !== null && (best === null || wasteOf(network, each, o.feeRate) < wasteOf(network, best, o.feeRate)) ? each : best), null)
+  const least = candidates.reduce(
+    (best, each) => (
+      each !== null && (best === null || wasteOf(network, each, o.feeRate) < wasteOf(network, best, o.feeRate)) ? each : best
+    ),
+    null
+  )
   if (least) return least
   const sum = chosen.reduce((total, utxo) => total + utxo.value, 0n)
   const fee = feeAt(Math.max(1, chosen.length), false).fee
@@ -94,7 +106,9 @@ export function selectCoins(network: Network, o: { utxos: readonly Utxo[]; to: s
  * @param o.above fee of what it replaces: it pays that and its own relaying (BIP125)
  * @throws ChainError `INSUFFICIENT` where less than dust would come back
  */
-export function selectReturn(network: Network, o: { utxos: readonly Utxo[]; changeAddress: string; feeRate: bigint; above: bigint }): Selection {
+export function selectReturn(
+  network: Network, o: { utxos: readonly Utxo[]; changeAddress: string; feeRate: bigint; above: bigint }
+): Selection {
   const params = paramsOf(network)
   const script = scriptOf(network, o.changeAddress)
   const vsize = virtualSize(params, o.utxos.length, [script.length])
@@ -102,7 +116,9 @@ export function selectReturn(network: Network, o: { utxos: readonly Utxo[]; chan
   const least = o.above + BigInt(vsize) * BigInt(params.min_fee_rate)
   const wanted = (BigInt(vsize) * o.feeRate) / 1000n
   const fee = wanted > least ? wanted : least
-  if (sum - fee < dustLimit(params, script)) throw new ChainError('INSUFFICIENT', `a fee of ${fee} satoshi leaves nothing of the coins' ${sum}`)
+  if (sum - fee < dustLimit(params, script)) {
+    throw new ChainError('INSUFFICIENT', `a fee of ${fee} satoshi leaves nothing of the coins' ${sum}`)
+  }
   return { utxos: [...o.utxos], fee, change: sum - fee, vsize }
 }
 

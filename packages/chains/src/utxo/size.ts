@@ -29,7 +29,10 @@ export function virtualSize(params: UtxoParams, inputs: number, outputScriptByte
  * higher floor.
  */
 export function dustLimit(params: UtxoParams, script: Uint8Array): bigint {
-  const witness = script.length >= 4 && script.length <= 42 && (script[0] === 0 || ((script[0] as number) >= 0x51 && (script[0] as number) <= 0x60)) && script[1] === script.length - 2
+  const witness = script.length >= 4
+    && script.length <= 42
+    && (script[0] === 0 || ((script[0] as number) >= 0x51 && (script[0] as number) <= 0x60))
+    && script[1] === script.length - 2
   const output = 8 + compactSizeBytes(script.length) + script.length
   const limit = (params.dust_rate ?? DUST_RATE) * (output + (witness ? 67 : 148))
   return BigInt(Math.max(limit, params.dust > 10_000 ? params.dust : 0))

@@ -1,12 +1,18 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { payments, script as scripts, Transaction } from 'bitcoinjs-lib'
-import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
+import { formatAmount } from '../amount.ts'
+import {
+  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
+  type SigningItem, type UnsignedTransaction,
+} from '../types.ts'
 import { address, addressOf, bitcoinNetwork, hash160, paramsOf } from './address.ts'
 import { readParent, type Parent } from './parent.ts'
 import { virtualSize } from './size.ts'
 
 interface Input { path: number[]; publicKey: Uint8Array; script: Uint8Array; value: bigint; address: string }
 
+/** Rates are exact to a thousandth. */
+const MILLI_DECIMALS = 3
 /** More than any transaction that nodes relay. */
 const HEX_LENGTH_MAX = 800_000
 
@@ -29,7 +35,9 @@ function parseHex(hex: string): Transaction {
 function parse(unsigned: UnsignedTransaction): Transaction {
   const transaction = parseHex(unsigned.bytes)
   if (transaction.ins.length === 0 || transaction.outs.length === 0) throw new ChainError('SHAPE', 'has no inputs or no outputs')
-  if (transaction.hasWitnesses() || transaction.ins.some((input) => input.script.length > 0)) throw new ChainError('TRANSACTION', 'carries signatures already')
+  if (transaction.hasWitnesses() || transaction.ins.some((input) => input.script.length > 0)) {
+    throw new ChainError('TRANSACTION', 'carries signatures already')
+  }
   if (transaction.toHex() !== unsigned.bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   if (transaction.version !== 2) throw new ChainError('SHAPE', 'version must be 2')
   if (transaction.locktime !== 0) throw new ChainError('SHAPE', 'locktime must be 0')
@@ -65,15 +73,21 @@ function inputsOf(network: Network, transaction: Transaction, unsigned: Unsigned
     const id = Buffer.from(input.hash).toString('hex')
     const before = previous === undefined ? shown.get(id) : open(network, each, previous, position)
     if (!before) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} lacks its previous transaction`)
-    if (Buffer.compare(before.hash, input.hash) !== 0) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction of input ${position} has another id`)
+    if (Buffer.compare(before.hash, input.hash) !== 0) {
+      throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction of input ${position} has another id`)
+    }
     shown.set(id, before)
     const output = before.output(input.index)
     if (!output) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} spends an output that does not exist`)
     const publicKey = publicKeyAt(path)
     const own = address(network, publicKey)
-    if (addressOf(network, output.script) !== own) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} does not belong to the key at its path`)
+    if (addressOf(network, output.script) !== own) {
+      throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} does not belong to the key at its path`)
+    }
     if (input.sequence < 0xfffffffd) throw new ChainError('SHAPE', 'a relative lock time is not allowed')
-    if (!replaceable && input.sequence !== 0xffffffff) throw new ChainError('SHAPE', 'sequence must be final: this network replaces no transactions')
+    if (!replaceable && input.sequence !== 0xffffffff) {
+      throw new ChainError('SHAPE', 'sequence must be final: this network replaces no transactions')
+    }
     return { path, publicKey, script: output.script, value: output.value, address: own }
   })
 }
@@ -91,7 +105,9 @@ export function coinsOf(network: Network, unsigned: UnsignedTransaction): { txid
 }
 
 /** See Family.decode. Exactly one payment, and at most one change output on the change path. */
-export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
+export function decode(
+  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+): DecodedTransaction {
   const params = paramsOf(network)
   const transaction = parse(unsigned)
   const inputs = inputsOf(network, transaction, unsigned, publicKeyAt)
@@ -105,7 +121,9 @@ export function decode(network: Network, unsigned: UnsignedTransaction, assets: 
     const to = addressOf(network, output.script)
     if (to === null) throw new ChainError('SHAPE', `output ${position} has a script that no address stands for`)
     if (unsigned.change?.output === position) {
-      if (to !== address(network, publicKeyAt(unsigned.change.path))) throw new ChainError('CHANGE', `output ${position} is not on the change path`)
+      if (to !== address(network, publicKeyAt(unsigned.change.path))) {
+        throw new ChainError('CHANGE', `output ${position} is not on the change path`)
+      }
       change = { address: to, amount: output.value }
     } else {
       outputPayments.push({ address: to, amount: output.value, tag: null })
@@ -124,19 +142,13 @@ export function decode(network: Network, unsigned: UnsignedTransaction, assets: 
     change,
     from: inputs.map((input) => input.address),
     fee_max: spent - paid,
-    fee_rate: milli(((spent - paid) * 1000n) / BigInt(vsize)),
+    fee_rate: formatAmount(((spent - paid) * 1000n) / BigInt(vsize), MILLI_DECIMALS),
     consumes: outpoints,
     nonce: null,
     gas_limit: null,
     max_fee_per_gas: null,
     vsize,
   }
-}
-
-function milli(value: bigint): string {
-  const text = value.toString().padStart(4, '0')
-  const fraction = text.slice(-3).replace(/0+$/, '')
-  return text.slice(0, -3) + (fraction === '' ? '' : `.${fraction}`)
 }
 
 /** SIGHASH_ALL | SIGHASH_FORKID */
@@ -169,7 +181,9 @@ export function signing(network: Network, unsigned: UnsignedTransaction, publicK
 }
 
 /** Puts DER signatures into scripts or witnesses after verifying each. */
-export function assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+export function assemble(
+  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+): SignedTransaction {
   const transaction = parse(unsigned)
   const inputs = inputsOf(network, transaction, unsigned, publicKeyAt)
   if (signatures.length !== inputs.length) throw new ChainError('SIGNATURE', 'signatures and inputs differ in number')

@@ -4,7 +4,7 @@ import { deriveAddress } from 'ripple-keypairs'
 import type { Network, Validation } from '../types.ts'
 
 const TAG_MAX = 0xffff_ffff
-/** The accounts of the empty and of the smallest key: nobody has theirs. */
+/** ACCOUNT_ZERO and ACCOUNT_ONE, whose keys nobody knows: what is paid there is lost. */
 const BLACK_HOLES = new Set(['rrrrrrrrrrrrrrrrrrrrrhoLvTp', 'rrrrrrrrrrrrrrrrrrrrBZbvji'])
 
 /** Classic address of a compressed secp256k1 key. */
@@ -23,7 +23,9 @@ export function readTag(text: string): number | null {
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const given = addressTag ?? null
   const tag = given === null ? null : readTag(given)
-  if (given !== null && tag === null) return { valid: false, reason: `address_tag must be a whole number from 0 to ${TAG_MAX}` }
+  if (given !== null && tag === null) {
+    return { valid: false, reason: `address_tag must be a whole number from 0 to ${TAG_MAX}`, field: 'address_tag' }
+  }
   let classic = text
   let inside: number | null = null
   if (/^[XT]/.test(text)) {
@@ -33,8 +35,18 @@ export function validate(network: Network, text: string, addressTag?: string | n
     if (decoded.test && network.mode === 'mainnet') return { valid: false, reason: 'belongs to a test network (T…); this one uses X…' }
     classic = decoded.classicAddress
     inside = decoded.tag === false ? null : decoded.tag
-    if (tag !== null && inside !== tag) return { valid: false, reason: inside === null ? 'address_tag is given, and the X-address says that there is none' : `address_tag differs from the tag ${inside} inside the X-address` }
-  } else if (!isValidClassicAddress(text)) return { valid: false, reason: 'is not an XRP Ledger address: it starts with r (or X) and its checksum must match' }
+    if (tag !== null && inside !== tag) {
+      return {
+        valid: false,
+        reason: inside === null
+          ? 'address_tag is given, and the X-address says that there is none'
+          : `address_tag differs from the tag ${inside} inside the X-address`,
+        field: 'address_tag',
+      }
+    }
+  } else if (!isValidClassicAddress(text)) {
+    return { valid: false, reason: 'is not an XRP Ledger address: it starts with r (or X) and its checksum must match' }
+  }
   if (BLACK_HOLES.has(classic)) return { valid: false, reason: 'nobody holds the key of this account' }
   const effective = tag ?? inside
   return { valid: true, address: classic, address_tag: effective === null ? null : String(effective) }

@@ -20,7 +20,13 @@ export function paymentUri(o: { address: string; tag?: string | null; amount?: s
  * @param o.validUntil LastLedgerSequence
  * @param o.publicKey of the sending account, 33 bytes
  */
-export function buildPayment(network: Network, o: { to: string; tag: string | null; amount: bigint; fee: bigint; sequence: bigint; validUntil: number; publicKey: Uint8Array; path: number[] }): UnsignedTransaction {
+export function buildPayment(
+  network: Network,
+  o: {
+    to: string; tag: string | null; amount: bigint; fee: bigint; sequence: bigint; validUntil: number; publicKey: Uint8Array;
+    path: number[]
+  }
+): UnsignedTransaction {
   const tag = o.tag === null ? null : readTag(o.tag)
   if (o.tag !== null && tag === null) throw new ChainError('TAG', `${o.tag} is not a destination tag`)
   const bytes = encode({

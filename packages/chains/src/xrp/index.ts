@@ -1,5 +1,6 @@
 import type { Family } from '../types.ts'
 import { address, validate } from './address.ts'
-import { assemble, decode, exclusive, signing } from './transaction.ts'
+import { traits } from './traits.ts'
+import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
 
-export const xrp: Family = { name: 'xrp', address, validate, decode, signing, assemble, exclusive }
+export const xrp: Family = { traits, address, validate, decode, signing, assemble, exclusive, renumber }

@@ -1,5 +1,10 @@
+import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
-import { jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type ResignedClient, type RpcEndpoint, type Signed, type TaggedClient, type TransactionStatus } from '../rpc.ts'
+import {
+  jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
+  type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type ResignedClient, type RpcEndpoint, type Signed, type TaggedClient,
+  type TransactionStatus,
+} from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 import { LEDGERS_TO_LIVE } from './build.ts'
 import { identify } from './transaction.ts'
@@ -20,15 +25,27 @@ const HOLDING: Record<string, string | undefined> = { EscrowFinish: 'Escrow', Pa
 /** Answers of `submit` after which the server holds the transaction. */
 const HELD = /^(?:tes|tec|terQUEUED|terPRE_SEQ|tefALREADY)/
 
-interface Answer { status?: string; error?: string; error_message?: string; error_code?: number; validated?: boolean; searched_all?: boolean }
-interface ServerInfo extends Answer { info: { network_id?: number; complete_ledgers?: string; validated_ledger?: { hash: string; seq: number; reserve_base_xrp: number; reserve_inc_xrp: number } } }
-interface LedgerTransaction { hash: string; TransactionType: string; Account: string; Delegate?: string; Destination?: string; DestinationTag?: number; metaData?: Meta; meta?: Meta }
+interface Answer {
+  status?: string; error?: string; error_message?: string; error_code?: number; validated?: boolean; searched_all?: boolean
+}
+interface ServerInfo extends Answer {
+  info: {
+    network_id?: number; complete_ledgers?: string;
+    validated_ledger?: { hash: string; seq: number; reserve_base_xrp: number; reserve_inc_xrp: number }
+  }
+}
+interface LedgerTransaction {
+  hash: string; TransactionType: string; Account: string; Delegate?: string; Destination?: string; DestinationTag?: number;
+  metaData?: Meta; meta?: Meta
+}
 /** An escrow or a payment channel. */
 interface Held { Account?: string; Destination?: string; DestinationTag?: number; Amount?: unknown; Balance?: unknown }
 interface Change { LedgerEntryType?: string; FinalFields?: Held; PreviousFields?: Held }
 interface Meta { TransactionResult: string; delivered_amount?: unknown; AffectedNodes?: { DeletedNode?: Change; ModifiedNode?: Change }[] }
 interface Paid { from: string; to: string; tag: number | undefined; amount: bigint }
-interface Ledger extends Answer { ledger_hash: string; ledger_index: number; ledger: { parent_hash: string; transactions?: LedgerTransaction[] } }
+interface Ledger extends Answer {
+  ledger_hash: string; ledger_index: number; ledger: { parent_hash: string; transactions?: LedgerTransaction[] }
+}
 interface Tx extends Answer { ledger_index?: number; Fee?: string; meta?: Meta }
 interface AccountTx extends Answer {
   ledger_index_min?: number
@@ -76,14 +93,20 @@ export class XrpClient implements TaggedClient, ResignedClient {
   async probe(): Promise<void> {
     const { info } = await this.#call<ServerInfo>('server_info')
     const id = info.network_id ?? 0
-    if (id !== (this.network.network_id ?? 0)) throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint serves network id ${id}, not ${this.network.network_id ?? 0}`)
+    if (id !== (this.network.network_id ?? 0)) {
+      throw new ChainError(
+        'WRONG_NETWORK', `${this.network.code}: the endpoint serves network id ${id}, not ${this.network.network_id ?? 0}`
+      )
+    }
   }
 
   async #validated(): Promise<NonNullable<ServerInfo['info']['validated_ledger']>> {
     const { info } = await this.#call<ServerInfo>('server_info')
     if (!info.validated_ledger) throw new RpcUnavailable(`${this.network.code}: the server has no validated ledger yet`)
     const drops = (xrp: number) => parseAmount(String(xrp), XRP_DECIMALS)
-    this.#reserves = { base: drops(info.validated_ledger.reserve_base_xrp), increment: drops(info.validated_ledger.reserve_inc_xrp), at: this.#now() }
+    this.#reserves = {
+      base: drops(info.validated_ledger.reserve_base_xrp), increment: drops(info.validated_ledger.reserve_inc_xrp), at: this.#now(),
+    }
     return info.validated_ledger
   }
 
@@ -102,7 +125,10 @@ export class XrpClient implements TaggedClient, ResignedClient {
     if (!found?.validated) return null
     if (Number(found.ledger_index) !== height) throw new RpcUnavailable(`${this.network.code}: ledger answered another height`)
     const transactions = found.ledger.transactions ?? []
-    return { height, hash: found.ledger_hash, parent: found.ledger.parent_hash, txids: transactions.map(({ hash }) => hash), transfers: transactions.flatMap((each) => this.#transfers(each)) }
+    return {
+      height, hash: found.ledger_hash, parent: found.ledger.parent_hash, txids: transactions.map(({ hash }) => hash),
+      transfers: transactions.flatMap((each) => this.#transfers(each)),
+    }
   }
 
   #transfers(transaction: LedgerTransaction): ChainTransfer[] {
@@ -123,7 +149,10 @@ export class XrpClient implements TaggedClient, ResignedClient {
     if (!found) return { state: 'absent' }
     if (!found.validated || found.ledger_index === undefined) return { state: 'mempool' }
     const { ledger_hash: blockHash } = await this.#call<Ledger>('ledger', { ledger_index: found.ledger_index })
-    return { state: 'included', height: found.ledger_index, blockHash, succeeded: found.meta?.TransactionResult === 'tesSUCCESS', fee: found.Fee === undefined ? null : BigInt(found.Fee) }
+    return {
+      state: 'included', height: found.ledger_index, blockHash, succeeded: found.meta?.TransactionResult === 'tesSUCCESS',
+      fee: found.Fee === undefined ? null : BigInt(found.Fee),
+    }
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
@@ -133,7 +162,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
       return { kind: 'rejected', reason: `${answer.engine_result}: ${answer.engine_result_message}` }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: error instanceof Error ? error.message : 'unknown' }
+      return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 
@@ -159,7 +188,10 @@ export class XrpClient implements TaggedClient, ResignedClient {
   async feeRates(): Promise<LevelRates> {
     const { drops } = await this.#call<Fee>('fee')
     const most = (...values: string[]) => values.map(BigInt).reduce((a, b) => (a > b ? a : b))
-    return { low: most(drops.base_fee, drops.minimum_fee), medium: most(drops.base_fee, drops.open_ledger_fee), high: most(drops.open_ledger_fee, drops.median_fee) }
+    return {
+      low: most(drops.base_fee, drops.minimum_fee), medium: most(drops.base_fee, drops.open_ledger_fee),
+      high: most(drops.open_ledger_fee, drops.median_fee),
+    }
   }
 
   async validUntil(): Promise<number> {
@@ -169,7 +201,9 @@ export class XrpClient implements TaggedClient, ResignedClient {
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     if ((await this.#validated()).seq <= validUntil) return false
     try {
-      await this.#call<Tx>('tx', { transaction: hash, binary: false, min_ledger: Math.max(1, validUntil - SEARCHED_LEDGERS), max_ledger: validUntil })
+      await this.#call<Tx>('tx', {
+        transaction: hash, binary: false, min_ledger: Math.max(1, validUntil - SEARCHED_LEDGERS), max_ledger: validUntil,
+      })
       return false
     } catch (error) {
       // Only a server that has searched every ledger of the range knows that it is absent.
@@ -184,7 +218,8 @@ export class XrpClient implements TaggedClient, ResignedClient {
     let marker: unknown
     for (let page = 0; page < PAGES_MAX; page++) {
       const found = await this.#call<AccountTx>('account_tx', {
-        account, ledger_index_min: from, ledger_index_max: validUntil, binary: true, limit: PAGE, ...(marker === undefined ? {} : { marker }),
+        account, ledger_index_min: from, ledger_index_max: validUntil, binary: true, limit: PAGE,
+        ...(marker === undefined ? {} : { marker }),
       })
       // A server names the ledgers that it has searched: fewer where it does not keep all.
       const isWhole = found.validated === true && Number(found.ledger_index_min) <= from && Number(found.ledger_index_max) >= validUntil

@@ -3,7 +3,11 @@ import { sha512 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { decode as decodeBinary, encode } from 'ripple-binary-codec'
 import { isValidClassicAddress } from 'ripple-address-codec'
-import { ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction, type SigningItem, type UnsignedTransaction } from '../types.ts'
+import { onlyPath } from '../shapes.ts'
+import {
+  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
+  type SigningItem, type UnsignedTransaction,
+} from '../types.ts'
 import { address } from './address.ts'
 
 /** "STX\0" stands before what is signed, "TXN\0" before what is hashed to the transaction's id. */
@@ -19,12 +23,17 @@ interface Payment {
   Sequence: number; LastLedgerSequence: number; SigningPubKey: string
 }
 /** Whatever else a payment may carry (paths, SendMax, DeliverMin, memos, tickets, SourceTag, signers, …) is refused. */
-const FIELDS = new Set(['TransactionType', 'Flags', 'Account', 'Destination', 'DestinationTag', 'Amount', 'Fee', 'Sequence', 'LastLedgerSequence', 'SigningPubKey'])
+const FIELDS = new Set([
+  'TransactionType', 'Flags', 'Account', 'Destination', 'DestinationTag', 'Amount', 'Fee', 'Sequence', 'LastLedgerSequence',
+  'SigningPubKey'
+])
 
 const sha512Half = (prefix: Uint8Array, bytes: Uint8Array): Uint8Array => sha512(concatBytes(prefix, bytes)).subarray(0, 32)
 
 function parse(unsigned: UnsignedTransaction): Payment {
-  if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes) || unsigned.bytes.length > 2 * BYTES_MAX) throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
+  if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes) || unsigned.bytes.length > 2 * BYTES_MAX) {
+    throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
+  }
   let json: Record<string, unknown>
   let again: string
   try {
@@ -37,36 +46,45 @@ function parse(unsigned: UnsignedTransaction): Payment {
   if (json['TransactionType'] !== 'Payment') throw new ChainError('SHAPE', 'only payments are allowed')
   for (const name of Object.keys(json)) if (!FIELDS.has(name)) throw new ChainError('SHAPE', `the field ${name} is not allowed`)
   const payment = json as unknown as Payment
-  if (payment.Flags !== undefined && payment.Flags !== 0 && payment.Flags >>> 0 !== FULLY_CANONICAL) throw new ChainError('SHAPE', 'flags are not allowed: a partial payment would deliver less')
-  if (typeof payment.Amount !== 'string' || !/^[1-9]\d{0,17}$/.test(payment.Amount) || BigInt(payment.Amount) > DROPS_MAX) throw new ChainError('SHAPE', 'only XRP can be paid')
+  if (payment.Flags !== undefined && payment.Flags !== 0 && payment.Flags >>> 0 !== FULLY_CANONICAL) {
+    throw new ChainError('SHAPE', 'flags are not allowed: a partial payment would deliver less')
+  }
+  if (typeof payment.Amount !== 'string' || !/^[1-9]\d{0,17}$/.test(payment.Amount) || BigInt(payment.Amount) > DROPS_MAX) {
+    throw new ChainError('SHAPE', 'only XRP can be paid')
+  }
   if (typeof payment.Fee !== 'string' || !/^[1-9]\d{0,17}$/.test(payment.Fee)) throw new ChainError('SHAPE', 'names no fee')
   // Sequence 0 stands for a ticket, and tickets do not exclude each other by sequence.
   if (!Number.isInteger(payment.Sequence) || payment.Sequence < 1) throw new ChainError('SHAPE', 'names no sequence')
-  if (!Number.isInteger(payment.LastLedgerSequence) || payment.LastLedgerSequence < 1) throw new ChainError('SHAPE', 'LastLedgerSequence is missing: the transaction would never expire')
-  if (typeof payment.Destination !== 'string' || !isValidClassicAddress(payment.Destination)) throw new ChainError('SHAPE', 'names no destination')
+  if (!Number.isInteger(payment.LastLedgerSequence) || payment.LastLedgerSequence < 1) {
+    throw new ChainError('SHAPE', 'LastLedgerSequence is missing: the transaction would never expire')
+  }
+  if (typeof payment.Destination !== 'string' || !isValidClassicAddress(payment.Destination)) {
+    throw new ChainError('SHAPE', 'names no destination')
+  }
   return payment
 }
 
-function onlyPath(unsigned: UnsignedTransaction): number[] {
-  const [input, more] = unsigned.inputs
-  if (!input || more || unsigned.change) throw new ChainError('SHAPE', 'an XRP transaction has one input and no change')
-  return input.path
-}
-
 /** See Family.decode. The one shape: a payment of XRP with a sequence and an end. */
-export function decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction {
+export function decode(
+  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+): DecodedTransaction {
   const payment = parse(unsigned)
   const publicKey = publicKeyAt(onlyPath(unsigned))
   const from = address(network, publicKey)
   if (payment.Account !== from) throw new ChainError('PATH', 'the account is not the one at the path')
-  if (payment.SigningPubKey.toLowerCase() !== bytesToHex(publicKey)) throw new ChainError('PATH', 'SigningPubKey is not the key at the path')
+  if (payment.SigningPubKey.toLowerCase() !== bytesToHex(publicKey)) {
+    throw new ChainError('PATH', 'SigningPubKey is not the key at the path')
+  }
   if (payment.Destination === from) throw new ChainError('SHAPE', 'an account cannot pay itself')
   const asset = assets.find((candidate) => candidate.type === 'native')
   if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
   return {
     network: network.code,
     asset: asset.asset_name,
-    payments: [{ address: payment.Destination, amount: BigInt(payment.Amount), tag: payment.DestinationTag === undefined ? null : String(payment.DestinationTag) }],
+    payments: [{
+      address: payment.Destination, amount: BigInt(payment.Amount),
+      tag: payment.DestinationTag === undefined ? null : String(payment.DestinationTag),
+    }],
     change: null,
     from: [from],
     fee_max: BigInt(payment.Fee),
@@ -88,13 +106,19 @@ export function signing(_network: Network, unsigned: UnsignedTransaction, public
 }
 
 /** DER, low-S: the ledger refuses the other half, for it would give one payment two ids. */
-export function assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction {
+export function assemble(
+  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+): SignedTransaction {
   const payment = parse(unsigned)
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const [part, more] = signatures
   if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
-  if (payment.SigningPubKey.toLowerCase() !== bytesToHex(item.publicKey)) throw new ChainError('PATH', 'SigningPubKey is not the key at the path')
-  if (!secp256k1.verify(part.signature, item.message, item.publicKey, { prehash: false, lowS: true })) throw new ChainError('SIGNATURE', 'does not verify')
+  if (payment.SigningPubKey.toLowerCase() !== bytesToHex(item.publicKey)) {
+    throw new ChainError('PATH', 'SigningPubKey is not the key at the path')
+  }
+  if (!secp256k1.verify(part.signature, item.message, item.publicKey, { prehash: false, lowS: true })) {
+    throw new ChainError('SIGNATURE', 'does not verify')
+  }
   const der = bytesToHex(secp256k1.Signature.fromBytes(part.signature).toBytes('der')).toUpperCase()
   const raw = encode({ ...payment, TxnSignature: der } as unknown as Parameters<typeof encode>[0]).toLowerCase()
   return { network: network.code, raw, hash: bytesToHex(sha512Half(ID_PREFIX, hexToBytes(raw))).toUpperCase() }
@@ -114,4 +138,10 @@ export function identify(blob: string): { hash: string; message: string } | null
   } catch {
     return null
   }
+}
+
+/** See {@link Family.renumber}. */
+export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
+  const transaction = { ...decodeBinary(unsigned.bytes.toUpperCase()), Sequence: Number(nonce) } as Parameters<typeof encode>[0]
+  return { ...unsigned, bytes: encode(transaction).toLowerCase() }
 }

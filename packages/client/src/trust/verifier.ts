@@ -1,5 +1,6 @@
 import {
-  addressOfKey, canonicalAddress, CHANGE_INDEX, deriveExtendedKey, loadRegistry, OMNIBUS_INDEX, pathOf, paymentUriOf, TANK_SUB_ACCOUNT,
+  addressOfKey, canonicalAddress, CHANGE_INDEX, deriveExtendedKey, isTagged, loadRegistry, OMNIBUS_INDEX, pathOf, paymentUriOf,
+  TANK_SUB_ACCOUNT,
   type Asset, type ExtendedKey, type Network, type Registry,
 } from '@custody/chains/verify'
 import { VerificationError } from './errors.ts'
@@ -11,8 +12,12 @@ export interface ShownAddress { asset: string; address: string; address_tag?: st
 export interface Found { path: number[]; keyId: string; certifiedBy: number[] }
 
 const DERIVED_MAX = 100_000
-/** One account a sub-account, and a tag beside it: coins at another of our accounts would be nobody's deposit. */
-const TAGGED: ReadonlySet<string> = new Set(['xrp', 'stellar'])
+
+/**
+ * The highest index of a deposit address. The change index is the wallet's own; beside a tag there is one address, and
+ * coins at another account of ours would be nobody's deposit.
+ */
+const indexMostOn = async (network: Network): Promise<number> => (await isTagged(network) ? OMNIBUS_INDEX : CHANGE_INDEX - 1)
 
 /**
  * Derives addresses from what the pinned nodes certified. It takes nothing from the service but the certified key, and
@@ -77,11 +82,10 @@ export class AddressVerifier {
   }
 
   /** The path must be of the pinned sub-account and of the asset's chain; an index is all that the service may choose. */
-  #pathOf(network: Network, asset: string, path: unknown): [number, number, number] {
+  async #pathOf(network: Network, asset: string, path: unknown): Promise<[number, number, number]> {
     const given = Array.isArray(path) ? path.join('/') : String(path)
     const index: unknown = Array.isArray(path) ? path[2] : undefined
-    // The change index is the wallet's own, and nobody is told to pay there.
-    const most = TAGGED.has(network.family) ? OMNIBUS_INDEX : CHANGE_INDEX - 1
+    const most = await indexMostOn(network)
     const expected = `${this.#trust.sub_account_index}/${network.chain_index}/${most === OMNIBUS_INDEX ? OMNIBUS_INDEX : 'n'}`
     const isIndex = typeof index === 'number' && Number.isInteger(index) && index >= 0 && index <= most
     const isOurs = Array.isArray(path) && path.length === 3 && path[0] === this.#trust.sub_account_index && path[1] === network.chain_index
@@ -116,7 +120,7 @@ export class AddressVerifier {
   async verifyAddress(requested: string, shown: ShownAddress): Promise<void> {
     const { asset, network } = this.#networkOf(requested)
     this.#assertAsset(requested, shown.asset)
-    await this.#assertAt(network, `${requested} address`, shown.address, this.#pathOf(network, requested, shown.path))
+    await this.#assertAt(network, `${requested} address`, shown.address, await this.#pathOf(network, requested, shown.path))
     if (shown.payment_uri === undefined || shown.payment_uri === null) return
     const expected = await paymentUriOf(network, asset, shown.address, shown.address_tag ?? null)
     if (shown.payment_uri !== expected) {
@@ -129,7 +133,7 @@ export class AddressVerifier {
   async verifyOmnibus(requested: string, shown: { asset: string; omnibus_address: unknown; path: unknown }): Promise<void> {
     const { network } = this.#networkOf(requested)
     this.#assertAsset(requested, shown.asset)
-    const path = this.#pathOf(network, requested, shown.path)
+    const path = await this.#pathOf(network, requested, shown.path)
     if (path[2] !== OMNIBUS_INDEX) {
       throw new VerificationError('PATH', `the omnibus address is said to be at index ${path[2]}; it is at ${OMNIBUS_INDEX}`, {
         expected: String(OMNIBUS_INDEX), actual: String(path[2]),
@@ -155,11 +159,11 @@ export class AddressVerifier {
     const read = await canonicalAddress(network, text)
     if (!read.valid) throw new VerificationError('ADDRESS', `${text} is no ${asset} address: ${read.reason}`, { actual: text })
     if (options.path !== undefined) {
-      const path = this.#pathOf(network, asset, options.path)
+      const path = await this.#pathOf(network, asset, options.path)
       await this.#assertAt(network, `${asset} address`, read.address, path)
       return { path, keyId, certifiedBy }
     }
-    const most = TAGGED.has(network.family) ? OMNIBUS_INDEX : Math.min(options.indexMax, CHANGE_INDEX - 1)
+    const most = Math.min(options.indexMax, await indexMostOn(network))
     for (let index = 0; index <= most; index++) {
       const path = pathOf(network, this.#trust.sub_account_index, index) as [number, number, number]
       if ((await this.addressAt(network, path)) === read.address) return { path, keyId, certifiedBy }

@@ -8,7 +8,7 @@ const CLOCK_SKEW_MS_MAX = 5 * 60_000
 const answer = (status: number, body: unknown): HttpAnswer => ({ status, body: JSON.stringify(body) })
 
 /** base64(HMAC-SHA256(decoded secret, timestamp + METHOD + path in lower case + body, `{}` where there is none)). */
-export function ellipticSignature(secret: string, timestamp: string, method: string, path: string, body: string): string {
+function ellipticSignature(secret: string, timestamp: string, method: string, path: string, body: string): string {
   return createHmac('sha256', Buffer.from(secret, 'base64'))
     .update(timestamp + method.toUpperCase() + path.toLowerCase() + (body === '' ? '{}' : body))
     .digest('base64')

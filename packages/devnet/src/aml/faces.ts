@@ -6,7 +6,7 @@ import { AmlFaults } from './faults.ts'
 import type { Risks } from './risks.ts'
 import { trm } from './trm.ts'
 
-export const AML_PROVIDERS = ['CHAINALYSIS', 'ELLIPTIC', 'TRM'] as const
+const AML_PROVIDERS = ['CHAINALYSIS', 'ELLIPTIC', 'TRM'] as const
 export type AmlProvider = (typeof AML_PROVIDERS)[number]
 
 const KEY = 'sandbox'
@@ -24,7 +24,7 @@ const REVOKED: Record<AmlProvider, HttpAnswer> = {
   TRM: json(401, { code: 401, name: 'Unauthorized', message: 'Invalid credentials' }),
 }
 
-/** A well-formed answer that says nothing a caller knows. */
+/** Well-formed answers whose status or level no documentation names. */
 const UNKNOWN: Record<AmlProvider, HttpAnswer> = {
   CHAINALYSIS: json(200, { risk: 'Pending', status: 'PENDING' }),
   ELLIPTIC: json(200, { process_status: 'running', risk_score: null }),

@@ -1,6 +1,6 @@
 import { RequestError } from '../errors.ts'
 
-export const AML_FAULT_MODES = [
+const AML_FAULT_MODES = [
   'heal', 'down', 'drop-answer', 'lag', 'reject', 'malformed', 'empty', 'unknown', 'rate-limited', 'revoked',
 ] as const
 export type AmlFaultMode = (typeof AML_FAULT_MODES)[number]

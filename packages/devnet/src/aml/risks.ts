@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { RequestError } from '../errors.ts'
 import { Journal } from '../journal.ts'
 
-export const RISK_LEVELS = ['SEVERE', 'HIGH', 'MEDIUM', 'LOW'] as const
+const RISK_LEVELS = ['SEVERE', 'HIGH', 'MEDIUM', 'LOW'] as const
 export type RiskLevel = (typeof RISK_LEVELS)[number]
 
 interface Entry { address: string; level: RiskLevel | null }
@@ -11,7 +11,7 @@ interface Entry { address: string; level: RiskLevel | null }
 const ADDRESS_LENGTH_MAX = 200
 
 /** Two spellings of one address are one: hex and bech32 do not care for case, base58 does. */
-export function sameAddressKey(address: string): string {
+function sameAddressKey(address: string): string {
   if (/^0x[0-9a-f]{40}$/i.test(address)) return address.toLowerCase()
   const text = address.replace(/^(bitcoincash|bchreg|bchtest):/i, '')
   const hasOneCase = text === text.toLowerCase() || text === text.toUpperCase()

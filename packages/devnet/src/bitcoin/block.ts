@@ -12,7 +12,7 @@ export type ParsedBlock = {
   weight: number
 }
 
-export const REGTEST_BITS = 0x207fffff
+const REGTEST_BITS = 0x207fffff
 const TARGET = 0x7fffffn << (8n * (0x20n - 3n))
 const NULL_HASH = '0'.repeat(64)
 
@@ -34,11 +34,11 @@ export function parseBlock(raw: Buffer): ParsedBlock {
   return { header, hash: display(hash256(headerBytes)), headerBytes, raw, txs, strippedSize, weight: strippedSize * 3 + raw.length }
 }
 
-export function meetsTarget(hash: string): boolean {
+function meetsTarget(hash: string): boolean {
   return BigInt(`0x${hash}`) <= TARGET
 }
 
-export function merkleRoot(hashes: string[]): string {
+function merkleRoot(hashes: string[]): string {
   let level = hashes.map(internal)
   while (level.length > 1) {
     const next: Buffer[] = []
@@ -58,7 +58,7 @@ function commitment(txs: readonly Tx[], reserved: Buffer): Buffer {
 }
 
 /** BIP141: the last output that looks like one counts. True also when there is no witness to commit to. */
-export function commitmentHolds(txs: readonly Tx[]): boolean {
+function commitmentHolds(txs: readonly Tx[]): boolean {
   const coinbase = txs[0]!
   const output = coinbase.outs.findLast(({ script }) => script.length >= 38 && script.subarray(0, 6).equals(COMMITMENT))
   if (!output) return txs.every((tx) => tx.ins.every((input) => input.witness.length === 0))

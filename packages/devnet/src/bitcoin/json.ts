@@ -1,7 +1,7 @@
 import { formatAmount } from '../amount.ts'
 
 /** Satoshi that appear in JSON as a number with exactly 8 decimals, as Core writes them. */
-export class Btc {
+class Btc {
   readonly value: bigint
 
   constructor(value: bigint) {

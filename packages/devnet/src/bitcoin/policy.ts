@@ -64,7 +64,7 @@ export function dustLimit(script: Buffer, network: UtxoNetwork = BTC): bigint {
   return limit > network.dustFloor ? limit : network.dustFloor
 }
 
-export function isDust({ value, script }: TxOut, network: UtxoNetwork): boolean {
+function isDust({ value, script }: TxOut, network: UtxoNetwork): boolean {
   return value < dustLimit(script, network)
 }
 

@@ -19,7 +19,6 @@ const SCRIPT = NativeScript.new_script_pubkey(ScriptPubkey.new(KEY_HASH))
 const POLICY = SCRIPT.hash()
 
 export const FAUCET = ADDRESS.to_bech32()
-export const TOKEN_POLICY = POLICY.to_hex()
 const GENESIS_TX = createHash('sha256').update('the first output of the local Cardano network').digest('hex')
 
 /** All there is at first: one output of the faucet, as the ledger's map of unspent outputs. */
@@ -29,9 +28,6 @@ export function genesis(): { utxos: Uint8Array; outpoint: { hash: string; index:
   return { utxos: Uint8Array.of(0xa1, ...input, ...output), outpoint: { hash: GENESIS_TX, index: 0 } }
 }
 export const GENESIS_LOVELACE = BigInt(LOVELACE)
-
-/** The unit of a token that the faucet makes. */
-export const unitOf = (name: string): string => TOKEN_POLICY + Buffer.from(name).toString('hex')
 
 function bundle(tokens: Record<string, string>): MultiAsset {
   const assets = Assets.new()

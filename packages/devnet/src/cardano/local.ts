@@ -3,7 +3,7 @@ import type { RpcFace } from '../http-server.ts'
 import type { Endpoint, FundExtra, FundOrder, Head, LocalChain } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { secondsOf } from '../whole-number.ts'
 import type { CardanoChain } from './chain.ts'
 
 /** How far one command moves the slots forward: longer than any transaction of ours lives. */
@@ -52,7 +52,7 @@ class LocalCardanoChain extends OnDemand<CardanoChain> implements LocalChain {
   }
 
   async mine(blocks: number, { seconds }: { seconds: unknown }): Promise<Head> {
-    return (await this.chain()).mine(blocks, seconds === undefined ? 0 : wholeNumber(seconds, 'seconds', SECONDS_MAX))
+    return (await this.chain()).mine(blocks, secondsOf(seconds, SECONDS_MAX))
   }
 
   override async reorg(depth: number, drop: boolean): Promise<Head> {

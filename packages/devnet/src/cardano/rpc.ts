@@ -4,7 +4,7 @@ import { NotTaken, SLOT_MS, SLOT_ZERO_MS, type Block, type CardanoChain, type Pl
 import { FAUCET, genesis, GENESIS_LOVELACE } from './faucet.ts'
 import type { Output } from './transaction.ts'
 
-export const NETWORK_MAGIC = 42
+const NETWORK_MAGIC = 42
 const EPOCH_SLOTS = 432_000
 const COUNT_MAX = 100
 

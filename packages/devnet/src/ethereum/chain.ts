@@ -1,54 +1,39 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Hex } from 'viem'
-import { encodeDeployData, encodeFunctionData, getAddress, isAddress, toHex } from 'viem/utils'
-import { privateKeyToAccount } from 'viem/accounts'
+import { encodeFunctionData, getAddress, isAddress, toHex } from 'viem/utils'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { Gate } from '../gate.ts'
-import { Journal, syncFolder } from '../journal.ts'
+import { Journal } from '../journal.ts'
 import { Producer } from '../producer.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
-import { Anvil } from './anvil.ts'
+import type { Anvil } from '../evm/anvil.ts'
+import { blockRecord, mineBlock, type BlockRecord, type ChainRecord } from './blocks.ts'
+import { deploy, isDeployed, send } from './deploy.ts'
+import { Engines } from './engine.ts'
 import { Held } from './held-transactions.ts'
-import { artefact, deployedAddress, deployerKey, FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
+import { artefact } from '../evm/contracts.ts'
+import type { EvmNetwork, Token } from './networks.ts'
 import type { Pending } from './policy.ts'
-
-/**
- * A block as it is journalled: with these the engine makes the same block again, to the hash.
- * `base_fee`: what the operator set it to; else it follows from the block before.
- */
-export type BlockRecord = { height: number; time: number; hash: Hex; raw: Hex[]; base_fee?: Hex }
-/** `after`: height of the last block that stays. A reorganisation is one record, so it is all or nothing. */
-export type ChainRecord = { blocks: BlockRecord[]; after?: number }
-
-type Block = { number: Hex; hash: Hex; parentHash: Hex; timestamp: Hex; transactions: Hex[] }
+import { Snapshots } from './snapshots.ts'
 
 const BUSY_MS = 1000
 const IDLE_MS = 15_000
 /** Pending transactions that cannot be mined (fee below the base fee) must not drive blocks for ever. */
 const STALLED_BLOCKS = 30
-/**
- * The engine hashes its whole state in each block, so replaying costs up to 6 ms a block once the
- * history contract (EIP-2935) has filled: a start may replay few.
- */
-const SNAPSHOT_EVERY = 64
-/** Enough for the deepest reorganisation on demand to start from one. */
-const SNAPSHOTS_KEPT = 4
-/** A snapshot holds only its newest state, so this many blocks are always replayed on top of one. */
-const REPLAY_MIN = 32
 /** The genesis phase: the first contract, coins for the deployers of the others, and those. */
 const GENESIS_BLOCKS = 2
 const GENESIS_SPACING_SECONDS = 12
-const DEPLOYER_COINS = 10n ** 18n
 
+/** One EVM chain: an engine of which every block is journalled before anybody sees it. */
 export class EthereumChain {
   readonly network: EvmNetwork
   readonly gate = new Gate()
   readonly #timing: Timing
-  readonly #home: string
+  readonly #snapshots: Snapshots
+  readonly #engines: Engines
   readonly #journal: Journal<ChainRecord>
-  readonly #account = privateKeyToAccount(FAUCET_KEY)
   readonly #producer: Producer
   /** Broadcast and not yet mined: needed as raw bytes for the journal, and again after a reorganisation. */
   readonly #pending = new Map<Hex, Pending>()
@@ -57,7 +42,6 @@ export class EthereumChain {
   /** Index 0 is the genesis block, which the engine makes itself. */
   #blocks: BlockRecord[] = []
   #anvil!: Anvil
-  #slot = 0
   #stopped = false
   /** From zero also at a start, so that what was mined just before the end becomes final at once. */
   #blocksSinceTransaction = 0
@@ -69,7 +53,8 @@ export class EthereumChain {
   private constructor(network: EvmNetwork, home: string, timing: Timing, journal: Journal<ChainRecord>, records: ChainRecord[]) {
     this.#timing = timing
     this.network = network
-    this.#home = home
+    this.#snapshots = new Snapshots(home)
+    this.#engines = new Engines(network, home, this.#snapshots)
     this.#journal = journal
     for (const record of records) this.#remember(record)
     this.#producer = new Producer({
@@ -86,7 +71,7 @@ export class EthereumChain {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
     const chain = new EthereumChain(network, home, timing, journal, records)
-    chain.#anvil = await chain.#engine(chain.#blocks)
+    chain.#anvil = await chain.#engines.start(chain.#blocks)
     chain.#watch()
     if (chain.#blocks.length === 0) await chain.#genesis()
     await chain.#deployMissing()
@@ -181,13 +166,13 @@ export class EthereumChain {
       if (depth > deepest) throw new RequestError(`depth ${depth} would undo the genesis phase: at most ${deepest} blocks can be replaced`)
       const kept = this.#blocks.slice(0, this.#blocks.length - depth)
       const removed = this.#blocks[kept.length]!
-      const anvil = await this.#engine(kept)
+      const anvil = await this.#engines.start(kept)
       try {
         const blocks: BlockRecord[] = []
         // One second later than the block it replaces: the same content would have the same hash.
         for (let index = 0; index <= depth; index += 1) blocks.push(await mineBlock(anvil, removed.time + 1 + index, this.#pending))
         const record = { after: kept.at(-1)!.height, blocks }
-        this.#dropSnapshots(record.after)
+        this.#snapshots.dropAbove(record.after)
         this.#journal.append([record])
         this.#remember(record)
       } catch (error) {
@@ -221,14 +206,14 @@ export class EthereumChain {
       this.#append(block)
     } catch (error) {
       // A full disk: the engine must not show what the journal does not have.
-      await this.#adopt(await this.#engine(this.#blocks))
+      await this.#adopt(await this.#engines.start(this.#blocks))
       throw error
     }
     if (block.raw.length > 0) this.#blocksSinceTransaction = 0
     else this.#blocksSinceTransaction += 1
     if (this.#pending.size > 0) await this.#forgetDropped()
     for (const [hash, transaction] of await this.held.offer(this.#anvil)) this.#pending.set(hash, transaction)
-    if (block.height % SNAPSHOT_EVERY === 0) await this.#snapshot(block)
+    await this.#snapshots.keep(this.#anvil, block)
     return block
   }
 
@@ -254,7 +239,7 @@ export class EthereumChain {
   }
 
   async #fund(call: { to: Hex; value: bigint; data?: Hex }): Promise<Hex> {
-    const hash = await this.#send(call)
+    const hash = await send(this.#anvil, this.network, call)
     await this.#produce()
     const receipt = await this.#anvil.call<{ status: Hex } | null>('eth_getTransactionReceipt', hash)
     if (receipt?.status !== '0x1') throw new Error(`the funding transaction of ${this.network.code} was not executed`)
@@ -262,25 +247,10 @@ export class EthereumChain {
     return hash
   }
 
-  async #send(call: { to?: Hex; value: bigint; data?: Hex }, key: Hex = FAUCET_KEY): Promise<Hex> {
-    const account = privateKeyToAccount(key)
-    const nonce = Number(await this.#anvil.call<Hex>('eth_getTransactionCount', account.address, 'pending'))
-    const common = { ...call, chainId: this.network.chainId, nonce, gas: call.to === undefined ? 2_000_000n : 200_000n }
-    const raw = await account.signTransaction(
-      this.network.legacy
-        ? { ...common, type: 'legacy', gasPrice: BigInt(await this.#anvil.call<Hex>('eth_gasPrice')) }
-        : {
-            ...common, type: 'eip1559', maxFeePerGas: key === FAUCET_KEY ? 1_000_000_000_000n : 100_000_000_000n,
-            maxPriorityFeePerGas: 1_000_000_000n,
-          }
-    )
-    return this.#anvil.call<Hex>('eth_sendRawTransaction', raw)
-  }
-
   /** The contracts of the asset registry, in the first blocks. */
   async #genesis(): Promise<void> {
     const blocks = [await blockRecord(this.#anvil, new Map())]
-    await this.#deploy(this.network.tokens, async () => {
+    await deploy(this.#anvil, this.network, this.network.tokens, async () => {
       blocks.push(await mineBlock(this.#anvil, blocks.at(-1)!.time + GENESIS_SPACING_SECONDS, this.#pending))
     })
     this.#journal.append([{ blocks }])
@@ -289,106 +259,18 @@ export class EthereumChain {
 
   /** A token that joined the registry after this chain began, or that a reorganisation took away. */
   async #deployMissing(): Promise<void> {
-    const missing: Token[] = []
-    for (const token of this.network.tokens) {
-      if ((await this.#anvil.call<Hex>('eth_getCode', token.address, 'latest')) === '0x') missing.push(token)
-    }
+    const missing = await this.#missing()
     if (missing.length === 0) return
-    await this.gate.write(() => this.#deploy(missing, async () => void (await this.#produce())))
-    for (const token of missing) {
-      const code = await this.#anvil.call<Hex>('eth_getCode', token.address, 'latest')
-      if (code === '0x') {
-        throw new Error(
-          `${token.asset} is not at ${token.address}: this home was made by another genesis, or the registry names another address`
-        )
-      }
-    }
+    await this.gate.write(() => deploy(this.#anvil, this.network, missing, async () => void (await this.#produce())))
+    const [lost] = await this.#missing()
+    if (!lost) return
+    throw new Error(`${lost.asset} is not at ${lost.address}: this home was made by another genesis, or the registry names another address`)
   }
 
-  async #deploy(tokens: readonly Token[], mine: () => Promise<void>): Promise<void> {
-    if (tokens.length === 0) return
-    const keys = new Map(
-      tokens.map((token) => [token, token.address === deployedAddress(FAUCET_KEY) ? FAUCET_KEY : deployerKey(token.asset)])
-    )
-    const create = async (token: Token, key: Hex): Promise<void> => {
-      const { abi, bytecode } = artefact(token.artefact)
-      await this.#send(
-        { value: 0n, data: encodeDeployData({ abi, bytecode, args: [token.supply, token.decimals, this.#account.address] }) }, key
-      )
-    }
-    // The faucet's own contract comes first: its address follows from the faucet's first nonce.
-    for (const [token, key] of keys) if (key === FAUCET_KEY) await create(token, key)
-    for (const key of keys.values()) {
-      if (key !== FAUCET_KEY) await this.#send({ to: privateKeyToAccount(key).address, value: DEPLOYER_COINS })
-    }
-    await mine()
-    for (const [token, key] of keys) if (key !== FAUCET_KEY) await create(token, key)
-    await mine()
-  }
-
-  /** A fresh engine brought to the end of `blocks`, every hash on the way compared with the journal. */
-  async #engine(blocks: BlockRecord[]): Promise<Anvil> {
-    const genesis = blocks[0]
-    for (;;) {
-      this.#slot = 1 - this.#slot
-      const anvil = await Anvil.start(this.network, this.#home, `anvil-${this.#slot}`)
-      try {
-        for (const { address, artefact: name } of this.network.predeploys) {
-          await anvil.call('anvil_setCode', address, artefact(name).runtime)
-        }
-        if (!genesis) return anvil
-        const own = await anvil.call<Block>('eth_getBlockByNumber', '0x0', false)
-        if (own.hash !== genesis.hash) throw new Error(`the genesis block of ${this.network.code} is not the journal's`)
-        const snapshot = this.#snapshots().find((height) => height <= blocks.length - 1 - REPLAY_MIN)
-        if (snapshot === undefined || (await this.#load(anvil, blocks[snapshot]!))) {
-          for (let next = (snapshot ?? 0) + 1; next < blocks.length; next += 1) await replay(anvil, blocks[next]!)
-          return anvil
-        }
-        // The journal is the truth, a snapshot only saves time: without this one it goes again.
-        console.error(`devnet: the snapshot of ${this.network.code} at ${snapshot} does not lead to the journal's block: dropped`)
-        rmSync(this.#snapshotPath(snapshot))
-        anvil.kill()
-      } catch (error) {
-        anvil.kill()
-        throw error
-      }
-    }
-  }
-
-  async #load(anvil: Anvil, block: BlockRecord): Promise<boolean> {
-    try {
-      await anvil.call('anvil_loadState', readFileSync(this.#snapshotPath(block.height), 'utf8'))
-      return (await anvil.call<Block>('eth_getBlockByNumber', 'latest', false)).hash === block.hash
-    } catch {
-      return false
-    }
-  }
-
-  #snapshotPath(height: number): string {
-    return join(this.#home, `state-${height}.hex`)
-  }
-
-  #snapshots(): number[] {
-    return readdirSync(this.#home)
-      .flatMap((name) => /^state-(\d+)\.hex$/.exec(name)?.[1] ?? [])
-      .map(Number)
-      .sort((a, b) => b - a)
-  }
-
-  async #snapshot(block: BlockRecord): Promise<void> {
-    const state = await this.#anvil.call<Hex>('anvil_dumpState', false)
-    const path = this.#snapshotPath(block.height)
-    const file = openSync(`${path}.part`, 'w', 0o600)
-    writeSync(file, state)
-    fsyncSync(file)
-    closeSync(file)
-    renameSync(`${path}.part`, path)
-    syncFolder(this.#home)
-    for (const height of this.#snapshots().slice(SNAPSHOTS_KEPT)) rmSync(this.#snapshotPath(height))
-  }
-
-  #dropSnapshots(above: number): void {
-    for (const height of this.#snapshots()) if (height > above) rmSync(this.#snapshotPath(height))
+  async #missing(): Promise<Token[]> {
+    const missing: Token[] = []
+    for (const token of this.network.tokens) if (!await isDeployed(this.#anvil, token)) missing.push(token)
+    return missing
   }
 
   /** The engine may be killed like anything else: the journal brings it back. */
@@ -397,33 +279,8 @@ export class EthereumChain {
     anvil.onExit(() => {
       if (this.#stopped || anvil !== this.#anvil) return
       void this.gate.write(async () => {
-        if (!this.#stopped && anvil === this.#anvil) await this.#adopt(await this.#engine(this.#blocks))
+        if (!this.#stopped && anvil === this.#anvil) await this.#adopt(await this.#engines.start(this.#blocks))
       })
     })
   }
-}
-
-async function mineBlock(anvil: Anvil, time: number, pending: Map<Hex, Pending>, baseFee: Hex | null = null): Promise<BlockRecord> {
-  if (baseFee !== null) await anvil.call('anvil_setNextBlockBaseFeePerGas', baseFee)
-  await anvil.call('evm_mine', { timestamp: time })
-  const block = await blockRecord(anvil, pending)
-  return baseFee === null ? block : { ...block, base_fee: baseFee }
-}
-
-async function blockRecord(anvil: Anvil, pending: Map<Hex, Pending>): Promise<BlockRecord> {
-  const block = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false)
-  const raw: Hex[] = []
-  for (const hash of block.transactions) {
-    raw.push(pending.get(hash)?.raw ?? (await anvil.call<Hex>('eth_getRawTransactionByHash', hash)))
-    pending.delete(hash)
-  }
-  return { height: Number(block.number), time: Number(block.timestamp), hash: block.hash, raw }
-}
-
-async function replay(anvil: Anvil, block: BlockRecord): Promise<void> {
-  for (const raw of block.raw) await anvil.call('eth_sendRawTransaction', raw)
-  if (block.base_fee !== undefined) await anvil.call('anvil_setNextBlockBaseFeePerGas', block.base_fee)
-  await anvil.call('evm_mine', { timestamp: block.time })
-  const made = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false)
-  if (made.hash !== block.hash) throw new Error(`block ${block.height} came back as ${made.hash}, the journal has ${block.hash}`)
 }

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { Anvil, RpcAnswer } from './anvil.ts'
+import type { Anvil, RpcAnswer } from '../evm/anvil.ts'
 import { isBelowBaseFee, type Pending } from './policy.ts'
 
 /** Transactions below the base fee: the engine refuses them, where a production node keeps them until the fee has fallen. */

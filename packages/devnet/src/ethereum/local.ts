@@ -1,12 +1,13 @@
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
+import { tokenAddress } from '../evm/contracts.ts'
 import { jsonRpcExample } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
 import { EthereumChain } from './chain.ts'
-import { EVM_NETWORKS, tokenAddress, type EvmNetwork, type Token } from './networks.ts'
+import { EVM_NETWORKS, type EvmNetwork, type Token } from './networks.ts'
 import { ethereumRpc } from './rpc.ts'
 
 const GWEI_DECIMALS = 9

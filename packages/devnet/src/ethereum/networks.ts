@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
-import type { Abi, Hex } from 'viem'
-import { getContractAddress, keccak256, toBytes } from 'viem/utils'
-import { privateKeyToAddress } from 'viem/accounts'
+import type { Hex } from 'viem'
+import { deployedAddress, tokenAddress } from '../evm/contracts.ts'
 import { localTokens, REGISTRY, type RegistryData } from '../registry.ts'
 
 export type Token = {
@@ -80,28 +78,5 @@ function contractOf(asset: string, named: string): Hex {
 
 /** The first account of the mnemonic that every EVM development node knows: worthless by design. */
 export const FAUCET_KEY: Hex = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
-
-/**
- * Each contract has a deployer of its own, so that its address depends on nothing but its name, and a token
- * that joins the registry later finds its place on a chain that exists already.
- */
-export function deployerKey(asset: string): Hex {
-  return keccak256(toBytes(`local deployer of ${asset}`))
-}
-
-/** Where the local contract of an asset stands: it follows from the asset's name alone. */
-export const tokenAddress = (asset: string): Hex => deployedAddress(deployerKey(asset))
-
-export function deployedAddress(key: Hex): Hex {
-  return getContractAddress({ from: privateKeyToAddress(key), nonce: 0n })
-}
-
-export function artefact(name: string): { abi: Abi; bytecode: Hex; runtime: Hex } {
-  return JSON.parse(readFileSync(new URL(`../../contracts/${name}.json`, import.meta.url), 'utf8')) as {
-    abi: Abi
-    bytecode: Hex
-    runtime: Hex
-  }
-}
 
 export const EVM_NETWORKS: readonly EvmNetwork[] = evmNetworksOf(REGISTRY)

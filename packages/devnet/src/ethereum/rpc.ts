@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { Faults } from '../faults.ts'
-import type { RpcAnswer } from './anvil.ts'
+import type { RpcAnswer } from '../evm/anvil.ts'
 import type { EthereumChain } from './chain.ts'
 import { keccak256 } from 'viem/utils'
 import { asGeth, isBelowBaseFee, isUnderpriced, readTransaction, waitingTransaction } from './policy.ts'

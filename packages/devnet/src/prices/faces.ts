@@ -5,7 +5,7 @@ import { coinGecko } from './coingecko.ts'
 import { kraken } from './kraken.ts'
 import { PRICE_SOURCES, type PriceSourceName, type Quotes } from './quotes.ts'
 
-export const PRICE_FAULT_MODES = ['heal', 'down', 'lag', 'malformed', 'stale', 'rate-limited'] as const
+const PRICE_FAULT_MODES = ['heal', 'down', 'lag', 'malformed', 'stale', 'rate-limited'] as const
 type Mode = (typeof PRICE_FAULT_MODES)[number]
 
 const PREFIX = '/prices'

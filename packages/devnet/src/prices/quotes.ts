@@ -8,7 +8,7 @@ import { REGISTRY } from '../registry.ts'
 export const PRICE_SOURCES = ['COINGECKO', 'KRAKEN'] as const
 export type PriceSourceName = (typeof PRICE_SOURCES)[number]
 
-/** Where local prices start: the asset registry's round figures, nobody's market. */
+/** Where local prices start: the asset registry's round figures, taken from no market. */
 const STARTING: Readonly<Record<string, string>> = Object.fromEntries(REGISTRY.coins.map((coin) => [coin.ticker, coin.local_price]))
 
 export const PRICE_DECIMALS = 12

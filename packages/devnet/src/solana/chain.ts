@@ -204,7 +204,7 @@ export class SolanaChain {
     const waiting = this.#waiting.splice(0).filter(({ blockhash, message }) => this.living(blockhash) && !this.#messages.has(message))
     const included = this.#execute(slot, time, waiting)
     const line: Line = { slot, time, transactions: included.map(({ raw }) => raw) }
-    // Nobody sees anything in between: all of this is one turn.
+    // No request runs in between: all of this is one turn of the event loop.
     this.#broken = true
     this.#journal.append([line])
     this.#broken = false

@@ -3,7 +3,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { address, getAddressDecoder, getAddressEncoder, type Address, type EncodedAccount } from '@solana/kit'
 import { SOLANA_TOKENS } from './tokens.ts'
 
-export const SYSTEM_PROGRAM = address('11111111111111111111111111111111')
+const SYSTEM_PROGRAM = address('11111111111111111111111111111111')
 export const TOKEN_PROGRAM = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
 export const GENESIS_HASH = base58(digest('custody local network solana'))
 /** 2026-01-01. */

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto'
+import { base58 } from '../base58.ts'
 import { jsonRpcExample, socketUrl } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain, LocalContract } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
-import { base58, sha256 } from '../tron/address.ts'
 import type { SolanaChain } from './chain.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
 
@@ -62,6 +63,6 @@ class LocalSolanaChain extends OnDemand<SolanaChain> implements LocalChain {
 
   /** A mint needs no key: any 32 bytes are an address. */
   tokenAddress(asset: string): string {
-    return base58(sha256(Buffer.from(`local mint of ${asset}`)))
+    return base58(createHash('sha256').update(`local mint of ${asset}`).digest())
   }
 }

@@ -2,6 +2,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { LedgerChain } from '../ledger-chain.ts'
+import { OfLedgers } from '../ledger-local.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
 import {
   BASE_FEE, readTransaction, ROOT, ROOT_KEY, ROOT_PUBLIC, stellarRules, type Account, type Outcome, type StellarTransaction,
@@ -13,29 +14,9 @@ const DECIMALS = 7
 const TEXT_BYTES_MAX = 28
 
 /** The local Stellar network: our own ledger, behind Stellar RPC. */
-export class StellarChain {
-  readonly ledgers: LedgerChain<Account, StellarTransaction, Outcome>
-
-  private constructor(ledgers: LedgerChain<Account, StellarTransaction, Outcome>) {
-    this.ledgers = ledgers
-  }
-
+export class StellarChain extends OfLedgers<Account, StellarTransaction, Outcome> {
   static async open(home: string, timing: Timing = REAL_TIME): Promise<StellarChain> {
     return new StellarChain(LedgerChain.open(stellarRules, home, timing))
-  }
-
-  get head(): { height: number; hash: string } {
-    const { index, hash } = this.ledgers.head
-    return { height: index, hash }
-  }
-
-  close(): void {
-    this.ledgers.stop()
-  }
-
-  mine(count: number, seconds: number): { height: number; hash: string } {
-    this.ledgers.mine(count, seconds)
-    return this.head
   }
 
   fund(address: unknown, amount: unknown, tag: unknown): string {

@@ -1,10 +1,9 @@
 import type { RpcFace } from '../http-server.ts'
 import { getExample, jsonRpcExample } from '../examples.ts'
-import { SECONDS_MAX } from '../ledger-chain.ts'
-import type { Endpoint, FundExtra, FundOrder, Head, LocalChain } from '../local-chain.ts'
-import { OnDemand, type Place } from '../on-demand.ts'
+import { LocalLedgers } from '../ledger-local.ts'
+import type { Endpoint, FundOrder, LocalChain } from '../local-chain.ts'
+import type { Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
-import { wholeNumber } from '../whole-number.ts'
 import type { StellarChain } from './chain.ts'
 
 /** Where Horizon's paths begin, below those of Stellar RPC. */
@@ -15,27 +14,13 @@ export function localStellarChains(place: Place): LocalChain[] {
   return [new LocalStellarChain(place)]
 }
 
-class LocalStellarChain extends OnDemand<StellarChain> implements LocalChain {
+class LocalStellarChain extends LocalLedgers<StellarChain> implements LocalChain {
   readonly code = 'XLM'
-  readonly engine = 'own ledger'
-  override readonly fundExtras: readonly FundExtra[] = ['tag']
 
   /** Loaded only where it is used, as its protocols are: the XDR of all of Stellar comes with them. */
   protected async open(home: string, timing: Timing): Promise<StellarChain> {
     const { StellarChain } = await import('./chain.ts')
     return StellarChain.open(home, timing)
-  }
-
-  protected headOf({ head }: StellarChain): Head {
-    return head
-  }
-
-  protected waitingIn({ ledgers }: StellarChain): number {
-    return ledgers.waiting.length
-  }
-
-  protected override get finality(): string {
-    return 'its validated ledgers are final'
   }
 
   async face(below: string, url: string): Promise<RpcFace | undefined> {
@@ -66,9 +51,5 @@ class LocalStellarChain extends OnDemand<StellarChain> implements LocalChain {
 
   async fund({ address, amount, tag }: FundOrder): Promise<string> {
     return (await this.chain()).fund(address, amount, tag)
-  }
-
-  async mine(blocks: number, { seconds }: { seconds: unknown }): Promise<Head> {
-    return (await this.chain()).mine(blocks, seconds === undefined ? 0 : wholeNumber(seconds, 'seconds', SECONDS_MAX))
   }
 }

@@ -83,7 +83,7 @@ function metadataXdr(ledger: StellarLedger): string {
   })
 }
 
-/** The header's version of the meta has room for no more than that nothing was said. */
+/** A result's meta in its third version, without any changes. */
 const RESULT_META = { v3: { ext: 'v0', tx_changes_before: [], operations: [], tx_changes_after: [], soroban_meta: null } }
 export const resultMetaXdr = (): string => encode('TransactionMeta', RESULT_META)
 

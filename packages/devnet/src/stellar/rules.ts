@@ -11,12 +11,12 @@ export const BASE_RESERVE = 5_000_000n
 export const TOTAL = 10n ** 18n
 
 /** As on every Stellar network, the root account's key follows from the passphrase. */
-export const sha256 = (...parts: (Uint8Array | string)[]): Buffer => {
+const sha256 = (...parts: (Uint8Array | string)[]): Buffer => {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(part)
   return hash.digest()
 }
-export const NETWORK_ID = sha256(PASSPHRASE)
+const NETWORK_ID = sha256(PASSPHRASE)
 export const ROOT_KEY = NETWORK_ID
 export const ROOT_PUBLIC = Buffer.from(ed25519.getPublicKey(ROOT_KEY))
 export const ROOT = encodeKey('G', ROOT_PUBLIC)
@@ -96,7 +96,7 @@ function verifies(signature: string, hash: string, key: Buffer): boolean {
   }
 }
 
-export function apply(
+function apply(
   view: View<Account>, tx: StellarTransaction, { index, time }: { index: number; time: number }
 ): { verdict: Verdict; outcome: Outcome } {
   const fault = invalid(view, tx, time)

@@ -1,23 +1,14 @@
 import { createHash } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
+import { ALPHABET, base58 } from '../base58.ts'
 
-const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const HEX = /^41[0-9a-f]{40}$/
 
 export function sha256(...parts: Uint8Array[]): Buffer {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(part)
   return hash.digest()
-}
-
-/** Bytes in base58; each leading zero byte is a 1. */
-export function base58(bytes: Uint8Array): string {
-  let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
-  let text = ''
-  for (; rest > 0n; rest /= 58n) text = ALPHABET[Number(rest % 58n)] + text
-  const zeros = bytes.findIndex((byte) => byte !== 0)
-  return '1'.repeat(zeros === -1 ? bytes.length : zeros) + text
 }
 
 /** The base58check form of 42 hexadecimal digits. */
@@ -40,7 +31,7 @@ export function toHex(text: unknown): string | undefined {
 }
 
 /** Of an uncompressed public key. */
-export function addressOf(publicKey: Uint8Array): string {
+function addressOf(publicKey: Uint8Array): string {
   return `41${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(12)).toString('hex')}`
 }
 
@@ -48,7 +39,7 @@ export function addressOfSecret(secret: Uint8Array): string {
   return addressOf(secp256k1.getPublicKey(secret, false))
 }
 
-/** Who made r‖s‖v over a digest; undefined where nobody can have. */
+/** Address of the key that made r‖s‖v over a digest; undefined where no key can have made it. */
 export function recover(signature: Uint8Array, digest: Uint8Array): string | undefined {
   if (signature.length !== 65) return undefined
   const v = signature[64] as number

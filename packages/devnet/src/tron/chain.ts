@@ -40,7 +40,7 @@ const CONTRACT_RET: Record<Outcome['contractRet'], number> = { SUCCESS: 1, REVER
 /** Worthless by design: whoever reads this has them. */
 const RICH_SECRET = sha256(Buffer.from('local Tron: the rich account'))
 const WITNESS_SECRET = sha256(Buffer.from('local Tron: the witness'))
-export const RICH = addressOfSecret(RICH_SECRET)
+const RICH = addressOfSecret(RICH_SECRET)
 export const TRON_TOKENS: readonly TronToken[] = tokensOf(RICH)
 export const WITNESS = addressOfSecret(WITNESS_SECRET)
 

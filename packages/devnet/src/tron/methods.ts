@@ -1,4 +1,4 @@
-import { artefact } from '../ethereum/networks.ts'
+import { artefact } from '../evm/contracts.ts'
 import { toHex } from './address.ts'
 import { SOLID_DEPTH, type Block, type Included, type TronChain } from './chain.ts'
 import { delegatable, limitOf, matured, PARAMETERS, Refusal, slotOf, unfreezesLeft, usedOf, weightOf, type Account } from './rules.ts'

@@ -60,7 +60,7 @@ function varint(value: bigint): Buffer {
   return Buffer.from(bytes)
 }
 
-/** Nothing for zero, which is left out. */
+/** A field with a number; no bytes for 0, which proto3 leaves out. */
 export function writeNumber(field: number, value: bigint | number): Buffer {
   return BigInt(value) === 0n ? Buffer.alloc(0) : Buffer.concat([varint(BigInt(field * 8)), varint(BigInt(value))])
 }

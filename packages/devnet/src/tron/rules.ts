@@ -2,7 +2,7 @@ import type { Call, Log, TvmResult } from './tvm.ts'
 import { RESOURCE_NAMES, type Tx } from './transaction.ts'
 
 export const SLOT_MS = 3000
-export const SUN = 1_000_000n
+const SUN = 1_000_000n
 const DAY_MS = 86_400_000
 /** Used resources come back over a day. */
 const WINDOW_SLOTS = BigInt(DAY_MS / SLOT_MS)

@@ -1,8 +1,8 @@
 import type { Hex } from 'viem'
 import { encodeDeployData } from 'viem/utils'
 import { privateKeyToAddress } from 'viem/accounts'
-import { Anvil } from '../ethereum/anvil.ts'
-import { artefact, deployedAddress, deployerKey, type EvmNetwork } from '../ethereum/networks.ts'
+import { Anvil, type Machine } from '../evm/anvil.ts'
+import { artefact, deployedAddress, deployerKey } from '../evm/contracts.ts'
 import { localTokens, REGISTRY, type RegistryData } from '../registry.ts'
 import { toBase58, toHex } from './address.ts'
 
@@ -30,10 +30,7 @@ const USDT_FACTOR = 3.86
 /** Calls that fit into one block of the engine when they are repeated. */
 const REPEATED_AT_ONCE = 10
 
-const NETWORK: EvmNetwork = {
-  code: 'TRX', path: '', chainId: 728126428, native: 'TRX', hardfork: 'istanbul', genesisTime: 1_700_000_000, tokens: [], predeploys: [],
-  legacy: true, quietBlocks: 0, eager: false,
-}
+const MACHINE: Machine = { code: 'TRX', chainId: 728126428, hardfork: 'istanbul', genesisTime: 1_700_000_000 }
 
 export function tokenAddress(asset: string): string {
   return `41${deployedAddress(deployerKey(asset)).slice(2).toLowerCase()}`
@@ -126,7 +123,7 @@ export class Tvm {
   }
 
   async #start(): Promise<Anvil> {
-    const anvil = await Anvil.start(NETWORK, this.#home, 'tvm')
+    const anvil = await Anvil.start(MACHINE, this.#home, 'tvm')
     try {
       await anvil.call('anvil_autoImpersonateAccount', true)
       for (const token of this.#tokens) {

@@ -2,6 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { LedgerChain } from '../ledger-chain.ts'
+import { OfLedgers } from '../ledger-local.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
 import { decodeAccount, readTransaction, signingHash, writeTransaction, type Fields, type XrpTransaction } from './codec.ts'
 import { BASE_FEE, FAUCET, FAUCET_KEY, FAUCET_PUBLIC, PARTIAL_PAYMENT, xrpRules, type Account, type Outcome } from './rules.ts'
@@ -10,29 +11,9 @@ const DECIMALS = 6
 const TAG_MAX = 0xffff_ffff
 
 /** The local XRP Ledger: our own, behind rippled's protocol. */
-export class XrpChain {
-  readonly ledgers: LedgerChain<Account, XrpTransaction, Outcome>
-
-  private constructor(ledgers: LedgerChain<Account, XrpTransaction, Outcome>) {
-    this.ledgers = ledgers
-  }
-
+export class XrpChain extends OfLedgers<Account, XrpTransaction, Outcome> {
   static async open(home: string, timing: Timing = REAL_TIME): Promise<XrpChain> {
     return new XrpChain(LedgerChain.open(xrpRules, home, timing))
-  }
-
-  get head(): { height: number; hash: string } {
-    const { index, hash } = this.ledgers.head
-    return { height: index, hash }
-  }
-
-  close(): void {
-    this.ledgers.stop()
-  }
-
-  mine(count: number, seconds: number): { height: number; hash: string } {
-    this.ledgers.mine(count, seconds)
-    return this.head
   }
 
   /** @param delivered where it is given, a partial payment that names `amount` and delivers only this */

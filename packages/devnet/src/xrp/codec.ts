@@ -38,12 +38,12 @@ const ALPHABET = 'rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz'
 const NOT_XRP = 1n << 63n
 const POSITIVE = 1n << 62n
 
-export const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest()
+const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest()
 export const sha512Half = (...parts: Uint8Array[]): Buffer => createHash('sha512').update(Buffer.concat(parts)).digest().subarray(0, 32)
 const PREFIX = { sign: Buffer.from('STX\0'), id: Buffer.from('TXN\0') }
 
 /** Base58Check of a 20-byte account id, version 0. */
-export function encodeAccount(id: Buffer): string {
+function encodeAccount(id: Buffer): string {
   const payload = Buffer.concat([Buffer.from([0]), id])
   const bytes = Buffer.concat([payload, sha256(sha256(payload)).subarray(0, 4)])
   let number = BigInt(`0x${bytes.toString('hex')}`)

@@ -18,8 +18,8 @@ export const FAUCET_KEY = Buffer.from('1acaaedece405b2a958212629e16f2eb46b153eee
 export const FAUCET_PUBLIC = Buffer.from(secp256k1.getPublicKey(FAUCET_KEY))
 export const FAUCET = accountOf(FAUCET_PUBLIC)
 
-export const REQUIRE_TAG = 0x0002_0000
-export const DEPOSIT_AUTH = 0x0100_0000
+const REQUIRE_TAG = 0x0002_0000
+const DEPOSIT_AUTH = 0x0100_0000
 export const PARTIAL_PAYMENT = 0x0002_0000
 const FULLY_CANONICAL = 0x8000_0000
 const PAYMENT_FLAGS = 0x0001_0000 | PARTIAL_PAYMENT | 0x0004_0000
@@ -96,7 +96,7 @@ function verdictOf(result: string): Verdict {
 }
 
 /** In the order of a server: form, account and sequence, fee, then the payment itself. */
-export function apply(view: View<Account>, tx: XrpTransaction, { index }: { index: number }): { verdict: Verdict; outcome: Outcome } {
+function apply(view: View<Account>, tx: XrpTransaction, { index }: { index: number }): { verdict: Verdict; outcome: Outcome } {
   const { fields } = tx
   const done = (result: string, fee = 0n, delivered?: bigint) => ({ verdict: verdictOf(result), outcome: { result, delivered, fee } })
   const malformed = preflight(tx)

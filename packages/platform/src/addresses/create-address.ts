@@ -1,13 +1,12 @@
 import { OMNIBUS_INDEX } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
-import { startScan } from '../deposits/start.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, text } from '../http/schemas.ts'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
-import { findWallet } from '../wallets/find-wallet.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
+import { findWallet } from '../assets/find-wallet.ts'
 import { ensureAddress, ensureOmnibus } from './derive.ts'
 import { handOutOmnibus, listOmnibus } from './omnibus.ts'
 import { addressShape, presentAddress, type AddressRow } from './present.ts'
@@ -28,20 +27,25 @@ export const createAddress = endpoint({
   async handler({ services, caller, body }) {
     const found = findAsset(services, body.asset)
     const { asset, network } = found
-    const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     await services.keys.get(caller.workspaceId, network.curve)
-    await startScan(services, network)
+    await services.addresses.startScan(network)
     const row = await services.database.transaction(async (tx) => {
       // Addresses of a sub-account are numbered one after the other.
       await tx.query('select 1 from sub_accounts where id = $1 for update', [caller.subAccountId])
       const wallet = await findWallet(tx, caller.subAccountId, asset.asset_name)
-      if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' })
+      if (wallet.status !== 'active') {
+        throw new ApiError(
+          'WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' }
+        )
+      }
       const tagged = traitsOf(network).deposits === 'tagged'
       const announce = async (created: AddressRow): Promise<AddressRow> => {
-        await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created, found, caller.subAccountIndex))])
+        await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [
+          caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created, found, caller.subAccountIndex)),
+        ])
         return created
       }
-      let address = await ensureOmnibus(services, tx, network, owner)
+      let address = await ensureOmnibus(services, tx, network, caller)
       await listOmnibus(tx, wallet.id, network.code, address)
       const label = body.label ?? null
       const first = await handOutOmnibus(tx, wallet.id, label)
@@ -50,10 +54,11 @@ export const createAddress = endpoint({
       const tag = tagged ? newTag(services) : null
       if (!tagged) {
         const last = await tx.one<{ index: number }>(
-          `select coalesce(max(path_index), 0) as index from chain_addresses where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
+          `select coalesce(max(path_index), 0) as index from chain_addresses where network = $1 and sub_account_id = $2
+            and kind in ('omnibus', 'deposit')`,
           [network.code, caller.subAccountId])
         index = (last?.index ?? 0) + 1
-        address = await ensureAddress(services, tx, network, owner, index, 'deposit')
+        address = await ensureAddress(services, tx, network, caller, index, 'deposit')
       }
       const created = await tx.one<AddressRow>(
         `insert into wallet_addresses (wallet_id, network, address, label, address_tag) values ($1, $2, $3, $4, $6)

@@ -17,12 +17,26 @@ export interface Aml {
   secrets: Secrets
 }
 
-export function createAml(o: { home: string; installation: AmlInstallation; secretsKey: string | null; environment: Environment; fetch: Fetch; log: Logger }): Aml {
+export function createAml(o: {
+  home: string
+  installation: AmlInstallation
+  secretsKey: string | null
+  environment: Environment
+  fetch: Fetch
+  log: Logger
+}): Aml {
   const { urls, ellipticThresholds, trmChains, ofacFile } = o.installation
   const http = new ProviderHttp(o.fetch, o.environment)
   return {
-    providers: { CHAINALYSIS: chainalysis(urls.CHAINALYSIS, http), ELLIPTIC: elliptic(urls.ELLIPTIC, http, ellipticThresholds), TRM: trm(urls.TRM, http, trmChains) },
+    providers: {
+      CHAINALYSIS: chainalysis(urls.CHAINALYSIS, http), ELLIPTIC: elliptic(urls.ELLIPTIC, http, ellipticThresholds),
+      TRM: trm(urls.TRM, http, trmChains),
+    },
     sanctions: new Sanctions(() => sanctionsFile(o.home, ofacFile), o.log),
     secrets: Secrets.open(o.home, o.secretsKey, o.environment),
   }
+}
+
+declare module '../engine/services.ts' {
+  interface Services { aml: Aml }
 }

@@ -2,13 +2,14 @@ import type { Registry } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import type { RiskLevel } from './levels.ts'
 
 /** A row of `frozen_addresses`: one freeze event. */
 export interface FrozenRow {
-  id: string; workspace_id: string; sub_account_id: string; space: string; address_key: string; address: string; address_tag: string | null; asset: string
+  id: string; workspace_id: string; sub_account_id: string
+  space: string; address_key: string; address: string; address_tag: string | null; asset: string
   source: string; risk_level: string; transaction_id: string; frozen_at: Date; unfrozen_at: Date | null
 }
 
@@ -28,9 +29,15 @@ export async function lockFreezing(tx: Queryable, subAccountId: string): Promise
 }
 
 /** Which of these addresses are frozen now. Those whose freeze this transaction was released from do not count for it any more. */
-export async function frozenAmong(database: Queryable, o: { subAccountId: string; transactionId: string; space: string; keys: readonly string[] }): Promise<FrozenRow[]> {
+export async function frozenAmong(database: Queryable, o: {
+  subAccountId: string
+  transactionId: string
+  space: string
+  keys: readonly string[]
+}): Promise<FrozenRow[]> {
   return database.query<FrozenRow>(
-    `select f.* from frozen_addresses f where f.sub_account_id = $1 and f.space = $2 and f.address_key = any($3) and f.unfrozen_at is null and ${NOT_RELEASED}`,
+    `select f.* from frozen_addresses f where f.sub_account_id = $1 and f.space = $2 and f.address_key = any($3)
+      and f.unfrozen_at is null and ${NOT_RELEASED}`,
     [o.subAccountId, o.space, o.keys, o.transactionId])
 }
 
@@ -40,7 +47,8 @@ const NOT_RELEASED = `not exists (select 1 from aml_holds h join frozen_addresse
 /** Addresses that an unfreezing has cleared for a transaction, for good. */
 export async function clearedFor(database: Queryable, transactionId: string): Promise<Set<string>> {
   const rows = await database.query<{ address_key: string }>(
-    'select e.address_key from aml_holds h join frozen_addresses e on e.id = h.freeze_id where h.transaction_id = $1 and h.released_at is not null', [transactionId])
+    `select e.address_key from aml_holds h join frozen_addresses e on e.id = h.freeze_id where h.transaction_id = $1
+      and h.released_at is not null`, [transactionId])
   return new Set(rows.map((row) => row.address_key))
 }
 
@@ -48,10 +56,17 @@ export async function clearedFor(database: Queryable, transactionId: string): Pr
  * What stands against a transaction now, under {@link lockFreezing}: addresses may have been frozen or unfrozen since it
  * was screened. Null: what stood against it is gone, and the provider was not asked because of it: screen again.
  */
-export async function confirmHits(tx: Queryable, o: { subAccountId: string; transactionId: string; space: string; keys: readonly string[] }, hits: readonly Hit[]): Promise<Hit[] | null> {
+export async function confirmHits(
+  tx: Queryable, o: { subAccountId: string; transactionId: string; space: string; keys: readonly string[] }, hits: readonly Hit[]
+): Promise<Hit[] | null> {
   const found = hits.filter(({ freezeId }) => freezeId === null)
   for (const freeze of await frozenAmong(tx, o)) {
-    if (!found.some(({ key }) => key === freeze.address_key)) found.push({ key: freeze.address_key, address: freeze.address, tag: freeze.address_tag, source: freeze.source, level: freeze.risk_level as RiskLevel, freezeId: freeze.id })
+    if (!found.some(({ key }) => key === freeze.address_key)) {
+      found.push({
+        key: freeze.address_key, address: freeze.address, tag: freeze.address_tag, source: freeze.source,
+        level: freeze.risk_level as RiskLevel, freezeId: freeze.id,
+      })
+    }
   }
   return found.length === 0 && hits.length > 0 ? null : found
 }
@@ -61,13 +76,23 @@ export async function hold(services: Services, tx: Queryable, row: TransactionRo
   const at = new Date(services.environment.now())
   for (const hit of hits) {
     const created = await tx.one<FrozenRow>(
-      `insert into frozen_addresses (id, workspace_id, sub_account_id, space, address_key, address, address_tag, asset, source, risk_level, transaction_id, frozen_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (sub_account_id, space, address_key) where unfrozen_at is null do nothing returning *`,
-      [services.environment.uuid(), row.workspace_id, row.sub_account_id, space, hit.key, hit.address, hit.tag, row.asset, hit.source, hit.level, row.id, at])
-    if (created) await emit(tx, row.workspace_id, row.sub_account_id, 'address.frozen', stringifyJson(presentFrozen(created, services.registry)))
-    const freeze = created ?? await tx.one<FrozenRow>('select * from frozen_addresses where sub_account_id = $1 and space = $2 and address_key = $3 and unfrozen_at is null', [row.sub_account_id, space, hit.key])
+      `insert into frozen_addresses (id, workspace_id, sub_account_id, space, address_key, address, address_tag, asset, source,
+        risk_level, transaction_id, frozen_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+       on conflict (sub_account_id, space, address_key) where unfrozen_at is null do nothing returning *`,
+      [services.environment.uuid(), row.workspace_id, row.sub_account_id, space, hit.key, hit.address, hit.tag, row.asset, hit.source,
+        hit.level, row.id, at])
+    if (created) {
+      await emit(tx, row.workspace_id, row.sub_account_id, 'address.frozen', stringifyJson(presentFrozen(created, services.registry)))
+    }
+    const freeze = created ?? await tx.one<FrozenRow>(
+      'select * from frozen_addresses where sub_account_id = $1 and space = $2 and address_key = $3 and unfrozen_at is null',
+      [row.sub_account_id, space, hit.key]
+    )
     if (!freeze) throw new Error('a freeze vanished under its lock')
-    await tx.query('insert into aml_holds (transaction_id, freeze_id, held_at) values ($1, $2, $3) on conflict do nothing', [row.id, freeze.id, at])
+    await tx.query(
+      'insert into aml_holds (transaction_id, freeze_id, held_at) values ($1, $2, $3) on conflict do nothing', [row.id, freeze.id, at]
+    )
     if (created) services.log.warn({ transaction: row.id, source: hit.source, level: hit.level }, 'an address was frozen')
   }
 }
@@ -79,14 +104,20 @@ export async function isHeld(tx: Queryable, transactionId: string): Promise<bool
 
 /** The frozen address of a sub-account, or undefined. Under {@link lockFreezing} where it is to be lifted. */
 export async function findFrozen(tx: Queryable, subAccountId: string, space: string, key: string): Promise<FrozenRow | undefined> {
-  return tx.one<FrozenRow>('select * from frozen_addresses where sub_account_id = $1 and space = $2 and address_key = $3 and unfrozen_at is null', [subAccountId, space, key])
+  return tx.one<FrozenRow>(
+    'select * from frozen_addresses where sub_account_id = $1 and space = $2 and address_key = $3 and unfrozen_at is null',
+    [subAccountId, space, key]
+  )
 }
 
 /** Ends a freeze event and lets go what it held. Under {@link lockFreezing}. */
 export async function lift(tx: Queryable, freeze: FrozenRow, apiKey: string, at: Date): Promise<void> {
-  await tx.query('update frozen_addresses set unfrozen_at = $2, unfrozen_by = $3 where id = $1 and unfrozen_at is null', [freeze.id, at, apiKey])
+  await tx.query(
+    'update frozen_addresses set unfrozen_at = $2, unfrozen_by = $3 where id = $1 and unfrozen_at is null', [freeze.id, at, apiKey]
+  )
   await tx.query('update aml_holds set released_at = $2 where freeze_id = $1 and released_at is null', [freeze.id, at])
   // The workers look whether anything else holds them.
   await tx.query(
-    `update transactions set next_run_at = $2 where id in (select transaction_id from aml_holds where freeze_id = $1) and state in ('AML_HELD', 'FROZEN') and lease_token is null`, [freeze.id, at])
+    `update transactions set next_run_at = $2 where id in (select transaction_id from aml_holds where freeze_id = $1)
+      and state in ('AML_HELD', 'FROZEN') and lease_token is null`, [freeze.id, at])
 }

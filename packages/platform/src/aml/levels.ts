@@ -19,7 +19,11 @@ export function readProvider(text: string): ProviderName {
 export function readLevels(text: string): RiskLevel[] {
   const words = text.split(',').map((word) => word.trim().toUpperCase())
   const unknown = words.find((word) => !LEVELS.some((level) => level === word))
-  if (unknown !== undefined) throw new ApiError('INVALID_REQUEST', `aml_risk_levels: ${unknown === '' ? 'a level is empty' : `${unknown.slice(0, 40)} is not a level`}; allowed are ${LEVELS.join(', ')}, separated by commas`, { field: 'aml_risk_levels' })
+  if (unknown !== undefined) {
+    const wrong = unknown === '' ? 'a level is empty' : `${unknown.slice(0, 40)} is not a level`
+    const allowed = `allowed are ${LEVELS.join(', ')}, separated by commas`
+    throw new ApiError('INVALID_REQUEST', `aml_risk_levels: ${wrong}; ${allowed}`, { field: 'aml_risk_levels' })
+  }
   return LEVELS.filter((level) => words.includes(level))
 }
 

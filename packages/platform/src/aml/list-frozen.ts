@@ -8,7 +8,8 @@ import { presentFrozen, type FrozenRow } from './frozen.ts'
 const ROWS_MAX = 10_000
 
 const frozenShape = z.object({
-  asset: z.string(), network: z.string(), address: z.string(), address_tag: z.string().nullable(), source: z.string(), risk_level: z.string(),
+  asset: z.string(), network: z.string(), address: z.string(), address_tag: z.string().nullable(), source: z.string(),
+  risk_level: z.string(),
   transaction_id: z.string(), frozen_at: z.string(), held: z.int().meta({ description: 'Transactions that wait for it' }),
 })
 
@@ -19,8 +20,13 @@ export const listFrozen = endpoint({
   async handler({ services, caller, query }) {
     const space = query.asset === undefined ? null : spaceOf(findAsset(services, query.asset).network)
     const rows = await services.database.query<FrozenRow & { held: number }>(
-      `select f.*, (select count(*)::int from aml_holds h join transactions t on t.id = h.transaction_id where h.freeze_id = f.id and h.released_at is null and t.status = 'pending') held from frozen_addresses f
-       where f.sub_account_id = $1 and f.unfrozen_at is null and ($2::text is null or f.space = $2) order by f.frozen_at desc, f.id limit ${ROWS_MAX}`, [caller.subAccountId, space])
+      `select f.*, (
+         select count(*)::int from aml_holds h join transactions t on t.id = h.transaction_id
+         where h.freeze_id = f.id and h.released_at is null and t.status = 'pending'
+       ) held
+       from frozen_addresses f
+       where f.sub_account_id = $1 and f.unfrozen_at is null and ($2::text is null or f.space = $2)
+       order by f.frozen_at desc, f.id limit ${ROWS_MAX}`, [caller.subAccountId, space])
     return { body: rows.map((row) => ({ ...presentFrozen(row, services.registry), held: row.held })) }
   },
 })

@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadRegistry, type Network } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
 import { formatKey, formatKeysOf } from './address-key.ts'
 import { readList, type SanctionsList } from './ofac-file.ts'
@@ -57,10 +58,14 @@ export class Sanctions {
       state = stateOf(this.#file())
       if (state === this.#state) return
       this.#list = this.#load()
-      this.#log.info({ published: this.#list.published, addresses: this.#list.addresses.length }, 'the list of sanctioned addresses was refreshed')
+      this.#log.info(
+        { published: this.#list.published, addresses: this.#list.addresses.length }, 'the list of sanctioned addresses was refreshed'
+      )
     } catch (error) {
       // The last sound list stays in force.
-      if (state !== this.#state) this.#log.error({ err: error instanceof Error ? error.message : error }, 'the list of sanctioned addresses cannot be read; the last one stays in force')
+      if (state !== this.#state) {
+        this.#log.error({ err: reasonOf(error) }, 'the list of sanctioned addresses cannot be read; the last one stays in force')
+      }
       this.#state = state
     }
   }

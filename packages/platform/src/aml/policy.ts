@@ -1,14 +1,22 @@
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { ProviderName, RiskLevel } from './levels.ts'
 
 export type Direction = 'deposit' | 'withdrawal'
 
 /** A row of `aml_settings`. */
-export interface AmlRow { provider: ProviderName; sealed_token: Buffer; risk_levels: RiskLevel[]; screen_deposits: boolean; screen_withdrawals: boolean; updated_at: Date }
+export interface AmlRow {
+  provider: ProviderName
+  sealed_token: Buffer
+  risk_levels: RiskLevel[]
+  screen_deposits: boolean
+  screen_withdrawals: boolean
+  updated_at: Date
+}
 
 export async function readPolicy(database: Queryable, subAccountId: string): Promise<AmlRow | undefined> {
-  return database.one<AmlRow>('select provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at from aml_settings where sub_account_id = $1', [subAccountId])
+  return database.one<AmlRow>(`select provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at
+    from aml_settings where sub_account_id = $1`, [subAccountId])
 }
 
 export const isOn = (policy: AmlRow | undefined, direction: Direction): policy is AmlRow =>
@@ -17,5 +25,7 @@ export const isOn = (policy: AmlRow | undefined, direction: Direction): policy i
 /** What a token is sealed to. */
 const ownerOf = (subAccountId: string) => `aml ${subAccountId}`
 
-export const sealToken = (services: Services, subAccountId: string, token: string): Buffer => services.aml.secrets.seal(ownerOf(subAccountId), token)
-export const openToken = (services: Services, subAccountId: string, policy: AmlRow): string => services.aml.secrets.open(ownerOf(subAccountId), policy.sealed_token)
+export const sealToken = (services: Services, subAccountId: string, token: string): Buffer =>
+  services.aml.secrets.seal(ownerOf(subAccountId), token)
+export const openToken = (services: Services, subAccountId: string, policy: AmlRow): string =>
+  services.aml.secrets.open(ownerOf(subAccountId), policy.sealed_token)

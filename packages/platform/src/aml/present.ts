@@ -4,11 +4,12 @@ import type { AmlRow } from './policy.ts'
 const SHOWN_LEAST = 16
 
 export const amlShape = z.object({
-  provider: z.string(), aml_token: z.string().meta({ description: 'Masked' }), aml_risk_levels: z.string(), aml_deposit: z.boolean(), aml_withdrawal: z.boolean(), updated_at: z.string(),
+  provider: z.string(), aml_token: z.string().meta({ description: 'Masked' }), aml_risk_levels: z.string(),
+  aml_deposit: z.boolean(), aml_withdrawal: z.boolean(), updated_at: z.string(),
 })
 
 /** Nothing of a short token is shown; of a longer one its last four characters, to tell two apart. */
-export function maskToken(token: string): string {
+function maskToken(token: string): string {
   return `****${token.length >= SHOWN_LEAST ? token.slice(-4) : ''}`
 }
 

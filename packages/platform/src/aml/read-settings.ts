@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
@@ -6,7 +7,8 @@ import { amlShape, presentAml } from './present.ts'
 
 /** The screening settings of the caller's sub-account, its token masked. */
 export const readAmlSettings = endpoint({
-  method: 'GET', path: '/dac/v1/aml', summary: 'Read the AML screening settings', access: 'read', query: z.strictObject({}), response: amlShape,
+  method: 'GET', path: '/dac/v1/aml', summary: 'Read the AML screening settings', access: 'read', query: z.strictObject({}),
+  response: amlShape,
   async handler({ services, caller }) {
     const row = await readPolicy(services.database, caller.subAccountId)
     if (!row) throw new ApiError('NOT_FOUND', 'AML screening is not set up in this sub-account; save it with POST /dac/v1/aml')
@@ -15,7 +17,7 @@ export const readAmlSettings = endpoint({
       token = openToken(services, caller.subAccountId, row)
     } catch (error) {
       // Settings can still be read, and saved anew, where the secrets key was lost.
-      services.log.error({ err: error instanceof Error ? error.message : error }, 'an AML token cannot be unsealed')
+      services.log.error({ err: reasonOf(error) }, 'an AML token cannot be unsealed')
     }
     return { body: presentAml(row, token) }
   },

@@ -1,6 +1,7 @@
 import type { Network } from '@custody/chains'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import { reasonOf } from '@custody/chains/reason'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { accountOf, addressKey, spaceOf } from './address-key.ts'
 import { clearedFor, frozenAmong, type Hit } from './frozen.ts'
 import type { RiskLevel } from './levels.ts'
@@ -31,14 +32,23 @@ export class ScreeningWaits extends Error {
  * sub-account has switched this direction on. No hits: it may pass. Only a provider's clear answer ever lets one pass.
  * @throws ScreeningWaits where the provider gives none
  */
-export async function screen(services: Services, row: TransactionRow, network: Network, direction: Direction, parties: readonly Counterparty[]): Promise<Hit[]> {
+export async function screen(
+  services: Services, row: TransactionRow, network: Network, direction: Direction, parties: readonly Counterparty[]
+): Promise<Hit[]> {
   const subAccountId = row.sub_account_id as string
   const known = new Map(parties.map(({ address, tag }) => [addressKey(network, address), { address: accountOf(network, address), tag }]))
   const sanctioned = [...known].filter(([, { address }]) => services.aml.sanctions.has(network, address))
-  const listed = await frozenAmong(services.database, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: [...known.keys()] })
+  const listed = await frozenAmong(services.database, {
+    subAccountId, transactionId: row.id, space: spaceOf(network), keys: [...known.keys()],
+  })
   const hits: Hit[] = sanctioned.map(([key, party]) => ({ key, ...party, source: 'OFAC', level: 'SEVERE', freezeId: null }))
   for (const freeze of listed) {
-    if (!hits.some(({ key }) => key === freeze.address_key)) hits.push({ key: freeze.address_key, address: freeze.address, tag: freeze.address_tag, source: freeze.source, level: freeze.risk_level as RiskLevel, freezeId: freeze.id })
+    if (!hits.some(({ key }) => key === freeze.address_key)) {
+      hits.push({
+        key: freeze.address_key, address: freeze.address, tag: freeze.address_tag, source: freeze.source,
+        level: freeze.risk_level as RiskLevel, freezeId: freeze.id,
+      })
+    }
   }
   if (hits.length > 0) return hits
   const policy = await readPolicy(services.database, subAccountId)
@@ -46,11 +56,17 @@ export async function screen(services: Services, row: TransactionRow, network: N
   const cleared = await clearedFor(services.database, row.id)
   const keys = [...known.keys()].filter((key) => !cleared.has(key))
   const levels = await levelsOf(services, row, network, policy, keys, known)
-  return [...levels].flatMap(([key, level]) => (level !== null && policy.risk_levels.includes(level) ? [{ key, ...known.get(key) as Counterparty, source: policy.provider, level, freezeId: null }] : []))
+  return [...levels].flatMap(([key, level]) => {
+    if (level === null || !policy.risk_levels.includes(level)) return []
+    return [{ key, ...known.get(key) as Counterparty, source: policy.provider, level, freezeId: null }]
+  })
 }
 
 /** The level of each address: recent answers, and the provider for the others. */
-async function levelsOf(services: Services, row: TransactionRow, network: Network, policy: AmlRow, keys: readonly string[], known: ReadonlyMap<string, Counterparty>): Promise<Map<string, RiskLevel | null>> {
+async function levelsOf(
+  services: Services, row: TransactionRow, network: Network, policy: AmlRow, keys: readonly string[],
+  known: ReadonlyMap<string, Counterparty>
+): Promise<Map<string, RiskLevel | null>> {
   const started = services.environment.now()
   const levels = await freshAnswers(services, row, network, policy, keys)
   const asked = keys.filter((key) => !levels.has(key))
@@ -59,13 +75,18 @@ async function levelsOf(services: Services, row: TransactionRow, network: Networ
   try {
     token = openToken(services, row.sub_account_id as string, policy)
   } catch (error) {
-    throw new ScreeningWaits(policy.provider, error instanceof Error ? error.message : String(error))
+    throw new ScreeningWaits(policy.provider, reasonOf(error))
   }
   for (let at = 0; at < asked.length; at += AT_ONCE) {
-    if (services.environment.now() - started > STEP_MS_MAX) throw new ScreeningWaits(policy.provider, `${asked.length - at} addresses are still to be screened`)
+    if (services.environment.now() - started > STEP_MS_MAX) {
+      throw new ScreeningWaits(policy.provider, `${asked.length - at} addresses are still to be screened`)
+    }
     const outcomes = await Promise.allSettled(asked.slice(at, at + AT_ONCE).map(async (key) => {
-      const level = await services.aml.providers[policy.provider].screen(token, { address: (known.get(key) as Counterparty).address, network: network.code })
-      await services.database.query('insert into aml_screenings (transaction_id, provider, address_key, risk_level, screened_at) values ($1, $2, $3, $4, $5)',
+      const level = await services.aml.providers[policy.provider].screen(token, {
+        address: (known.get(key) as Counterparty).address, network: network.code,
+      })
+      await services.database.query(`insert into aml_screenings (transaction_id, provider, address_key, risk_level,
+        screened_at) values ($1, $2, $3, $4, $5)`,
         [row.id, policy.provider, key, level, new Date(services.environment.now())])
       levels.set(key, level)
     }))
@@ -78,12 +99,17 @@ async function levelsOf(services: Services, row: TransactionRow, network: Networ
 }
 
 /** The provider's answers for a transaction that still count: not too old, under these settings, and since the address was last frozen. */
-export async function freshAnswers(services: Services, row: TransactionRow, network: Network, policy: AmlRow, keys: readonly string[]): Promise<Map<string, RiskLevel | null>> {
+export async function freshAnswers(
+  services: Services, row: TransactionRow, network: Network, policy: AmlRow, keys: readonly string[]
+): Promise<Map<string, RiskLevel | null>> {
   const since = new Date(Math.max(services.environment.now() - FRESH_MS, policy.updated_at.getTime() - 1))
   const rows = await services.database.query<{ address_key: string; risk_level: RiskLevel | null }>(
     `select distinct on (s.address_key) s.address_key, s.risk_level from aml_screenings s
      where s.transaction_id = $1 and s.provider = $2 and s.screened_at > $3 and s.address_key = any($4)
-       and not exists (select 1 from frozen_addresses f where f.sub_account_id = $5 and f.space = $6 and f.address_key = s.address_key and f.frozen_at >= s.screened_at)
+       and not exists (
+         select 1 from frozen_addresses f
+         where f.sub_account_id = $5 and f.space = $6 and f.address_key = s.address_key and f.frozen_at >= s.screened_at
+       )
      order by s.address_key, s.screened_at desc, s.id desc`,
     [row.id, policy.provider, since, keys, row.sub_account_id, spaceOf(network)])
   return new Map(rows.map((each) => [each.address_key, each.risk_level]))

@@ -18,20 +18,32 @@ export const unfreezeAddress = endpoint({
     const unfrozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, caller.subAccountId)
       const freeze = await findFrozen(tx, caller.subAccountId, spaceOf(network), addressKey(network, body.address))
-      if (!freeze) throw new ApiError('NOT_FROZEN', `address: is not on the frozen list of this sub-account for ${asset.asset_name}`, { field: 'address' })
+      if (!freeze) {
+        throw new ApiError(
+          'NOT_FROZEN', `address: is not on the frozen list of this sub-account for ${asset.asset_name}`, { field: 'address' }
+        )
+      }
       // A freeze without a tag covers the whole account, whatever tag is named.
       if (freeze.address_tag !== null && freeze.address_tag !== (body.address_tag ?? null)) {
-        throw new ApiError('NOT_FROZEN', `address_tag: the address is frozen with another address_tag than ${body.address_tag ?? 'none'}; see GET /dac/v1/frozen-addresses`, { field: 'address_tag' })
+        const other = `the address is frozen with another address_tag than ${body.address_tag ?? 'none'}`
+        throw new ApiError('NOT_FROZEN', `address_tag: ${other}; see GET /dac/v1/frozen-addresses`, { field: 'address_tag' })
       }
       if (freeze.source === 'OFAC' && services.aml.sanctions.has(network, freeze.address)) {
-        throw new ApiError('SANCTIONED', 'address: is on OFAC’s list of sanctioned addresses; it stays frozen as long as it is listed', { field: 'address' })
+        throw new ApiError(
+          'SANCTIONED', 'address: is on OFAC’s list of sanctioned addresses; it stays frozen as long as it is listed', { field: 'address' }
+        )
       }
       const at = new Date(services.environment.now())
       await lift(tx, freeze, caller.apiKey, at)
-      await emit(tx, caller.workspaceId, caller.subAccountId, 'address.unfrozen', stringifyJson({ ...presentFrozen(freeze, services.registry), unfrozen_at: at.toISOString() }))
+      await emit(
+        tx, caller.workspaceId, caller.subAccountId, 'address.unfrozen',
+        stringifyJson({ ...presentFrozen(freeze, services.registry), unfrozen_at: at.toISOString() })
+      )
       return { address: freeze.address, tag: freeze.address_tag, at }
     })
     services.environment.checkpoint('aml.unfrozen')
-    return { body: { asset: asset.asset_name, address: unfrozen.address, address_tag: unfrozen.tag, unfrozen_at: unfrozen.at.toISOString() } }
+    return {
+      body: { asset: asset.asset_name, address: unfrozen.address, address_tag: unfrozen.tag, unfrozen_at: unfrozen.at.toISOString() },
+    }
   },
 })

@@ -1,13 +1,20 @@
 import type { Asset, Network } from '@custody/chains'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
-/** The asset of a ticker and its network. Throws ApiError `UNSUPPORTED_ASSET`, with the ticker meant where only case differs. */
-export function findAsset(services: Services, ticker: string): { asset: Asset; network: Network } {
+/**
+ * The asset of a ticker and its network.
+ * @param field where the caller named it
+ * @throws ApiError `UNSUPPORTED_ASSET`, with the ticker meant where only case differs
+ */
+export function findAsset(services: Services, ticker: string, field = 'asset'): { asset: Asset; network: Network } {
   const asset = services.registry.asset(ticker)
   if (asset && services.networks.has(asset.network)) return { asset, network: services.registry.networkOf(asset) }
-  const meant = services.registry.assets.find((each) => each.asset_name.toLowerCase() === ticker.toLowerCase() && services.networks.has(each.network))
-  throw new ApiError('UNSUPPORTED_ASSET', `asset: ${ticker.slice(0, 64)} is not supported${meant ? `; did you mean ${meant.asset_name}? Tickers are case-sensitive` : '; see GET /assets'}`, { field: 'asset' })
+  const meant = services.registry.assets.find(
+    (each) => each.asset_name.toLowerCase() === ticker.toLowerCase() && services.networks.has(each.network)
+  )
+  const hint = meant ? `did you mean ${meant.asset_name}? Tickers are case-sensitive` : 'see GET /assets'
+  throw new ApiError('UNSUPPORTED_ASSET', `${field}: ${ticker.slice(0, 64)} is not supported; ${hint}`, { field })
 }
 
 /**

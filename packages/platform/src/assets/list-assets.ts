@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
+import { exact } from '../decimals.ts'
+import type { Services } from '../engine/services.ts'
 import { listAssets } from './find-asset.ts'
 
 export const assetShape = z.object({
@@ -11,7 +11,9 @@ export const assetShape = z.object({
   min_withdrawal: z.number().meta({ description: 'In the asset’s native unit' }), is_active: z.boolean(),
 })
 
-export const assetsForCallers = (services: Services) => listAssets(services).map((asset) => ({ ...asset, min_withdrawal: exact(asset.min_withdrawal) }))
+export const assetsForCallers = (services: Services) => listAssets(services).map((asset) => ({
+  ...asset, min_withdrawal: exact(asset.min_withdrawal),
+}))
 
 /** The single source of truth for what can be transacted. */
 export const getAssets = endpoint({

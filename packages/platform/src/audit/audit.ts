@@ -1,13 +1,29 @@
-import { formatAmount, type Asset, type Network } from '@custody/chains'
-import { traitsOf } from '../networks/traits.ts'
-import { USD_DECIMALS } from '../prepaid-fee/usd.ts'
-import type { Services } from '../services.ts'
+import { formatAmount, type Network } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
+import type { Chain } from '../engine/chain.ts'
+import { traitsOf } from '../engine/traits.ts'
+import { USD_DECIMALS } from '../decimals.ts'
+import type { Services } from '../engine/services.ts'
 import { stakingDifferences } from './staking.ts'
 import { utxoDifferences } from './utxo.ts'
 
-export interface Difference { network: string; workspace: string; subject: string; asset: string; ledger: string; chain: string; note?: string }
+export interface Difference {
+  network: string
+  workspace: string
+  subject: string
+  asset: string
+  ledger: string
+  chain: string
+  note?: string
+}
 /** `ok` only where something was compared and nothing differs. `compared`: addresses and coins that a chain was asked about. */
-export interface AuditReport { ok: boolean; compared: number; networks: Record<string, { addresses: number; coins: number }>; books: { entries: number; balanced: boolean }; differences: Difference[] }
+export interface AuditReport {
+  ok: boolean
+  compared: number
+  networks: Record<string, { addresses: number; coins: number }>
+  books: { entries: number; balanced: boolean }
+  differences: Difference[]
+}
 
 const ATTEMPTS_MAX = 15
 const PAUSE_MS = 1000
@@ -29,11 +45,16 @@ async function attempt(services: Services): Promise<AuditReport> {
   const differences: Difference[] = []
   const networks: AuditReport['networks'] = {}
   const books = await checkBooks(services, differences)
-  for (const { network } of services.networks.all()) {
+  for (const chain of services.networks.all()) {
+    const { network } = chain
     try {
-      networks[network.code] = traitsOf(network).deposits === 'spendable' ? await utxoDifferences(services, network, differences) : await accountDifferences(services, network, differences)
+      networks[network.code] = chain.coins
+        ? await utxoDifferences(services, network, chain.coins, differences)
+        : await accountDifferences(services, chain, differences)
     } catch (error) {
-      differences.push({ network: network.code, workspace: '', subject: 'endpoint', asset: '', ledger: '', chain: '', note: error instanceof Error ? error.message : String(error) })
+      differences.push({
+        network: network.code, workspace: '', subject: 'endpoint', asset: '', ledger: '', chain: '', note: reasonOf(error),
+      })
     }
   }
   await networksNotAsked(services, differences)
@@ -50,26 +71,49 @@ async function networksNotAsked(services: Services, differences: Difference[]): 
     const asset = services.registry.asset(ticker)
     if (asset && services.networks.has(asset.network)) continue
     const ledger = formatAmount(BigInt(sum), asset?.decimals ?? 0)
-    differences.push({ network: asset?.network ?? '', workspace, subject: 'not compared', asset: ticker, ledger, chain: '', note: 'the network has no endpoint: configure it, and audit again' })
+    differences.push({
+      network: asset?.network ?? '', workspace, subject: 'not compared', asset: ticker, ledger, chain: '',
+      note: 'the network has no endpoint: configure it, and audit again',
+    })
   }
 }
 
 /** The books themselves: every entry sums to zero per asset, every balance is the sum of its postings. */
 async function checkBooks(services: Services, differences: Difference[]): Promise<AuditReport['books']> {
   const unbalanced = await services.database.query<{ id: string; asset: string; sum: string }>(
-    `select p.entry_id::text id, a.asset, sum(p.amount)::text sum from ledger_postings p join ledger_accounts a on a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0 limit 100`)
-  for (const row of unbalanced) differences.push({ network: '', workspace: '', subject: `ledger entry ${row.id}`, asset: row.asset, ledger: row.sum, chain: '0', note: 'the entry does not sum to zero' })
+    `select p.entry_id::text id, a.asset, sum(p.amount)::text sum from ledger_postings p
+      join ledger_accounts a on a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0 limit 100`)
+  for (const row of unbalanced) {
+    differences.push({
+      network: '', workspace: '', subject: `ledger entry ${row.id}`, asset: row.asset, ledger: row.sum, chain: '0',
+      note: 'the entry does not sum to zero',
+    })
+  }
   const drifted = await services.database.query<{ id: string; asset: string; balance: string; sum: string }>(
-    `select a.id::text, a.asset, a.balance::text, coalesce(sum(p.amount), 0)::text sum from ledger_accounts a left join ledger_postings p on p.account_id = a.id
+    `select a.id::text, a.asset, a.balance::text, coalesce(sum(p.amount), 0)::text sum
+     from ledger_accounts a left join ledger_postings p on p.account_id = a.id
      group by a.id having a.balance <> coalesce(sum(p.amount), 0) limit 100`)
-  for (const row of drifted) differences.push({ network: '', workspace: '', subject: `ledger account ${row.id}`, asset: row.asset, ledger: row.balance, chain: row.sum, note: 'the balance is not the sum of its postings' })
+  for (const row of drifted) {
+    differences.push({
+      network: '', workspace: '', subject: `ledger account ${row.id}`, asset: row.asset, ledger: row.balance, chain: row.sum,
+      note: 'the balance is not the sum of its postings',
+    })
+  }
   // Reserved platform fees are those of transactions that are under way and were neither charged nor given back.
   const reserved = await services.database.query<{ workspace: string; balance: string; sum: string }>(
-    `select w.name workspace, a.balance::text, coalesce(t.sum, 0)::text sum from ledger_accounts a join workspaces w on w.id = a.workspace_id
+    `select w.name workspace, a.balance::text, coalesce(t.sum, 0)::text sum from ledger_accounts a
+      join workspaces w on w.id = a.workspace_id
      left join (select workspace_id, sum(platform_fee) from transactions where status = 'pending' and platform_fee > 0
-       and not exists (select 1 from ledger_entries where kind in ('prepaid-charge', 'prepaid-refund') and reference = transactions.id::text) group by 1) t on t.workspace_id = a.workspace_id
+       and not exists (select 1 from ledger_entries where kind in ('prepaid-charge', 'prepaid-refund')
+       and reference = transactions.id::text) group by 1) t on t.workspace_id = a.workspace_id
      where a.kind = 'prepaid_reserved' and a.balance <> coalesce(t.sum, 0) limit 100`)
-  for (const row of reserved) differences.push({ network: '', workspace: row.workspace, subject: 'reserved platform fees', asset: 'USD', ledger: formatAmount(BigInt(row.balance), USD_DECIMALS), chain: formatAmount(BigInt(row.sum), USD_DECIMALS), note: 'not the sum of the fees that are reserved' })
+  for (const row of reserved) {
+    differences.push({
+      network: '', workspace: row.workspace, subject: 'reserved platform fees', asset: 'USD',
+      ledger: formatAmount(BigInt(row.balance), USD_DECIMALS), chain: formatAmount(BigInt(row.sum), USD_DECIMALS),
+      note: 'not the sum of the fees that are reserved',
+    })
+  }
   const count = await services.database.one<{ count: string }>('select count(*)::text from ledger_entries')
   return { entries: Number(count?.count ?? 0), balanced: unbalanced.length + drifted.length === 0 }
 }
@@ -77,26 +121,28 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
 interface AddressRow { address: string; kind: string; workspace: string; workspace_id: string; sub_account_id: string | null }
 
 /** Account-based networks: the balance of each address of ours against what the books keep there. */
-async function accountDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
-  const balanceOf = network.family === 'tron'
-    ? (address: string, asset: Asset) => services.networks.tron(network.code).balance(address, asset)
-    : network.family === 'solana'
-    ? (address: string, asset: Asset) => services.networks.solana(network.code).balance(address, asset)
-    : traitsOf(network).deposits === 'tagged'
-    ? (address: string) => services.networks.tagged(network.code).balance(address)
-    : (address: string, asset: Asset) => services.networks.evm(network.code).balance(address, asset)
+async function accountDifferences(
+  services: Services, chain: Chain, differences: Difference[]
+): Promise<{ addresses: number; coins: number }> {
+  const { network } = chain
   const assets = services.registry.assetsOf(network.code)
   const rows = await services.database.query<AddressRow>(
-    'select c.address, c.kind, w.name workspace, c.workspace_id, c.sub_account_id from chain_addresses c join workspaces w on w.id = c.workspace_id where c.network = $1 order by c.address', [network.code])
+    `select c.address, c.kind, w.name workspace, c.workspace_id, c.sub_account_id from chain_addresses c
+      join workspaces w on w.id = c.workspace_id where c.network = $1 order by c.address`, [network.code])
   const expected = await expectedBalances(services, network)
   for (const row of rows) {
     for (const asset of assets) {
       const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
-      const chain = await balanceOf(row.address, asset)
-      if (books !== chain) differences.push({ network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`, asset: asset.asset_name, ledger: formatAmount(books, asset.decimals), chain: formatAmount(chain, asset.decimals) })
+      const there = await chain.balance(row.address, asset)
+      if (books !== there) {
+        differences.push({
+          network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`, asset: asset.asset_name,
+          ledger: formatAmount(books, asset.decimals), chain: formatAmount(there, asset.decimals),
+        })
+      }
     }
   }
-  if (network.family === 'tron') await stakingDifferences(services, network, differences)
+  if (chain.stakes) await stakingDifferences(services, network, differences)
   return { addresses: rows.length, coins: 0 }
 }
 
@@ -106,26 +152,48 @@ async function expectedBalances(services: Services, network: Network): Promise<M
     if (address !== null) expected.set(`${address} ${asset}`, (expected.get(`${address} ${asset}`) ?? 0n) + amount)
   }
   const accounts = await services.database.query<{ address: string | null; asset: string; balance: string }>(
-    `select case when a.kind in ('available', 'reserved') then o.address when a.kind in ('tank', 'tank_reserved') then g.address else a.address end address, a.asset, sum(a.balance)::text balance
+    `select case when a.kind in ('available', 'reserved') then o.address when a.kind in ('tank',
+      'tank_reserved') then g.address else a.address end address, a.asset, sum(a.balance)::text balance
      from ledger_accounts a
      left join wallets w on w.id = a.wallet_id
      left join chain_addresses o on o.network = $1 and o.sub_account_id = w.sub_account_id and o.kind = 'omnibus'
      left join gas_tanks g on g.network = $1 and g.workspace_id = a.workspace_id
-     where a.asset = any($2) and a.kind in ('available', 'reserved', 'unswept', 'frozen', 'float', 'float_reserved', 'suspense', 'tank', 'tank_reserved') group by 1, 2`,
+     where a.asset = any($2) and a.kind in (
+       'available', 'reserved', 'unswept', 'frozen', 'float', 'float_reserved', 'suspense', 'tank', 'tank_reserved'
+     ) group by 1, 2`,
     [network.code, services.registry.assetsOf(network.code).map((asset) => asset.asset_name)])
   for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
   // On the chain already, in the books not yet. Fuel is booked with its block, where it cannot die.
-  const moving = await services.database.query<{ step: string | null; withdrawn: string; kind: string; asset: string; fee_asset: string; amount: string; source_id: string; destination_id: string; fee: string; succeeded: boolean; receiver_pays: boolean }>(
-    `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset, t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
-     from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2)`, [network.code, traitsOf(network).nothingExcludes === true])
+  const moving = await services.database.query<{
+    step: string | null
+    withdrawn: string
+    kind: string
+    asset: string
+    fee_asset: string
+    amount: string
+    source_id: string
+    destination_id: string
+    fee: string
+    succeeded: boolean
+    receiver_pays: boolean
+  }>(
+    `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset,
+      t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
+     from chain_transactions c join transactions t on t.id = c.transaction_id
+     where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2)`,
+    [network.code, traitsOf(network).nothingExcludes === true])
   for (const row of moving) {
     // Of a stake only the freezing takes from the balance, and what has cooled down returns to it.
-    if (row.succeeded) add(row.source_id, row.asset, row.step === null || row.step === 'freeze' ? -BigInt(row.amount) : BigInt(row.withdrawn))
+    if (row.succeeded) {
+      add(row.source_id, row.asset, row.step === null || row.step === 'freeze' ? -BigInt(row.amount) : BigInt(row.withdrawn))
+    }
     if (row.succeeded && (row.kind === 'SWEEP' || row.kind === 'FUEL')) add(row.destination_id, row.asset, BigInt(row.amount))
     add(row.kind === 'SWEEP' && row.receiver_pays ? row.destination_id : row.source_id, row.fee_asset, -BigInt(row.fee))
   }
   const arriving = await services.database.query<{ destination_id: string; asset: string; amount: string }>(
-    `select t.destination_id, t.asset, t.amount::text from transactions t join deposits d on d.transaction_id = t.id where t.network = $1 and t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and d.block_height is not null`, [network.code])
+    `select t.destination_id, t.asset, t.amount::text from transactions t join deposits d on d.transaction_id = t.id
+      where t.network = $1 and t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT',
+      'TANK_DEPOSIT') and d.block_height is not null`, [network.code])
   for (const row of arriving) add(row.destination_id, row.asset, BigInt(row.amount))
   return expected
 }

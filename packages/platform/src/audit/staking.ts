@@ -1,5 +1,5 @@
 import { formatAmount, type Asset, type Network, type TronResource } from '@custody/chains'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { stakeAccounts } from '../staking/steps.ts'
 import type { Difference } from './audit.ts'
 
@@ -10,30 +10,50 @@ const RESOURCES = ['ENERGY', 'BANDWIDTH'] as const
 
 /** Tron: what each account of ours has staked, lent and unstaked, against what the books keep. */
 export async function stakingDifferences(services: Services, network: Network, differences: Difference[]): Promise<void> {
-  const client = services.networks.tron(network.code)
+  const client = services.networks.stakes(network.code).client
   const { decimals } = services.registry.asset(network.native_asset) as Asset
   const [rows, moving] = await Promise.all([heldBy(services, network), movingOn(services, network)])
   for (const account of new Set(rows.map((row) => row.account))) {
     const own = rows.filter((row) => row.account === account)
     const workspace = own[0]?.workspace ?? ''
-    const books = (kinds: readonly string[], address: string | null) => own.filter((row) => kinds.includes(row.kind) && (address === null || row.address === address)).reduce((sum, { balance }) => sum + balance, 0n)
+    const books = (kinds: readonly string[], address: string | null) => own
+      .filter((row) => kinds.includes(row.kind) && (address === null || row.address === address))
+      .reduce((sum, { balance }) => sum + balance, 0n)
     // On the chain already, in the books not yet.
     const moved = (resource: TronResource, steps: Record<string, bigint>, address: string | null) => moving
-      .filter((each) => each.account === account && each.resource === resource && (address === null || each.address === address)).reduce((sum, each) => sum + (steps[each.step] ?? 0n) * each.amount, 0n)
+      .filter((each) => each.account === account && each.resource === resource && (address === null || each.address === address))
+      .reduce((sum, each) => sum + (steps[each.step] ?? 0n) * each.amount, 0n)
     const compare = (subject: string, ledger: bigint, chain: bigint) => {
-      if (ledger !== chain) differences.push({ network: network.code, workspace, subject: `${subject} ${account}`, asset: network.native_asset, ledger: formatAmount(ledger, decimals), chain: formatAmount(chain, decimals) })
+      if (ledger !== chain) {
+        differences.push({
+          network: network.code, workspace, subject: `${subject} ${account}`, asset: network.native_asset,
+          ledger: formatAmount(ledger, decimals), chain: formatAmount(chain, decimals),
+        })
+      }
     }
     const found = await client.account(account)
     for (const resource of RESOURCES) {
       const { staked, reserved } = stakeAccounts(resource)
-      compare(`staked for ${resource} by`, books([staked, reserved], account) + moved(resource, { freeze: 1n, delegate: -1n, undelegate: 1n, unfreeze: -1n }, null), found?.staked[resource] ?? 0n)
+      compare(
+        `staked for ${resource} by`,
+        books([staked, reserved], account) + moved(resource, { freeze: 1n, delegate: -1n, undelegate: 1n, unfreeze: -1n }, null),
+        found?.staked[resource] ?? 0n
+      )
       for (const address of new Set(own.map((row) => row.address).filter((each) => each !== account))) {
         const lent = (await client.delegated(account, address))[resource]
-        compare(`lent of ${resource} to ${address} by`, books([staked, reserved], address) + moved(resource, { delegate: 1n, undelegate: -1n }, address), lent)
+        compare(
+          `lent of ${resource} to ${address} by`,
+          books([staked, reserved], address) + moved(resource, { delegate: 1n, undelegate: -1n }, address), lent
+        )
       }
     }
-    const cooling = moving.filter((each) => each.account === account).reduce((sum, each) => sum + (each.step === 'unfreeze' ? each.amount : 0n) - each.withdrawn, 0n)
-    compare('unstaked and not released by', books(['cooling'], null) + cooling, (found?.unfreezing ?? []).reduce((sum, { amount }) => sum + amount, 0n))
+    const cooling = moving.filter((each) => each.account === account).reduce(
+      (sum, each) => sum + (each.step === 'unfreeze' ? each.amount : 0n) - each.withdrawn, 0n
+    )
+    compare(
+      'unstaked and not released by', books(['cooling'], null) + cooling,
+      (found?.unfreezing ?? []).reduce((sum, { amount }) => sum + amount, 0n)
+    )
   }
 }
 
@@ -41,14 +61,20 @@ async function heldBy(services: Services, network: Network): Promise<Held[]> {
   const rows = await services.database.query<Omit<Held, 'balance'> & { balance: string }>(
     `select k.name workspace, o.address account, a.kind, a.address, a.balance::text from ledger_accounts a
      join workspaces k on k.id = a.workspace_id left join wallets w on w.id = a.wallet_id
-     join chain_addresses o on o.network = $1 and case when w.id is null then o.workspace_id = a.workspace_id and o.kind = 'tank' else o.sub_account_id = w.sub_account_id and o.kind = 'omnibus' end
-     where a.asset = $2 and a.kind in ('staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling')`, [network.code, network.native_asset])
+     join chain_addresses o on o.network = $1 and case
+       when w.id is null then o.workspace_id = a.workspace_id and o.kind = 'tank'
+       else o.sub_account_id = w.sub_account_id and o.kind = 'omnibus' end
+     where a.asset = $2 and a.kind in (
+       'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling'
+     )`, [network.code, network.native_asset])
   return rows.map((row) => ({ ...row, balance: BigInt(row.balance) }))
 }
 
 async function movingOn(services: Services, network: Network): Promise<Moving[]> {
   const rows = await services.database.query<Omit<Moving, 'amount' | 'withdrawn'> & { amount: string; withdrawn: string }>(
-    `select t.source_id account, t.destination_id address, c.step, t.plan->>'resource' resource, t.amount::text, coalesce(c.withdrawn, 0)::text withdrawn
-     from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.state = 'INCLUDED' and c.step is not null and c.succeeded`, [network.code])
+    `select t.source_id account, t.destination_id address, c.step, t.plan->>'resource' resource, t.amount::text,
+      coalesce(c.withdrawn, 0)::text withdrawn
+     from chain_transactions c join transactions t on t.id = c.transaction_id
+     where c.network = $1 and c.state = 'INCLUDED' and c.step is not null and c.succeeded`, [network.code])
   return rows.map((row) => ({ ...row, amount: BigInt(row.amount), withdrawn: BigInt(row.withdrawn) }))
 }

@@ -1,5 +1,6 @@
 import { formatAmount, type Network } from '@custody/chains'
-import type { Services } from '../services.ts'
+import type { Coins } from '../engine/chain.ts'
+import type { Services } from '../engine/services.ts'
 import type { Difference } from './audit.ts'
 
 /** A coin whose deposit screening holds: in the books, and not to be spent. */
@@ -7,12 +8,20 @@ const FROZEN = `exists (select 1 from deposits d join transactions t on t.id = d
   where d.network = u.network and d.txid = u.txid and d.position = u.vout and t.status = 'pending' and t.plan ? 'frozen_wallet')`
 
 /** UTXO networks: the books of each wallet against its coins, and each coin against the chain. */
-export async function utxoDifferences(services: Services, network: Network, differences: Difference[]): Promise<{ addresses: number; coins: number }> {
-  const client = services.networks.coins(network.code)
+export async function utxoDifferences(
+  services: Services, network: Network, chainCoins: Coins, differences: Difference[]
+): Promise<{ addresses: number; coins: number }> {
   const decimals = services.registry.asset(network.native_asset)?.decimals ?? 8
   const wallets = await services.database.query<{ id: string; workspace: string; books: string; coins: string }>(
     `select w.id, s.name workspace,
-       coalesce((select sum(balance) from ledger_accounts a where a.wallet_id = w.id and a.asset = w.asset and a.kind in ('available', 'reserved', 'frozen')), 0)::text books,
+       coalesce(
+         (
+           select sum(balance) from ledger_accounts a where a.wallet_id = w.id and a.asset = w.asset and a.kind in (
+             'available', 'reserved', 'frozen'
+           )
+         ),
+         0
+       )::text books,
        coalesce((select sum(u.value) from utxos u
          left join chain_transactions spender on spender.id = u.spent_by
          left join chain_transactions maker on maker.network = u.network and maker.hash = u.txid and u.origin = 'change'
@@ -21,16 +30,25 @@ export async function utxoDifferences(services: Services, network: Network, diff
      from wallets w join workspaces s on s.id = w.workspace_id where w.network = $1`, [network.code])
   for (const wallet of wallets) {
     if (wallet.books !== wallet.coins) {
-      differences.push({ network: network.code, workspace: wallet.workspace, subject: `wallet ${wallet.id}`, asset: network.native_asset, ledger: formatAmount(BigInt(wallet.books), decimals), chain: formatAmount(BigInt(wallet.coins), decimals), note: 'the books and the wallet’s coins differ' })
+      differences.push({
+        network: network.code, workspace: wallet.workspace, subject: `wallet ${wallet.id}`, asset: network.native_asset,
+        ledger: formatAmount(BigInt(wallet.books), decimals), chain: formatAmount(BigInt(wallet.coins), decimals),
+        note: 'the books and the wallet’s coins differ',
+      })
     }
   }
   const coins = await services.database.query<{ txid: string; vout: number; value: string; workspace: string; address: string }>(
-    `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.id = u.wallet_id join workspaces s on s.id = w.workspace_id
+    `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.id = u.wallet_id
+      join workspaces s on s.id = w.workspace_id
      where u.network = $1 and u.spent_by is null and (u.spendable or ${FROZEN}) and u.block_height is not null`, [network.code])
   for (const coin of coins) {
-    const value = await client.unspent(coin.txid, coin.vout)
+    const value = await chainCoins.unspent(coin.txid, coin.vout)
     if (value === null || value !== BigInt(coin.value)) {
-      differences.push({ network: network.code, workspace: coin.workspace, subject: `${coin.txid}:${coin.vout} of ${coin.address}`, asset: network.native_asset, ledger: formatAmount(BigInt(coin.value), decimals), chain: value === null ? 'spent or unknown' : formatAmount(value, decimals) })
+      differences.push({
+        network: network.code, workspace: coin.workspace, subject: `${coin.txid}:${coin.vout} of ${coin.address}`,
+        asset: network.native_asset, ledger: formatAmount(BigInt(coin.value), decimals),
+        chain: value === null ? 'spent or unknown' : formatAmount(value, decimals),
+      })
     }
   }
   return { addresses: 0, coins: coins.length }

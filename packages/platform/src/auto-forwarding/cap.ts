@@ -1,5 +1,5 @@
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { RuleRow } from './rule.ts'
 
 const DAY_MS = 86_400_000
@@ -8,7 +8,9 @@ const DAY_MS = 86_400_000
 export async function capOf(services: Services, tx: Queryable, rule: RuleRow): Promise<{ left: bigint; waitMs: number }> {
   const now = services.environment.now()
   const used = await tx.one<{ sum: string; oldest: Date | null }>(
-    `select coalesce(sum(f.amount + f.fee_room), 0)::text sum, min(f.created_at) oldest from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and f.created_at > $2 and t.status <> 'failed'`, [rule.id, new Date(now - DAY_MS)])
+    `select coalesce(sum(f.amount + f.fee_room), 0)::text sum, min(f.created_at) oldest from forwards f
+      join transactions t on t.id = f.transaction_id where f.rule_id = $1 and f.created_at > $2
+      and t.status <> 'failed'`, [rule.id, new Date(now - DAY_MS)])
   const left = BigInt(rule.daily_cap) - BigInt(used?.sum ?? '0')
   return { left: left > 0n ? left : 0n, waitMs: Math.max(1000, (used?.oldest?.getTime() ?? now) + DAY_MS - now + 1000) }
 }

@@ -1,15 +1,15 @@
-import { formatAmount, parseAmount, stellar, ChainError, type Asset } from '@custody/chains'
+import { formatAmount, type Asset } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
 import { ruleBody, type RuleBody } from '@custody/request-auth/bodies'
-import { omnibusOf } from '../addresses/derive.ts'
+import { accountOf } from '../aml/address-key.ts'
 import { findAsset } from '../assets/find-asset.ts'
+import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { emit } from '../ledger/post.ts'
-import { refusalSoon } from '../networks/destination.ts'
-import type { Services } from '../services.ts'
-import { AMOUNT_MAX, checkTransfer } from '../transactions/create-transaction.ts'
-import { findWallet } from '../wallets/find-wallet.ts'
+import type { Services } from '../engine/services.ts'
+import { checkTransfer, refusalError, refusalSoon } from '../transactions/payment.ts'
+import { findWallet } from '../assets/find-wallet.ts'
 import { expireRules, presentRule, ruleShape, type RuleRow } from './rule.ts'
 import { NODES_NEEDED, showRule } from './show-nodes.ts'
 
@@ -20,27 +20,40 @@ export const createRule = endpoint({
   async handler({ services, caller, body, signed }) {
     const { asset, network } = findAsset(services, body.asset)
     const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
-    if (wallet.status !== 'active') throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
+    if (wallet.status !== 'active') {
+      throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
+    }
     const now = new Date(services.environment.now())
     const { min, cap, destination, addressTag } = check(services, asset, body)
     if (body.expires_at <= now) throw new ApiError('INVALID_REQUEST', 'expires_at: must lie in the future', { field: 'expires_at' })
-    const account = network.family === 'stellar' ? stellar.splitMuxed(destination)?.account ?? destination : destination
-    await omnibusOf(services, network, { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
-    const own = await services.database.one('select 1 from chain_addresses where network = $1 and address = $2 and sub_account_id = $3', [network.code, account, caller.subAccountId])
+    const account = accountOf(network, destination)
+    await services.addresses.omnibus(network, caller)
+    const own = await services.database.one('select 1 from chain_addresses where network = $1 and address = $2 and sub_account_id = $3', [
+      network.code, account, caller.subAccountId,
+    ])
     if (own) throw new ApiError('INVALID_ADDRESS', "destination_address: is the wallet's own address", { field: 'destination_address' })
-    const refusal = await refusalSoon(services, network, { to: destination, tag: addressTag, amount: min, asset })
-    if (refusal) throw new ApiError(refusal.field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${renamed(refusal.field)}: ${refusal.reason}`, { field: renamed(refusal.field) })
+    const refusal = await refusalSoon(services, services.networks.get(network.code), {
+      to: destination, tag: addressTag, amount: min, asset,
+    })
+    if (refusal) throw refusalError(refusal, 'min_amount')
 
     const id = transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce)
     await services.database.transaction(async (tx) => {
       await expireRules(tx, now)
       const written = await tx.query(
-        `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination, address_tag, expires_at, request, created_at)
+        `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap,
+          destination, address_tag, expires_at, request, created_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing returning id`,
-        [id, caller.workspaceId, caller.subAccountId, wallet.id, asset.asset_name, network.code, min.toString(), cap.toString(), destination, addressTag, body.expires_at, JSON.stringify(signed), now])
+        [id, caller.workspaceId, caller.subAccountId, wallet.id, asset.asset_name, network.code, min.toString(), cap.toString(),
+          destination, addressTag, body.expires_at, JSON.stringify(signed), now])
       if (written.length > 0) return
-      const known = await tx.one<{ id: string }>(`select id from forward_rules where wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED')`, [wallet.id])
-      throw new ApiError('RULE_EXISTS', `asset: incoming ${asset.asset_name} is forwarded by rule ${known?.id} already; delete that one first`, { field: 'asset', details: { id: known?.id } })
+      const known = await tx.one<{ id: string }>(
+        `select id from forward_rules where wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED')`, [wallet.id]
+      )
+      throw new ApiError(
+        'RULE_EXISTS', `asset: incoming ${asset.asset_name} is forwarded by rule ${known?.id} already; delete that one first`,
+        { field: 'asset', details: { id: known?.id } }
+      )
     })
     services.environment.checkpoint('rule.pending')
     const row = await activate(services, caller, id, signed)
@@ -54,40 +67,48 @@ async function activate(services: Services, caller: Caller, id: string, signed: 
   const { accepted, refused, problems } = await showRule(services, signed)
   if (accepted.length >= NODES_NEEDED) {
     return services.database.transaction(async (tx) => {
-      const row = await tx.one<RuleRow>(`update forward_rules set state = 'ACTIVE', receipts = $2, next_run_at = $3, updated_at = $3 where id = $1 and state = 'PENDING' returning *`, [id, JSON.stringify(accepted), tx.now()])
+      const row = await tx.one<RuleRow>(`update forward_rules set state = 'ACTIVE', receipts = $2, next_run_at = $3,
+        updated_at = $3 where id = $1 and state = 'PENDING' returning *`, [id, JSON.stringify(accepted), tx.now()])
       if (!row) throw new ApiError('SIGNERS_UNAVAILABLE', 'the signer nodes were too slow; the rule was given up')
-      await emit(tx, caller.workspaceId, caller.subAccountId, 'auto_forwarding.created', stringifyJson(presentRule(row, services.registry, services.environment.now())))
+      await emit(
+        tx, caller.workspaceId, caller.subAccountId, 'auto_forwarding.created',
+        stringifyJson(presentRule(row, services.registry, services.environment.now()))
+      )
       return row
     })
   }
-  await services.database.query(`update forward_rules set state = 'ENDING', next_run_at = $3, last_error = $2, updated_at = $3 where id = $1 and state = 'PENDING'`, [id, problems.join('; ').slice(0, 500), services.database.now()])
+  await services.database.query(
+    `update forward_rules set state = 'ENDING', next_run_at = $3, last_error = $2, updated_at = $3 where id = $1 and state = 'PENDING'`,
+    [id, problems.join('; ').slice(0, 500), services.database.now()]
+  )
   services.log.warn({ rule: id, problems }, 'a forwarding rule was not made: fewer than two signer nodes took it')
   const [first] = refused.filter(({ code }) => code === 'BAD_REQUEST_FIELD' || code === 'UNKNOWN_ASSET')
-  if (first) throw new ApiError('INVALID_REQUEST', `the signer nodes do not take this rule: ${first.message}`, typeof first.body['field'] === 'string' ? { field: first.body['field'] } : {})
+  if (first) {
+    throw new ApiError(
+      'INVALID_REQUEST', `the signer nodes do not take this rule: ${first.message}`,
+      typeof first.body['field'] === 'string' ? { field: first.body['field'] } : {}
+    )
+  }
   throw new ApiError('SIGNERS_UNAVAILABLE', `fewer than two signer nodes took the rule, so it was not made: ${problems.join('; ')}`)
 }
 
-const renamed = (field: string): string => (field === 'amount' ? 'min_amount' : field)
-
 /** The smallest forward must be a transfer that could be made; the cap no less than it. */
-function check(services: Services, asset: Asset, body: RuleBody): { min: bigint; cap: bigint; destination: string; addressTag: string | null } {
+function check(
+  services: Services, asset: Asset, body: RuleBody
+): { min: bigint; cap: bigint; destination: string; addressTag: string | null } {
   const network = services.registry.networkOf(asset)
-  let transfer: ReturnType<typeof checkTransfer>
-  try {
-    transfer = checkTransfer(services, { asset: asset.asset_name, amount: body.min_amount, destination_address: body.destination_address, address_tag: body.address_tag, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network)
-  } catch (error) {
-    if (error instanceof ApiError && error.field === 'amount') throw new ApiError(error.code, error.message.replace(/^amount:/, 'min_amount:'), { field: 'min_amount' })
-    throw error
-  }
-  let cap: bigint
-  try {
-    cap = parseAmount(body.daily_cap, asset.decimals)
-  } catch (error) {
-    if (error instanceof ChainError) throw new ApiError('INVALID_AMOUNT', `daily_cap: ${error.message}`, { field: 'daily_cap' })
-    throw error
-  }
+  const transfer = checkTransfer(
+    services,
+    {
+      asset: asset.asset_name, amount: body.min_amount, destination_address: body.destination_address, address_tag: body.address_tag,
+      destination_type: 'EXTERNAL', source_type: 'INTERNAL',
+    },
+    asset, network, 'min_amount'
+  )
+  const cap = readAmount(body.daily_cap, asset, 'daily_cap')
   const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
-  if (cap > AMOUNT_MAX) throw new ApiError('INVALID_AMOUNT', `daily_cap: must be at most ${show(AMOUNT_MAX)}`, { field: 'daily_cap' })
-  if (cap < transfer.amount) throw new ApiError('INVALID_AMOUNT', `daily_cap: must be at least min_amount, ${show(transfer.amount)}`, { field: 'daily_cap' })
+  if (cap < transfer.amount) {
+    throw new ApiError('INVALID_AMOUNT', `daily_cap: must be at least min_amount, ${show(transfer.amount)}`, { field: 'daily_cap' })
+  }
   return { min: transfer.amount, cap, destination: transfer.destination, addressTag: transfer.addressTag }
 }

@@ -15,7 +15,8 @@ export const deleteRule = endpoint({
     const rule = await findRule(services, caller, params.id)
     // From here on nothing more is forwarded, whatever the nodes know.
     await services.database.query(
-      `update forward_rules set state = 'ENDING', end_request = $2, next_run_at = $3::timestamptz + interval '10 seconds', last_error = null, updated_at = $3
+      `update forward_rules set state = 'ENDING', end_request = $2, next_run_at = $3::timestamptz + interval '10 seconds',
+        last_error = null, updated_at = $3
        where id = $1 and state <> 'ENDED'`, [rule.id, JSON.stringify({ api_key: caller.apiKey, ...signed }), services.database.now()])
     services.environment.checkpoint('rule.ending')
     await endRule(services, await findRule(services, caller, rule.id))

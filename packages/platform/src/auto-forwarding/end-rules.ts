@@ -1,9 +1,9 @@
 import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { Queryable } from '../database/pool.ts'
-import { openCancellation, UNSIGNED_STATES, whyFinal } from '../transactions/replacements.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import { openCancellation, UNSIGNED_STATES } from '../engine/replacement.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { presentRule, RULE_COLUMNS, type RuleRow } from './rule.ts'
 import { endAtNodes } from './show-nodes.ts'
 
@@ -17,13 +17,21 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
   const { enough, problems, signed } = await endAtNodes(services, rule)
   await services.database.transaction(async (tx) => {
     const written = await tx.one<{ state: string }>(
-      `update forward_rules set state = case when $2 then 'ENDED' else state end, next_run_at = case when $2 then null else $6::timestamptz + $3 * interval '1 second' end,
+      `update forward_rules set
+         state = case when $2 then 'ENDED' else state end,
+         next_run_at = case when $2 then null else $6::timestamptz + $3 * interval '1 second' end,
          last_error = case when $2 then null else $4 end, updated_at = $6,
-         end_hashes = (select coalesce(jsonb_agg(distinct h), '[]') from jsonb_array_elements(end_hashes || $5::jsonb) h) where id = $1 and state = 'ENDING' returning state`,
+         end_hashes = (select coalesce(jsonb_agg(distinct h), '[]') from jsonb_array_elements(end_hashes || $5::jsonb) h)
+       where id = $1 and state = 'ENDING' returning state`,
       [rule.id, enough, RETRY_S, `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500), JSON.stringify(signed), tx.now()])
     if (written?.state === 'ENDED') await takeBackForwards(services, tx, rule)
     const ended = await tx.one<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where r.id = $1`, [rule.id])
-    if (written?.state === 'ENDED' && ended?.end_request) await emit(tx, ended.workspace_id, ended.sub_account_id, 'auto_forwarding.deleted', stringifyJson(presentRule(ended, services.registry, services.environment.now())))
+    if (written?.state === 'ENDED' && ended?.end_request) {
+      await emit(
+        tx, ended.workspace_id, ended.sub_account_id, 'auto_forwarding.deleted',
+        stringifyJson(presentRule(ended, services.registry, services.environment.now()))
+      )
+    }
   })
 }
 
@@ -34,9 +42,10 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
 async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow): Promise<void> {
   if (!rule.end_request) return
   const rows = await tx.query<TransactionRow>(
-    `select t.* from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.status = 'pending' and t.state <> 'VOIDING' for no key update of t`, [rule.id])
+    `select t.* from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.status = 'pending'
+      and t.state <> 'VOIDING' for no key update of t`, [rule.id])
   for (const row of rows) {
-    if (!UNSIGNED_STATES.has(row.state) && whyFinal(services.networks.get(row.network).network)) continue
+    if (!UNSIGNED_STATES.has(row.state) && !services.networks.get(row.network).replaceable) continue
     await openCancellation(tx, services.environment.uuid(), row.id, rule.end_request)
   }
 }
@@ -45,7 +54,10 @@ async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow
 export async function endRules(services: Services): Promise<void> {
   const now = services.database.now()
   await services.database.query(
-    `update forward_rules set state = 'ENDING', next_run_at = $1 where state = 'PENDING' and created_at < $1::timestamptz - $2 * interval '1 second'`, [now, PENDING_S])
-  const rules = await services.database.query<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= $1 order by next_run_at limit 20`, [now])
+    `update forward_rules set state = 'ENDING', next_run_at = $1 where state = 'PENDING'
+      and created_at < $1::timestamptz - $2 * interval '1 second'`, [now, PENDING_S])
+  const rules = await services.database.query<RuleRow>(
+    `select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= $1 order by next_run_at limit 20`, [now]
+  )
   for (const rule of rules) await endRule(services, rule)
 }

@@ -1,18 +1,15 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson } from '@custody/request-auth'
-import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
+import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
-import { refusalSoon } from '../networks/destination.ts'
-import { chainReserve } from '../networks/reserve.ts'
-import { traitsOf } from '../networks/traits.ts'
 import { quotePlatformFee } from '../prepaid-fee/fees.ts'
-import type { Services } from '../services.ts'
-import { checkFeeWallet, checkTransfer } from '../transactions/create-transaction.ts'
-import { estimateFee } from '../transactions/estimate.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
-import { findWallet } from '../wallets/find-wallet.ts'
+import type { Services } from '../engine/services.ts'
+import { checkFeeWallet, checkTransfer, refusalSoon } from '../transactions/payment.ts'
+import { presentTransaction } from '../engine/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { findWallet } from '../assets/find-wallet.ts'
 import { capOf } from './cap.ts'
 import type { RuleRow } from './rule.ts'
 
@@ -20,6 +17,7 @@ const SWEEP_WAIT_MS = 2000
 const HELD_WAIT_MS = 60_000
 const REFUSED_WAIT_MS = 60_000
 const REVOKED_WAIT_MS = 86_400_000
+const INACTIVE = 'the wallet is inactive'
 
 /** Why a rule makes no forward now, and when it is looked at again; null: when more comes in. */
 class Later extends Error {
@@ -39,15 +37,17 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
   try {
     await forward(services, rule)
   } catch (error) {
-    const code = (error as { code?: string }).code
+    const { code } = raised(error)
     const later = error instanceof Later ? error
       : error instanceof ApiError ? new Later(error.message, REFUSED_WAIT_MS)
-      : code === 'CU001' ? new Later('the prepaid fee account holds less than the platform fee', REFUSED_WAIT_MS)
-      : code === 'P0002' ? new Later('the wallet does not hold it', SWEEP_WAIT_MS) : null
+      : code === RAISED.prepaidShort ? new Later('the prepaid fee account holds less than the platform fee', REFUSED_WAIT_MS)
+      : code === RAISED.walletInactive ? new Later(INACTIVE, REFUSED_WAIT_MS)
+      : code === RAISED.walletShort ? new Later('the wallet does not hold it', SWEEP_WAIT_MS) : null
     if (!later) throw error
     // Not where more has come in since: that is looked at again at once.
     await services.database.query(
-      `update forward_rules set next_run_at = $5::timestamptz + $2 * interval '1 millisecond', last_error = $3 where id = $1 and waiting = $4`,
+      `update forward_rules set next_run_at = $5::timestamptz + $2 * interval '1 millisecond', last_error = $3 where id = $1
+        and waiting = $4`,
       [rule.id, later.waitMs, later.message.slice(0, 500) || null, rule.waiting, services.database.now()])
   }
 }
@@ -60,54 +60,75 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   const caller = await ownerOf(services, rule)
   const { sub } = claimedNonceAndSubject(rule.request.token)
   // The nodes refuse it too: every transfer would only be made and fail.
-  if (!await services.database.one('select 1 from api_users where api_key = $1 and revoked_at is null', [sub])) throw new Later('the API key that made the rule was revoked', REVOKED_WAIT_MS)
+  if (!await services.database.one('select 1 from api_users where api_key = $1 and revoked_at is null', [sub])) {
+    throw new Later('the API key that made the rule was revoked', REVOKED_WAIT_MS)
+  }
   const wallet = await findWallet(services.database, rule.sub_account_id, asset.asset_name)
-  if (wallet.status !== 'active') throw new Later('the wallet is inactive', REFUSED_WAIT_MS)
-  const held = await services.database.one(`select 1 from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.state = 'AML_HELD' limit 1`, [rule.id])
+  if (wallet.status !== 'active') throw new Later(INACTIVE, REFUSED_WAIT_MS)
+  const held = await services.database.one(
+    `select 1 from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.state = 'AML_HELD' limit 1`,
+    [rule.id]
+  )
   if (held) throw new Later('an earlier forward is held by screening', HELD_WAIT_MS)
   const cap = await capOf(services, services.database, rule)
   const feeRoom = await feeRoomOf(services, caller, rule, asset, network, min)
   const left = cap.left > feeRoom ? cap.left - feeRoom : 0n
   if (left < min) throw new Later(`the daily cap leaves ${show(left)}`, cap.waitMs)
 
-  const source = await omnibusOf(services, network, caller)
-  const kept = await chainReserve(services, network, source, asset)
+  const chain = services.networks.get(network.code)
+  const source = await services.addresses.omnibus(network, caller)
+  const kept = await chain.kept(source, asset)
   const available = await availableOf(services, rule) - kept
   const wanted = waiting < left ? waiting : left
   // What lies on deposit addresses is on its way here.
   if (available < wanted && await isSweeping(services, rule)) throw new Later('waits for a sweep', SWEEP_WAIT_MS)
   const gross = wanted < available ? wanted : available
-  if (gross < min) throw new Later(`the wallet holds ${show(available)}${kept > 0n ? `, beside ${show(kept)} that must stay` : ''}`, REFUSED_WAIT_MS)
+  if (gross < min) {
+    throw new Later(`the wallet holds ${show(available)}${kept > 0n ? `, beside ${show(kept)} that must stay` : ''}`, REFUSED_WAIT_MS)
+  }
   const { net, fee, reserve } = await costs(services, caller, rule, asset, network, gross)
   if (net <= 0n) throw new Later(`the network fee of ${show(reserve)} is not less than what would be forwarded`, REFUSED_WAIT_MS)
-  checkTransfer(services, { asset: asset.asset_name, amount: formatAmount(net, asset.decimals), destination_address: rule.destination, address_tag: rule.address_tag ?? undefined, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }, asset, network)
-  const refusal = await refusalSoon(services, network, { to: rule.destination, tag: rule.address_tag, amount: net, asset })
+  checkTransfer(
+    services,
+    {
+      asset: asset.asset_name, amount: formatAmount(net, asset.decimals), destination_address: rule.destination,
+      address_tag: rule.address_tag ?? undefined, destination_type: 'EXTERNAL', source_type: 'INTERNAL',
+    },
+    asset, network
+  )
+  const refusal = await refusalSoon(services, chain, { to: rule.destination, tag: rule.address_tag, amount: net, asset })
   if (refusal) throw new Later(`${refusal.field}: ${refusal.reason}`, REFUSED_WAIT_MS)
-  await checkFeeWallet(services, rule.sub_account_id, asset, network, source, fee)
+  await checkFeeWallet(services, rule.sub_account_id, asset, chain, source, fee)
 
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, net)
   const now = new Date(services.environment.now())
   const row: TransactionRow = {
-    id: services.environment.uuid(), kind: 'WITHDRAWAL', workspace_id: rule.workspace_id, sub_account_id: rule.sub_account_id, wallet_id: rule.wallet_id,
-    parent_id: null, asset: asset.asset_name, network: network.code, amount: net.toString(), fee: fee.toString(), fee_asset: asset.fee_asset,
-    source_type: 'INTERNAL', source_id: source, destination_type: 'EXTERNAL', destination_id: rule.destination, address_tag: rule.address_tag,
+    id: services.environment.uuid(), kind: 'WITHDRAWAL',
+    workspace_id: rule.workspace_id, sub_account_id: rule.sub_account_id, wallet_id: rule.wallet_id, parent_id: null,
+    asset: asset.asset_name, network: network.code, amount: net.toString(), fee: fee.toString(), fee_asset: asset.fee_asset,
+    source_type: 'INTERNAL', source_id: source,
+    destination_type: 'EXTERNAL', destination_id: rule.destination, address_tag: rule.address_tag,
     memo: `auto-forwarding ${rule.id}`, sequence_id: null, state: 'CREATED', status: 'pending', failure_reason: null, last_error: null,
     hash: null, confirmations: 0, request: null, receipts: [], plan: {}, fee_rate: null, fee_level: null,
     created_at: now, updated_at: now, confirmed_at: null, attempts: 0, lease_token: null,
     amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
   }
   await services.database.transaction(async (tx) => {
-    const fresh = await tx.one<RuleRow>(`select r.* from forward_rules r join wallets w on w.id = r.wallet_id where r.id = $1 and w.status = 'active' for no key update of r`, [rule.id])
-    if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross || (await capOf(services, tx, fresh)).left < gross + feeRoom) return
+    const fresh = await tx.one<RuleRow>('select * from forward_rules where id = $1 for no key update', [rule.id])
+    if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross) return
+    if ((await capOf(services, tx, fresh)).left < gross + feeRoom) return
     const response = stringifyJson(presentTransaction(row, services.registry))
     await tx.query('select create_withdrawal($1)', [JSON.stringify({
-      ...row, plan: undefined, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(),
+      ...row, plan: { rule_id: rule.id }, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(),
       platform_fee_least: platform.least.toString(), response,
     })])
     tx.tell({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
-    await tx.query(`update transactions set plan = plan || jsonb_build_object('rule_id', $2::text) where id = $1`, [row.id, rule.id])
-    await tx.query('insert into forwards (transaction_id, rule_id, amount, fee_room, created_at) values ($1, $2, $3, $4, $5)', [row.id, rule.id, gross.toString(), feeRoom.toString(), now])
-    await tx.query('update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3, updated_at = $3 where id = $1', [rule.id, gross.toString(), now])
+    await tx.query('insert into forwards (transaction_id, rule_id, amount, fee_room, created_at) values ($1, $2, $3, $4, $5)', [
+      row.id, rule.id, gross.toString(), feeRoom.toString(), now,
+    ])
+    await tx.query('update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3, updated_at = $3 where id = $1', [
+      rule.id, gross.toString(), now,
+    ])
   })
   services.environment.checkpoint('forward.created')
 }
@@ -116,17 +137,26 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
 const FEE_ROOM = 4n
 
 /** Where a tank pays the fee in the coin that is forwarded, the nodes count that against the rule's cap too. */
-async function feeRoomOf(services: Services, caller: Caller, rule: RuleRow, asset: Asset, network: Network, amount: bigint): Promise<bigint> {
-  if (asset.type !== 'native' || traitsOf(network).feesFrom === 'wallet') return 0n
-  const { fee } = await estimateFee(services, caller, rule.wallet_id, { asset, network, amount, to: rule.destination, feeRate: null, level: null })
+async function feeRoomOf(
+  services: Services, caller: Caller, rule: RuleRow, asset: Asset, network: Network, amount: bigint
+): Promise<bigint> {
+  const chain = services.networks.get(network.code)
+  if (asset.type !== 'native' || !chain.fuelled) return 0n
+  const { fee } = await chain.estimate({
+    asset, amount, to: rule.destination, owner: caller, walletId: rule.wallet_id, feeRate: null, level: null,
+  })
   return fee * FEE_ROOM
 }
 
 /** The wallet pays its own fee out of what is forwarded, where it pays in the same coin: an emptied wallet owes nothing. */
-async function costs(services: Services, caller: Caller, rule: RuleRow, asset: Asset, network: Network, gross: bigint): Promise<{ net: bigint; fee: bigint; reserve: bigint }> {
-  const estimate = (amount: bigint) => estimateFee(services, caller, rule.wallet_id, { asset, network, amount, to: rule.destination, feeRate: null, level: null })
+async function costs(
+  services: Services, caller: Caller, rule: RuleRow, asset: Asset, network: Network, gross: bigint
+): Promise<{ net: bigint; fee: bigint; reserve: bigint }> {
+  const chain = services.networks.get(network.code)
+  const question = { asset, to: rule.destination, owner: caller, walletId: rule.wallet_id, feeRate: null, level: null }
+  const estimate = (amount: bigint) => chain.estimate({ ...question, amount })
   const first = await estimate(gross)
-  if (asset.type !== 'native' || traitsOf(network).feesFrom !== 'wallet') return { net: gross, ...first }
+  if (asset.type !== 'native' || chain.fuelled) return { net: gross, ...first }
   if (first.reserve >= gross) return { net: 0n, ...first }
   // Fewer coins may do for the smaller amount.
   const second = await estimate(gross - first.reserve)
@@ -136,17 +166,24 @@ async function costs(services: Services, caller: Caller, rule: RuleRow, asset: A
 
 async function ownerOf(services: Services, rule: RuleRow): Promise<Caller> {
   const row = await services.database.one<{ workspace: string; name: string; path_index: number }>(
-    'select w.name workspace, s.name, s.path_index from sub_accounts s join workspaces w on w.id = s.workspace_id where s.id = $1', [rule.sub_account_id])
+    `select w.name workspace, s.name, s.path_index from sub_accounts s join workspaces w on w.id = s.workspace_id
+      where s.id = $1`, [rule.sub_account_id])
   if (!row) throw new Error('a rule without its sub-account')
-  return { apiKey: '', role: 'full', workspaceId: rule.workspace_id, workspace: row.workspace, subAccountId: rule.sub_account_id, subAccount: row.name, subAccountIndex: row.path_index }
+  return {
+    apiKey: '', role: 'full', workspaceId: rule.workspace_id, workspace: row.workspace, subAccountId: rule.sub_account_id,
+    subAccount: row.name, subAccountIndex: row.path_index,
+  }
 }
 
 async function availableOf(services: Services, rule: RuleRow): Promise<bigint> {
-  const row = await services.database.one<{ balance: string }>(`select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [rule.wallet_id, rule.asset])
+  const row = await services.database.one<{ balance: string }>(
+    `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [rule.wallet_id, rule.asset]
+  )
   return BigInt(row?.balance ?? '0')
 }
 
 /** A sweep that waits for a better price brings nothing soon. */
 async function isSweeping(services: Services, rule: RuleRow): Promise<boolean> {
-  return await services.database.one(`select 1 from transactions where kind = 'SWEEP' and status = 'pending' and wallet_id = $1 and asset = $2 and not plan ? 'waits' limit 1`, [rule.wallet_id, rule.asset]) !== undefined
+  return await services.database.one(`select 1 from transactions where kind = 'SWEEP' and status = 'pending' and wallet_id = $1
+    and asset = $2 and not plan ? 'waits' limit 1`, [rule.wallet_id, rule.asset]) !== undefined
 }

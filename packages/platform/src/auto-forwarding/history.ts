@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { pageQuery } from '../http/schemas.ts'
-import { presentTransaction, transactionShape, type TransactionRow } from '../transactions/present.ts'
+import { presentTransaction, transactionShape } from '../engine/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { findRule } from './rule.ts'
 
 /** The transfers that a rule has made, newest first. */
@@ -12,7 +13,8 @@ export const ruleHistory = endpoint({
   async handler({ services, caller, params, query: { page, limit } }) {
     const rule = await findRule(services, caller, params.id)
     const [rows, count] = await Promise.all([
-      services.database.query<TransactionRow>('select t.* from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 order by f.created_at desc, t.id desc limit $2 offset $3', [rule.id, limit, (page - 1) * limit]),
+      services.database.query<TransactionRow>(`select t.* from forwards f join transactions t on t.id = f.transaction_id
+        where f.rule_id = $1 order by f.created_at desc, t.id desc limit $2 offset $3`, [rule.id, limit, (page - 1) * limit]),
       services.database.one<{ total: string }>('select count(*)::text total from forwards where rule_id = $1', [rule.id]),
     ])
     return { body: { data: rows.map((row) => presentTransaction(row, services.registry)), page, limit, total: Number(count?.total ?? 0) } }

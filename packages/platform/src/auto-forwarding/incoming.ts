@@ -1,7 +1,7 @@
 import type { Queryable } from '../database/pool.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
-const generationOf = (row: TransactionRow): number => Number(row.plan['generation'] ?? '0')
+const generationOf = (row: TransactionRow): number => Number(row.plan.generation ?? '0')
 
 /**
  * A deposit that is credited waits for its wallet's rule, if it came in after the rule was made. Called before the
@@ -13,7 +13,8 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
   await tx.query(
     `with counted as (
        insert into forward_deposits (rule_id, transaction_id, generation, amount)
-       select id, $2, $3, $4 from forward_rules where wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED') and created_at <= $5 and expires_at > $6
+       select id, $2, $3, $4 from forward_rules
+       where wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED') and created_at <= $5 and expires_at > $6
        on conflict do nothing returning rule_id, amount
      )
      update forward_rules r set waiting = r.waiting + greatest(0, c.amount - r.ahead), ahead = greatest(0, r.ahead - c.amount),
@@ -25,7 +26,8 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
 export async function takeBackIncoming(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(
     `with gone as (
-       update forward_deposits set taken_back = true where transaction_id = $1 and generation = $2 and not taken_back returning rule_id, amount
+       update forward_deposits set taken_back = true where transaction_id = $1 and generation = $2 and not taken_back
+       returning rule_id, amount
      )
      update forward_rules r set waiting = greatest(0, r.waiting - g.amount), updated_at = $3 from gone g where r.id = g.rule_id`,
     [row.id, generationOf(row), tx.now()])

@@ -17,9 +17,14 @@ export const listRules = endpoint({
         else (case when state in ('ACTIVE', 'PAUSED') and expires_at <= $4 then 'EXPIRED' else state end) = $3 end`
     const values = [caller.subAccountId, asset ?? null, status === undefined ? null : STATE_OF_STATUS.get(status), now]
     const [rows, count] = await Promise.all([
-      services.database.query<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where ${where} order by created_at desc, id desc limit $5 offset $6`, [...values, limit, (page - 1) * limit]),
+      services.database.query<RuleRow>(
+        `select ${RULE_COLUMNS} from forward_rules r where ${where} order by created_at desc, id desc limit $5 offset $6`,
+        [...values, limit, (page - 1) * limit]
+      ),
       services.database.one<{ total: string }>(`select count(*)::text total from forward_rules where ${where}`, values),
     ])
-    return { body: { data: rows.map((row) => presentRule(row, services.registry, now.getTime())), page, limit, total: Number(count?.total ?? 0) } }
+    return {
+      body: { data: rows.map((row) => presentRule(row, services.registry, now.getTime())), page, limit, total: Number(count?.total ?? 0) },
+    }
   },
 })

@@ -1,5 +1,6 @@
-import type { Services } from '../services.ts'
-import type { Loop } from '../work/loop.ts'
+import { reasonOf } from '@custody/chains/reason'
+import type { Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
 import { endRules } from './end-rules.ts'
 import { forwardRule } from './forward.ts'
 import { expireRules, type RuleRow } from './rule.ts'
@@ -15,13 +16,18 @@ export function autoForwardingLoop(services: Services): Loop {
     async run() {
       await expireRules(services.database, new Date(services.environment.now()))
       await endRules(services)
-      const rules = await services.database.query<RuleRow>(`select * from forward_rules where state = 'ACTIVE' and next_run_at <= $2 order by next_run_at limit $1`, [RULES_PER_RUN, services.database.now()])
+      const rules = await services.database.query<RuleRow>(
+        `select * from forward_rules where state = 'ACTIVE' and next_run_at <= $2 order by next_run_at limit $1`,
+        [RULES_PER_RUN, services.database.now()]
+      )
       for (const rule of rules) {
         try {
           await forwardRule(services, rule)
         } catch (error) {
-          services.log.warn({ rule: rule.id, err: error instanceof Error ? error.message : error }, 'a rule could not be looked at; it is tried again')
-          await services.database.query(`update forward_rules set next_run_at = $3::timestamptz + $2 * interval '1 second' where id = $1`, [rule.id, ERROR_WAIT_S, services.database.now()])
+          services.log.warn({ rule: rule.id, err: reasonOf(error) }, 'a rule could not be looked at; it is tried again')
+          await services.database.query(`update forward_rules set next_run_at = $3::timestamptz + $2 * interval '1 second' where id = $1`, [
+            rule.id, ERROR_WAIT_S, services.database.now(),
+          ])
         }
       }
       return rules.length === RULES_PER_RUN

@@ -12,7 +12,8 @@ const turn = (verb: 'pause' | 'resume', summary: string) => endpoint({
     const now = new Date(services.environment.now())
     const [from, to] = verb === 'pause' ? ['ACTIVE', 'PAUSED'] : ['PAUSED', 'ACTIVE']
     const turned = await services.database.one<RuleRow>(
-      `update forward_rules set state = $3, next_run_at = case when $3 = 'ACTIVE' then $4::timestamptz end, failures = 0, last_error = null, updated_at = $4
+      `update forward_rules set state = $3, next_run_at = case when $3 = 'ACTIVE' then $4::timestamptz end, failures = 0,
+        last_error = null, updated_at = $4
        where id = $1 and state = $2 and expires_at > $4 returning *`, [rule.id, from, to, now])
     const row = turned ?? await findRule(services, caller, rule.id)
     const shown = presentRule(row, services.registry, now.getTime())

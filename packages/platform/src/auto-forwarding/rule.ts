@@ -4,8 +4,8 @@ import { z } from 'zod'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
+import { exact } from '../decimals.ts'
+import type { Services } from '../engine/services.ts'
 
 export type RuleState = 'PENDING' | 'ACTIVE' | 'PAUSED' | 'EXPIRED' | 'ENDING' | 'ENDED'
 
@@ -24,10 +24,13 @@ export const STATUSES = Object.values(STATUS)
 export const STATE_OF_STATUS = new Map(Object.entries(STATUS).map(([state, status]) => [status as string, state as RuleState]))
 
 export const ruleShape = z.object({
-  id: z.string(), asset: z.string(), status: z.enum(STATUSES), min_amount: z.number(), daily_cap: z.number(), destination_address: z.string(), address_tag: z.string().nullable(),
+  id: z.string(), asset: z.string(), status: z.enum(STATUSES), min_amount: z.number(), daily_cap: z.number(),
+  destination_address: z.string(), address_tag: z.string().nullable(),
   expires_at: z.string(), waiting: z.number().meta({ description: 'Came in since the rule was made and was not forwarded yet' }),
   reason: z.string().nullable().meta({ description: 'Why what waits was not forwarded' }),
-  outstanding: z.array(z.string()).meta({ description: 'Of a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast' }),
+  outstanding: z.array(z.string()).meta({
+    description: 'Of a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast',
+  }),
   created_at: z.string(), updated_at: z.string(),
 })
 
@@ -36,15 +39,21 @@ export function presentRule(row: RuleRow, registry: Registry, now: number) {
   const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
   const expired = (row.state === 'ACTIVE' || row.state === 'PAUSED') && row.expires_at.getTime() <= now
   return {
-    id: row.id, asset: row.asset, status: expired ? STATUS.EXPIRED : STATUS[row.state], min_amount: amount(row.min_amount), daily_cap: amount(row.daily_cap),
+    id: row.id, asset: row.asset, status: expired ? STATUS.EXPIRED : STATUS[row.state],
+    min_amount: amount(row.min_amount), daily_cap: amount(row.daily_cap),
     destination_address: row.destination, address_tag: row.address_tag, expires_at: row.expires_at.toISOString(),
-    waiting: amount(row.waiting), reason: row.last_error, outstanding: row.outstanding ?? [], created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+    waiting: amount(row.waiting), reason: row.last_error, outstanding: row.outstanding ?? [], created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
   }
 }
 
 /** The columns of a {@link RuleRow}, to be read from `forward_rules r`. */
-export const RULE_COLUMNS = `r.*, array(select h from jsonb_array_elements_text(r.end_hashes) h where not exists (
-  select 1 from chain_transactions c where c.network = r.network and c.hash = h and c.state in ('CONFIRMED', 'REPLACED', 'EXPIRED'))) outstanding`
+export const RULE_COLUMNS = `r.*, array(
+  select h from jsonb_array_elements_text(r.end_hashes) h where not exists (
+    select 1 from chain_transactions c
+    where c.network = r.network and c.hash = h and c.state in ('CONFIRMED', 'REPLACED', 'EXPIRED')
+  )
+) outstanding`
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -65,5 +74,6 @@ export async function findRule(services: Services, caller: Caller, given: string
 
 /** Rules whose time is over make room for new ones; what still waits stays in the wallet. */
 export async function expireRules(tx: Queryable, now: Date): Promise<void> {
-  await tx.query(`update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = $1 where state in ('ACTIVE', 'PAUSED') and expires_at <= $1`, [now])
+  await tx.query(`update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = $1 where state in ('ACTIVE',
+    'PAUSED') and expires_at <= $1`, [now])
 }

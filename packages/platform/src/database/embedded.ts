@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { closedFolder } from '../launch/home.ts'
+import { closedFolder } from '../home.ts'
 import { openDatabase } from './pool.ts'
 
 const NOBODY = 65_534
@@ -79,7 +79,9 @@ export async function startEmbeddedPostgres(home: string): Promise<EmbeddedPostg
   const folder = join(home, 'postgres')
   const data = join(folder, 'data')
   const preferred = join(folder, 'socket')
-  const socket = preferred.length <= SOCKET_FOLDER_LENGTH_MAX ? preferred : join(tmpdir(), `custody-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`)
+  const socket = preferred.length <= SOCKET_FOLDER_LENGTH_MAX ? preferred : join(
+    tmpdir(), `custody-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`
+  )
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const run = runner(home)
   const url = `postgresql://custody@/custody?host=${encodeURIComponent(socket)}`
@@ -91,12 +93,18 @@ export async function startEmbeddedPostgres(home: string): Promise<EmbeddedPostg
   if (runsAsNobody) for (const path of [folder, socket]) chownSync(path, NOBODY, NOBODY)
   const execute = (name: string, args: string[], input = ''): void => {
     const [command, list, identity] = run.wrap(join(run.native, 'bin', name), args)
-    const result = spawnSync(command, list, { ...identity, input, encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }, cwd: '/' })
-    if (result.status !== 0) throw new Error(`${name} failed: ${(result.stderr || result.stdout || String(result.error)).trim().slice(-800)}`)
+    const result = spawnSync(command, list, {
+      ...identity, input, encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }, cwd: '/',
+    })
+    if (result.status !== 0) {
+      throw new Error(`${name} failed: ${(result.stderr || result.stdout || String(result.error)).trim().slice(-800)}`)
+    }
   }
   if (!existsSync(join(data, 'PG_VERSION')) || !existsSync(join(folder, 'initialised'))) {
     if (existsSync(data)) spawnSync('rm', ['-rf', data])
-    execute('initdb', ['--pgdata', data, '--username', 'custody', '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C', '--no-instructions', '--no-sync'])
+    execute('initdb', [
+      '--pgdata', data, '--username', 'custody', '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C', '--no-instructions', '--no-sync',
+    ])
     writeFileSync(join(folder, 'initialised'), '')
   }
   const logFile = join(home, 'postgres.log')
@@ -111,7 +119,9 @@ export async function startEmbeddedPostgres(home: string): Promise<EmbeddedPostg
       ])
       // A file, not a pipe: the server outlives a killed parent.
       const log = openSync(logFile, 'a', 0o600)
-      const started = spawn(command, list, { ...identity, stdio: ['ignore', 'ignore', log], detached: true, env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }, cwd: '/' })
+      const started = spawn(command, list, {
+        ...identity, stdio: ['ignore', 'ignore', log], detached: true, env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }, cwd: '/',
+      })
       let exited = false
       started.once('exit', () => (exited = true))
       started.once('error', () => (exited = true))

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { applyForms } from './forms.ts'
 import { applyFunctions } from './functions.ts'
 import type { Database, Queryable } from './pool.ts'
 
@@ -15,7 +16,7 @@ export const BEFORE_SQUASH: readonly string[] = [
   '025_shown', '025_suspense', '026_api', '028_installation',
 ].map((name) => `${name}.sql`)
 
-const SQUASHED: readonly string[] = [
+export const SQUASHED: readonly string[] = [
   '001_workspaces', '002_wallets', '003_ledger', '004_transactions', '005_deposits', '006_gas_tanks', '007_aml',
   '008_prepaid_fee', '009_staking', '010_auto_forwarding', '011_recovery',
 ].map((name) => `${name}.sql`)
@@ -26,7 +27,9 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
   const missing = BEFORE_SQUASH.filter((name) => !known.has(name))
   const kept = readdirSync(EARLIER)
   const lost = missing.filter((name) => !kept.includes(name)).join(', ')
-  if (lost !== '') throw new Error(`the database was made by an early development version and cannot be brought up to date: it lacks ${lost}`)
+  if (lost !== '') {
+    throw new Error(`the database was made by an early development version and cannot be brought up to date: it lacks ${lost}`)
+  }
   for (const name of missing) await tx.query(readFileSync(new URL(name, EARLIER), 'utf8'))
   await tx.query('delete from migrations where name = any($1)', [BEFORE_SQUASH])
   await tx.query('insert into migrations (name) select unnest($1::text[])', [SQUASHED])
@@ -35,7 +38,7 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
 
 /**
  * Brings the database up to date, in one transaction under an advisory lock: the numbered files of ./migrations that were
- * not applied yet, each once, and then the functions.
+ * not applied yet, each once, then what rows look like, and the functions.
  * @returns the names of what was applied
  */
 export async function migrate(database: Database): Promise<string[]> {
@@ -51,6 +54,6 @@ export async function migrate(database: Database): Promise<string[]> {
       await tx.query('insert into migrations (name) values ($1)', [name])
       applied.push(name)
     }
-    return [...applied, ...(await applyFunctions(tx))]
+    return [...applied, ...(await applyForms(tx)), ...(await applyFunctions(tx))]
   })
 }

@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import pg from 'pg'
 
 export type Row = Record<string, unknown>
@@ -23,25 +24,32 @@ export interface Database extends Queryable {
   close(): Promise<void>
 }
 
-function queryable(client: pg.Pool | pg.PoolClient, now: () => Date, tell: (event: ToldEvent) => void): Queryable {
-  const query = async <T>(text: string, values: readonly unknown[] = []) => (await client.query(text, values as unknown[])).rows as T[]
-  return { query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0], now, tell }
+const RETRIED = new Set(['40001', '40P01'])
+
+/** The connection is gone, or none could be had; the driver gives its own errors of that kind no code. */
+class ConnectionLost extends Error {
+  constructor(cause: unknown) {
+    super(reasonOf(cause), { cause })
+    this.name = 'ConnectionLost'
+  }
 }
 
-const RETRIED = new Set(['40001', '40P01'])
+const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code
+const SYSTEM_CODES = new Set<unknown>(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT'])
 
 /** True for errors of a connection that was lost or refused: the statement may or may not have been done. */
 export function isConnectionError(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code
-  if (typeof code === 'string' && (/^(08|57P0)/.test(code) || ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT'].includes(code))) return true
-  return error instanceof Error && /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|connection timeout/i.test(error.message)
+  const code = codeOf(error)
+  return error instanceof ConnectionLost || SYSTEM_CODES.has(code) || (typeof code === 'string' && /^(08|57P0)/.test(code))
 }
 
 export interface DatabaseOptions {
   max?: number
   /** The Environment's clock, in milliseconds; without it that of this machine. */
   now?: () => number
-  onError?: (error: Error) => void
+  /** What went wrong beside every statement, with a sentence that says what it was. */
+  onError?: (error: Error, what: string) => void
+  /** What it throws changes nothing: the event is committed. */
   onEvent?: (event: ToldEvent) => void
 }
 
@@ -56,30 +64,60 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     idle_in_transaction_session_timeout: 60_000,
     application_name: 'custody',
   })
-  pool.on('error', (error) => options.onError?.(error))
+  pool.on('error', (error) => options.onError?.(error, 'a database connection was lost'))
   // A connection that is lost while a statement waits fails that statement; the event itself must not end the process.
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  const lost = new WeakSet<pg.PoolClient>()
+  pool.on('connect', (client) => client.on('error', () => lost.add(client)))
+  const told = (error: unknown, isLost: boolean): unknown => (isLost && codeOf(error) === undefined ? new ConnectionLost(error) : error)
+  const connect = () => pool.connect().catch((error: unknown) => { throw told(error, true) })
+  const rowsOf = async (client: pg.PoolClient, text: string, values: readonly unknown[] = []): Promise<unknown[]> => {
+    try {
+      return (await client.query(text, values as unknown[])).rows
+    } catch (error) {
+      throw told(error, lost.has(client))
+    }
+  }
+  const tell = (event: ToldEvent): void => {
+    try {
+      options.onEvent?.(event)
+    } catch (error) {
+      options.onError?.(error as Error, 'an event was committed and could not be told')
+    }
+  }
+  const queryable = (rows: (text: string, values?: readonly unknown[]) => Promise<unknown[]>, tell: Queryable['tell']): Queryable => {
+    const query = async <T>(text: string, values?: readonly unknown[]) => await rows(text, values) as T[]
+    return { query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0], now, tell }
+  }
+  const alone = async (text: string, values?: readonly unknown[]): Promise<unknown[]> => {
+    const client = await connect()
+    try {
+      return await rowsOf(client, text, values)
+    } finally {
+      client.release(lost.has(client))
+    }
+  }
   return {
-    ...queryable(pool, now, (event) => options.onEvent?.(event)),
+    ...queryable(alone, tell),
     async transaction(work) {
       for (let attempt = 1; ; attempt++) {
-        const client = await pool.connect()
+        const client = await connect()
         let broken = false
-        const told: ToldEvent[] = []
+        const events: ToldEvent[] = []
+        let result: Awaited<ReturnType<typeof work>>
         try {
-          await client.query('begin')
-          const result = await work(queryable(client, now, (event) => told.push(event)))
-          await client.query('commit')
-          for (const event of told) options.onEvent?.(event)
-          return result
+          await rowsOf(client, 'begin')
+          result = await work(queryable((text, values) => rowsOf(client, text, values), (event) => events.push(event)))
+          await rowsOf(client, 'commit')
         } catch (error) {
           broken = isConnectionError(error)
-          if (!broken) await client.query('rollback').catch(() => (broken = true))
+          if (!broken) await rowsOf(client, 'rollback').catch(() => (broken = true))
           if (attempt < 5 && RETRIED.has(String((error as { code?: string }).code))) continue
           throw error
         } finally {
           client.release(broken)
         }
+        events.forEach(tell)
+        return result
       }
     },
     close: () => pool.end(),

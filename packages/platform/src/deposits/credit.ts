@@ -1,14 +1,14 @@
 import { stringifyJson } from '@custody/request-auth'
-import { noteIncoming, takeBackIncoming } from '../auto-forwarding/incoming.ts'
 import type { Queryable } from '../database/pool.ts'
 import { emit, lockedBalance, post, type Posting } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import type { Services } from '../engine/services.ts'
+import { presentTransaction } from '../engine/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { queueSweep } from './sweeps.ts'
 
 /** A deposit's generation grows with every reorganisation that takes it back, so that each crediting is its own entry. */
 export function depositReference(row: TransactionRow): string {
-  return `${row.id}:${row.plan['generation'] ?? '0'}`
+  return `${row.id}:${row.plan.generation ?? '0'}`
 }
 
 /** Where a deposit's coins belong in the books. */
@@ -16,7 +16,9 @@ async function accountOf(tx: Queryable, row: TransactionRow): Promise<Omit<Posti
   const scope = { workspace: row.workspace_id, asset: row.asset }
   if (row.kind === 'TANK_DEPOSIT') return { ...scope, kind: 'tank' }
   if (row.wallet_id === null) return { ...scope, kind: 'suspense', address: row.destination_id }
-  const address = await tx.one<{ kind: string }>('select kind from chain_addresses where network = $1 and address = $2', [row.network, row.destination_id])
+  const address = await tx.one<{ kind: string }>('select kind from chain_addresses where network = $1 and address = $2', [
+    row.network, row.destination_id,
+  ])
   const utxo = await tx.one('select 1 from utxos where network = $1 and address = $2 limit 1', [row.network, row.destination_id])
   if (address?.kind === 'deposit' && !utxo) return { ...scope, wallet: row.wallet_id, kind: 'unswept', address: row.destination_id }
   return { ...scope, wallet: row.wallet_id, kind: 'available' }
@@ -24,8 +26,10 @@ async function accountOf(tx: Queryable, row: TransactionRow): Promise<Omit<Posti
 
 /** The books of a deposit that was held by screening. */
 function frozenAccount(row: TransactionRow): Omit<Posting, 'amount'> | null {
-  const wallet = row.plan['frozen_wallet']
-  return wallet === undefined ? null : { workspace: row.workspace_id, wallet: wallet === '' ? null : wallet, asset: row.asset, kind: 'frozen', address: row.destination_id }
+  const wallet = row.plan.frozen_wallet
+  return wallet === undefined ? null : {
+    workspace: row.workspace_id, wallet: wallet === '' ? null : wallet, asset: row.asset, kind: 'frozen', address: row.destination_id,
+  }
 }
 
 /** Whether a deposit that has reached its depth is nobody's yet: it is in the books, and pending until a wallet holds it. */
@@ -33,7 +37,7 @@ export const isSuspended = (row: Pick<TransactionRow, 'state'>): boolean => row.
 
 /** Credits a deposit that has reached its depth and may pass; without a wallet it goes to suspense. */
 export async function credit(services: Services, tx: Queryable, row: TransactionRow, confirmations: number): Promise<void> {
-  await noteIncoming(tx, row, new Date(services.environment.now()))
+  await services.forwards.credited(tx, row, new Date(services.environment.now()))
   const account = await accountOf(tx, row)
   await post(tx, 'deposit', depositReference(row), [
     { ...(frozenAccount(row) ?? { workspace: row.workspace_id, asset: row.asset, kind: 'chain' as const }), amount: -BigInt(row.amount) },
@@ -41,19 +45,23 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
   ])
   const suspended = row.wallet_id === null && row.kind === 'DEPOSIT'
   const end = suspended
-    ? { state: 'SUSPENSE', status: 'pending' as const, confirmed_at: null }
-    : { state: 'CREDITED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
+    ? { state: 'SUSPENSE' as const, status: 'pending' as const, confirmed_at: null }
+    : { state: 'CREDITED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
   await tx.query(`update transactions set state = $2, status = $5, confirmed_at = $3, confirmations = $4,
      plan = plan - 'frozen_wallet' - 'screening_since' - 'screening_alerted' - 'unknown_sender',
      last_error = null, failure_reason = null,
-     next_run_at = null, lease_until = null, lease_token = null, updated_at = greatest($6::timestamptz, $3) where id = $1`, [row.id, end.state, end.confirmed_at, confirmations, end.status, tx.now()])
+     next_run_at = null, lease_until = null, lease_token = null, updated_at = greatest($6::timestamptz, $3)
+     where id = $1`, [row.id, end.state, end.confirmed_at, confirmations, end.status, tx.now()])
   await tx.query(
     `update utxos u set spendable = true from deposits d
      where d.transaction_id = $1 and u.network = d.network and u.txid = d.txid and u.vout = d.position
        and u.address = d.address and u.value = d.amount`, [row.id])
   if (account.kind === 'unswept') await queueSweep(tx, { ...row, source_id: row.destination_id })
   if (row.kind === 'DEPOSIT') {
-    await emit(tx, row.workspace_id, row.sub_account_id, suspended ? 'deposit.suspended' : 'deposit.confirmed', stringifyJson(presentTransaction({ ...row, ...end, confirmations }, services.registry)))
+    await emit(
+      tx, row.workspace_id, row.sub_account_id, suspended ? 'deposit.suspended' : 'deposit.confirmed',
+      stringifyJson(presentTransaction({ ...row, ...end, confirmations }, services.registry))
+    )
   }
 }
 
@@ -61,14 +69,16 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
 export async function revert(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
   const booked = row.status === 'confirmed' || isSuspended(row)
   if (booked) {
-    await takeBackIncoming(tx, row)
+    await services.forwards.takenBack(tx, row)
     const account = await accountOf(tx, row)
     const amount = BigInt(row.amount)
     const postings: Posting[] = [{ workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount }]
     if (account.kind === 'unswept') {
       const left = await lockedBalance(tx, account)
       const there = left < amount ? (left > 0n ? left : 0n) : amount
-      postings.push({ ...account, amount: -there }, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'available', amount: there - amount })
+      postings.push({ ...account, amount: -there }, {
+        workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'available', amount: there - amount,
+      })
     } else postings.push({ ...account, amount: -amount })
     await post(tx, 'deposit-reverted', depositReference(row), postings, { overdraw: true })
     services.log.warn({ transaction: row.id }, 'a credited deposit was taken back by a reorganisation')
@@ -76,17 +86,26 @@ export async function revert(services: Services, tx: Queryable, row: Transaction
   const frozen = booked ? null : frozenAccount(row)
   if (frozen) {
     const amount = BigInt(row.amount)
-    await post(tx, 'deposit-frozen-reverted', depositReference(row), [{ workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount }, { ...frozen, amount: -amount }])
+    await post(
+      tx, 'deposit-frozen-reverted', depositReference(row),
+      [{ workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount }, { ...frozen, amount: -amount }]
+    )
     // What is still held is held anew if the deposit returns; what was released stays released.
     await tx.query('delete from aml_holds where transaction_id = $1 and released_at is null', [row.id])
   }
   await tx.query(
-    `update transactions set state = 'REORGED', status = 'failed', failure_reason = 'the block that held it is no longer part of the chain', confirmed_at = null, confirmations = 0,
+    `update transactions set state = 'REORGED', status = 'failed',
+       failure_reason = 'the block that held it is no longer part of the chain', confirmed_at = null, confirmations = 0,
        next_run_at = null, lease_until = null, lease_token = null,
        plan = (plan - 'frozen_wallet' - 'unknown_sender' - 'senders_released')
-         || jsonb_build_object('generation', (coalesce((plan->>'generation')::int, 0) + 1)::text), updated_at = $2 where id = $1`, [row.id, tx.now()])
+         || jsonb_build_object('generation', (coalesce((plan->>'generation')::int, 0) + 1)::text),
+       updated_at = $2
+     where id = $1`, [row.id, tx.now()])
   await tx.query('update deposits set block_height = null, block_hash = null where transaction_id = $1', [row.id])
   if (row.kind === 'DEPOSIT') {
-    await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.reverted', stringifyJson(presentTransaction({ ...row, state: 'REORGED', status: 'failed', confirmed_at: null }, services.registry)))
+    await emit(
+      tx, row.workspace_id, row.sub_account_id, 'deposit.reverted',
+      stringifyJson(presentTransaction({ ...row, state: 'REORGED', status: 'failed', confirmed_at: null }, services.registry))
+    )
   }
 }

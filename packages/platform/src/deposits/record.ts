@@ -1,10 +1,12 @@
 import type { Asset, ChainBlock, ChainTransfer, Network, Senders } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
+import { insertTransaction } from '../engine/insert.ts'
 import { emit } from '../ledger/post.ts'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
+import { presentTransaction } from '../engine/present.ts'
 import { occurrences, tagOf } from './identity.ts'
 
 /** How long a scan waits for the senders of one block's deposits. */
@@ -19,23 +21,31 @@ export async function findDeposits(services: Services, network: Network, block: 
   const addresses = [...new Set(block.transfers.map((transfer) => transfer.address))]
   if (addresses.length === 0) return []
   const owners = new Map((await services.database.query<OwnAddress>(
-    'select address, workspace_id, sub_account_id, path_index, kind from chain_addresses where network = $1 and address = any($2)', [network.code, addresses])).map((row) => [row.address, row]))
+    `select address, workspace_id, sub_account_id, path_index, kind from chain_addresses where network = $1
+      and address = any($2)`, [network.code, addresses])).map((row) => [row.address, row]))
   const numbers = occurrences(block.transfers.filter(({ address }) => owners.has(address)))
   const hits = [...numbers].map(([transfer, occurrence]) => ({ transfer, owner: owners.get(transfer.address) as OwnAddress, occurrence }))
   if (hits.length === 0) return []
   // Fuel and sweeps stay inside the books; change is known from its own transaction.
   const own = await services.database.query<{ hash: string; kind: string }>(
-    `select c.hash, t.kind from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1 and c.hash = any($2)`,
+    `select c.hash, t.kind from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1
+      and c.hash = any($2)`,
     [network.code, hits.map(({ transfer }) => transfer.txid)])
   const kinds = new Map(own.map(({ hash, kind }) => [hash, kind]))
-  const senders = [...new Set(hits.flatMap(({ transfer }) => (transfer.sender !== null && !kinds.has(transfer.txid) ? [transfer.sender] : [])))]
+  const senders = [
+    ...new Set(hits.flatMap(({ transfer }) => (transfer.sender !== null && !kinds.has(transfer.txid) ? [transfer.sender] : []))),
+  ]
   const ownSenders = new Set((senders.length === 0 ? [] : await services.database.query<{ address: string }>(
-    `select address from chain_addresses where network = $1 and address = any($2) and kind in ('tank', 'deposit')`, [network.code, senders])).map((row) => row.address))
+    `select address from chain_addresses where network = $1 and address = any($2) and kind in ('tank',
+      'deposit')`, [network.code, senders])).map((row) => row.address))
   const found = hits.filter(({ transfer, owner }) => {
     const kind = kinds.get(transfer.txid)
     if (kind === undefined && transfer.sender !== null && ownSenders.has(transfer.sender)) {
       // Only the platform moves coins from there. A database that does not know it is older than the chain.
-      services.log.error({ network: network.code, txid: transfer.txid, sender: transfer.sender }, 'a transaction of our own is unknown here and is not credited; was an old backup restored?')
+      services.log.error(
+        { network: network.code, txid: transfer.txid, sender: transfer.sender },
+        'a transaction of our own is unknown here and is not credited; was an old backup restored?'
+      )
       return false
     }
     return kind !== 'FUEL' && kind !== 'SWEEP' && !(owner.kind === 'change' && kind !== undefined)
@@ -45,7 +55,9 @@ export async function findDeposits(services: Services, network: Network, block: 
     // Native value on an account-based chain moves only if the transaction succeeded.
     if (hit.transfer.position === -1) {
       const status = await services.networks.client(network.code).status(hit.transfer.txid)
-      if (status.state !== 'included' || status.blockHash !== block.hash) throw new Error(`${network.code}: block ${block.height} changed while it was read`)
+      if (status.state !== 'included' || status.blockHash !== block.hash) {
+        throw new Error(`${network.code}: block ${block.height} changed while it was read`)
+      }
       if (!status.succeeded) continue
     }
     real.push(hit)
@@ -79,16 +91,18 @@ async function nameSenders(services: Services, network: Network, found: readonly
 
 async function sendersSoon(services: Services, network: Network, txid: string): Promise<Senders | null> {
   try {
-    return await services.networks.coins(network.code).senders(txid)
+    return await services.networks.get(network.code).coins?.senders(txid) ?? null
   } catch (error) {
-    const err = error instanceof Error ? error.message : error
+    const err = reasonOf(error)
     services.log.warn({ network: network.code, txid, err }, 'the senders of a deposit cannot be asked for yet')
     return null
   }
 }
 
 /** The wallet that a deposit is for: without a tag the sub-account's, with one that was handed out its wallet, else nobody's. */
-async function walletOf(tx: Queryable, network: Network, owner: OwnAddress, asset: Asset, address: string, tag: string | null): Promise<{ id: string } | undefined> {
+async function walletOf(
+  tx: Queryable, network: Network, owner: OwnAddress, asset: Asset, address: string, tag: string | null
+): Promise<{ id: string } | undefined> {
   if (tag === null) {
     const known = await ownWallet(tx, owner, asset.asset_name)
     if (known || asset.type !== 'native' || traitsOf(network).deposits !== 'spendable') return known
@@ -97,7 +111,9 @@ async function walletOf(tx: Queryable, network: Network, owner: OwnAddress, asse
       'insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4) returning id',
       [owner.sub_account_id, asset.asset_name, owner.workspace_id, asset.network])
   }
-  return tx.one('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [asset.network, address, tag])
+  return tx.one('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [
+    asset.network, address, tag,
+  ])
 }
 
 async function ownWallet(tx: Queryable, owner: OwnAddress, asset: string): Promise<{ id: string } | undefined> {
@@ -137,19 +153,26 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
     const tank = owner.kind === 'tank'
     const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
     const id = services.environment.uuid()
-    const [row] = await tx.query<TransactionRow>(
-      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id,
-         state, status, hash, confirmations, address_tag, created_at, updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'EXTERNAL', $10, $11, $12, 'CONFIRMING', 'pending', $13, 1, $14, $15, $15) returning *`,
-      [id, tank ? 'TANK_DEPOSIT' : 'DEPOSIT', owner.workspace_id, owner.sub_account_id, wallet?.id ?? null, asset.asset_name, network.code, transfer.amount.toString(), asset.fee_asset,
-        transfer.sender, tank ? 'GAS_TANK' : 'INTERNAL', transfer.address, transfer.txid, tag, tx.now()])
+    const row = await insertTransaction(tx, {
+      id, kind: tank ? 'TANK_DEPOSIT' : 'DEPOSIT', state: 'CONFIRMING', next_run_at: null,
+      workspace_id: owner.workspace_id, sub_account_id: owner.sub_account_id, wallet_id: wallet?.id ?? null,
+      asset: asset.asset_name, network: network.code, amount: transfer.amount, fee_asset: asset.fee_asset,
+      source_type: 'EXTERNAL', source_id: transfer.sender, destination_type: tank
+        ? 'GAS_TANK'
+        : 'INTERNAL', destination_id: transfer.address,
+      address_tag: tag, hash: transfer.txid, confirmations: 1,
+    })
     await tx.query(
       `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,
          block_height, block_hash, coinbase, asset, amount, tag, occurrence)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
       [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
         block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence])
-    if (!tank && row) await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry)))
+    if (!tank) {
+      await emit(
+        tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry))
+      )
+    }
   }
   if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
 }

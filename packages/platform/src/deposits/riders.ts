@@ -6,6 +6,7 @@ export async function recordRiders(tx: Queryable, network: Network, block: Chain
   const found = block.transfers.flatMap(({ txid, position, riders }) => (riders ? [{ txid, vout: position, riders }] : []))
   if (found.length === 0) return
   await tx.query(
-    `update utxos u set riders = r.riders from jsonb_to_recordset($2::jsonb) as r(txid text, vout integer, riders jsonb) where u.network = $1 and u.txid = r.txid and u.vout = r.vout`,
+    `update utxos u set riders = r.riders from jsonb_to_recordset($2::jsonb) as r(txid text, vout integer, riders jsonb)
+      where u.network = $1 and u.txid = r.txid and u.vout = r.vout`,
     [network.code, JSON.stringify(found)])
 }

@@ -1,11 +1,11 @@
 import type { ChainBlock, Network } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
-import type { Connected } from '../networks/networks.ts'
-import type { TransactionRow } from '../transactions/present.ts'
-import { wake } from '../work/lease.ts'
-import type { Loop } from '../work/loop.ts'
-import { depthReached } from '../aml/deposits.ts'
+import type { Services } from '../engine/services.ts'
+import type { Chain } from '../engine/chain.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { wake } from '../engine/lease.ts'
+import type { Loop } from '../engine/loop.ts'
+import { depthReached } from './screening.ts'
 import { revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 import { recordRiders } from './riders.ts'
@@ -18,8 +18,8 @@ const BLOCKS_KEPT = 2000
 interface Scan { height: string; lease_token: string }
 
 /** Follows one network block by block: finds deposits, credits them at depth, walks back over reorganisations. */
-export function scanLoop(services: Services, connected: Connected, startedNetworks: () => Promise<Set<string>>): Loop {
-  const { network } = connected
+export function scanLoop(services: Services, chain: Chain, startedNetworks: () => Promise<Set<string>>): Loop {
+  const { network } = chain
   let started = false
   let probed = false
   return {
@@ -30,7 +30,7 @@ export function scanLoop(services: Services, connected: Connected, startedNetwor
       started ||= (await startedNetworks()).has(network.code)
       if (!started) return false
       if (!probed) {
-        await connected.client.probe()
+        await chain.client.probe()
         probed = true
       }
       const scan = await services.database.one<Scan>(
@@ -39,30 +39,36 @@ export function scanLoop(services: Services, connected: Connected, startedNetwor
         [network.code, SCAN_LEASE_MS, services.database.now()])
       if (!scan) return false
       try {
-        const more = await scanOnce(services, connected, scan)
+        const more = await scanOnce(services, chain, scan)
         if (!more) services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
         return more
       } finally {
-        await services.database.query('update network_scans set lease_until = null where network = $1 and lease_token = $2', [network.code, scan.lease_token])
+        await services.database.query('update network_scans set lease_until = null where network = $1 and lease_token = $2', [
+          network.code, scan.lease_token,
+        ])
       }
     },
   }
 }
 
-async function scanOnce(services: Services, connected: Connected, scan: Scan): Promise<boolean> {
-  const { network, client } = connected
+async function scanOnce(services: Services, chain: Chain, scan: Scan): Promise<boolean> {
+  const { network, client } = chain
   const tip = await client.tip()
   const final = tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1
   let height = Number(scan.height)
   let moved = false
-  const last = await services.database.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, height])
-  if (tip.height < height || (tip.height === height && last?.hash !== tip.hash)) height = await walkBack(services, connected, scan, height)
+  const last = await services.database.one<{ hash: string }>(
+    'select hash from blocks where network = $1 and height = $2', [network.code, height]
+  )
+  if (tip.height < height || (tip.height === height && last?.hash !== tip.hash)) height = await walkBack(services, chain, scan, height)
   for (let count = 0; count < BLOCKS_PER_RUN && height < tip.height; count++) {
     const block = await client.block(height + 1)
     if (!block) break
-    const previous = await services.database.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, height])
+    const previous = await services.database.one<{ hash: string }>(
+      'select hash from blocks where network = $1 and height = $2', [network.code, height]
+    )
     if (previous && previous.hash !== block.parent) {
-      height = await walkBack(services, connected, scan, height)
+      height = await walkBack(services, chain, scan, height)
       continue
     }
     const deposits = await findDeposits(services, network, block)
@@ -71,7 +77,9 @@ async function scanOnce(services: Services, connected: Connected, scan: Scan): P
       await rememberBlock(tx, network, block)
       for (const deposit of deposits) await recordDeposit(services, tx, network, block, deposit)
       await recordRiders(tx, network, block)
-      await tx.query('update utxos set block_height = $3 where network = $1 and txid = any($2) and block_height is distinct from $3', [network.code, block.txids, block.height])
+      await tx.query('update utxos set block_height = $3 where network = $1 and txid = any($2) and block_height is distinct from $3', [
+        network.code, block.txids, block.height,
+      ])
       await wake(tx, network.code)
     })
     services.environment.checkpoint('scan.block')
@@ -80,7 +88,8 @@ async function scanOnce(services: Services, connected: Connected, scan: Scan): P
     services.metrics.scanned.labels(network.code).set(height)
   }
   if (!moved) {
-    const changed = await services.database.query('update network_scans set tip_height = $3, final_height = $4 where network = $1 and lease_token = $2 and final_height <> $4 returning 1', [network.code, scan.lease_token, tip.height, final])
+    const changed = await services.database.query(`update network_scans set tip_height = $3, final_height = $4
+      where network = $1 and lease_token = $2 and final_height <> $4 returning 1`, [network.code, scan.lease_token, tip.height, final])
     if (changed.length > 0) await wake(services.database, network.code)
   }
   await creditReady(services, network, height, final)
@@ -89,21 +98,25 @@ async function scanOnce(services: Services, connected: Connected, scan: Scan): P
 
 /** Writes the position; throws where another scanner has taken over. */
 async function move(tx: Queryable, network: Network, scan: Scan, height: number, tip: number, final: number): Promise<void> {
-  const rows = await tx.query('update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6 where network = $1 and lease_token = $2 returning 1', [network.code, scan.lease_token, height, tip, final, tx.now()])
+  const rows = await tx.query(`update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6
+    where network = $1 and lease_token = $2 returning 1`, [network.code, scan.lease_token, height, tip, final, tx.now()])
   if (rows.length !== 1) throw new Error(`the scan of ${network.code} was taken over`)
 }
 
 async function rememberBlock(tx: Queryable, network: Network, block: ChainBlock): Promise<void> {
-  await tx.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent', [network.code, block.height, block.hash, block.parent])
+  await tx.query(`insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict (network,
+    height) do update set hash = excluded.hash, parent = excluded.parent`, [network.code, block.height, block.hash, block.parent])
   await tx.query('delete from blocks where network = $1 and height < $2', [network.code, block.height - BLOCKS_KEPT])
 }
 
 /** Goes back to the last block that is still part of the chain and takes back what stood in the others. */
-async function walkBack(services: Services, { network, client }: Connected, scan: Scan, from: number): Promise<number> {
+async function walkBack(services: Services, { network, client }: Chain, scan: Scan, from: number): Promise<number> {
   let height = from
   let differs = false
   for (;;) {
-    const known = await services.database.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, height])
+    const known = await services.database.one<{ hash: string }>(
+      'select hash from blocks where network = $1 and height = $2', [network.code, height]
+    )
     if (!known) throw new Error(`${network.code}: a reorganisation goes back further than the ${BLOCKS_KEPT} blocks that are kept`)
     const block = await client.block(height)
     if (block && block.hash === known.hash) break
@@ -114,9 +127,13 @@ async function walkBack(services: Services, { network, client }: Connected, scan
   if (!differs) return from
   await services.database.transaction(async (tx) => {
     const gone = await tx.query<TransactionRow>(
-      `select t.* from transactions t join deposits d on d.transaction_id = t.id where d.network = $1 and d.block_height > $2 for update of t`, [network.code, height])
+      `select t.* from transactions t join deposits d on d.transaction_id = t.id where d.network = $1
+        and d.block_height > $2 for update of t`, [network.code, height])
     for (const row of gone) await revert(services, tx, row)
-    await tx.query(`update utxos set block_height = null, spendable = (origin = 'change' and not contested) where network = $1 and block_height > $2`, [network.code, height])
+    await tx.query(
+      `update utxos set block_height = null, spendable = (origin = 'change' and not contested) where network = $1 and block_height > $2`,
+      [network.code, height]
+    )
     await tx.query('delete from blocks where network = $1 and height > $2', [network.code, height])
     await tx.query('update network_scans set height = $3 where network = $1 and lease_token = $2', [network.code, scan.lease_token, height])
     await wake(tx, network.code)
@@ -129,17 +146,23 @@ async function walkBack(services: Services, { network, client }: Connected, scan
 async function creditReady(services: Services, network: Network, scanned: number, final: number): Promise<void> {
   const rows = await services.database.query<TransactionRow & { block_height: string; coinbase: boolean }>(
     `select t.*, d.block_height::text, d.coinbase from transactions t join deposits d on d.transaction_id = t.id
-     where t.network = $1 and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and d.block_height is not null`, [network.code])
+     where t.network = $1 and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
+       and d.block_height is not null`, [network.code])
   for (const row of rows) {
     const confirmations = scanned - Number(row.block_height) + 1
     // A coinbase is credited when the next block may spend it.
     const due = row.coinbase ? Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0)) : final
     if (Number(row.block_height) > due) {
-      if (confirmations !== row.confirmations) await services.database.query('update transactions set confirmations = $2, updated_at = $3 where id = $1', [row.id, confirmations, services.database.now()])
+      if (confirmations !== row.confirmations) {
+        await services.database.query('update transactions set confirmations = $2, updated_at = $3 where id = $1', [
+          row.id, confirmations, services.database.now(),
+        ])
+      }
       continue
     }
     await services.database.transaction(async (tx) => {
-      const fresh = await tx.one<TransactionRow>(`select t.* from transactions t join deposits d on d.transaction_id = t.id where t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2 for update of t`, [row.id, row.block_height])
+      const fresh = await tx.one<TransactionRow>(`select t.* from transactions t join deposits d on d.transaction_id = t.id
+        where t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2 for update of t`, [row.id, row.block_height])
       if (fresh) await depthReached(services, tx, fresh, confirmations)
     })
     services.environment.checkpoint('deposit.deep')

@@ -1,31 +1,30 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
+import type { Chain } from '../engine/chain.ts'
 import type { Queryable } from '../database/pool.ts'
 import { lockedBalance } from '../ledger/post.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
-import { advance } from '../work/lease.ts'
+import { MULTIPLE_DECIMALS } from '../settings/sweep-rules.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { advance } from '../engine/lease.ts'
 
-/** `cost_multiple` is kept in thousandths. */
-export const MULTIPLE_DECIMALS = 3
 const SCALE = 10n ** BigInt(MULTIPLE_DECIMALS)
 /** Fees fall and prices rise: how often a sweep that waits is looked at again. New deposits wake it. */
 const WAIT_MS = 600_000
 
-/** What decides whether a deposit address is swept; null: the next wider scope decides. */
-export interface SweepRule { cost_multiple: bigint | null; min_amount: bigint | null }
-/** Scopes: `*`, `network:CODE`, `asset:NAME`. An amount belongs to an asset, so it is set for assets only. */
-export type SweepRules = Readonly<Record<string, SweepRule>>
-
 export interface SweepPolicy { /** In thousandths; 0: whatever it costs. */ multiple: bigint; /** Smallest unit. */ minAmount: bigint }
 
-export const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [`asset:${asset.asset_name}`, `network:${asset.network}`, '*']
+const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [`asset:${asset.asset_name}`, `network:${asset.network}`, '*']
 
 /** The operator's commands before the configuration, at each scope; the narrowest scope that says anything decides. */
-export async function sweepPolicyOf(services: Services, database: Queryable, asset: Pick<Asset, 'asset_name' | 'network'>): Promise<SweepPolicy> {
+export async function sweepPolicyOf(
+  services: Services, database: Queryable, asset: Pick<Asset, 'asset_name' | 'network'>
+): Promise<SweepPolicy> {
   const scopes = scopesOf(asset)
-  const rows = await database.query<{ scope: string; cost_multiple: string | null; min_amount: string | null }>('select scope, trunc(cost_multiple * 1000)::text cost_multiple, min_amount::text from sweep_settings where scope = any($1)', [scopes])
+  const rows = await database.query<{ scope: string; cost_multiple: string | null; min_amount: string | null }>(
+    'select scope, trunc(cost_multiple * 1000)::text cost_multiple, min_amount::text from sweep_settings where scope = any($1)', [scopes]
+  )
   const set = new Map(rows.map((row) => [row.scope, row]))
   const first = (name: 'cost_multiple' | 'min_amount'): bigint => {
     for (const scope of scopes) {
@@ -42,22 +41,34 @@ export async function sweepPolicyOf(services: Services, database: Queryable, ass
  * compared in the network's coin, for a token in USD; without current prices only the smallest amount counts.
  * @param cost the most that the sweep costs, in the smallest native unit; `own`: it is paid out of what is swept
  */
-export async function sweepWaits(services: Services, row: TransactionRow, network: Network, asset: Asset, o: { amount: bigint; cost: bigint; own: boolean }): Promise<boolean> {
+export async function sweepWaits(
+  services: Services, row: TransactionRow, { network }: Chain, o: { amount: bigint; cost: bigint; own: boolean },
+): Promise<boolean> {
+  const asset = services.registry.asset(row.asset) as Asset
   const policy = await sweepPolicyOf(services, services.database, asset)
   const reason = notWorth(services, network, asset, policy, o)
   if (reason === null) {
-    if (row.plan['waits'] !== undefined) await services.database.query(`update transactions set plan = plan - 'waits' where id = $1 and lease_token = $2`, [row.id, row.lease_token])
+    if (row.plan.waits !== undefined) {
+      await services.database.query(
+        `update transactions set plan = plan - 'waits' where id = $1 and lease_token = $2`, [row.id, row.lease_token]
+      )
+    }
     return false
   }
   await services.database.transaction(async (tx) => {
     // Locked before the row: a deposit that is credited just now is seen here, or wakes this sweep afterwards.
-    const held = await lockedBalance(tx, { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: row.source_id })
+    const held = await lockedBalance(tx, {
+      workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: row.source_id,
+    })
     await advance(tx, row, { last_error: reason, plan: { waits: '1' }, run_in_ms: held === o.amount ? WAIT_MS : 0 })
   })
   return true
 }
 
-function notWorth(services: Services, network: Network, asset: Asset, { multiple, minAmount }: SweepPolicy, { amount, cost, own }: { amount: bigint; cost: bigint; own: boolean }): string | null {
+function notWorth(
+  services: Services, network: Network, asset: Asset, { multiple, minAmount }: SweepPolicy,
+  { amount, cost, own }: { amount: bigint; cost: bigint; own: boolean }
+): string | null {
   const native = services.registry.asset(network.native_asset) as Asset
   const show = (value: bigint, of: Asset) => `${formatAmount(value, of.decimals)} ${of.asset_name}`
   if (amount < minAmount) return `waits: ${show(amount, asset)} are less than the smallest sweep of ${show(minAmount, asset)}`
@@ -71,5 +82,7 @@ function notWorth(services: Services, network: Network, asset: Asset, { multiple
     value = usdValue(amount, asset.decimals, mine.price)
     price = usdValue(cost, native.decimals, theirs.price)
   }
-  return value * SCALE > price * times ? null : `waits: ${show(amount, asset)} are not worth ${formatAmount(times, MULTIPLE_DECIMALS)} times the network fee of up to ${show(cost, native)}`
+  if (value * SCALE > price * times) return null
+  const wanted = `${formatAmount(times, MULTIPLE_DECIMALS)} times the network fee of up to ${show(cost, native)}`
+  return `waits: ${show(amount, asset)} are not worth ${wanted}`
 }

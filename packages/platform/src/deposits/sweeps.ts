@@ -1,30 +1,37 @@
 import { randomUUID } from 'node:crypto'
 import type { Queryable } from '../database/pool.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import { insertUnlessThere } from '../engine/insert.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
 /**
  * Queues a sweep of what a deposit address holds to the omnibus address, unless one is under way already, or was done
  * at this height of the chain. One that waits until there is more is looked at again.
  */
-export async function queueSweep(tx: Queryable, of: Pick<TransactionRow, 'workspace_id' | 'sub_account_id' | 'wallet_id' | 'asset' | 'network' | 'fee_asset' | 'source_id'>): Promise<void> {
+export async function queueSweep(
+  tx: Queryable, of: Pick<TransactionRow, 'workspace_id' | 'sub_account_id' | 'wallet_id' | 'asset' | 'network' | 'fee_asset' | 'source_id'>
+): Promise<void> {
   const held = await tx.one(
-    `select 1 from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3 and balance > 0`, [of.wallet_id, of.asset, of.source_id])
+    `select 1 from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3
+      and balance > 0`, [of.wallet_id, of.asset, of.source_id])
   if (!held) return
   const omnibus = await tx.one<{ address: string }>(
     `select address from chain_addresses where network = $1 and sub_account_id = $2 and kind = 'omnibus'`, [of.network, of.sub_account_id])
   if (!omnibus) throw new Error('a wallet without an omnibus address')
-  const queued = await tx.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
-       destination_type, destination_id, state, status, next_run_at, created_at, updated_at, plan)
-     select $1, 'SWEEP', $2, $3, $4, $5, $6, 0, $7, 'INTERNAL', $8, 'OMNIBUS', $9, 'QUEUED', 'pending', $10::timestamptz, $10, $10, jsonb_build_object('height', s.height::text)
-     from network_scans s where s.network = $6
-       and not exists (select 1 from transactions p
-         where p.kind = 'SWEEP' and p.status = 'pending' and p.network = $6 and p.source_id = $8 and p.asset = $5)
-     on conflict do nothing returning id`,
-    [randomUUID(), of.workspace_id, of.sub_account_id, of.wallet_id, of.asset, of.network, of.fee_asset, of.source_id, omnibus.address, tx.now()])
-  if (queued.length > 0) return
+  const scan = await tx.one<{ height: string }>(
+    `select s.height::text height from network_scans s where s.network = $1 and not exists (
+       select 1 from transactions p where p.kind = 'SWEEP' and p.status = 'pending' and p.network = $1 and p.source_id = $2
+       and p.asset = $3)`,
+    [of.network, of.source_id, of.asset])
+  const queued = scan && await insertUnlessThere(tx, {
+    id: randomUUID(), kind: 'SWEEP', state: 'QUEUED', workspace_id: of.workspace_id, sub_account_id: of.sub_account_id,
+    wallet_id: of.wallet_id,
+    asset: of.asset, network: of.network, amount: 0n, fee_asset: of.fee_asset, source_type: 'INTERNAL', source_id: of.source_id,
+    destination_type: 'OMNIBUS', destination_id: omnibus.address, plan: { height: scan.height },
+  })
+  if (queued) return
   await tx.query(
-    `update transactions set next_run_at = $4 where kind = 'SWEEP' and status = 'pending' and network = $1 and source_id = $2 and asset = $3 and plan ? 'waits' and lease_token is null`,
+    `update transactions set next_run_at = $4 where kind = 'SWEEP' and status = 'pending' and network = $1 and source_id = $2
+      and asset = $3 and plan ? 'waits' and lease_token is null`,
     [of.network, of.source_id, of.asset, tx.now()])
 }
 
@@ -32,9 +39,13 @@ export async function queueSweep(tx: Queryable, of: Pick<TransactionRow, 'worksp
 export async function requeueSweeps(tx: Queryable): Promise<void> {
   const rows = await tx.query<TransactionRow>(
     `select d.*, a.address source_id from ledger_accounts a
-     cross join lateral (select t.* from transactions t where t.kind = 'DEPOSIT' and t.wallet_id = a.wallet_id and t.asset = a.asset and t.destination_id = a.address limit 1) d
+     cross join lateral (
+       select t.* from transactions t
+       where t.kind = 'DEPOSIT' and t.wallet_id = a.wallet_id and t.asset = a.asset and t.destination_id = a.address limit 1
+     ) d
      where a.kind = 'unswept' and a.balance > 0
-       and not exists (select 1 from transactions p where p.kind = 'SWEEP' and p.network = d.network and p.source_id = a.address and p.asset = a.asset
+       and not exists (select 1 from transactions p
+         where p.kind = 'SWEEP' and p.network = d.network and p.source_id = a.address and p.asset = a.asset
          and (p.status = 'pending' or p.updated_at > $1::timestamptz - interval '1 minute'))
      limit 100`, [tx.now()])
   for (const row of rows) await queueSweep(tx, row)

@@ -1,9 +1,10 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit, post } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
-import type { WalletRow } from '../wallets/present.ts'
+import type { Services } from '../engine/services.ts'
+import { presentTransaction } from '../engine/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import type { WalletRow } from '../assets/find-wallet.ts'
 import { isSuspended } from './credit.ts'
 import { queueSweep } from './sweeps.ts'
 
@@ -35,7 +36,9 @@ export async function leaveSuspense(
     { ...scope, kind: 'suspense', address: row.destination_id, amount: -amount },
     { ...scope, wallet: walletId, kind: unswept ? 'unswept' : 'available', address: unswept ? row.destination_id : null, amount },
   ])
-  const end = { wallet_id: walletId, state: 'CREDITED', status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
+  const end = {
+    wallet_id: walletId, state: 'CREDITED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()),
+  }
   await tx.query('update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5, updated_at = $6 where id = $1', [
     row.id,
     walletId,

@@ -1,49 +1,39 @@
 import type { Network } from '@custody/chains'
+import type { Chain, Fuelled } from '../engine/chain.ts'
 import { ensureTank } from '../addresses/derive.ts'
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
-import type { Loop } from '../work/loop.ts'
-
-/** What a local gas tank is filled with on the network's first use, in whole coins. A token transfer on Tron takes up to 16. */
-const localFillWhole = (network: Network): bigint => (network.family === 'tron' ? 1000n : 10n)
-/** `low` below a hundredth of a coin. */
-const THRESHOLD_DIVISOR = 100n
-/** Tron: below some three token transfers. */
-const TRON_THRESHOLD_WHOLE = 50n
+import type { Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
 
 /** True where network fees are paid by the workspace's tank. */
-export function hasTank(network: Network): boolean {
-  return network.family === 'evm' || network.family === 'tron'
-}
+export const hasTank = (chain: Chain): chain is Chain & { fuelled: Fuelled } => chain.fuelled !== null
 
-function oneCoin(services: Services, network: Network): bigint {
-  return 10n ** BigInt(services.registry.asset(network.native_asset)?.decimals ?? 18)
-}
+const oneCoin = (services: Services, { native_asset: name }: Network): bigint =>
+  10n ** BigInt(services.registry.asset(name)?.decimals ?? 18)
 
 /** The amount a local tank will get on first use; 0 on mainnet. */
-export function firstFill(services: Services, network: Network): bigint {
-  return services.settings.network === 'local' ? localFillWhole(network) * oneCoin(services, network) : 0n
-}
-
-/** Below this a tank is `low`, in the smallest unit. */
-export function firstThreshold(services: Services, network: Network): bigint {
-  return network.family === 'tron' ? TRON_THRESHOLD_WHOLE * oneCoin(services, network) : oneCoin(services, network) / THRESHOLD_DIVISOR
-}
+export const firstFill = (services: Services, { fuelled }: Chain): bigint => (
+  services.settings.network === 'local' ? fuelled?.firstFill ?? 0n : 0n
+)
 
 /** Makes the workspace's tank of a network; a local one is filled in the background from then on. */
 export async function ensureGasTank(services: Services, workspaceId: string, network: Network): Promise<void> {
-  if (!hasTank(network)) return
+  const chain = services.networks.get(network.code)
+  if (!chain.fuelled) return
   const address = await ensureTank(services, services.database, network, workspaceId)
   await services.database.query(
     `insert into gas_tanks (workspace_id, network, address, threshold, first_fill) values ($1, $2, $3, $4, $5) on conflict do nothing`,
-    [workspaceId, network.code, address, firstThreshold(services, network).toString(), firstFill(services, network).toString()])
+    [workspaceId, network.code, address, chain.fuelled.threshold.toString(), firstFill(services, chain).toString()])
 }
 
 /** True while a local tank waits for its first fill: it is about to hold enough, so nothing fails for it. */
 export async function isFilling(database: Queryable, workspaceId: string, network: string): Promise<boolean> {
   const row = await database.one(
     `select 1 from gas_tanks g where g.workspace_id = $1 and g.network = $2 and g.first_fill > 0
-       and not exists (select 1 from transactions t where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed')`,
+       and not exists (
+         select 1 from transactions t
+         where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
+       )`,
     [workspaceId, network])
   return row !== undefined
 }
@@ -59,8 +49,13 @@ export function fillTanksLoop(services: Services): Loop {
         'select id, network, address, first_fill::text from gas_tanks where first_fill > 0 and first_fill_hash is null limit 1')
       if (!tank) return false
       const network = services.networks.get(tank.network).network
-      const { hash } = await services.devnet({ command: 'fund', asset: network.native_asset, address: tank.address, amount: (BigInt(tank.first_fill) / oneCoin(services, network)).toString() })
-      await services.database.query('update gas_tanks set first_fill_hash = $2 where id = $1 and first_fill_hash is null', [tank.id, String(hash)])
+      const { hash } = await services.devnet({
+        command: 'fund', asset: network.native_asset, address: tank.address,
+        amount: (BigInt(tank.first_fill) / oneCoin(services, network)).toString(),
+      })
+      await services.database.query(
+        'update gas_tanks set first_fill_hash = $2 where id = $1 and first_fill_hash is null', [tank.id, String(hash)]
+      )
       return true
     },
   }

@@ -2,14 +2,18 @@ import { formatAmount, type Asset } from '@custody/chains'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { exact, pageQuery } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
+import { pageQuery } from '../http/schemas.ts'
 import { hasTank } from './ensure-tank.ts'
 
 const TYPES: Record<string, string> = {
-  deposit: 'deposit', 'deposit-reverted': 'deposit_reverted', 'fuel-reserve': 'fuel_reservation', 'fuel-bump': 'fuel_reservation', fuel: 'fuel', release: 'release',
+  deposit: 'deposit', 'deposit-reverted': 'deposit_reverted', 'fuel-reserve': 'fuel_reservation', 'fuel-bump': 'fuel_reservation',
+  fuel: 'fuel', release: 'release',
   'float-reserve': 'float_reservation', 'float-release': 'float_release', settle: 'use', 'drain-reserve': 'drain_reservation',
-  'loan-reserve': 'energy_loan_reservation', loan: 'energy_loan', 'loan-return': 'energy_return', 'loan-release': 'release', 'tank-stake-reserve': 'stake_reservation',
-  'staking-freeze': 'stake', 'staking-unfreeze': 'unstake', 'staking-withdraw': 'stake_release', 'staking-release': 'stake_release', 'tank-fee-release': 'release',
+  'loan-reserve': 'energy_loan_reservation', loan: 'energy_loan', 'loan-return': 'energy_return', 'loan-release': 'release',
+  'tank-stake-reserve': 'stake_reservation',
+  'staking-freeze': 'stake', 'staking-unfreeze': 'unstake', 'staking-withdraw': 'stake_release', 'staking-release': 'stake_release',
+  'tank-fee-release': 'release',
 }
 
 /** Every movement of a tank and of the fuel that it left at addresses, newest first. The sums of the changes are what it holds. */
@@ -20,30 +24,49 @@ export const listTankEntries = endpoint({
   response: z.object({
     data: z.array(z.object({
       id: z.string(), type: z.string(),
-      balance_change: z.number().meta({ description: 'What the tank can spend' }), reserved_change: z.number().meta({ description: 'Held for transactions under way' }),
-      float_change: z.number().meta({ description: 'Fuel of the tank’s at addresses' }), transaction_id: z.string().nullable(), for_transaction_id: z.string().nullable(), created_at: z.string(),
+      balance_change: z.number().meta({ description: 'What the tank can spend' }), reserved_change: z.number().meta({
+        description: 'Held for transactions under way',
+      }),
+      float_change: z.number().meta({
+        description: 'Fuel of the tank’s at addresses',
+      }), transaction_id: z.string().nullable(), for_transaction_id: z.string().nullable(), created_at: z.string(),
     })), page: z.int(), limit: z.int(), total: z.int(),
   }),
   async handler({ services, caller, params, query: { page, limit } }) {
     const found = services.networks.all().find(({ network }) => network.code === params.network)
-    if (!found || !hasTank(found.network)) throw new ApiError('NOT_FOUND', `network: ${params.network.slice(0, 50)} has no gas tank`, { field: 'network' })
+    if (!found || !hasTank(found)) {
+      throw new ApiError('NOT_FOUND', `network: ${params.network.slice(0, 50)} has no gas tank`, { field: 'network' })
+    }
     const native = services.registry.asset(found.network.native_asset) as Asset
     const from = `from ledger_entries e join ledger_postings p on p.entry_id = e.id join ledger_accounts a on a.id = p.account_id
       where a.workspace_id = $1 and a.asset = $2 and a.kind in ('tank', 'tank_reserved', 'float', 'float_reserved')`
     const [rows, count] = await Promise.all([
-      services.database.query<{ id: string; kind: string; tank: string; reserved: string; float: string; transaction_id: string | null; parent_id: string | null; created_at: Date }>(
+      services.database.query<{
+        id: string
+        kind: string
+        tank: string
+        reserved: string
+        float: string
+        transaction_id: string | null
+        parent_id: string | null
+        created_at: Date
+      }>(
         `select m.*, t.id transaction_id, t.parent_id from (
            select e.id, e.kind, e.reference, e.created_at, coalesce(sum(p.amount) filter (where a.kind = 'tank'), 0)::text tank,
-             coalesce(sum(p.amount) filter (where a.kind = 'tank_reserved'), 0)::text reserved, coalesce(sum(p.amount) filter (where a.kind in ('float', 'float_reserved')), 0)::text float
+             coalesce(sum(p.amount) filter (where a.kind = 'tank_reserved'), 0)::text reserved, coalesce(
+               sum(p.amount) filter (where a.kind in ('float', 'float_reserved')), 0
+             )::text float
            ${from} group by e.id order by e.id desc limit $3 offset $4) m
-         left join transactions t on t.id::text = split_part(m.reference, ':', 1) order by m.id desc`, [caller.workspaceId, native.asset_name, limit, (page - 1) * limit]),
+         left join transactions t on t.id::text = split_part(m.reference, ':', 1)
+         order by m.id desc`, [caller.workspaceId, native.asset_name, limit, (page - 1) * limit]),
       services.database.one<{ total: string }>(`select count(distinct e.id)::text total ${from}`, [caller.workspaceId, native.asset_name]),
     ])
     const show = (text: string) => exact(formatAmount(BigInt(text), native.decimals))
     return {
       body: {
         data: rows.map((row) => ({
-          id: row.id, type: TYPES[row.kind] ?? row.kind, balance_change: show(row.tank), reserved_change: show(row.reserved), float_change: show(row.float),
+          id: row.id, type: TYPES[row.kind] ?? row.kind, balance_change: show(row.tank), reserved_change: show(row.reserved),
+          float_change: show(row.float),
           transaction_id: row.transaction_id, for_transaction_id: row.parent_id, created_at: row.created_at.toISOString(),
         })), page, limit, total: Number(count?.total ?? 0),
       },

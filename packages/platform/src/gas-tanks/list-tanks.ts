@@ -1,33 +1,60 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
-import { traitsOf } from '../networks/traits.ts'
-import { firstFill, firstThreshold, hasTank } from './ensure-tank.ts'
+import { exact } from '../decimals.ts'
+import type { Services } from '../engine/services.ts'
+import { traitsOf } from '../engine/traits.ts'
+import { firstFill, hasTank } from './ensure-tank.ts'
 
 const tankShape = z.object({
-  id: z.string().nullable(), network: z.string(), asset: z.string(), address: z.string().nullable(), balance: z.number(), threshold: z.number(), status: z.enum(['ok', 'low', 'empty']),
+  id: z.string().nullable(), network: z.string(), asset: z.string(), address: z.string().nullable(), balance: z.number(),
+  threshold: z.number(), status: z.enum(['ok', 'low', 'empty']),
   float: z.number().meta({ description: 'Fuel of the tank’s that transactions left at addresses; used first' }),
   fee_cap: z.number().nullable(), max_gas_price: z.number().nullable(),
 })
 
 /** Tanks of a workspace, one per configured network that has them. Unused ones show what they will get. */
 export async function gasTanksOf(services: Services, workspaceId: string) {
-  const rows = await services.database.query<{ id: string; network: string; address: string; threshold: string; first_fill_hash: string | null; first_fill: string; balance: string; float: string; deposits: boolean; fee_cap: string | null; max_gas_price: string | null }>(
+  const rows = await services.database.query<{
+    id: string
+    network: string
+    address: string
+    threshold: string
+    first_fill_hash: string | null
+    first_fill: string
+    balance: string
+    float: string
+    deposits: boolean
+    fee_cap: string | null
+    max_gas_price: string | null
+  }>(
     `select g.id, g.network, g.address, g.threshold::text, g.first_fill::text, g.first_fill_hash, g.fee_cap::text, g.max_gas_price::text,
-       coalesce((select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind in ('tank') and a.asset = ($2::jsonb)->>g.network), 0)::text balance,
-       coalesce((select sum(balance) from ledger_accounts a where a.workspace_id = g.workspace_id and a.kind in ('float', 'float_reserved') and a.asset = ($2::jsonb)->>g.network), 0)::text float,
-       exists (select 1 from transactions t where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed') deposits
+       coalesce(
+         (
+           select sum(balance) from ledger_accounts a
+           where a.workspace_id = g.workspace_id and a.kind in ('tank') and a.asset = ($2::jsonb)->>g.network
+         ), 0
+       )::text balance,
+       coalesce(
+         (
+           select sum(balance) from ledger_accounts a
+           where a.workspace_id = g.workspace_id and a.kind in ('float', 'float_reserved') and a.asset = ($2::jsonb)->>g.network
+         ), 0
+       )::text float,
+       exists (
+         select 1 from transactions t
+         where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
+       ) deposits
      from gas_tanks g where g.workspace_id = $1`,
     [workspaceId, JSON.stringify(Object.fromEntries(services.registry.networks.map((network) => [network.code, network.native_asset])))])
-  return services.networks.all().filter(({ network }) => hasTank(network)).map(({ network }) => {
+  return services.networks.all().filter(hasTank).map((chain) => {
+    const { network, fuelled } = chain
     const decimals = services.registry.asset(network.native_asset)?.decimals ?? 18
     const row = rows.find((each) => each.network === network.code)
     // Until the first fill has arrived the tank shows the amount it will get.
-    const filling = row ? BigInt(row.first_fill) > 0n && !row.deposits : firstFill(services, network) > 0n
-    const balance = filling ? (row ? BigInt(row.first_fill) : firstFill(services, network)) : BigInt(row?.balance ?? '0')
-    const threshold = row ? BigInt(row.threshold) : firstThreshold(services, network)
+    const filling = row ? BigInt(row.first_fill) > 0n && !row.deposits : firstFill(services, chain) > 0n
+    const balance = filling ? (row ? BigInt(row.first_fill) : firstFill(services, chain)) : BigInt(row?.balance ?? '0')
+    const threshold = row ? BigInt(row.threshold) : fuelled.threshold
     return {
       id: row?.id ?? null, network: network.code, asset: network.native_asset, address: row?.address ?? null,
       balance: exact(formatAmount(balance, decimals)), threshold: exact(formatAmount(threshold, decimals)),
@@ -40,6 +67,7 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
 }
 
 export const listGasTanks = endpoint({
-  method: 'GET', path: '/dac/v1/gas-tanks', summary: 'List gas tanks', access: 'read', query: z.strictObject({}), response: z.array(tankShape),
+  method: 'GET', path: '/dac/v1/gas-tanks', summary: 'List gas tanks', access: 'read', query: z.strictObject({}),
+  response: z.array(tankShape),
   handler: async ({ services, caller }) => ({ body: await gasTanksOf(services, caller.workspaceId) }),
 })

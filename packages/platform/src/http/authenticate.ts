@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { AuthError, verifyRequest, type SignedRequest } from '@custody/request-auth'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { KnownCaller } from './callers.ts'
 import { windowOf, type RateState } from './rate-limit.ts'
 
@@ -44,7 +44,9 @@ async function attempt(services: Services, message: IncomingMessage, rawBody: st
   if (!caller) throw new AuthError('x-api-key', 'is unknown or revoked')
   const signed: SignedRequest = { token: match[1] as string, method: message.method ?? 'GET', uri: message.url ?? '/', body: rawBody }
   const now = services.environment.now()
-  const claims = await verifyRequest({ request: signed, apiKey, publicKey: caller.publicKey, now: Math.floor(now / 1000), age: 'live', legacy: services.settings.authLegacy })
+  const claims = await verifyRequest({
+    request: signed, apiKey, publicKey: caller.publicKey, now: Math.floor(now / 1000), age: 'live', legacy: services.settings.authLegacy,
+  })
   const limit = caller.rateLimit ?? services.settings.rateLimit
   const window = windowOf(now)
   // HEAD asks for what GET does.
@@ -55,7 +57,11 @@ async function attempt(services: Services, message: IncomingMessage, rawBody: st
     [apiKey, claims.nonce, subject, new Date(window.start), limit, new Date(now)])
   const requests = admitted?.requests ?? limit + 1
   const rate = { remaining: Math.max(0, limit - requests), reset: window.end }
-  if (requests > limit) throw new ApiError('RATE_LIMITED', `more than ${limit} requests in this minute; wait until ${new Date(window.end).toISOString()}`, { details: { rate } })
+  if (requests > limit) {
+    throw new ApiError(
+      'RATE_LIMITED', `more than ${limit} requests in this minute; wait until ${new Date(window.end).toISOString()}`, { details: { rate } }
+    )
+  }
   if (!admitted?.nonce_ok) throw new ApiError('UNAUTHORIZED', 'nonce: was used before', { field: 'nonce', details: { rate } })
   return { caller, signed, rate }
 }

@@ -35,7 +35,8 @@ export class Callers {
        where u.api_key = $1 and u.revoked_at is null`, [apiKey])
     const caller = row ? {
       apiKey: row.api_key, role: row.role, workspaceId: row.workspace_id, workspace: row.workspace, subAccountId: row.sub_account_id,
-      subAccount: row.sub_account, subAccountIndex: row.path_index, publicKey: parsePublicKey(row.public_key_pem), rateLimit: row.rate_limit,
+      subAccount: row.sub_account, subAccountIndex: row.path_index, publicKey: parsePublicKey(row.public_key_pem),
+      rateLimit: row.rate_limit,
     } : null
     // Unknown keys are not remembered: their number has no bound.
     if (caller) {
@@ -48,4 +49,8 @@ export class Callers {
   forget(): void {
     this.#known.clear()
   }
+}
+
+declare module '../engine/services.ts' {
+  interface Services { callers: Callers }
 }

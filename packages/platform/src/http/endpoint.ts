@@ -1,6 +1,6 @@
 import type { SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
 /** Who makes an authenticated request. A key acts in its own sub-account only. */
 export interface Caller {
@@ -25,7 +25,12 @@ export interface Context<Body, Query, Params> {
   signed: SignedRequest
 }
 
-export interface Reply { status?: number; headers?: Record<string, string>; body?: unknown; /** JSON text to send as it is. */ text?: string }
+export interface Reply {
+  status?: number
+  headers?: Record<string, string>
+  body?: unknown
+  /** JSON text to send as it is. */ text?: string
+}
 
 /** One endpoint: one file holds its schemas and handler. */
 export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType> {

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ApiError, type ErrorCode } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { problemOf } from './problems.ts'
 import { rateHeaders, type AddressLimits } from './rate-limit.ts'
 

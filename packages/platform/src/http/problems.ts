@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { STATUS_CODES } from 'node:http'
 import { isConnectionError } from '../database/pool.ts'
 import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { windowOf, type RateState } from './rate-limit.ts'
 
 /** What every error looks like; RFC 9457 with the members that stay stable. */

@@ -1,8 +1,7 @@
 import { SIGNED_BODY_BYTES_MAX, stringifyJson, type SignedRequest } from '@custody/request-auth'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
-import { assertNotHeld } from '../recovery/hold.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { authenticate } from './authenticate.ts'
 import type { Caller, Endpoint } from './endpoint.ts'
 import { assertExactTarget } from './exact-target.ts'
@@ -78,7 +77,7 @@ async function admit(
     if (access === 'write' && caller.role !== 'full')
       throw new ApiError('READ_ONLY', 'this API key is read-only; the operation needs a key with the role full')
     if (access === 'write') assertExactTarget(request.raw.url ?? '', path)
-    if (access === 'write') assertNotHeld(services)
+    if (access === 'write') services.hold.assertNone()
     return { caller, signed }
   } catch (error) {
     const rate = error instanceof ApiError ? (error.details?.['rate'] as RateState | undefined) : undefined

@@ -1,8 +1,7 @@
-import { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
 import { mustBeOneOf } from './validate.ts'
 
-export { assetName, decimal, optional, text } from '@custody/request-auth/bodies'
+export { assetName, decimal, text } from '@custody/request-auth/bodies'
 
 /** One of a few words in any case; what is read is the word as it stands in the list. */
 export const oneOf = <T extends string>(values: readonly T[], description?: string) =>
@@ -62,9 +61,4 @@ export function bodySchema(schema: z.ZodType): Record<string, unknown> {
     ),
     required,
   }
-}
-
-/** Exact decimal as a JSON number for a response. A caller's own may begin with zeros, which no JSON number does. */
-export function exact(decimalText: string): JsonNumber {
-  return new JsonNumber(decimalText.replace(/^0+(?=\d)/, ''))
 }

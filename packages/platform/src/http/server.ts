@@ -1,10 +1,10 @@
+import type { Endpoint } from './endpoint.ts'
 import { isUtf8 } from 'node:buffer'
 import swagger from '@fastify/swagger'
 import { stringifyJson } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
-import { endpoints } from './endpoints.ts'
+import type { Services } from '../engine/services.ts'
 import { answerMalformed, answerOnSocket } from './malformed.ts'
 import { registerOpenRoutes } from './open-routes.ts'
 import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
@@ -21,7 +21,7 @@ declare module 'fastify' {
 const BODY_BYTES_MAX = 1024 * 1024
 
 /** Builds the HTTP server. It does not listen yet. */
-export async function buildServer(services: Services): Promise<FastifyInstance> {
+export async function buildServer(services: Services, endpoints: readonly Endpoint[]): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
     request.rate ??= limits.strangers.count(request.ip, services.environment.now())

@@ -90,7 +90,7 @@ const KINDS: Record<string, string> = {
 }
 
 /** What a schema that has no words of its own says of a value: ours, never a library's. */
-export function inOurWords(issue: z.core.$ZodRawIssue): string {
+function inOurWords(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
       return `must be ${KINDS[issue.expected] ?? 'of another kind'}`

@@ -1,18 +1,34 @@
 import type { Queryable } from '../database/pool.ts'
 
-export type AccountKind = 'available' | 'reserved' | 'unswept' | 'frozen' | 'tank' | 'tank_reserved' | 'float' | 'float_reserved' | 'suspense' | 'prepaid' | 'prepaid_reserved' | 'fees' | 'chain'
+export type AccountKind =
+  | 'available' | 'reserved' | 'unswept' | 'frozen' | 'suspense' | 'chain'
+  | 'tank' | 'tank_reserved' | 'float' | 'float_reserved'
+  | 'prepaid' | 'prepaid_reserved' | 'fees'
   | 'staked_energy' | 'staked_bandwidth' | 'staked_energy_reserved' | 'staked_bandwidth_reserved' | 'cooling'
 
 /** One side of an entry. Amounts in the asset's smallest unit; positive raises the account. */
-export interface Posting { workspace: string; wallet?: string | null; asset: string; kind: AccountKind; address?: string | null; amount: bigint }
+export interface Posting {
+  workspace: string
+  wallet?: string | null
+  asset: string
+  kind: AccountKind
+  address?: string | null
+  amount: bigint
+}
 
 /**
  * Posts an entry once: the same (kind, reference) again does nothing and answers false.
  * @throws a database error with code 23514 where an account would fall below zero
  */
-export async function post(tx: Queryable, kind: string, reference: string, postings: readonly Posting[], options: { overdraw?: boolean } = {}): Promise<boolean> {
-  const rows = postings.filter((each) => each.amount !== 0n).map((each) => ({ ...each, wallet: each.wallet ?? null, address: each.address ?? null, amount: each.amount.toString() }))
-  const answer = await tx.one<{ done: boolean }>('select ledger_post($1, $2, $3, $4) done', [kind, reference, JSON.stringify(rows), options.overdraw ?? false])
+export async function post(
+  tx: Queryable, kind: string, reference: string, postings: readonly Posting[], options: { overdraw?: boolean } = {}
+): Promise<boolean> {
+  const rows = postings.filter((each) => each.amount !== 0n).map((each) => ({
+    ...each, wallet: each.wallet ?? null, address: each.address ?? null, amount: each.amount.toString(),
+  }))
+  const answer = await tx.one<{ done: boolean }>('select ledger_post($1, $2, $3, $4) done', [
+    kind, reference, JSON.stringify(rows), options.overdraw ?? false,
+  ])
   return answer?.done ?? false
 }
 

@@ -1,7 +1,8 @@
 import { stringifyJson } from '@custody/request-auth'
 import { lockFreezing } from '../aml/frozen.ts'
 import { emit } from '../ledger/post.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import { presentTransaction } from '../engine/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /**
@@ -20,9 +21,9 @@ export const releaseDeposit: Command = async (services, input) => {
     await lockFreezing(tx, String(found.sub_account_id))
     const row = (await tx.one<TransactionRow>('select * from transactions where id = $1 for update', [id])) as TransactionRow
     const result = { transaction: row.id, asset: row.asset, hash: row.hash }
-    const before = row.plan['senders_released']
+    const before = row.plan.senders_released
     if (before) return { ...result, released_at: before, again: true }
-    if (row.status !== 'pending' || row.plan['unknown_sender'] !== '1')
+    if (row.status !== 'pending' || row.plan.unknown_sender !== '1')
       throw new OperatorError(`--transaction: the deposit is not held for an unknown sender but ${row.state}`)
     const at = new Date(services.environment.now())
     await tx.query('update transactions set plan = plan || $2::jsonb, next_run_at = $3, updated_at = $3 where id = $1', [

@@ -1,6 +1,6 @@
 import { OperatorError, type Command } from './command.ts'
 import { readApiKey, readWish } from './enrol.ts'
-import { ensureWorkspace } from './workspaces.ts'
+import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
 
 /**
  * Writes an API user down, and its workspace and sub-account where they do not exist. API key and index come from the
@@ -12,29 +12,40 @@ export const createApiUser: Command = async (services, input) => {
     publicKeyPem: String(input['public_key_pem'] ?? ''), apiKey: readApiKey(input['api_key']), index: Number(input['sub_account_index']),
   })
   const rateLimit = input['rate_limit'] === undefined ? null : Number(input['rate_limit'])
-  if (rateLimit !== null && (!Number.isInteger(rateLimit) || rateLimit < 1 || rateLimit > 10_000_000)) throw new OperatorError('--rate-limit: must be an integer from 1 to 10000000')
+  if (rateLimit !== null && (!Number.isInteger(rateLimit) || rateLimit < 1 || rateLimit > 10_000_000)) {
+    throw new OperatorError('--rate-limit: must be an integer from 1 to 10000000')
+  }
   return services.database.transaction(async (tx) => {
     const workspace = await ensureWorkspace(services, tx, wish.workspace)
-    await tx.query('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing', [workspace, wish.subAccount, wish.index])
+    await tx.query('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing', [
+      workspace, wish.subAccount, wish.index,
+    ])
     const subs = await tx.query<{ id: string; name: string; path_index: number }>(
-      'select id, name, path_index from sub_accounts where workspace_id = $1 and (name = $2 or path_index = $3)', [workspace, wish.subAccount, wish.index])
+      `select id, name, path_index from sub_accounts where workspace_id = $1 and (name = $2
+        or path_index = $3)`, [workspace, wish.subAccount, wish.index])
     const sub = subs.find((each) => each.name === wish.subAccount && each.path_index === wish.index)
     if (!sub) {
-      throw new OperatorError(`the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; here ${subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')}`)
+      const here = subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')
+      throw new OperatorError(`the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; here ${here}`)
     }
     await tx.query(
-      'insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5) on conflict do nothing',
+      `insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)
+        on conflict do nothing`,
       [wish.apiKey, sub.id, wish.role, wish.publicKeyPem, rateLimit])
     const same = await tx.one(
-      'select 1 from api_users where api_key = $1 and sub_account_id = $2 and role = $3 and public_key_pem = $4 and revoked_at is null', [wish.apiKey, sub.id, wish.role, wish.publicKeyPem])
+      `select 1 from api_users where api_key = $1 and sub_account_id = $2 and role = $3 and public_key_pem = $4
+        and revoked_at is null`, [wish.apiKey, sub.id, wish.role, wish.publicKeyPem])
     if (!same) throw new OperatorError(`--api-key: ${wish.apiKey} exists already, for something else or revoked`)
-    return { api_key: wish.apiKey, workspace: wish.workspace, sub_account: wish.subAccount, sub_account_index: sub.path_index, role: wish.role }
+    return {
+      api_key: wish.apiKey, workspace: wish.workspace, sub_account: wish.subAccount, sub_account_index: sub.path_index, role: wish.role,
+    }
   })
 }
 
 export const listApiUsers: Command = async (services, input) => {
   const rows = await services.database.query<Record<string, unknown>>(
-    `select u.api_key, w.name workspace, s.name sub_account, s.path_index sub_account_index, u.role, u.rate_limit, u.created_at, u.revoked_at
+    `select u.api_key, w.name workspace, s.name sub_account, s.path_index sub_account_index, u.role, u.rate_limit, u.created_at,
+      u.revoked_at
      from api_users u join sub_accounts s on s.id = u.sub_account_id join workspaces w on w.id = s.workspace_id
      where $1::text is null or w.name = $1 order by u.created_at`, [input['workspace'] ?? null])
   return { api_users: rows }
@@ -42,7 +53,8 @@ export const listApiUsers: Command = async (services, input) => {
 
 export const revokeApiUser: Command = async (services, input) => {
   const row = await services.database.one<{ api_key: string }>(
-    `update api_users set revoked_at = coalesce(revoked_at, $2) where api_key::text = $1 returning api_key`, [String(input['api_key'] ?? ''), services.database.now()])
+    `update api_users set revoked_at = coalesce(revoked_at, $2) where api_key::text = $1
+      returning api_key`, [String(input['api_key'] ?? ''), services.database.now()])
   if (!row) throw new OperatorError(`--api-key: there is no API user ${String(input['api_key'] ?? '')}`)
   services.callers.forget()
   return { api_key: row.api_key, revoked: true }

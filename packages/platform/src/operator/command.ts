@@ -1,4 +1,4 @@
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
 /** A wrong option or an impossible wish; the message is for the operator. */
 export class OperatorError extends Error {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import type { NodePeer } from '../signing/nodes.ts'
-import { platformIdentity } from '../launch/local.ts'
+import { identityFolder } from '../app/local.ts'
 import { OperatorError } from './command.ts'
 
 const TIMEOUT_MS = 120_000
@@ -10,7 +10,10 @@ const TIMEOUT_MS = 120_000
 function post(socketPath: string, path: string, body: string): Promise<{ status: number; body: Record<string, unknown> }> {
   return new Promise((resolve, reject) => {
     // A connection of its own: one that was kept may have been closed by the other side meanwhile.
-    const outgoing = request({ agent: false, socketPath, path, method: 'POST', timeout: TIMEOUT_MS, headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) } }, (response) => {
+    const outgoing = request({
+      agent: false, socketPath, path, method: 'POST', timeout: TIMEOUT_MS,
+      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+    }, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('error', reject)
@@ -48,7 +51,7 @@ export async function callPlatform(home: string, command: string, input: Record<
 
 /** Signer nodes whose own entrance is on this machine. */
 export function localSigners(home: string): NodePeer[] {
-  const file = join(process.env['CUSTODY_SIGNERS'] ?? platformIdentity(home), 'peers.json')
+  const file = join(identityFolder(home), 'peers.json')
   if (!existsSync(file)) throw new OperatorError(`there are no signer nodes at ${file}`)
   return (JSON.parse(readFileSync(file, 'utf8')) as { nodes: NodePeer[] }).nodes.filter((node) => node.socket !== undefined)
 }

@@ -1,9 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join, relative, resolve } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { reasonOf } from '@custody/chains/reason'
 import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/request-auth'
+import { homeOf } from '../home.ts'
 import { callPlatform } from './connect.ts'
 import { createApiUserEverywhere } from './enrol.ts'
 import { keygen } from './keygen.ts'
@@ -16,10 +18,20 @@ const CONFIRM_TIMEOUT_MS = 180_000
 const POLL_MS = 500
 
 interface Asset { asset_name: string; network: string; name: string; fee_asset: string }
-interface Transaction { id: string; hash: string | null; status: string; sub_status: string; confirmations: number; fee: string; amount: string; failure_reason: string | null; fee_asset: string }
+interface Transaction {
+  id: string
+  hash: string | null
+  status: string
+  sub_status: string
+  confirmations: number
+  fee: string
+  amount: string
+  failure_reason: string | null
+  fee_asset: string
+}
 interface User { apiKey: string; privateKey: string; name: string }
 
-const home = resolve(process.env['CUSTODY_HOME'] ?? '.custody')
+const home = homeOf(process.env)
 const started = Date.now()
 const say = (text: string) => process.stdout.write(`${((Date.now() - started) / 1000).toFixed(1).padStart(6)}s  ${text}\n`)
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
@@ -28,13 +40,17 @@ const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
 function plain(value: unknown): unknown {
   if (value instanceof JsonNumber) return value.text
   if (Array.isArray(value)) return value.map(plain)
-  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
+  }
   return value
 }
 
 async function call<T>(base: string, user: User | null, method: string, path: string, body?: unknown): Promise<T> {
   const text = body === undefined ? '' : JSON.stringify(body)
-  const headers = user ? requestHeaders(await signRequest({ apiKey: user.apiKey, privateKey: user.privateKey, method, uri: path, body: text }), user.apiKey) : {}
+  const headers = user ? requestHeaders(
+    await signRequest({ apiKey: user.apiKey, privateKey: user.privateKey, method, uri: path, body: text }), user.apiKey
+  ) : {}
   const response = await fetch(`${base}${path}`, { method, headers, ...(text === '' ? {} : { body: text }) })
   const answer = plain(parseJson(await response.text())) as T & { message?: string }
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${answer.message ?? ''}`)
@@ -62,7 +78,9 @@ async function platform(): Promise<{ base: string; child: ChildProcess | null }>
   say('starting the platform: PostgreSQL, three signer nodes, the local chains, API and workers')
   const port = process.env['PORT'] ?? (await isFree(8080) ? '8080' : '0')
   const child = spawn(process.execPath, [fileURLToPath(new URL('../main.ts', import.meta.url))], {
-    stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, PORT: port, CUSTODY_LOG_LEVEL: process.env['CUSTODY_LOG_LEVEL'] ?? 'error' },
+    stdio: ['ignore', 'pipe', 'inherit'], env: {
+      ...process.env, PORT: port, CUSTODY_LOG_LEVEL: process.env['CUSTODY_LOG_LEVEL'] ?? 'error',
+    },
   })
   const base = await new Promise<string>((done, fail) => {
     let text = ''
@@ -79,7 +97,9 @@ async function platform(): Promise<{ base: string; child: ChildProcess | null }>
 
 async function makeUser(workspace: string, keyFile: string): Promise<User> {
   if (!existsSync(keyFile)) await keygen({ out: keyFile })
-  const { apiKey, answers } = await createApiUserEverywhere(home, { workspace, subAccount: 'main', role: 'full', publicKeyPem: readFileSync(`${keyFile}.pub`, 'utf8') })
+  const { apiKey, answers } = await createApiUserEverywhere(home, {
+    workspace, subAccount: 'main', role: 'full', publicKeyPem: readFileSync(`${keyFile}.pub`, 'utf8'),
+  })
   say(`API user ${apiKey} of workspace ${workspace}, enrolled at ${answers.length} signer nodes`)
   return { apiKey, privateKey: readFileSync(keyFile, 'utf8'), name: workspace }
 }
@@ -94,7 +114,9 @@ async function waitFor<T>(what: string, read: () => Promise<T | null>): Promise<
   }
 }
 
-const balanceOf = async (base: string, user: User, asset: string) => (await call<{ balance: string; omnibus_balance: string }[]>(base, user, 'GET', `/dac/v1/wallets?asset=${asset}`))[0]
+const balanceOf = async (base: string, user: User, asset: string) => (
+  await call<{ balance: string; omnibus_balance: string }[]>(base, user, 'GET', `/dac/v1/wallets?asset=${asset}`)
+)[0]
 
 interface Line { asset: string; hash: string; fee: string; before: string; after: string; received: string; seconds: string }
 
@@ -113,7 +135,9 @@ async function oneAsset(base: string, asset: Asset, sender: User, receiver: User
   })
   const sentAt = Date.now()
   const transfer = await call<Transaction>(base, sender, 'POST', '/dac/v1/transaction', {
-    asset: ticker, amount: SEND, destination_address: target.address, ...(target.address_tag === null ? {} : { address_tag: target.address_tag }),
+    asset: ticker, amount: SEND, destination_address: target.address, ...(target.address_tag === null ? {} : {
+      address_tag: target.address_tag,
+    }),
     destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: `demo-${ticker}`, memo: 'demo',
   })
   say(`${ticker}: credited ${before}; sending ${SEND} as ${transfer.id}`)
@@ -140,8 +164,13 @@ async function oneAsset(base: string, asset: Asset, sender: User, receiver: User
 async function screening(base: string, user: User): Promise<void> {
   await call(base, user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
   const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', { asset: 'ETH' })
-  await call(base, user, 'POST', '/dac/v1/aml', { provider: 'CHAINALYSIS', aml_token: 'sandbox', aml_risk_levels: 'SEVERE, HIGH', aml_deposit: true, aml_withdrawal: true })
-  const deposit = async (state: string) => (await call<{ data: (Transaction & { source_id: string })[] }>(base, user, 'GET', '/dac/v1/transactions?type=Deposit&limit=1')).data.find((each) => each.sub_status === state) ?? null
+  await call(
+    base, user, 'POST', '/dac/v1/aml',
+    { provider: 'CHAINALYSIS', aml_token: 'sandbox', aml_risk_levels: 'SEVERE, HIGH', aml_deposit: true, aml_withdrawal: true }
+  )
+  const deposit = async (state: string) => (
+    await call<{ data: (Transaction & { source_id: string })[] }>(base, user, 'GET', '/dac/v1/transactions?type=Deposit&limit=1')
+  ).data.find((each) => each.sub_status === state) ?? null
   const fund = () => callPlatform(home, 'devnet', { command: 'fund', asset: 'ETH', address, amount: '1', tag: null })
   await fund()
   const { source_id: source } = await waitFor('screening: a clean deposit', () => deposit('CREDITED'))
@@ -161,9 +190,17 @@ async function forwarding(base: string, user: User, customer: User): Promise<voi
   for (const each of [user, customer]) await call(base, each, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' }).catch(() => null)
   const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', { asset: 'ETH' })
   const { address: to } = await call<{ address: string }>(base, customer, 'POST', '/dac/v1/address', { asset: 'ETH' })
-  const rule = await call<{ id: string }>(base, user, 'POST', '/dac/v1/auto-forwarding', { asset: 'ETH', min_amount: 1, destination_address: to, daily_cap: 10, expires_at: new Date(Date.now() + 86_400_000).toISOString() })
+  const rule = await call<{ id: string }>(
+    base, user, 'POST', '/dac/v1/auto-forwarding',
+    { asset: 'ETH', min_amount: 1, destination_address: to, daily_cap: 10, expires_at: new Date(Date.now() + 86_400_000).toISOString() }
+  )
   await callPlatform(home, 'devnet', { command: 'fund', asset: 'ETH', address, amount: '2', tag: null })
-  const done = await waitFor('forwarding: a forward', async () => (await call<{ data: Transaction[] }>(base, user, 'GET', `/dac/v1/auto-forwarding/${rule.id}/history`)).data.find(({ status }) => status === 'confirmed') ?? null)
+  const done = await waitFor(
+    'forwarding: a forward',
+    async () => (
+      await call<{ data: Transaction[] }>(base, user, 'GET', `/dac/v1/auto-forwarding/${rule.id}/history`)
+    ).data.find(({ status }) => status === 'confirmed') ?? null
+  )
   say(`forwarding: 2 ETH came in and went on by rule ${rule.id}: ${done.amount} in ${String(done.hash)}`)
 }
 
@@ -184,7 +221,9 @@ async function staking(base: string, user: User): Promise<void> {
   const staked = await ended('stake', 100)
   say(`staking: 100 TRX staked for energy by ${String(staked.hash)}; spendable ${(await balanceOf(base, user, 'TRX'))?.balance}`)
   await ended('unstake', 40)
-  const { cooling } = await call<{ cooling: { amount: string; release_at: string }[] }>(base, user, 'GET', `/dav/v1/staking?address=${address}`)
+  const { cooling } = await call<{ cooling: { amount: string; release_at: string }[] }>(
+    base, user, 'GET', `/dav/v1/staking?address=${address}`
+  )
   say(`staking: ${cooling[0]?.amount} TRX unstaked, cooling until ${cooling[0]?.release_at}; then release-unstaked brings them back`)
 }
 
@@ -204,9 +243,12 @@ async function demo(): Promise<number> {
     const receiver = await makeUser(`demo-${run}-customer`, join(folder, 'key.pem'))
     const assets = await call<Asset[]>(base, null, 'GET', '/assets')
     say(`assets: ${assets.map((asset) => asset.asset_name).join(', ')}`)
-    const prepaid = () => call<{ balance: string; tier: string; fees: { percent: string; minimum: string }; volume_30d: string }>(base, sender, 'POST', '/dac/v1/prepaid-fee', {})
+    const prepaid = () => call<{ balance: string; tier: string; fees: { percent: string; minimum: string }; volume_30d: string }>(
+      base, sender, 'POST', '/dac/v1/prepaid-fee', {}
+    )
     const paidIn = await prepaid()
-    say(`prepaid fee account: ${paidIn.balance} USD; ${paidIn.tier}: ${paidIn.fees.percent} % of a transfer, at least ${paidIn.fees.minimum} USD`)
+    const { percent, minimum } = paidIn.fees
+    say(`prepaid fee account: ${paidIn.balance} USD; ${paidIn.tier}: ${percent} % of a transfer, at least ${minimum} USD`)
     // One asset of a network after the other, networks side by side.
     const networks = [...new Set(assets.map((asset) => asset.network))]
     const lines: Line[] = []
@@ -219,11 +261,17 @@ async function demo(): Promise<number> {
         })
       }
     }))
-    await screening(base, await makeUser(`demo-${run}-screened`, join(folder, 'key.pem'))).catch((error: Error) => failures.push(error.message))
+    await screening(base, await makeUser(`demo-${run}-screened`, join(folder, 'key.pem'))).catch(
+      (error: Error) => failures.push(error.message)
+    )
     const left = await prepaid()
     say(`prepaid fee account: ${left.balance} USD left of ${paidIn.balance}, for transfers worth ${left.volume_30d} USD`)
-    await staking(base, await makeUser(`demo-${run}-staking`, join(folder, 'key.pem'))).catch((error: Error) => failures.push(error.message))
-    await forwarding(base, await makeUser(`demo-${run}-forwarding`, join(folder, 'key.pem')), receiver).catch((error: Error) => failures.push(error.message))
+    await staking(base, await makeUser(`demo-${run}-staking`, join(folder, 'key.pem'))).catch(
+      (error: Error) => failures.push(error.message)
+    )
+    await forwarding(base, await makeUser(`demo-${run}-forwarding`, join(folder, 'key.pem')), receiver).catch(
+      (error: Error) => failures.push(error.message)
+    )
     say('comparing the books with the chains')
     const audit = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: unknown[] }
     if (!audit.ok) failures.push(`audit: ${JSON.stringify(audit.differences)}`)
@@ -235,11 +283,15 @@ async function demo(): Promise<number> {
       ? `All ${lines.length} transfers were confirmed, and the books agree with the chains.\n`
       : `${failures.length} failed:\n${failures.map((failure) => `  ${failure}`).join('\n')}\n`)
     const keyFile = relative(process.cwd(), join(folder, 'key.pem'))
+    const payment = JSON.stringify({
+      asset: 'ETH', amount: 0.1, destination_address: '0x00000000000000000000000000000000000000AA',
+      destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: 'mine-1',
+    })
     process.stdout.write(`\nNext:${child ? '\n  npm start                          # runs the platform and stays' : ''}
   export CUSTODY_API_KEY=${sender.apiKey} CUSTODY_KEY=${keyFile}
   npx custody request GET '/dac/v1/wallets?asset=BTC'
   npx custody request GET /dac/v1/transactions
-  npx custody request POST /dac/v1/transaction '{"asset":"ETH","amount":0.1,"destination_address":"0x00000000000000000000000000000000000000AA","destination_type":"EXTERNAL","source_type":"INTERNAL","sequence_id":"mine-1"}'
+  npx custody request POST /dac/v1/transaction '${payment}'
   npx custody audit                  # the books against the chains
 `)
     return failures.length === 0 ? 0 : 1
@@ -252,6 +304,6 @@ async function demo(): Promise<number> {
 }
 
 process.exitCode = await demo().catch((error: unknown) => {
-  process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.stderr.write(`demo: ${reasonOf(error)}\n`)
   return 1
 })

@@ -1,14 +1,39 @@
-import { ChainError, loadRegistry } from '@custody/chains'
+import { ChainError, loadRegistry, type Registry } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { systemEnvironment } from '../environment.ts'
-import { devnetUrlOf, localEndpoints } from '../launch/local.ts'
-import { Networks } from '../networks/networks.ts'
-import { readSettings } from '../settings.ts'
+import { devnetUrlOf, localEndpoints } from '../app/local.ts'
+import { connectAll } from '../app/connect.ts'
+import type { ChainContext } from '../engine/chain.ts'
+import { Networks } from '../engine/networks.ts'
+import { readSettings } from '../settings/settings.ts'
 
-export interface Diagnosis { network: string; state: 'ok' | 'not configured' | 'wrong network' | 'unreachable'; host: string | null; height: number | null; milliseconds: number | null; advice: string | null }
+export interface Diagnosis {
+  network: string
+  state: 'ok' | 'not configured' | 'wrong network' | 'unreachable'
+  host: string | null
+  height: number | null
+  milliseconds: number | null
+  advice: string | null
+}
 
 const WORDS: Record<string, string> = {
   'wrong network': 'the endpoint serves another chain: correct its URL',
   unreachable: 'check the URL, the credentials and the firewall; a provider may limit requests',
+}
+
+/** Only the endpoints are asked: there may be no database and no signer node to ask. */
+function withoutPlatform(registry: Registry): ChainContext {
+  const nobody = () => Promise.reject(new Error('the doctor asks endpoints alone'))
+  return {
+    registry, environment: systemEnvironment(), keys: { get: nobody }, addresses: { omnibus: nobody, change: nobody },
+    database: { query: nobody, one: nobody, now: () => new Date(), tell: () => undefined },
+  }
+}
+
+/** One line for what an endpoint said. */
+export function diagnosisLine(each: Diagnosis): string {
+  const seen = each.state === 'ok' ? `${each.host}, block ${each.height}, ${each.milliseconds} ms` : (each.advice ?? '')
+  return `${each.network.padEnd(7)} ${each.state.padEnd(15)} ${seen}`
 }
 
 /** Asks each configured endpoint who it is and how far it is. Works with and without a running platform. */
@@ -16,10 +41,15 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
   const settings = readSettings()
   const registry = loadRegistry(settings.network)
   const endpoints = settings.network === 'local' ? localEndpoints(await devnetUrlOf(settings.home), registry.networks) : settings.endpoints
-  const networks = new Networks(registry, endpoints, systemEnvironment(), fetch)
+  const networks = new Networks(connectAll(withoutPlatform(registry), endpoints, fetch))
   const found = await Promise.all(registry.networks.map(async ({ code }): Promise<Diagnosis> => {
     const endpoint = endpoints[code]
-    if (!endpoint || !networks.has(code)) return { network: code, state: 'not configured', host: null, height: null, milliseconds: null, advice: `add networks.${code}.url to custody.config.json to enable it` }
+    if (!endpoint || !networks.has(code)) {
+      return {
+        network: code, state: 'not configured', host: null, height: null, milliseconds: null,
+        advice: `add networks.${code}.url to custody.config.json to enable it`,
+      }
+    }
     // A URL may hold a provider's key: only the host is shown.
     const host = new URL(endpoint.url).host
     const started = performance.now()
@@ -29,14 +59,17 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
       return { network: code, state: 'ok', host, height, milliseconds: Math.round(performance.now() - started), advice: null }
     } catch (error) {
       const state = error instanceof ChainError && error.code === 'WRONG_NETWORK' ? 'wrong network' : 'unreachable'
-      return { network: code, state, host, height: null, milliseconds: null, advice: `${error instanceof Error ? error.message : String(error)}; ${settings.network === 'local' ? 'the local chains run with "npm start"' : WORDS[state]}` }
+      return {
+        network: code, state, host, height: null, milliseconds: null,
+        advice: `${reasonOf(error)}; ${settings.network === 'local' ? 'the local chains run with "npm start"' : WORDS[state]}`,
+      }
     }
   }))
   const configured = found.filter(({ state }) => state !== 'not configured')
   const ok = configured.length > 0 && configured.every(({ state }) => state === 'ok')
   const text = [
     `${settings.network}: ${configured.length} of ${found.length} networks configured`,
-    ...found.map((each) => `${each.network.padEnd(7)} ${each.state.padEnd(15)} ${each.state === 'ok' ? `${each.host}, block ${each.height}, ${each.milliseconds} ms` : (each.advice ?? '')}`),
+    ...found.map(diagnosisLine),
     ...(configured.length === 0 ? ['no endpoint is configured: see docs/mainnet.md'] : []),
   ].join('\n')
   return { result: { ok, networks: found }, text, exitCode: ok ? 0 : 1 }

@@ -25,7 +25,9 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** An API key as an operator typed it. */
 export function readApiKey(value: unknown): string {
-  if (typeof value !== 'string' || !UUID.test(value)) throw new OperatorError('--api-key: must be a UUID in lower case, as "api-user create" printed it')
+  if (typeof value !== 'string' || !UUID.test(value)) {
+    throw new OperatorError('--api-key: must be a UUID in lower case, as "api-user create" printed it')
+  }
   return value
 }
 
@@ -34,12 +36,16 @@ export function readWish(wish: Wish): Required<Omit<Wish, 'index'>> & { index?: 
   const workspace = readName(wish.workspace, 'workspace')
   const subAccount = readName(wish.subAccount, 'sub-account')
   if (wish.role !== 'full' && wish.role !== 'read-only') throw new OperatorError('--role: must be full or read-only')
-  if (wish.index !== undefined && (!Number.isInteger(wish.index) || wish.index < 1 || wish.index > 0x7fffffff)) throw new OperatorError('--index: must be an integer from 1')
+  if (wish.index !== undefined && (!Number.isInteger(wish.index) || wish.index < 1 || wish.index > 0x7fffffff)) {
+    throw new OperatorError('--index: must be an integer from 1')
+  }
   const publicKeyPem = wish.publicKeyPem.trim()
   try {
     const fingerprint = fingerprintOfKey(parsePublicKey(publicKeyPem))
     const apiKey = wish.apiKey === undefined ? randomUUID() : readApiKey(wish.apiKey)
-    return { workspace, subAccount, role: wish.role, publicKeyPem, apiKey, fingerprint, ...(wish.index === undefined ? {} : { index: wish.index }) }
+    return {
+      workspace, subAccount, role: wish.role, publicKeyPem, apiKey, fingerprint, ...(wish.index === undefined ? {} : { index: wish.index }),
+    }
   } catch (error) {
     if (error instanceof AuthError) throw new OperatorError(`--public-key: ${error.message}`)
     throw error
@@ -52,29 +58,46 @@ export function readWish(wish: Wish): Required<Omit<Wish, 'index'>> & { index?: 
  */
 export async function enrolAtNodes(signers: readonly NodePeer[], wish: Wish): Promise<Enrolled> {
   const { workspace, subAccount, role, publicKeyPem, apiKey, fingerprint, index } = readWish(wish)
-  const body = { api_key: apiKey, public_key_pem: publicKeyPem, role, workspace, sub_account: subAccount, ...(index === undefined ? {} : { index }) }
-  const expect = { api_key: apiKey, key_fingerprint: fingerprint, role, workspace, sub_account: subAccount, ...(index === undefined ? {} : { sub_account_index: index }) }
-  const { answers, problems } = await orderNodes(signers, 'enrol', body, { expect, alike: ['sub_account_index', 'mode', 'identities'] }).catch(async (error: unknown) => {
+  const body = {
+    api_key: apiKey, public_key_pem: publicKeyPem, role, workspace, sub_account: subAccount, ...(index === undefined ? {} : { index }),
+  }
+  const expect = {
+    api_key: apiKey, key_fingerprint: fingerprint, role, workspace, sub_account: subAccount,
+    ...(index === undefined ? {} : { sub_account_index: index }),
+  }
+  const { answers, problems } = await orderNodes(
+    signers, 'enrol', body, { expect, alike: ['sub_account_index', 'mode', 'identities'] }
+  ).catch(async (error: unknown) => {
     if (wish.apiKey === undefined) await Promise.allSettled(signers.map((signer) => callSigner(signer, 'revoke', { api_key: apiKey })))
     throw error
   })
   const [{ sub_account_index, mode, identities }] = answers as [NodeAnswer]
-  const trust = { version: 1 as const, network: String(mode), workspace, sub_account: subAccount, sub_account_index: Number(sub_account_index), nodes: identities as Trust['nodes'] }
+  const trust = {
+    version: 1 as const, network: String(mode), workspace, sub_account: subAccount, sub_account_index: Number(sub_account_index),
+    nodes: identities as Trust['nodes'],
+  }
   return { apiKey, index: Number(sub_account_index), fingerprint, trust, answers, problems }
 }
 
 /** A line for what a node holds. */
-export const enrolmentLine = (answer: NodeAnswer): string => (
-  `signer ${answer.node}: ${String(answer['role'])} key for ${String(answer['workspace'])} / ${String(answer['sub_account'])} (index ${String(answer['sub_account_index'])}), RSA key SHA-256 ${String(answer['key_fingerprint'])}${answer['revoked'] === true ? ', revoked' : ''}`)
+export function enrolmentLine(answer: NodeAnswer): string {
+  const said = (field: string) => String(answer[field])
+  const owner = `${said('workspace')} / ${said('sub_account')} (index ${said('sub_account_index')})`
+  const revoked = answer['revoked'] === true ? ', revoked' : ''
+  return `signer ${answer.node}: ${said('role')} key for ${owner}, RSA key SHA-256 ${said('key_fingerprint')}${revoked}`
+}
 
 /**
  * Makes an API user: at the nodes first, then at the platform, which is told the nodes' index and never asked for one.
  * @param signers none: the nodes are elsewhere, each told by its own operator; then `apiKey` and `index` are theirs
  */
-export async function createApiUserEverywhere(home: string, wish: Wish, rateLimit?: number, signers = localSigners(home)): Promise<Enrolled | { apiKey: string; index: number; fingerprint: string; trust: null; answers: []; problems: [] }> {
+export async function createApiUserEverywhere(
+  home: string, wish: Wish, rateLimit?: number, signers = localSigners(home)
+): Promise<Enrolled | { apiKey: string; index: number; fingerprint: string; trust: null; answers: []; problems: [] }> {
   const { workspace, subAccount, role, publicKeyPem, fingerprint } = readWish(wish)
   if (signers.length === 0 && (wish.apiKey === undefined || wish.index === undefined)) {
-    throw new OperatorError('the signer nodes are on hosts of their own: run "custody signer enrol" at each, then this with the --api-key and --index that they printed (docs/enrolment.md)')
+    throw new OperatorError('the signer nodes are on hosts of their own: run "custody signer enrol" at each, '
+      + 'then this with the --api-key and --index that they printed (docs/enrolment.md)')
   }
   // Whether it runs at all; what it answers goes nowhere.
   await callPlatform(home, 'api-user list', { workspace })
@@ -83,13 +106,18 @@ export async function createApiUserEverywhere(home: string, wish: Wish, rateLimi
     : await enrolAtNodes(signers, wish)
   try {
     await callPlatform(home, 'api-user create', {
-      api_key: enrolled.apiKey, workspace, sub_account: subAccount, sub_account_index: enrolled.index, role, public_key_pem: publicKeyPem, rate_limit: rateLimit,
+      api_key: enrolled.apiKey, workspace, sub_account: subAccount, sub_account_index: enrolled.index, role, public_key_pem: publicKeyPem,
+      rate_limit: rateLimit,
     })
   } catch (error) {
     if (error instanceof PlatformAway || !(error instanceof OperatorError)) {
-      throw new OperatorError(`the signer nodes hold API key ${enrolled.apiKey}, but the platform did not answer: repeat with --api-key ${enrolled.apiKey}`)
+      throw new OperatorError(
+        `the signer nodes hold API key ${enrolled.apiKey}, but the platform did not answer: repeat with --api-key ${enrolled.apiKey}`
+      )
     }
-    if (wish.apiKey === undefined) await Promise.allSettled(signers.map((signer) => callSigner(signer, 'revoke', { api_key: enrolled.apiKey })))
+    if (wish.apiKey === undefined) {
+      await Promise.allSettled(signers.map((signer) => callSigner(signer, 'revoke', { api_key: enrolled.apiKey })))
+    }
     throw error
   }
   return enrolled
@@ -98,10 +126,13 @@ export async function createApiUserEverywhere(home: string, wish: Wish, rateLimi
 /** An enrolment that two nodes tell alike, for one that was away: the nodes' own knowledge. */
 export async function enrolmentOfNodes(signers: readonly NodePeer[], apiKey: string): Promise<Wish & { index: number }> {
   const { answers } = await orderNodes(signers, 'enrolment', { api_key: readApiKey(apiKey) }, {
-    expect: { api_key: apiKey, revoked: false }, alike: ['key_fingerprint', 'role', 'workspace', 'sub_account', 'sub_account_index', 'public_key_pem'],
+    expect: { api_key: apiKey, revoked: false }, alike: [
+      'key_fingerprint', 'role', 'workspace', 'sub_account', 'sub_account_index', 'public_key_pem',
+    ],
   }, 2)
   const [known] = answers as [NodeAnswer]
   return {
-    workspace: String(known['workspace']), subAccount: String(known['sub_account']), role: String(known['role']), publicKeyPem: String(known['public_key_pem']), apiKey, index: Number(known['sub_account_index']),
+    workspace: String(known['workspace']), subAccount: String(known['sub_account']), role: String(known['role']),
+    publicKeyPem: String(known['public_key_pem']), apiKey, index: Number(known['sub_account_index']),
   }
 }

@@ -1,13 +1,13 @@
-import { formatAmount, parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
+import { formatAmount, parseAmount, validateAddress, type Asset } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
 import { ensureGasTank, hasTank, isFilling } from '../gas-tanks/ensure-tank.ts'
 import { gasTanksOf } from '../gas-tanks/list-tanks.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
-import { planFields } from '../transactions/steps/evm-plan.ts'
-import { l1FeeOf } from '../transactions/steps/l1-fee.ts'
-import { nativeCost } from '../transactions/steps/tron-plan.ts'
+import type { Chain, Fuelled } from '../engine/chain.ts'
+import { insertTransaction } from '../engine/insert.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /** A local tank that is getting its first fill is waited for. */
@@ -20,22 +20,25 @@ async function workspaceOf(services: Services, input: Record<string, unknown>): 
   return row.id
 }
 
-function networkOf(services: Services, input: Record<string, unknown>) {
+function chainOf(services: Services, input: Record<string, unknown>): Chain & { fuelled: Fuelled } {
   const code = String(input['network'] ?? '')
-  const found = services.networks.all().find(({ network }) => network.code === code)
-  if (!found || !hasTank(found.network)) {
-    throw new OperatorError(`--network: must be one of ${services.networks.all().filter(({ network }) => hasTank(network)).map(({ network }) => network.code).join(', ')}`)
-  }
-  return found.network
+  const chains = services.networks.all().filter(hasTank)
+  const found = chains.find(({ network }) => network.code === code)
+  if (!found) throw new OperatorError(`--network: must be one of ${chains.map(({ network }) => network.code).join(', ')}`)
+  return found
 }
 
-export const listTanks: Command = async (services, input) => JSON.parse(stringifyJson({ gas_tanks: await gasTanksOf(services, await workspaceOf(services, input)) })) as Record<string, unknown>
+export const listTanks: Command = async (services, input) => JSON.parse(stringifyJson({
+  gas_tanks: await gasTanksOf(services, await workspaceOf(services, input)),
+})) as Record<string, unknown>
 
 export const tankAddress: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
-  const network = networkOf(services, input)
+  const { network } = chainOf(services, input)
   await ensureGasTank(services, workspaceId, network)
-  const row = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
+  const row = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [
+    workspaceId, network.code,
+  ])
   return { network: network.code, address: row?.address }
 }
 
@@ -47,83 +50,94 @@ function limit(input: Record<string, unknown>, name: string, decimals: number): 
   try {
     return parseAmount(String(value), decimals).toString()
   } catch (error) {
-    throw new OperatorError(`--${name.replaceAll('_', '-')}: ${error instanceof Error ? error.message : String(error)}`)
+    throw new OperatorError(`--${name.replaceAll('_', '-')}: ${reasonOf(error)}`)
   }
 }
 
 /** Changes a tank's threshold and limits: what is not named stays. */
 export const setTank: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
-  const network = networkOf(services, input)
+  const { network } = chainOf(services, input)
   const { decimals } = services.registry.asset(network.native_asset) as Asset
-  const changes = { threshold: limit(input, 'threshold', decimals), fee_cap: limit(input, 'fee_cap', decimals), max_gas_price: limit(input, 'max_gas_price', traitsOf(network).feeRateDecimals) }
+  const changes = {
+    threshold: limit(input, 'threshold', decimals), fee_cap: limit(input, 'fee_cap', decimals),
+    max_gas_price: limit(input, 'max_gas_price', traitsOf(network).feeRateDecimals),
+  }
   if (changes.threshold === null) throw new OperatorError('--threshold: must be an amount; 0 turns the warning off')
   const named = Object.entries(changes).filter(([, value]) => value !== undefined)
   if (named.length === 0) throw new OperatorError('give at least one of --threshold, --fee-cap and --max-gas-price')
-  for (const [name, value] of named) if (name !== 'threshold' && value === '0') throw new OperatorError(`--${name.replaceAll('_', '-')}: must be more than zero; none takes the limit away`)
+  for (const [name, value] of named) {
+    if (name !== 'threshold' && value === '0') {
+      throw new OperatorError(`--${name.replaceAll('_', '-')}: must be more than zero; none takes the limit away`)
+    }
+  }
   await ensureGasTank(services, workspaceId, network)
-  await services.database.query(`update gas_tanks set ${named.map(([name], at) => `${name} = $${at + 3}`).join(', ')} where workspace_id = $1 and network = $2`, [workspaceId, network.code, ...named.map(([, value]) => value)])
+  await services.database.query(
+    `update gas_tanks set ${named.map(([name], at) => `${name} = $${at + 3}`).join(', ')} where workspace_id = $1 and network = $2`,
+    [workspaceId, network.code, ...named.map(([, value]) => value)]
+  )
   const tank = (await gasTanksOf(services, workspaceId)).find((each) => each.network === network.code)
   return JSON.parse(stringifyJson(tank)) as Record<string, unknown>
 }
 
 /** Whether nothing under way will leave the tank: fuel would take the free bandwidth before a drain. */
 async function isIdle(services: Services, workspaceId: string, native: Asset): Promise<boolean> {
-  return !await services.database.one(`select 1 from ledger_accounts where workspace_id = $1 and asset = $2 and kind = 'tank_reserved' and balance <> 0`, [workspaceId, native.asset_name])
+  return !await services.database.one(
+    `select 1 from ledger_accounts where workspace_id = $1 and asset = $2 and kind = 'tank_reserved' and balance <> 0`,
+    [workspaceId, native.asset_name]
+  )
 }
 
-/** What a drain costs at most, and the plan that it is built by. */
-async function drainPlan(services: Services, workspaceId: string, network: Network, native: Asset, from: string, to: string): Promise<{ fee: bigint; plan: Record<string, string> }> {
-  if (network.family === 'tron') {
-    const client = services.networks.tron(network.code)
-    if (await client.isContract(to)) throw new OperatorError('--to: is a contract, which takes no TRX by a transfer')
-    const { points, activation, cost } = await nativeCost(services, network, await services.networks.tronParameters(network.code), to)
-    const { stakedBandwidthLeft, freeBandwidthLeft } = await client.resources(from)
-    const isFree = activation === 0n && (stakedBandwidthLeft >= points || freeBandwidthLeft >= points) && await isIdle(services, workspaceId, native)
-    const fee = isFree ? 0n : cost
-    return { fee, plan: { fee_limit: '0', need: fee.toString() } }
-  }
-  const rates = await services.networks.evmFeeRates(network.code)
-  // The tip equals the maximum, so that the price is exact and nothing is left behind.
-  const price = rates.high.maxFeePerGas
-  const priced = { ...rates.high, maxFeePerGas: price, maxPriorityFeePerGas: price }
-  const gas = await services.networks.evm(network.code).gasLimit({ asset: native, from, to, amount: 0n })
-  const l1Fee = await l1FeeOf(services, network, native, { to, amount: 10n ** BigInt(native.decimals), gas, fee: priced })
-  const fee = gas * price + l1Fee
-  return { fee, plan: planFields({ gas, fee: priced, l1Fee, need: fee }) }
-}
-
-/** Sends all that a tank holds to an address; on Tron a fee is set aside only where no free bandwidth carries it. The order was recorded at the signer nodes by the operator before. */
+/**
+ * Sends all that a tank holds to an address; on Tron a fee is set aside only where no free bandwidth carries it. The order was recorded
+ * at the signer nodes by the operator before.
+ */
 export const drainTank: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
-  const network = networkOf(services, input)
+  const { network, fuelled } = chainOf(services, input)
   const native = services.registry.asset(network.native_asset) as Asset
   const to = validateAddress(services.registry, native.asset_name, String(input['to'] ?? ''))
   if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
-  for (let count = 0; count < FILL_CHECKS && await isFilling(services.database, workspaceId, network.code); count++) await services.environment.sleep(FILL_CHECK_MS)
-  const tank = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [workspaceId, network.code])
+  for (let count = 0; count < FILL_CHECKS && await isFilling(services.database, workspaceId, network.code); count++) {
+    await services.environment.sleep(FILL_CHECK_MS)
+  }
+  const tank = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [
+    workspaceId, network.code,
+  ])
   if (!tank) throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
   if (to.address === tank.address) throw new OperatorError('--to: is the tank itself')
-  const { fee, plan } = await drainPlan(services, workspaceId, network, native, tank.address, to.address)
+  const drained = await fuelled.drain({ from: tank.address, to: to.address, idle: await isIdle(services, workspaceId, native) })
+  if (drained.kind === 'fail') throw new OperatorError(`--to: ${drained.reason}`)
+  const { worst: fee, plan } = drained
   return services.database.transaction(async (tx) => {
     const balance = await lockedBalance(tx, { workspace: workspaceId, asset: native.asset_name, kind: 'tank' })
-    if (balance <= fee) throw new OperatorError(`the tank holds ${formatAmount(balance, native.decimals)} ${native.asset_name}, not more than the network fee of ${formatAmount(fee, native.decimals)}`)
+    if (balance <= fee) {
+      const [held, needed] = [balance, fee].map((value) => formatAmount(value, native.decimals))
+      throw new OperatorError(`the tank holds ${held} ${native.asset_name}, not more than the network fee of ${needed}`)
+    }
     const amount = balance - fee
     const id = services.environment.uuid()
     const scope = { workspace: workspaceId, asset: native.asset_name }
-    await post(tx, 'drain-reserve', id, [{ ...scope, kind: 'tank', amount: -balance }, { ...scope, kind: 'tank_reserved', amount: balance }])
-    await tx.query(
-      `insert into transactions (id, kind, workspace_id, asset, network, amount, fee, fee_asset, source_type, source_id,
-         destination_type, destination_id, state, status, plan, next_run_at, created_at, updated_at)
-       values ($1, 'DRAIN', $2, $3, $4, $5, $6, $3, 'GAS_TANK', $7, 'EXTERNAL', $8, 'QUEUED', 'pending', $9, $10, $10, $10)`,
-      [id, workspaceId, native.asset_name, network.code, amount.toString(), fee.toString(), tank.address, to.address, JSON.stringify({ order: String(input['order']), reserved_fee: fee.toString(), ...plan }), tx.now()])
-    return { id, amount: formatAmount(amount, native.decimals), fee: formatAmount(fee, native.decimals), asset: native.asset_name, to: to.address }
+    await post(
+      tx, 'drain-reserve', id, [{ ...scope, kind: 'tank', amount: -balance }, { ...scope, kind: 'tank_reserved', amount: balance }]
+    )
+    await insertTransaction(tx, {
+      id, kind: 'DRAIN', state: 'QUEUED', workspace_id: workspaceId, asset: native.asset_name, network: network.code, amount, fee,
+      fee_asset: native.asset_name,
+      source_type: 'GAS_TANK', source_id: tank.address, destination_type: 'EXTERNAL', destination_id: to.address,
+      plan: { order: String(input['order']), reserved_fee: fee.toString(), ...plan },
+    })
+    return {
+      id, amount: formatAmount(amount, native.decimals), fee: formatAmount(fee, native.decimals), asset: native.asset_name, to: to.address,
+    }
   })
 }
 
 /** State of a drain, for the command that waits for it. */
 export const transactionState: Command = async (services, input) => {
-  const row = await services.database.one<Record<string, unknown>>('select id, state, status, hash, failure_reason, last_error from transactions where id::text = $1', [String(input['id'] ?? '')])
+  const row = await services.database.one<Record<string, unknown>>(
+    'select id, state, status, hash, failure_reason, last_error from transactions where id::text = $1', [String(input['id'] ?? '')]
+  )
   if (!row) throw new OperatorError('there is no such transaction')
   return row
 }

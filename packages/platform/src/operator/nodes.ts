@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { reasonOf } from '@custody/chains/reason'
 import type { NodePeer } from '../signing/nodes.ts'
 import { OperatorError } from './command.ts'
 import { callSigner } from './connect.ts'
@@ -18,7 +19,12 @@ const say = (value: unknown): string => (typeof value === 'string' ? value : JSO
 export function nodeAt(home: string): NodePeer {
   const file = join(home, 'config.json')
   if (!existsSync(file)) throw new OperatorError(`--home: ${home} is not a signer node's home, it has no config.json`)
-  const { node, host, port, socket } = JSON.parse(readFileSync(file, 'utf8')) as { node: number; host: string; port: number; socket: string }
+  const { node, host, port, socket } = JSON.parse(readFileSync(file, 'utf8')) as {
+    node: number
+    host: string
+    port: number
+    socket: string
+  }
   return { node, host, port, socket, certificate: '', identity: '' }
 }
 
@@ -34,12 +40,22 @@ interface Comparison {
 
 /** Sentences about where the nodes' answers differ from what was typed, or from each other. */
 export function differences(answers: readonly NodeAnswer[], { expect, alike = [] }: Comparison): string[] {
-  const typed = answers.flatMap((answer) => Object.entries(expect).flatMap(([field, value]) => (
-    say(answer[field]) === say(value) ? [] : [`signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')} where you said ${say(value)}`])))
+  const found: string[] = []
+  for (const answer of answers) {
+    for (const [field, value] of Object.entries(expect)) {
+      if (say(answer[field]) === say(value)) continue
+      found.push(`signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')} where you said ${say(value)}`)
+    }
+  }
   const [first, ...others] = answers
-  const apart = first ? others.flatMap((answer) => alike.flatMap((field) => (
-    say(answer[field]) === say(first[field]) ? [] : [`signer ${answer.node} has ${field} ${say(answer[field])}, signer ${first.node} has ${say(first[field])}`]))) : []
-  return [...typed, ...apart]
+  if (!first) return found
+  for (const answer of others) {
+    for (const field of alike) {
+      if (say(answer[field]) === say(first[field])) continue
+      found.push(`signer ${answer.node} has ${field} ${say(answer[field])}, signer ${first.node} has ${say(first[field])}`)
+    }
+  }
+  return found
 }
 
 /**
@@ -50,13 +66,23 @@ export function differences(answers: readonly NodeAnswer[], { expect, alike = []
 export async function orderNodes(
   signers: readonly NodePeer[], command: string, body: Record<string, unknown>, comparison: Comparison, least = Math.min(2, signers.length),
 ): Promise<{ answers: NodeAnswer[]; problems: string[] }> {
-  if (signers.length === 0) throw new OperatorError('no signer node is on this machine; give the order at each node with "custody signer …" (docs/enrolment.md)')
+  if (signers.length === 0) {
+    throw new OperatorError('no signer node is on this machine; give the order at each node with "custody signer …" (docs/enrolment.md)')
+  }
   const settled = await Promise.allSettled(signers.map((signer) => callSigner(signer, command, body)))
   const problems = settled.flatMap((each, at) => (
-    each.status === 'rejected' ? [`signer ${signers[at]?.node}: ${each.reason instanceof Error ? each.reason.message : String(each.reason)}`] : []))
-  const answers = settled.flatMap((each, at) => (each.status === 'fulfilled' ? [{ ...(each.value as NodeAnswer), node: signers[at]?.node as number }] : []))
-  if (answers.length < least) throw new OperatorError(`${least === 2 ? 'fewer than two signer nodes' : 'the signer node'} accepted${least === 2 ? '' : ' nothing'}: ${problems.join('; ')}`)
+    each.status === 'rejected' ? [`signer ${signers[at]?.node}: ${reasonOf(each.reason)}`] : []))
+  const answers = settled.flatMap(
+    (each, at) => (each.status === 'fulfilled' ? [{ ...(each.value as NodeAnswer), node: signers[at]?.node as number }] : [])
+  )
+  if (answers.length < least) {
+    throw new OperatorError(
+      `${least === 2 ? 'fewer than two signer nodes' : 'the signer node'} accepted${least === 2 ? '' : ' nothing'}: ${problems.join('; ')}`
+    )
+  }
   const differing = differences(answers, comparison)
-  if (differing.length > 0) throw new OperatorError(`THE SIGNER NODES DO NOT HOLD WHAT YOU ORDERED, find out why before you go on: ${differing.join('; ')}`)
+  if (differing.length > 0) {
+    throw new OperatorError(`THE SIGNER NODES DO NOT HOLD WHAT YOU ORDERED, find out why before you go on: ${differing.join('; ')}`)
+  }
   return { answers, problems }
 }

@@ -1,17 +1,27 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { parseList, readList, replaceList } from '../aml/ofac-file.ts'
+import { existsSync } from 'node:fs'
+import { reasonOf } from '@custody/chains/reason'
+import { readAnyList, readList, replaceList } from '../aml/ofac-file.ts'
 import { refreshedFile, sanctionsFile } from '../aml/ofac.ts'
+import { readVariable } from '../settings/settings.ts'
 import { OperatorError } from './command.ts'
 
 interface Outcome { result: Record<string, unknown>; text: string }
 
 /** Replaces the list of sanctioned addresses. A running platform on this home takes it up at once. */
-export function refreshOfac(home: string, file: string | undefined, o: { asset: string | null; published: string | null; force: boolean }): Outcome {
-  if (file === undefined) throw new OperatorError('aml refresh-ofac FILE: name OFAC’s sdn_advanced.xml or sdn.xml, a list of this platform, or a file with one address a line')
+export async function refreshOfac(home: string, file: string | undefined, o: {
+  asset: string | null
+  published: string | null
+  force: boolean
+}): Promise<Outcome> {
+  if (file === undefined) {
+    throw new OperatorError(
+      'aml refresh-ofac FILE: name OFAC’s sdn_advanced.xml or sdn.xml, a list of this platform, or a file with one address a line'
+    )
+  }
   if (!existsSync(file)) throw new OperatorError(`there is no file ${file}`)
-  const setting = process.env['CUSTODY_OFAC_FILE'] || null
+  const setting = readVariable('CUSTODY_OFAC_FILE') ?? null
   try {
-    const next = parseList(readFileSync(file, 'utf8'), o)
+    const next = await readAnyList(file, o)
     const inUse = sanctionsFile(home, setting)
     const { added, removed } = replaceList(setting ?? refreshedFile(home), existsSync(inUse) ? readList(inUse) : null, next, o.force)
     return {
@@ -19,6 +29,6 @@ export function refreshOfac(home: string, file: string | undefined, o: { asset: 
       text: `${next.addresses.length} sanctioned addresses as of ${next.published}: ${added} new, ${removed} gone`,
     }
   } catch (error) {
-    throw new OperatorError(`${file}: ${error instanceof Error ? error.message : String(error)}`)
+    throw new OperatorError(`${file}: ${reasonOf(error)}`)
   }
 }

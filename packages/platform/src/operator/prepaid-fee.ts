@@ -2,16 +2,19 @@ import { ChainError } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import { accountOf } from '../prepaid-fee/account.ts'
 import { balanceOfRefusal, tierOfWorkspace } from '../prepaid-fee/fees.ts'
-import { tierNamed } from '../prepaid-fee/tiers.ts'
-import { parseUsd, showUsd } from '../prepaid-fee/usd.ts'
+import { tierNamed } from '../settings/tiers.ts'
+import { parseUsd, showUsd } from '../decimals.ts'
 import { OperatorError, type Command } from './command.ts'
-import { ensureWorkspace, readName } from './workspaces.ts'
+import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
+import { readName } from './workspaces.ts'
 
 const AMOUNT_MAX = 10n ** 18n
 
 function readAmount(value: unknown): bigint {
   const [, sign, digits] = /^([+-]?)(\d{1,15}(?:\.\d{1,30})?)$/.exec(String(value ?? '')) ?? []
-  if (digits === undefined) throw new OperatorError('--amount: must be a USD amount such as 250, 12.50 or (with an equals sign) --amount=-12.5')
+  if (digits === undefined) {
+    throw new OperatorError('--amount: must be a USD amount such as 250, 12.50 or (with an equals sign) --amount=-12.5')
+  }
   let amount: bigint
   try {
     amount = parseUsd(digits)
@@ -31,19 +34,25 @@ export const adjustPrepaidFee: Command = async (services, input) => {
     const balance = await services.database.transaction(async (tx) => {
       const workspace = await ensureWorkspace(services, tx, name)
       const { least } = tierNamed(services.settings.prepaidTiers, await tierOfWorkspace(tx, workspace))
-      const row = await tx.one<{ balance: string }>('select prepaid_adjust($1, $2, $3, $4)::text balance', [workspace, services.environment.uuid(), amount.toString(), least.toString()])
+      const row = await tx.one<{ balance: string }>('select prepaid_adjust($1, $2, $3, $4)::text balance', [
+        workspace, services.environment.uuid(), amount.toString(), least.toString(),
+      ])
       return BigInt(row?.balance ?? '0')
     })
     return { workspace: name, balance: Number(showUsd(balance)), currency: 'USD' }
   } catch (error) {
     const held = balanceOfRefusal(error)
     if (held === null) throw error
-    throw new OperatorError(`--amount: the account holds ${showUsd(held)} USD beside what is reserved; ${showUsd(amount)} would leave it below zero`)
+    throw new OperatorError(
+      `--amount: the account holds ${showUsd(held)} USD beside what is reserved; ${showUsd(amount)} would leave it below zero`
+    )
   }
 }
 
 export const showPrepaidFee: Command = async (services, input) => {
-  const row = await services.database.one<{ id: string; name: string }>('select id, name from workspaces where name = $1', [String(input['workspace'] ?? '')])
+  const row = await services.database.one<{ id: string; name: string }>('select id, name from workspaces where name = $1', [
+    String(input['workspace'] ?? ''),
+  ])
   if (!row) throw new OperatorError(`--workspace: there is no workspace ${String(input['workspace'] ?? '')}`)
   return { workspace: row.name, ...JSON.parse(stringifyJson(await accountOf(services, row.id))) as Record<string, unknown> }
 }

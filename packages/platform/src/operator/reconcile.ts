@@ -1,11 +1,13 @@
 import { NotAdopted } from '../recovery/open.ts'
 import { reconcile, type ReconcileReport } from '../recovery/reconcile.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /** Scanning a week of blocks takes longer than a call may: it goes on by itself, and is asked for. */
 interface Job { report: ReconcileReport | null; error: Error | null }
-const jobs = new WeakMap<Services, Job>()
+declare module '../engine/services.ts' {
+  interface Services { reconciling: { job: Job | null } }
+}
 
 const GAP_DEFAULT = 20
 const GAP_MAX = 1000
@@ -33,7 +35,7 @@ function scanFrom(services: Services, value: unknown): Record<string, number> {
 
 /** Begins to adopt what the signer nodes have recorded; one at a time. */
 export const startReconcile: Command = async (services, input) => {
-  const running = jobs.get(services)
+  const running = services.reconciling.job
   if (running && running.report === null && running.error === null) throw new OperatorError('it is under way already')
   const options = {
     dryRun: input['dry_run'] === true,
@@ -42,7 +44,7 @@ export const startReconcile: Command = async (services, input) => {
     waitMs: whole(input['wait'], 'wait', WAIT_DEFAULT_S, WAIT_MAX_S) * 1000,
   }
   const job: Job = { report: null, error: null }
-  jobs.set(services, job)
+  services.reconciling.job = job
   reconcile(services, options).then((report) => { job.report = report }, (error: unknown) => {
     job.error = error instanceof Error ? error : new Error(String(error))
     if (!(error instanceof NotAdopted)) services.log.error({ err: error }, 'reconciling stopped')
@@ -52,7 +54,7 @@ export const startReconcile: Command = async (services, input) => {
 
 /** What became of it; `done` false while it goes on. */
 export const reconcileOutcome: Command = async (services) => {
-  const job = jobs.get(services)
+  const { job } = services.reconciling
   if (!job) throw new OperatorError('nothing is being reconciled; the platform may have been started again: run it once more')
   if (job.error) throw new OperatorError(job.error.message)
   return job.report ? { done: true, ...job.report } : { done: false }

@@ -13,7 +13,9 @@ function readPrivateKey(file: string): KeyObject {
     pem = readFileSync(file, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new OperatorError(`--key: ${code === 'ENOENT' ? `there is no file ${file}` : code === 'EISDIR' ? `${file} is a folder` : `${file} cannot be read (${String(code)})`}`)
+    if (code === 'ENOENT') throw new OperatorError(`--key: there is no file ${file}`)
+    if (code === 'EISDIR') throw new OperatorError(`--key: ${file} is a folder`)
+    throw new OperatorError(`--key: ${file} cannot be read (${String(code)})`)
   }
   try {
     return parsePrivateKey(pem)
@@ -56,7 +58,11 @@ export async function sendRequest(home: string, words: string[], values: Values)
   for (;;) {
     const outcome = await send(call)
     if (outcome.exitCode !== 0 || fieldOf(outcome.result, until.field) === until.value) return outcome
-    if (Date.now() > deadline) throw new OperatorError(`--until: ${until.field} is ${fieldOf(outcome.result, until.field)}, not ${until.value}, after ${seconds} s\n${outcome.text}`)
+    if (Date.now() > deadline) {
+      throw new OperatorError(
+        `--until: ${until.field} is ${fieldOf(outcome.result, until.field)}, not ${until.value}, after ${seconds} s\n${outcome.text}`
+      )
+    }
     await new Promise((resolve) => setTimeout(resolve, UNTIL_PAUSE_MS))
   }
 }
@@ -70,7 +76,9 @@ function readUntil(text: string, method: string): { field: string; value: string
 
 async function send({ base, apiKey, privateKey, method, path, body }: Call): Promise<Outcome> {
   const signed = await signRequest({ apiKey, privateKey, method, uri: path, ...(body === undefined ? {} : { body }) })
-  const response = await fetch(`${base}${path}`, { method: signed.method, headers: requestHeaders(signed, apiKey), ...(body === undefined ? {} : { body }) })
+  const response = await fetch(`${base}${path}`, {
+    method: signed.method, headers: requestHeaders(signed, apiKey), ...(body === undefined ? {} : { body }),
+  })
     .catch(() => { throw new OperatorError(`nothing answers at ${base}`) })
   const text = await response.text()
   const head = `${response.status} ${response.statusText}`

@@ -3,11 +3,11 @@ import { chmodSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { reasonOf } from '@custody/chains/reason'
 import { audit } from '../audit/audit.ts'
 import { ApiError } from '../errors.ts'
-import { closedFolder } from '../launch/home.ts'
-import { assertNotHeld } from '../recovery/hold.ts'
-import type { Services } from '../services.ts'
+import { closedFolder } from '../home.ts'
+import type { Services } from '../engine/services.ts'
 import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
@@ -23,9 +23,11 @@ const SOCKET_LENGTH_MAX = 100
 const BODY_BYTES_MAX = 1024 * 1024
 
 /** Where the operator's socket of a home is: in it, or below the temporary folder where the path would be too long. */
-export function operatorSocket(home: string): string {
+function operatorSocket(home: string): string {
   const path = join(home, 'operator.sock')
-  return Buffer.byteLength(path) <= SOCKET_LENGTH_MAX ? path : join(tmpdir(), `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`, 'platform.sock')
+  return Buffer.byteLength(path) <= SOCKET_LENGTH_MAX ? path : join(
+    tmpdir(), `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`, 'platform.sock'
+  )
 }
 
 const COMMANDS: Record<string, Command> = {
@@ -55,18 +57,21 @@ const COMMANDS: Record<string, Command> = {
     try {
       return await services.devnet(input)
     } catch (error) {
-      throw new OperatorError(error instanceof Error ? error.message : String(error))
+      throw new OperatorError(reasonOf(error))
     }
   },
   'signer status': async (services) => ({
-    nodes: await Promise.all(services.signers.peers.map(({ node }) => services.signers.call<Record<string, unknown>>(node, 'GET', '/status', undefined, 3000)
+    nodes: await Promise.all(services.signers.peers.map(({ node }) => services.signers.call<Record<string, unknown>>(
+      node, 'GET', '/status', undefined, 3000
+    )
       .catch((error: Error) => ({ node, ready: false, error: error.message })))),
   }),
 }
 
 /** What changes nothing, or brings a database up to date. */
 const WHILE_HELD = new Set([
-  'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show', 'wallet list',
+  'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
+  'wallet list',
   'transaction', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
 ])
 
@@ -109,11 +114,11 @@ async function answer(services: Services, text: string): Promise<{ status: numbe
     const run = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
     if (!run) throw new OperatorError(`unknown command ${command}`)
     // A sub-account that is made by an older database would get the keys of one that exists.
-    if (!WHILE_HELD.has(command)) assertNotHeld(services)
+    if (!WHILE_HELD.has(command)) services.hold.assertNone()
     return { status: 200, body: await run(services, input ?? {}) }
   } catch (error) {
     if (error instanceof OperatorError || error instanceof ApiError) return { status: 400, body: { error: error.message } }
     services.log.error({ err: error }, 'an operator command failed')
-    return { status: 500, body: { error: error instanceof Error ? error.message : String(error) } }
+    return { status: 500, body: { error: reasonOf(error) } }
   }
 }

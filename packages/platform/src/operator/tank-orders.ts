@@ -1,5 +1,7 @@
-import { loadRegistry, parseAmount, validateAddress, type Asset, type NetworkMode, type Registry } from '@custody/chains'
+import { loadRegistry, parseAmount, traitsOf, validateAddress, type Asset, type Registry } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
 import type { NodePeer } from '../signing/nodes.ts'
+import { readVariable } from '../settings/settings.ts'
 import { OperatorError } from './command.ts'
 import { orderNodes, type NodeAnswer } from './nodes.ts'
 
@@ -10,9 +12,14 @@ export type StakeAction = 'stake' | 'unstake' | 'release'
 export interface StakeTerms { amount: string; resource: 'ENERGY' | 'BANDWIDTH' | null }
 
 /** What an order about a tank's stake says, out of what was typed alone. @throws OperatorError that names the option */
-export function stakeTerms(registry: Registry, input: { network: string; action: StakeAction; amount: unknown; resource: unknown }): StakeTerms {
+export function stakeTerms(registry: Registry, input: {
+  network: string
+  action: StakeAction
+  amount: unknown
+  resource: unknown
+}): StakeTerms {
   const network = registry.network(input.network)
-  if (network?.family !== 'tron') throw new OperatorError('--network: must be TRX; nothing is staked elsewhere')
+  if (!network || !traitsOf(network).staking) throw new OperatorError('--network: must be TRX; nothing is staked elsewhere')
   if (input.action === 'release') return { amount: '0', resource: null }
   const resource = String(input.resource ?? 'ENERGY')
   if (resource !== 'ENERGY' && resource !== 'BANDWIDTH') throw new OperatorError('--resource: must be ENERGY or BANDWIDTH')
@@ -20,19 +27,24 @@ export function stakeTerms(registry: Registry, input: { network: string; action:
   try {
     amount = parseAmount(String(input.amount ?? ''), (registry.asset(network.native_asset) as Asset).decimals)
   } catch (error) {
-    throw new OperatorError(`--amount: ${error instanceof Error ? error.message : String(error)}`)
+    throw new OperatorError(`--amount: ${reasonOf(error)}`)
   }
   if (amount < LEAST_SUN) throw new OperatorError('--amount: must be at least 1 TRX')
   return { amount: amount.toString(), resource }
 }
 
 /** The operator says which networks he means as the platform is told: CUSTODY_NETWORK. */
-const typedRegistry = (): Registry => loadRegistry((process.env['CUSTODY_NETWORK'] || 'local') as NetworkMode)
+const typedRegistry = (): Registry => loadRegistry(readVariable('CUSTODY_NETWORK'))
 
 export interface TankOrder { order: string; workspace: string; network: string; answers: NodeAnswer[]; problems: string[] }
 
 /** Gives these nodes the order to send all that a tank holds to an address. */
-export async function orderDrain(signers: readonly NodePeer[], typed: { order: string; workspace: string; network: string; to: string }): Promise<TankOrder> {
+export async function orderDrain(signers: readonly NodePeer[], typed: {
+  order: string
+  workspace: string
+  network: string
+  to: string
+}): Promise<TankOrder> {
   const registry = typedRegistry()
   const network = registry.network(typed.network)
   if (!network) throw new OperatorError(`--network: there is no network ${typed.network}`)
@@ -44,14 +56,28 @@ export async function orderDrain(signers: readonly NodePeer[], typed: { order: s
 }
 
 /** Gives these nodes the order about a tank's stake. */
-export async function orderStake(signers: readonly NodePeer[], typed: { order: string; workspace: string; network: string; action: StakeAction; amount: unknown; resource: unknown }): Promise<TankOrder> {
+export async function orderStake(signers: readonly NodePeer[], typed: {
+  order: string
+  workspace: string
+  network: string
+  action: StakeAction
+  amount: unknown
+  resource: unknown
+}): Promise<TankOrder> {
   const { order, workspace, network, action } = typed
   const expect = { order, workspace, network, action, ...stakeTerms(typedRegistry(), typed) }
   return { order, workspace, network, ...await orderNodes(signers, 'tank-stake', expect, { expect }) }
 }
 
 /** A line for what a node wrote down. */
-export const orderLine = (answer: NodeAnswer): string => `signer ${answer.node}: ${[
-  answer['action'] ?? 'drain', answer['amount'] === undefined || answer['action'] === 'release' ? null : `${String(answer['amount'])} sun`, answer['resource'],
-  answer['to_address'] === undefined ? null : `to ${String(answer['to_address'])}`, `${String(answer['workspace'])} ${String(answer['network'])}`,
-].filter((word) => word !== null && word !== undefined).map(String).join(' ')}, order ${String(answer['order'])}`
+export function orderLine(answer: NodeAnswer): string {
+  const { action = 'drain', amount, resource, to_address: to, workspace, network, order } = answer
+  const words = [
+    action,
+    amount === undefined || action === 'release' ? null : `${String(amount)} sun`,
+    resource,
+    to === undefined ? null : `to ${String(to)}`,
+    `${String(workspace)} ${String(network)}`,
+  ].filter((word) => word !== null && word !== undefined)
+  return `signer ${answer.node}: ${words.map(String).join(' ')}, order ${String(order)}`
+}

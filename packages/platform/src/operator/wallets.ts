@@ -1,5 +1,5 @@
 import { emit } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
 
 const STATUSES = ['active', 'inactive']

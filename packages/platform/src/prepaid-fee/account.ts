@@ -1,9 +1,8 @@
 import type { JsonNumber } from '@custody/request-auth'
-import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
+import { exact, exactUsd } from '../decimals.ts'
+import type { Services } from '../engine/services.ts'
 import { utcDay } from './fees.ts'
-import { tierNamed } from './tiers.ts'
-import { exactUsd } from './usd.ts'
+import { tierNamed } from '../settings/tiers.ts'
 
 /** Days of the volume by which tiers are decided, the day of asking included. */
 export const VOLUME_DAYS = 30
@@ -16,10 +15,21 @@ export interface AccountView {
 
 /** A workspace's account as it is shown. `balance` is what is paid in, less what is charged and reserved. */
 export async function accountOf(services: Services, workspaceId: string): Promise<AccountView> {
-  const row = await services.database.one<{ tier: string | null; level: string | null; balance: string | null; reserved: string | null; volume: string | null }>(
+  const row = await services.database.one<{
+    tier: string | null
+    level: string | null
+    balance: string | null
+    reserved: string | null
+    volume: string | null
+  }>(
     `select a.tier, a.level::text,
-       (select balance::text from ledger_accounts where workspace_id = w.id and wallet_id is null and asset = 'USD' and kind = 'prepaid') balance,
-       (select balance::text from ledger_accounts where workspace_id = w.id and wallet_id is null and asset = 'USD' and kind = 'prepaid_reserved') reserved,
+       (
+         select balance::text from ledger_accounts where workspace_id = w.id and wallet_id is null and asset = 'USD' and kind = 'prepaid'
+       ) balance,
+       (
+         select balance::text from ledger_accounts
+         where workspace_id = w.id and wallet_id is null and asset = 'USD' and kind = 'prepaid_reserved'
+       ) reserved,
        (select sum(amount_usd)::text from prepaid_volumes where workspace_id = w.id and day > $2::date - ${VOLUME_DAYS}) volume
      from workspaces w left join prepaid_accounts a on a.workspace_id = w.id where w.id = $1`, [workspaceId, utcDay(services)])
   const tier = tierNamed(services.settings.prepaidTiers, row?.tier ?? null)
@@ -31,9 +41,13 @@ export async function accountOf(services: Services, workspaceId: string): Promis
     currency: 'USD',
     status: balance <= 0n || balance < tier.least ? 'empty' : balance * 5n <= BigInt(row?.level ?? '0') ? 'low' : 'ok',
     tier: tier.name,
-    fees: { basis_points: Number(tier.basisPoints), percent: exact(percent(tier.basisPoints)), minimum: exactUsd(tier.least), monthly: exactUsd(tier.monthly) },
+    fees: {
+      basis_points: Number(tier.basisPoints), percent: exact(percent(tier.basisPoints)), minimum: exactUsd(tier.least),
+      monthly: exactUsd(tier.monthly),
+    },
     volume_30d: exactUsd(volume < 0n ? 0n : volume),
   }
 }
 
-const percent = (basisPoints: bigint): string => `${basisPoints / 100n}.${(basisPoints % 100n).toString().padStart(2, '0')}`.replace(/\.?0+$/, '')
+const percent =
+  (basisPoints: bigint): string => `${basisPoints / 100n}.${(basisPoints % 100n).toString().padStart(2, '0')}`.replace(/\.?0+$/, '')

@@ -1,11 +1,12 @@
 import type { Asset } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
+import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
-import type { Services } from '../services.ts'
-import { feeOf, tierNamed } from './tiers.ts'
-import { showUsd } from './usd.ts'
+import type { Services } from '../engine/services.ts'
+import { feeOf, tierNamed } from '../settings/tiers.ts'
+import { showUsd } from '../decimals.ts'
 
 /** What a transfer costs on the prepaid fee account, in millionths of a USD. */
 export interface FeeQuote {
@@ -15,8 +16,6 @@ export interface FeeQuote {
   /** The tier's least fee: below it the account counts as empty. */
   least: bigint
 }
-
-const SHORT_OF_FUNDS = 'CU001'
 
 /** The UTC day now, as YYYY-MM-DD. */
 export const utcDay = (services: Services): string => new Date(services.environment.now()).toISOString().slice(0, 10)
@@ -32,7 +31,8 @@ export function quotePlatformFee(services: Services, tierName: string | null, as
   if (!price || price.stale) {
     if (tier.basisPoints === 0n) return { amountUsd: null, fee: tier.least, least: tier.least }
     const why = price ? `the last one is of ${new Date(price.at).toISOString()}` : 'no source knows one'
-    throw new ApiError('PRICE_UNAVAILABLE', `asset: there is no current USD price of ${asset.asset_name} (${why}), so that its platform fee cannot be told; nothing was created, try again`, { field: 'asset' })
+    const missing = `there is no current USD price of ${asset.asset_name} (${why}), so that its platform fee cannot be told`
+    throw new ApiError('PRICE_UNAVAILABLE', `asset: ${missing}; nothing was created, try again`, { field: 'asset' })
   }
   const amountUsd = usdValue(amount, asset.decimals, price.price)
   return { amountUsd, fee: feeOf(tier, amountUsd), least: tier.least }
@@ -40,15 +40,16 @@ export function quotePlatformFee(services: Services, tierName: string | null, as
 
 /** The refusal, where a database error says that the account holds too little; else null. */
 export function exhausted(error: unknown, fee: bigint): ApiError | null {
-  const { code, detail } = error as { code?: string; detail?: string }
-  if (code !== SHORT_OF_FUNDS) return null
-  return new ApiError('PREPAID_FEE_EXHAUSTED', `the prepaid fee account holds ${showUsd(BigInt(detail ?? '0'))} USD, less than the platform fee of ${showUsd(fee)} USD; top it up. Wallets are not affected`)
+  const { code, detail } = raised(error)
+  if (code !== RAISED.prepaidShort) return null
+  const short = `holds ${showUsd(BigInt(detail ?? '0'))} USD, less than the platform fee of ${showUsd(fee)} USD`
+  return new ApiError('PREPAID_FEE_EXHAUSTED', `the prepaid fee account ${short}; top it up. Wallets are not affected`)
 }
 
 /** The balance that a database error of this account carries; null for any other error. */
 export function balanceOfRefusal(error: unknown): bigint | null {
-  const { code, detail } = error as { code?: string; detail?: string }
-  return code === SHORT_OF_FUNDS ? BigInt(detail ?? '0') : null
+  const { code, detail } = raised(error)
+  return code === RAISED.prepaidShort ? BigInt(detail ?? '0') : null
 }
 
 export async function tierOfWorkspace(database: Queryable, workspaceId: string): Promise<string | null> {
@@ -62,7 +63,9 @@ export async function tierOfWorkspace(database: Queryable, workspaceId: string):
  */
 export async function reservePlatformFee(tx: Queryable, o: { transactionId: string; workspaceId: string; quote: FeeQuote }): Promise<void> {
   const { amountUsd, fee, least } = o.quote
-  await tx.query('update transactions set amount_usd = $2, platform_fee = $3 where id = $1', [o.transactionId, amountUsd?.toString() ?? null, fee.toString()])
+  await tx.query('update transactions set amount_usd = $2, platform_fee = $3 where id = $1', [
+    o.transactionId, amountUsd?.toString() ?? null, fee.toString(),
+  ])
   try {
     await tx.query('select prepaid_reserve($1, $2, $3, $4)', [o.workspaceId, o.transactionId, fee.toString(), least.toString()])
   } catch (error) {

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { pageQuery } from '../http/schemas.ts'
-import { exactUsd } from './usd.ts'
+import { exactUsd } from '../decimals.ts'
 
 const TYPES: Record<string, string> = {
-  'prepaid-reserve': 'reservation', 'prepaid-charge': 'charge', 'prepaid-refund': 'refund', 'prepaid-adjust': 'adjustment', 'prepaid-subscription': 'subscription',
+  'prepaid-reserve': 'reservation', 'prepaid-charge': 'charge', 'prepaid-refund': 'refund', 'prepaid-adjust': 'adjustment',
+  'prepaid-subscription': 'subscription',
 }
 const OF_TRANSACTIONS = new Set(['prepaid-reserve', 'prepaid-charge', 'prepaid-refund'])
 
@@ -13,16 +14,22 @@ export const listPrepaidEntries = endpoint({
   method: 'GET', path: '/dac/v1/prepaid-fee/entries', summary: 'List the movements of the prepaid fee account', access: 'read',
   query: z.strictObject(pageQuery),
   response: z.object({
-    data: z.array(z.object({ id: z.string(), type: z.enum(['reservation', 'charge', 'refund', 'adjustment', 'subscription']), amount: z.number(), balance_change: z.number(), transaction_id: z.string().nullable(), created_at: z.string() })),
+    data: z.array(z.object({
+      id: z.string(), type: z.enum(['reservation', 'charge', 'refund', 'adjustment', 'subscription']), amount: z.number(),
+      balance_change: z.number(), transaction_id: z.string().nullable(), created_at: z.string(),
+    })),
     page: z.int(), limit: z.int(), total: z.int(),
   }),
   async handler({ services, caller, query: { page, limit } }) {
     // A charge moves what is reserved already; every other entry moves the balance.
     const from = `from ledger_accounts a join ledger_postings p on p.account_id = a.id join ledger_entries e on e.id = p.entry_id
-      where a.workspace_id = $1 and a.wallet_id is null and a.asset = 'USD' and (a.kind = 'prepaid' or (a.kind = 'prepaid_reserved' and e.kind = 'prepaid-charge'))`
+      where a.workspace_id = $1 and a.wallet_id is null and a.asset = 'USD' and (
+        a.kind = 'prepaid' or (a.kind = 'prepaid_reserved' and e.kind = 'prepaid-charge')
+      )`
     const [rows, count] = await Promise.all([
       services.database.query<{ id: string; kind: string; reference: string; amount: string; created_at: Date }>(
-        `select e.id::text, e.kind, e.reference, p.amount::text, e.created_at ${from} order by e.id desc limit $2 offset $3`, [caller.workspaceId, limit, (page - 1) * limit]),
+        `select e.id::text, e.kind, e.reference, p.amount::text, e.created_at ${from}
+          order by e.id desc limit $2 offset $3`, [caller.workspaceId, limit, (page - 1) * limit]),
       services.database.one<{ total: string }>(`select count(*)::text total ${from}`, [caller.workspaceId]),
     ])
     return {

@@ -1,11 +1,11 @@
 import type { Queryable } from '../database/pool.ts'
 import { emit, post } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
-import type { Loop } from '../work/loop.ts'
+import type { Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
 import { VOLUME_DAYS } from './account.ts'
 import { utcDay } from './fees.ts'
-import { tierNamed, tierOfVolume, type Tier } from './tiers.ts'
-import { showUsd } from './usd.ts'
+import { tierNamed, tierOfVolume, type Tier } from '../settings/tiers.ts'
+import { showUsd } from '../decimals.ts'
 
 interface Account { workspace_id: string; tier: string; paid_month: string | null; paid: string }
 
@@ -16,7 +16,9 @@ export function turnOfDayLoop(services: Services): Loop {
     everyMs: 1000,
     async run() {
       const today = utcDay(services)
-      const due = await services.database.one<{ workspace_id: string }>('select workspace_id from prepaid_accounts where decided_on < $1 order by decided_on limit 1', [today])
+      const due = await services.database.one<{ workspace_id: string }>(
+        'select workspace_id from prepaid_accounts where decided_on < $1 order by decided_on limit 1', [today]
+      )
       if (!due) return false
       await services.database.transaction((tx) => decide(services, tx, due.workspace_id, today))
       services.environment.checkpoint('prepaid-fee.turned')
@@ -28,18 +30,26 @@ export function turnOfDayLoop(services: Services): Loop {
 /** One workspace's turn of the day. Does nothing where another worker has done it. */
 async function decide(services: Services, tx: Queryable, workspaceId: string, today: string): Promise<void> {
   const account = await tx.one<Account>(
-    `select workspace_id, tier, paid_month::text, paid::text from prepaid_accounts where workspace_id = $1 and decided_on < $2 for update`, [workspaceId, today])
+    `select workspace_id, tier, paid_month::text, paid::text from prepaid_accounts where workspace_id = $1
+      and decided_on < $2 for update`, [workspaceId, today])
   if (!account) return
   const sum = await tx.one<{ volume: string }>(
-    `select coalesce(sum(amount_usd), 0)::text volume from prepaid_volumes where workspace_id = $1 and day < $2::date and day >= $2::date - ${VOLUME_DAYS}`, [workspaceId, today])
+    `select coalesce(sum(amount_usd), 0)::text volume from prepaid_volumes where workspace_id = $1 and day < $2::date
+      and day >= $2::date - ${VOLUME_DAYS}`, [workspaceId, today])
   const tiers = services.settings.prepaidTiers
   const reached = tierOfVolume(tiers, BigInt(sum?.volume ?? '0'))
-  const tier = await subscribe(tx, account, reached, today) ? reached : tiers.findLast(({ from, monthly }) => monthly === 0n && from <= reached.from) ?? tiers[0] as Tier
+  const free = tiers.findLast(({ from, monthly }) => monthly === 0n && from <= reached.from) ?? tiers[0] as Tier
+  const tier = await subscribe(tx, account, reached, today) ? reached : free
   await tx.query('update prepaid_accounts set tier = $2, decided_on = $3 where workspace_id = $1', [workspaceId, tier.name, today])
-  if (tier !== reached) services.log.warn({ workspace: workspaceId, tier: reached.name }, 'the prepaid fee account does not hold the subscription of its tier')
+  if (tier !== reached) {
+    services.log.warn({ workspace: workspaceId, tier: reached.name }, 'the prepaid fee account does not hold the subscription of its tier')
+  }
   const before = tierNamed(tiers, account.tier)
   if (tier.name === before.name) return
-  await emit(tx, workspaceId, null, 'prepaid_fee.tier_changed', JSON.stringify({ tier: tier.name, previous_tier: before.name, volume_30d: Number(showUsd(BigInt(sum?.volume ?? '0'))) }))
+  await emit(
+    tx, workspaceId, null, 'prepaid_fee.tier_changed',
+    JSON.stringify({ tier: tier.name, previous_tier: before.name, volume_30d: Number(showUsd(BigInt(sum?.volume ?? '0'))) })
+  )
 }
 
 /** Takes what the month of a tier costs beyond what was paid for it; false where the balance does not cover that. */
@@ -52,8 +62,15 @@ async function subscribe(tx: Queryable, account: Account, tier: Tier, today: str
   const balance = BigInt(held?.balance ?? '0')
   if (balance < due) return false
   const scope = { workspace: account.workspace_id, asset: 'USD' }
-  await post(tx, 'prepaid-subscription', `${account.workspace_id}:${month}:${tier.monthly}`, [{ ...scope, kind: 'prepaid', amount: -due }, { ...scope, kind: 'fees', amount: due }])
-  await tx.query('update prepaid_accounts set paid_month = $2, paid = $3 where workspace_id = $1', [account.workspace_id, month, tier.monthly.toString()])
-  await tx.query('select prepaid_tell(a, $2, $3) from prepaid_accounts a where workspace_id = $1', [account.workspace_id, (balance - due).toString(), tier.least.toString()])
+  await post(
+    tx, 'prepaid-subscription', `${account.workspace_id}:${month}:${tier.monthly}`,
+    [{ ...scope, kind: 'prepaid', amount: -due }, { ...scope, kind: 'fees', amount: due }]
+  )
+  await tx.query('update prepaid_accounts set paid_month = $2, paid = $3 where workspace_id = $1', [
+    account.workspace_id, month, tier.monthly.toString(),
+  ])
+  await tx.query('select prepaid_tell(a, $2, $3) from prepaid_accounts a where workspace_id = $1', [
+    account.workspace_id, (balance - due).toString(), tier.least.toString(),
+  ])
   return true
 }

@@ -21,7 +21,10 @@ export function agree(quotes: readonly (Quote & { source: string })[], now: numb
   const middle = median(used.map(({ price }) => price))
   const kept = used.filter(({ price }) => (price > middle ? price - middle : middle - price) * 10_000n <= middle * OUTLIER_BASIS_POINTS)
   if (kept.length === 0) return null
-  return { price: median(kept.map(({ price }) => price)), at: Math.min(now, Math.max(...kept.map(({ at }) => at))), sources: kept.map(({ source }) => source).sort() }
+  return {
+    price: median(kept.map(({ price }) => price)), at: Math.min(now, Math.max(...kept.map(({ at }) => at))),
+    sources: kept.map(({ source }) => source).sort(),
+  }
 }
 
 function median(values: readonly bigint[]): bigint {

@@ -27,7 +27,8 @@ export function coinGecko(o: CoinGeckoOptions): PriceSource {
     async quotes(coins) {
       const known = coins.filter((coin) => Object.hasOwn(ids, coin))
       const wanted = [...new Set(known.map((coin) => ids[coin] as string))].sort()
-      const text = await ask(o, `${o.url}/simple/price?ids=${wanted.map(encodeURIComponent).join(',')}&vs_currencies=usd&include_last_updated_at=true&precision=full`)
+      const query = `ids=${wanted.map(encodeURIComponent).join(',')}&vs_currencies=usd&include_last_updated_at=true&precision=full`
+      const text = await ask(o, `${o.url}/simple/price?${query}`)
       const answer = objectOf(text)
       return known.flatMap((coin): Quote[] => {
         const entry = answer[ids[coin] as string]
@@ -50,7 +51,9 @@ function objectOf(text: string): Record<string, unknown> {
     if (error instanceof AuthError) throw new SourceError('the answer is not JSON')
     throw error
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) throw new SourceError('the answer is not an object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) {
+    throw new SourceError('the answer is not an object')
+  }
   return value as Record<string, unknown>
 }
 
@@ -58,10 +61,15 @@ async function ask(o: CoinGeckoOptions, url: string): Promise<string> {
   let response: Response
   let text: string | null
   try {
-    response = await o.fetch(url, { headers: { accept: 'application/json', ...(o.key ? { [o.key.header]: o.key.value } : {}) }, redirect: 'error', signal: AbortSignal.timeout(o.timeoutMs ?? TIMEOUT_MS) })
+    response = await o.fetch(url, {
+      headers: { accept: 'application/json', ...(o.key ? { [o.key.header]: o.key.value } : {}) }, redirect: 'error',
+      signal: AbortSignal.timeout(o.timeoutMs ?? TIMEOUT_MS),
+    })
     text = await readText(response, ANSWER_BYTES_MAX)
   } catch (error) {
-    throw new SourceError(`cannot be reached: ${error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : 'unknown'}`)
+    throw new SourceError(
+      `cannot be reached: ${error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : 'unknown'}`
+    )
   }
   if (response.status === 429) {
     const asked = Number(response.headers.get('retry-after') ?? '') * 1000

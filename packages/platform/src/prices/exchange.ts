@@ -51,7 +51,9 @@ export function exchange(o: ExchangeOptions): PriceSource {
           loadedAt = askedAt
         }
         const wanted = new Map(coins.map((coin) => [`${coin}/USD`, coin]))
-        const symbols = [...wanted.keys()].filter((symbol) => client.markets?.[symbol]?.active !== false && client.markets?.[symbol] !== undefined)
+        const symbols = [...wanted.keys()].filter(
+          (symbol) => client.markets?.[symbol]?.active !== false && client.markets?.[symbol] !== undefined
+        )
         if (symbols.length === 0) return []
         const tickers = client.has['fetchTickers'] === true
           ? Object.values(await client.fetchTickers(symbols))
@@ -80,7 +82,9 @@ function middle({ bid, ask }: Ticker): bigint | null {
 
 /** One exchange's module alone: all hundred take 100 MB of memory. Few calls at a pace of our own need no limiter. */
 async function open(o: ExchangeOptions): Promise<Exchange> {
-  const module = await import(new URL(`./src/${o.id}.js`, import.meta.resolve('ccxt')).href) as { default: new (options: Record<string, unknown>) => Exchange }
+  const module = await import(new URL(`./src/${o.id}.js`, import.meta.resolve('ccxt')).href) as {
+    default: new (options: Record<string, unknown>) => Exchange,
+  }
   const client = new module.default({
     timeout: o.timeoutMs ?? TIMEOUT_MS, enableRateLimit: false,
     ...(o.url === null ? {} : { urls: { api: { public: o.url, private: o.url, rest: o.url } } }),

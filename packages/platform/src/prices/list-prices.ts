@@ -3,23 +3,31 @@ import { z } from 'zod'
 import { findAsset, listAssets } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { exact } from '../http/schemas.ts'
+import { exact } from '../decimals.ts'
 import { coinOf } from './coins.ts'
 import { PRICE_DECIMALS } from './decimals.ts'
 
 const ASSETS_MAX = 100
 
-const priceShape = z.object({ asset: z.string(), price_usd: z.number(), sources: z.array(z.string()), updated_at: z.string(), stale: z.boolean() })
+const priceShape = z.object({
+  asset: z.string(), price_usd: z.number(), sources: z.array(z.string()), updated_at: z.string(), stale: z.boolean(),
+})
 
 /** Live prices in USD. A token has the price of its coin on every network. */
 export const listPrices = endpoint({
   method: 'GET', path: '/dac/v1/prices', summary: 'Live prices in USD', access: 'read',
-  query: z.strictObject({ assets: z.string().max(4000).optional().meta({ description: 'Asset names, comma-separated; every asset that has a price where it is absent' }) }),
+  query: z.strictObject({
+    assets: z.string().max(4000).optional().meta({
+      description: 'Asset names, comma-separated; every asset that has a price where it is absent',
+    }),
+  }),
   response: z.array(priceShape),
   async handler({ services, query }) {
     const named = query.assets === undefined ? null : [...new Set(query.assets.split(',').map((name) => name.trim()))]
-    if (named && (named.length > ASSETS_MAX || named.includes(''))) throw new ApiError('INVALID_REQUEST', `assets: must be 1 to ${ASSETS_MAX} asset names, comma-separated`, { field: 'assets' })
-    const assets = named ? named.map((name) => found(name, () => findAsset(services, name).asset)) : listAssets(services)
+    if (named && (named.length > ASSETS_MAX || named.includes(''))) {
+      throw new ApiError('INVALID_REQUEST', `assets: must be 1 to ${ASSETS_MAX} asset names, comma-separated`, { field: 'assets' })
+    }
+    const assets = named ? named.map((name) => found(name, () => findAsset(services, name, 'assets').asset)) : listAssets(services)
     return {
       body: assets.flatMap((asset) => {
         const price = services.prices.price(coinOf(asset))
@@ -27,7 +35,12 @@ export const listPrices = endpoint({
           if (!named) return []
           throw new ApiError('PRICE_UNAVAILABLE', `assets: no source knows a price of ${asset.asset_name}`, { field: 'assets' })
         }
-        return [{ asset: asset.asset_name, price_usd: exact(formatAmount(price.price, PRICE_DECIMALS)), sources: price.sources, updated_at: new Date(price.at).toISOString(), stale: price.stale }]
+        return [
+          {
+            asset: asset.asset_name, price_usd: exact(formatAmount(price.price, PRICE_DECIMALS)), sources: price.sources,
+            updated_at: new Date(price.at).toISOString(), stale: price.stale,
+          },
+        ]
       }),
     }
   },
@@ -37,7 +50,7 @@ function found<T>(name: string, find: () => T): T {
   try {
     return find()
   } catch (error) {
-    if (error instanceof ApiError) throw new ApiError(error.code, error.message.replace(/^asset:/, 'assets:'), { field: 'assets', details: { asset: name } })
+    if (error instanceof ApiError) throw new ApiError(error.code, error.message, { field: 'assets', details: { asset: name } })
     throw error
   }
 }

@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
 import type { Environment } from '../environment.ts'
 import { agree, FRESH_MS, STALE_MS, type Agreed } from './agree.ts'
@@ -20,7 +21,13 @@ export class Prices {
   readonly #quotes = new Map<string, Map<string, Quote>>()
   readonly #last = new Map<string, Agreed>()
 
-  constructor(o: { sources: readonly PriceSource[]; coins: readonly string[]; environment: Environment; log: Pick<Logger, 'warn' | 'info'>; everyMs: number }) {
+  constructor(o: {
+    sources: readonly PriceSource[]
+    coins: readonly string[]
+    environment: Environment
+    log: Pick<Logger, 'warn' | 'info'>
+    everyMs: number
+  }) {
     this.coins = new Set(o.coins)
     this.#sources = o.sources
     this.#environment = o.environment
@@ -67,10 +74,16 @@ export class Prices {
       } catch (error) {
         failures++
         if (error instanceof SourceError) pause = Math.max(pause, error.waitMs)
-        if (failures === 1 || failures % 100 === 0) this.#log.warn({ source: source.name, failures, err: error instanceof Error ? error.message : String(error) }, 'a source of prices does not answer')
+        if (failures === 1 || failures % 100 === 0) {
+          this.#log.warn({ source: source.name, failures, err: reasonOf(error) }, 'a source of prices does not answer')
+        }
       }
       asked()
       await this.#environment.sleep(pause, signal)
     }
   }
+}
+
+declare module '../engine/services.ts' {
+  interface Services { prices: Prices }
 }

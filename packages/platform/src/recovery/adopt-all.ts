@@ -1,5 +1,6 @@
 import { formatAmount } from '@custody/chains'
-import type { Services } from '../services.ts'
+import { reasonOf } from '@custody/chains/reason'
+import type { Services } from '../engine/services.ts'
 import { adopt, type Adopted } from './adopt.ts'
 import { groupOf, keyOf } from './group.ts'
 import type { Recorded } from './history.ts'
@@ -42,7 +43,7 @@ export const shown = (recorded: Recorded, error: NotAdopted): Unadopted => ({
 function notAdopted(services: Services, error: unknown): NotAdopted {
   if (error instanceof NotAdopted) return error
   services.log.error({ err: error }, 'a recorded transaction could not be adopted')
-  return new NotAdopted(error instanceof Error ? error.message : String(error))
+  return new NotAdopted(reasonOf(error))
 }
 
 /** Decodes and verifies, oldest first: later ones may spend what earlier ones made. */

@@ -1,18 +1,21 @@
+import { insertTransaction } from '../engine/insert.ts'
 import { stringifyJson } from '@custody/request-auth'
 import { TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
-import { traitsOf } from '../networks/traits.ts'
+import { traitsOf } from '../engine/traits.ts'
 import { chargePlatformFee } from '../prepaid-fee/fees.ts'
-import type { Services } from '../services.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
+import type { Services } from '../engine/services.ts'
+import { presentTransaction } from '../engine/present.ts'
+import type { Plan, TransactionRow } from '../engine/transaction.ts'
 import { writeAttempts } from './attempts.ts'
 import type { Group } from './group.ts'
 import { NotAdopted } from './open.ts'
-import { ADOPTED_PAYLOAD } from './payload.ts'
+import { ADOPTED_PAYLOAD } from '../engine/payload.ts'
 import { ensurePath, ensureScan, ensureWallet, subAccountAt, type ScanFrom } from './places.ts'
 import { lendFeeWallet, reserve } from './reserve.ts'
-import { returnedLoan, stepUnderWay } from './stake-steps.ts'
+import { returnedLoan } from './stake-steps.ts'
+import { stepUnderWay } from '../staking/recorded.ts'
 
 /** What was done with one recorded transaction. */
 export interface Adopted {
@@ -36,7 +39,7 @@ interface Place {
 /** Wallets and addresses that the transaction itself proves. */
 async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Promise<Place> {
   const [{ network, workspaceId, subAccount, coins }] = group.attempts
-  const delayDays = group.attempts[0].decoded.action ? (await services.networks.tronParameters(network.code)).unfreezeDelayDays : 0
+  const delayDays = group.attempts[0].decoded.action ? (await services.networks.stakes(network.code).parameters()).unfreezeDelayDays : 0
   if (subAccount === TANK_SUB_ACCOUNT) {
     await ensureScan(services, network, scanFrom)
     await ensureGasTank(services, workspaceId, network)
@@ -123,7 +126,7 @@ export async function adopt(services: Services, group: Group, scanFrom: ScanFrom
   const { network, workspaceId, recorded } = group.attempts[0]
   const place = await placeOf(services, group, scanFrom)
   // Where the bytes do not tell their end, the one of a transaction that was built now is later than theirs.
-  const end = network.family === 'solana' ? (await services.networks.solana(network.code).lifetime()).validUntil : null
+  const end = await services.networks.get(network.code).latestEnd?.() ?? null
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   const adopted = await services.database.transaction(async (tx) => {
     const known = await rowOf(tx, group)
@@ -176,7 +179,7 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
     : undefined
   const [source, destination] = endsOf(group.kind, place.walletId === null)
   const loan = group.kind === 'LEND_BACK' ? await returnedLoan(tx, network.code, group) : null
-  const plan: Record<string, string> = {
+  const plan: Plan = {
     // Nothing can be signed for it any more: there is no request here.
     adopted: '1',
     ...(rule ? { rule_id: rule.id } : {}),
@@ -188,36 +191,14 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
       : {}),
     ...(group.resource === null ? {} : { resource: group.resource }),
   }
-  const row = (await tx.one<TransactionRow>(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset, source_type,
-       source_id, destination_type, destination_id, address_tag,
-       sequence_id, state, status, hash, plan, memo, created_at, updated_at, next_run_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 'CONFIRMING', 'pending', $17, $18, $19, $20, $21, $21)
-       returning *`,
-    [
-      group.id,
-      group.kind,
-      workspaceId,
-      place.subAccountId,
-      place.walletId,
-      group.asset.asset_name,
-      network.code,
-      group.amount.toString(),
-      fee.toString(),
-      group.asset.fee_asset,
-      source,
-      group.from,
-      destination,
-      group.to,
-      group.tag,
-      group.sequenceId,
-      group.attempts.at(-1)?.signed.hash,
-      JSON.stringify(plan),
-      rule ? `auto-forwarding ${rule.id}` : null,
-      at,
-      new Date(services.environment.now()),
-    ],
-  )) as TransactionRow
+  const row = await insertTransaction(tx, {
+    id: group.id, kind: group.kind, state: 'CONFIRMING', workspace_id: workspaceId, sub_account_id: place.subAccountId,
+    wallet_id: place.walletId,
+    asset: group.asset.asset_name, network: network.code, amount: group.amount, fee, fee_asset: group.asset.fee_asset,
+    source_type: source, source_id: group.from, destination_type: destination, destination_id: group.to, address_tag: group.tag,
+    sequence_id: group.sequenceId, hash: group.attempts.at(-1)?.signed.hash ?? null, memo: rule ? `auto-forwarding ${rule.id}` : null, plan,
+    created_at: at, updated_at: tx.now(),
+  })
   if (loan === null) await reserve(tx, row, fee)
   if (source === 'GAS_TANK')
     await tx.query('update transactions set parent_id = (select id from transactions where id::text = $2) where id = $1', [
@@ -247,10 +228,10 @@ const paysForItself = (network: Network, group: Group): boolean =>
   group.kind === 'SWEEP' && group.asset.type === 'native' && traitsOf(network).feesFrom === 'tank'
 
 /** What the plan of an ordinary transaction says of its reservations, as the booking reads it. */
-function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Record<string, string> {
+function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Plan {
   if (group.kind === 'FUEL') return { need: fee.toString() }
-  if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null))
-    return { reserved_fee: fee.toString(), back_fee: '0' }
+  if (group.kind === 'LEND' || group.kind === 'LEND_BACK') return { reserved_fee: fee.toString(), back_fee: '0' }
+  if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null)) return { reserved_fee: fee.toString() }
   if (paysForItself(network, group)) return { need: '0', own: '1' }
   // From the float at the address, whatever fuel has come there for it.
   if (traitsOf(network).feesFrom === 'tank') return { need: '0' }
@@ -293,8 +274,10 @@ async function goOn(services: Services, tx: Queryable, group: Group, row: Transa
     `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, lease_until = null,
        lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits' where id = $1`,
     [row.id, newest.signed.hash, group.amount.toString(), new Date(services.environment.now())])
-  if (paysForItself(group.attempts[0].network, group)) await tx.query(`update transactions set plan = plan || '{"need":"0","own":"1"}' where id = $1`, [row.id])
-  if (place.feeWalletId !== null && row.plan['fee_wallet'] === undefined) await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
+  if (paysForItself(group.attempts[0].network, group)) {
+    await tx.query(`update transactions set plan = plan || '{"need":"0","own":"1"}' where id = $1`, [row.id])
+  }
+  if (place.feeWalletId !== null && row.plan.fee_wallet === undefined) await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
   // Its bytes may have been public since before the backup was restored.
   if (row.platform_fee) await chargePlatformFee(tx, services, row.id)
 }

@@ -1,10 +1,13 @@
+import { traitsOf } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import type { Group } from './group.ts'
 import { NotAdopted, type Opened } from './open.ts'
-import { stakingOf } from '../staking/steps.ts'
-import { stepUnderWay } from './stake-steps.ts'
+import { insertChainTransaction } from '../engine/insert.ts'
+import { openAccount } from '../engine/nonce-order.ts'
+import { isStaking } from '../staking/steps.ts'
+import { stepUnderWay } from '../staking/recorded.ts'
 
 interface Stored { id: string; transaction_id: string; state: string; attempt: number; bytes: string }
 
@@ -28,48 +31,24 @@ export async function writeAttempts(
   const signed = stored.filter(({ state }) => state !== 'BUILT' && state !== 'VOID')
   for (const built of stored.filter(({ state }) => state === 'BUILT')) await giveWay(tx, built)
   let first = signed[0]?.id ?? null
-  let attempt = stored.at(-1)?.attempt ?? 0
   for (const each of group.attempts) {
     const id = services.environment.uuid()
     const { network, decoded, unsigned, recorded } = each
-    const isAccount = network.family !== 'utxo' && network.family !== 'cardano'
+    const isAccount = traitsOf(network).deposits !== 'spendable'
     const account = isAccount ? group.from : null
     await freePlace(services, tx, each, row, account)
     const step = decoded.action?.kind ?? null
-    const isLater = step !== null && stakingOf(row) !== null && stepUnderWay(row) !== step
+    const isLater = step !== null && isStaking(row) && stepUnderWay(row) !== step
     const replacement = recorded.purpose === 'cancel' ? await noteCancel(services, tx, row, recorded.at) : null
-    await tx.query(
-      `insert into chain_transactions (id, transaction_id, network, attempt, account, nonce, unsigned, signed, hash,
-         fee_max, valid_until, broadcast_at, created_at, replaces, replacement_id, step, state)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16)`,
-      [
-        id,
-        row.id,
-        network.code,
-        ++attempt,
-        account,
-        decoded.nonce?.toString() ?? null,
-        JSON.stringify(unsigned),
-        each.signed.raw,
-        each.signed.hash,
-        decoded.fee_max.toString(),
-        decoded.valid_until ?? end,
-        new Date(recorded.at),
-        step === null ? first : null,
-        replacement,
-        step,
-        // Of the calls of a stake one is under way; those after it wait for it.
-        isLater ? 'VOID' : 'SIGNED',
-      ],
-    )
+    await insertChainTransaction(tx, {
+      id, transaction_id: row.id, network: network.code, account, nonce: decoded.nonce, unsigned, fee_max: decoded.fee_max,
+      valid_until: decoded.valid_until ?? end, step, replaces: step === null ? first : null, replacement_id: replacement,
+      signed: { ...each.signed, at: new Date(recorded.at) },
+      // Of the calls of a stake one is under way; those after it wait for it.
+      state: isLater ? 'VOID' : 'SIGNED',
+    })
     first ??= id
-    if (account !== null && decoded.nonce !== null) {
-      await tx.query(
-        `insert into signing_accounts as s (network, address, next_nonce) values ($1, $2, $3) on conflict (network, address) do update
-           set next_nonce = greatest(s.next_nonce, excluded.next_nonce)`,
-        [network.code, account, (decoded.nonce + 1n).toString()],
-      )
-    }
+    if (account !== null && decoded.nonce !== null) await openAccount(tx, network.code, account)
     await writeCoins(tx, each, row, id, signed.length + group.attempts.length > 1)
   }
   return signed.length > 0

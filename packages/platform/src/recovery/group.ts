@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type Asset, type TronResource } from '@custody/chains'
-import type { Services } from '../services.ts'
-import type { TransactionKind, TransactionRow } from '../transactions/present.ts'
+import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type Asset, type TronResource } from '@custody/chains'
+import type { Services } from '../engine/services.ts'
+import type { TransactionKind, TransactionRow } from '../engine/transaction.ts'
 import { NotAdopted, type Opened } from './open.ts'
 import { addressOf } from './places.ts'
 import { loanIn, stakesOf } from './stake-steps.ts'
@@ -44,7 +44,7 @@ const KINDS: Readonly<Record<string, TransactionKind>> = {
 }
 
 /** A UUID that follows from a text, so that every run names the same transaction alike. */
-export function uuidOf(text: string): string {
+function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
@@ -89,7 +89,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
     throw new NotAdopted('its attempts are of different wallets')
   const asset = services.registry.asset(decoded.asset)
   if (!asset) throw new NotAdopted(`the asset ${decoded.asset} is not in the registry`)
-  const isCoin = network.family === 'utxo' || network.family === 'cardano'
+  const isCoin = traitsOf(network).deposits === 'spendable'
   const pathIndex = isCoin ? OMNIBUS_INDEX : (recorded.unsigned.inputs.at(-1)?.path[2] as number)
   const base: Group = {
     id: '', asset, sequenceId: null, ruleId: null, order: null, pathIndex,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { UnsignedTransaction } from '@custody/chains'
 import { z } from 'zod'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 
 /**
@@ -88,7 +88,7 @@ export interface History {
   missing: { node: number; reason: string }[]
 }
 
-export const idOf = (unsigned: { network: string; bytes: string }): string =>
+const idOf = (unsigned: { network: string; bytes: string }): string =>
   createHash('sha256').update(`${unsigned.network} ${unsigned.bytes}`).digest('hex')
 
 interface NodeHistory {
@@ -137,7 +137,9 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
       else steps.set(step.id, step)
     }
     for (const each of told.enrolled.values()) {
-      const text = JSON.stringify([each.api_key, each.public_key_pem.trim(), each.role, each.workspace, each.sub_account, each.sub_account_name])
+      const text = JSON.stringify([
+        each.api_key, each.public_key_pem.trim(), each.role, each.workspace, each.sub_account, each.sub_account_name,
+      ])
       const known = enrolled.get(text) ?? { ...each, nodes: [], revokedBy: [] }
       enrolled.set(text, known)
       known.nodes.push(node)
@@ -261,8 +263,8 @@ export async function saveMarks(services: Services, marks: readonly Mark[]): Pro
   for (const mark of marks) {
     await services.database.query(
       `insert into signer_marks (node, generation, height, hash, compared_at) values ($1, $2, $3, $4, $5)
-       on conflict (node) do update set generation = excluded.generation, height = excluded.height, hash = excluded.hash, compared_at =
-         excluded.compared_at`,
+       on conflict (node) do update set generation = excluded.generation, height = excluded.height, hash = excluded.hash,
+         compared_at = excluded.compared_at`,
       [mark.node, mark.generation, mark.height, mark.hash, new Date(services.environment.now())])
   }
 }

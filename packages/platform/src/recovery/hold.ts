@@ -1,44 +1,18 @@
-import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
-import type { Loop } from '../work/loop.ts'
+import { reasonOf } from '@custody/chains/reason'
+import type { Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
 import { adoptAll } from './adopt-all.ts'
 import { NODES_NEEDED, readHistory, saveMarks, type Enrolled, type Recorded } from './history.ts'
 import { NotAdopted, open } from './open.ts'
 
-/**
- * A database that is older than the nodes' records must not go on working: it would hand out addresses a second time,
- * take change for deposits, and build on coins that are spent. Until it is known to be complete nothing is written.
- */
-const holds = new WeakMap<Services, string>()
-const running = new WeakSet<Services>()
 const RETRY_MS = 1000
 const UNHEARD = 'fewer than two signer nodes tell what they have recorded, so nobody knows whether this database is complete'
 const HELD_CHECK_MS = 5000
 const CHECK_MS = 60_000
 
-/** Why nothing is written; null where everything goes on. */
-export const heldBecause = (services: Services): string | null => holds.get(services) ?? null
-
-/** @throws ApiError `UNAVAILABLE` while nothing is written */
-export function assertNotHeld(services: Services): void {
-  const reason = heldBecause(services)
-  if (reason !== null) throw new ApiError('UNAVAILABLE', `nothing is changed now: ${reason}`)
-}
-
-/** While the records are adopted, nothing else compares or works. */
-export async function heldFor<T>(services: Services, reason: string, work: () => Promise<T>): Promise<T> {
-  holds.set(services, reason)
-  running.add(services)
-  try {
-    return await work()
-  } finally {
-    running.delete(services)
-  }
-}
-
 /** Compares the nodes' records with this database, and holds or releases by what is found. Answers why it is held. */
 export async function compareRecords(services: Services): Promise<string | null> {
-  if (running.has(services)) return heldBecause(services)
+  if (services.hold.isAdopting) return services.hold.because
   const { unknown, unsigned, enrolled, marks, missing } = await readHistory(services, false)
   const noted = new Set(
     (await services.database.query<{ id: string }>('select id from unadopted_steps where id = any($1)', [unknown.map(({ id }) => id)])).map(
@@ -48,30 +22,32 @@ export async function compareRecords(services: Services): Promise<string | null>
   let lost = 0
   for (const step of unknown) if (!noted.has(step.id) && (await isLost(services, step, enrolled))) lost++
   // While this was read another comparison may have begun to adopt.
-  if (running.has(services)) return heldBecause(services)
+  if (services.hold.isAdopting) return services.hold.because
   if (lost > 0) {
     const what = `the signer nodes have recorded ${lost} transactions that this database does not know`
     const reason = `${what}, so it is older than they are; run: npx custody reconcile`
-    if (heldBecause(services) !== reason)
+    if (services.hold.because !== reason)
       services.log.error(
         { unknown: lost },
         'the signer nodes know transactions that this database does not: was an older backup restored? ' +
           'Nothing is changed until "npx custody reconcile" has adopted them',
       )
-    holds.set(services, reason)
+    services.hold.set({ cause: 'outdated', reason })
   } else if (marks.length < NODES_NEEDED) {
     // Once compared, what two nodes cannot tell now was complete when they could.
-    if (heldBecause(services) !== null)
-      holds.set(services, `${UNHEARD} (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')})`)
+    if (services.hold.because !== null)
+      services.hold.set({
+        cause: 'unheard', reason: `${UNHEARD} (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')})`,
+      })
   } else {
     // Nothing works yet: what was signed and was not committed here is taken over before blocks are read, for its change
     // would look like a deposit.
-    if (heldBecause(services) !== null && unsigned.length > 0 && services.settings.role === 'all') await finishUnsigned(services, unsigned)
-    if (heldBecause(services) !== null) services.log.info('the database knows everything that the signer nodes have recorded')
+    if (services.hold.because !== null && unsigned.length > 0 && services.settings.role === 'all') await finishUnsigned(services, unsigned)
+    if (services.hold.because !== null) services.log.info('the database knows everything that the signer nodes have recorded')
     await saveMarks(services, marks)
-    holds.delete(services)
+    services.hold.set(null)
   }
-  return heldBecause(services)
+  return services.hold.because
 }
 
 /** Whether a recorded transaction shows that something was lost: what one node tells, and nothing proves, holds nobody up. */
@@ -100,13 +76,14 @@ async function finishUnsigned(services: Services, unsigned: readonly Recorded[])
 
 /** Before any work: held until the first comparison has said that nothing is missing. */
 export async function holdUntilCompared(services: Services): Promise<void> {
-  holds.set(services, 'the records of the signer nodes are being compared with this database')
-  const reason = await compareRecords(services).catch((error: unknown) => {
-    services.log.warn({ err: error instanceof Error ? error.message : error }, 'the records of the signer nodes could not be compared')
-    return heldBecause(services)
+  services.hold.set({ cause: 'comparing', reason: 'the records of the signer nodes are being compared with this database' })
+  await compareRecords(services).catch((error: unknown) => {
+    services.log.warn({ err: reasonOf(error) }, 'the records of the signer nodes could not be compared')
   })
-  if (reason === null || reason.endsWith('reconcile')) return
-  services.log.warn({ reason: heldBecause(services) }, 'nothing is changed until the signer nodes have been heard')
+  const { held: hold } = services.hold
+  // That the database is older was told already.
+  if (!hold || hold.cause === 'outdated') return
+  services.log.warn({ reason: hold.reason }, 'nothing is changed until the signer nodes have been heard')
 }
 
 /** Compares again and again: soon while something holds, else rarely, so that little is left to read at the next start. */
@@ -117,7 +94,7 @@ export function compareLoop(services: Services): Loop {
     everyMs: RETRY_MS,
     async run() {
       const now = services.environment.now()
-      if (now - comparedAt < (heldBecause(services) === null ? CHECK_MS : HELD_CHECK_MS)) return false
+      if (now - comparedAt < (services.hold.because === null ? CHECK_MS : HELD_CHECK_MS)) return false
       comparedAt = now
       await compareRecords(services)
       return false
@@ -128,5 +105,5 @@ export function compareLoop(services: Services): Loop {
 /** A loop that does nothing while the database is held. */
 export const unlessHeld = (services: Services, loop: Loop): Loop => ({
   ...loop,
-  run: async (signal) => (heldBecause(services) === null ? loop.run(signal) : false),
+  run: async (signal) => (services.hold.because === null ? loop.run(signal) : false),
 })

@@ -1,14 +1,6 @@
-import {
-  assemble,
-  cardano,
-  decode,
-  utxo,
-  type DecodedTransaction,
-  type Network,
-  type SignedTransaction,
-  type UnsignedTransaction,
-} from '@custody/chains'
-import type { Services } from '../services.ts'
+import { assemble, decode, type DecodedTransaction, type Network, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
+import type { Services } from '../engine/services.ts'
 import type { Recorded } from './history.ts'
 
 /** Why something recorded is not adopted, in words for the operator. `matters`: it may have moved something. */
@@ -56,10 +48,10 @@ export async function open(services: Services, recorded: Recorded, raws: Readonl
   try {
     decoded = decode(services.registry, unsigned, key.at)
   } catch (error) {
-    throw new NotAdopted(`it cannot be decoded: ${error instanceof Error ? error.message : String(error)}`)
+    throw new NotAdopted(`it cannot be decoded: ${reasonOf(error)}`)
   }
   const signed = assembled(services, recorded, unsigned, key.at)
-  const spent = network.family === 'utxo' ? utxo.coinsOf(network, unsigned) : network.family === 'cardano' ? cardano.coinsOf(unsigned) : []
+  const spent = services.networks.get(network.code).coins?.of(unsigned) ?? []
   const coins = spent.map(({ txid, vout, value }, at) => ({
     txid,
     vout,
@@ -85,7 +77,7 @@ function assembled(
         at,
       )
     } catch (error) {
-      problem = error instanceof Error ? error.message : String(error)
+      problem = reasonOf(error)
     }
   }
   if (problem !== '') throw new NotAdopted(`its signatures do not verify: ${problem}`, false)
@@ -99,30 +91,18 @@ async function withPrevious(
   unsigned: UnsignedTransaction,
   raws: ReadonlyMap<string, string>,
 ): Promise<UnsignedTransaction> {
-  if (network.family !== 'utxo' && network.family !== 'cardano') return unsigned
+  const chain = services.networks.get(network.code).coins
+  if (!chain) return unsigned
   let coins: { txid: string }[]
   try {
-    coins = network.family === 'utxo' ? utxo.coinsOf(network, unsigned) : cardano.coinsOf(unsigned)
+    coins = chain.of(unsigned)
   } catch (error) {
-    throw new NotAdopted(`it cannot be decoded: ${error instanceof Error ? error.message : String(error)}`)
+    throw new NotAdopted(`it cannot be decoded: ${reasonOf(error)}`)
   }
   const found = new Map<string, string>()
-  for (const { txid } of coins) if (!found.has(txid)) found.set(txid, await previousOf(services, network, txid, raws.get(txid)))
+  for (const { txid } of coins) if (!found.has(txid)) found.set(txid, await chain.previous(txid, raws.get(txid)))
   return {
     ...unsigned,
     inputs: unsigned.inputs.map((input, at) => ({ ...input, previous: found.get(coins[at]?.txid as string) as string })),
   }
-}
-
-async function previousOf(services: Services, network: Network, txid: string, opened: string | undefined): Promise<string> {
-  const own =
-    opened ??
-    (
-      await services.database.one<{ signed: string | null }>('select signed from chain_transactions where network = $1 and hash = $2', [
-        network.code,
-        txid,
-      ])
-    )?.signed
-  if (network.family === 'cardano') return own ? cardano.bodyOf(own) : services.networks.cardano(network.code).transactionBody(txid)
-  return own ?? services.networks.utxo(network.code).rawTransaction(txid)
 }

@@ -1,11 +1,12 @@
 import { CHANGE_INDEX, familyOf, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type Asset, type Network } from '@custody/chains'
-import { ensureAddress, ensureChange, ensureOmnibus, type AddressKind, type Owner } from '../addresses/derive.ts'
+import { ensureAddress, ensureChange, ensureOmnibus, type AddressKind } from '../addresses/derive.ts'
+import type { Owner } from '../engine/chain.ts'
 import { listOmnibus } from '../addresses/omnibus.ts'
-import { startedNetworks } from '../deposits/start.ts'
+import { startedNetworks } from '../addresses/start-scan.ts'
 import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
-import { traitsOf } from '../networks/traits.ts'
-import { ensureWorkspace } from '../operator/workspaces.ts'
-import type { Services } from '../services.ts'
+import { traitsOf } from '../engine/traits.ts'
+import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
+import type { Services } from '../engine/services.ts'
 import { NODES_NEEDED, type Enrolled, type History } from './history.ts'
 import { NotAdopted } from './open.ts'
 
@@ -72,7 +73,8 @@ export async function adoptKeys(services: Services, keys: History['keys']): Prom
   for (const { workspace, curve, nodes } of keys) {
     if (nodes.length < NODES_NEEDED) continue
     const lost = await services.database.one<{ id: string }>(
-      'select id from workspaces w where name = $1 and not exists (select 1 from workspace_keys k where k.workspace_id = w.id and k.curve = $2)',
+      `select id from workspaces w where name = $1 and not exists (select 1 from workspace_keys k where k.workspace_id = w.id
+        and k.curve = $2)`,
       [workspace, curve],
     )
     if (lost) await services.keys.get(lost.id, curve)
@@ -91,8 +93,9 @@ export async function ensureScan(services: Services, network: Network, scanFrom:
   await services.database.transaction(async (tx) => {
     const mine = await tx.query(
       `insert into network_scans as s (network, height, tip_height, final_height) values ($1, $2, $3, $2)
-       on conflict (network) do update set height = excluded.height, tip_height = excluded.tip_height, final_height =
-         excluded.final_height where s.height is null returning 1`, [network.code, from, tip.height])
+       on conflict (network) do update set
+         height = excluded.height, tip_height = excluded.tip_height, final_height = excluded.final_height
+       where s.height is null returning 1`, [network.code, from, tip.height])
     if (mine.length === 1)
       await tx.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing', [
         network.code,

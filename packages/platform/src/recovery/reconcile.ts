@@ -1,9 +1,9 @@
 import { audit, type AuditReport } from '../audit/audit.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import type { Adopted } from './adopt.ts'
 import { adoptAll, noteUnadopted, openAll, show, shown, type Unadopted } from './adopt-all.ts'
 import { knownOf, NODES_NEEDED, readHistory, saveMarks, type History, type Recorded } from './history.ts'
-import { compareRecords, heldFor } from './hold.ts'
+import { compareRecords } from './hold.ts'
 import { NotAdopted } from './open.ts'
 import { adoptKeys, adoptUsers, type ScanFrom } from './places.ts'
 import { endSearch, listFound, rememberScans, scanAgain, watchAhead, type Watched } from './window.ts'
@@ -77,7 +77,7 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
     }
     return { ...report, ok: history.unknown.length === 0 }
   }
-  await heldFor(services, 'what the signer nodes have recorded is being adopted', async () => {
+  await services.hold.during('what the signer nodes have recorded is being adopted', async () => {
     report.users = await adoptUsers(services, history.enrolled)
     await adoptKeys(services, history.keys)
     await adoptRecorded(services, history, options, report)

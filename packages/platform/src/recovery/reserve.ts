@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import { post } from '../ledger/post.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { reserveStake } from './stake-steps.ts'
 
 /** Below zero for as long as the deposits that it was paid from are not found again. */
@@ -11,7 +11,7 @@ export async function reserve(tx: Queryable, row: TransactionRow, fee: bigint): 
   const wallet = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
   if (row.kind === 'WITHDRAWAL') {
-    const total = amount + BigInt(row.plan['fee_reserve'] ?? '0')
+    const total = amount + BigInt(row.plan.fee_reserve ?? '0')
     await post(
       tx,
       'reserve',
@@ -23,8 +23,8 @@ export async function reserve(tx: Queryable, row: TransactionRow, fee: bigint): 
       OVERDRAW,
     )
   }
-  if (row.plan['fee_wallet'] !== undefined) await holdFee(tx, row, row.plan['fee_wallet'], fee)
-  if (row.plan['adopted_steps'] !== undefined) await reserveStake(tx, row, fee)
+  if (row.plan.fee_wallet !== undefined) await holdFee(tx, row, row.plan.fee_wallet, fee)
+  if (row.plan.adopted_steps !== undefined) await reserveStake(tx, row, fee)
   const tank = { workspace: row.workspace_id, asset: row.asset }
   if (row.kind === 'DRAIN')
     await post(

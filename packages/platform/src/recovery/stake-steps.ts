@@ -1,9 +1,8 @@
 import type { TronAction, TronResource } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { post, type Posting } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
-import { actionOf, poolsOf, stakeAccounts, stakingOf, type StakingStep } from '../staking/steps.ts'
-import type { TransactionKind, TransactionRow } from '../transactions/present.ts'
+import { poolsOf, stakeAccounts, type StakingStep } from '../staking/steps.ts'
+import type { TransactionKind, TransactionRow } from '../engine/transaction.ts'
 import { NotAdopted, type Opened } from './open.ts'
 
 const FIRST: Record<StakingStep, TransactionKind> = {
@@ -52,7 +51,7 @@ export async function reserveStake(tx: Queryable, row: TransactionRow, fee: bigi
   const isLoan = row.kind === 'LEND' || row.kind === 'LEND_BACK'
   const postings: Posting[] = [{ ...scope, kind: free, amount: -taken }, { ...scope, kind: held, amount: taken }]
   if (row.kind === 'UNSTAKE' || row.kind === 'LEND') {
-    const { staked, reserved } = stakeAccounts((row.plan['resource'] ?? null) as TronResource | null)
+    const { staked, reserved } = stakeAccounts((row.plan.resource ?? null) as TronResource | null)
     const address = row.kind === 'LEND' ? row.source_id : row.destination_id
     postings.push({ ...scope, kind: staked, address, amount: -amount }, { ...scope, kind: reserved, address, amount })
   }
@@ -73,19 +72,5 @@ export async function returnedLoan(
   )
   if (!loan) return null
   await tx.query(`update transactions set plan = plan || '{"ended":"recorded"}' where id = $1`, [loan.id])
-  return { parentId: loan.parent_id, fee: String(loan.plan['back_fee'] ?? '0') }
-}
-
-/** The recorded call that is under way, of several; null where it is not recorded. */
-export const stepUnderWay = (row: TransactionRow): StakingStep | null => {
-  const staking = stakingOf(row)
-  return staking && staking.at < staking.steps.length ? actionOf(staking).kind : null
-}
-
-/** After one recorded call the next: signed long ago, it is confirmed like the first. Answers its hash; null where none is recorded. */
-export async function nextRecorded(services: Services, row: TransactionRow): Promise<string | null> {
-  const found = await services.database.one<{ hash: string }>(
-    `update chain_transactions set state = 'SIGNED' where transaction_id = $1 and state = 'VOID' and hash is not null
-       and step = $2 returning hash`, [row.id, stepUnderWay(row)])
-  return found?.hash ?? null
+  return { parentId: loan.parent_id, fee: String(loan.plan.back_fee ?? '0') }
 }

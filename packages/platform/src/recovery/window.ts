@@ -1,8 +1,9 @@
 import { OMNIBUS_INDEX } from '@custody/chains'
-import { ensureAddress, ensureChange, ensureOmnibus, type Owner } from '../addresses/derive.ts'
-import { startedNetworks } from '../deposits/start.ts'
-import { traitsOf } from '../networks/traits.ts'
-import type { Services } from '../services.ts'
+import { ensureAddress, ensureChange, ensureOmnibus } from '../addresses/derive.ts'
+import type { Owner } from '../engine/chain.ts'
+import { startedNetworks } from '../addresses/start-scan.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { Services } from '../engine/services.ts'
 
 /** Addresses are handed out one after the other, so that those which follow the last known one may have been handed out too. */
 export interface Watched { network: string; workspace: string; sub_account: string; from: number; to: number }
@@ -84,7 +85,8 @@ export async function endSearch(services: Services): Promise<void> {
 /** An address that a deposit has found is one that was handed out: it is listed again, without the label that it had. */
 export async function listFound(services: Services): Promise<{ network: string; address: string; asset: string }[]> {
   await services.database.query(
-    `update wallet_addresses a set handed_out = true from deposits d where not a.handed_out and a.address_tag is null and d.network = a.network and d.address = a.address`,
+    `update wallet_addresses a set handed_out = true from deposits d where not a.handed_out and a.address_tag is null
+      and d.network = a.network and d.address = a.address`,
   )
   return services.database.query(
     `insert into wallet_addresses (wallet_id, network, address) select distinct t.wallet_id, c.network, c.address from chain_addresses c

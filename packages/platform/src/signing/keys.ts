@@ -15,9 +15,10 @@ const KEY_TIMEOUT_MS = 30_000
 const CERTIFICATES_NEEDED = 3
 
 /** The text that each node signs for a workspace's key. */
-export function certificateText(key: Omit<KeyAnswer, 'certificates'>, mode: NetworkMode): string {
+function certificateText(key: Omit<KeyAnswer, 'certificates'>, mode: NetworkMode): string {
   return `custody/key-certificate/v1\n${JSON.stringify({
-    workspace: key.workspace, curve: key.curve, key_id: key.key_id, public_key: key.public_key, chain_code: key.chain_code, mode, epoch: key.epoch,
+    workspace: key.workspace, curve: key.curve, key_id: key.key_id, public_key: key.public_key, chain_code: key.chain_code, mode,
+    epoch: key.epoch,
   })}`
 }
 
@@ -46,12 +47,16 @@ export class WorkspaceKeys {
   }
 
   async #load(workspaceId: string, curve: Curve): Promise<WorkspaceKey | null> {
-    const row = await this.#database.one<{ public_key: Buffer; chain_code: Buffer }>('select public_key, chain_code from workspace_keys where workspace_id = $1 and curve = $2', [workspaceId, curve])
+    const row = await this.#database.one<{ public_key: Buffer; chain_code: Buffer }>(
+      'select public_key, chain_code from workspace_keys where workspace_id = $1 and curve = $2', [workspaceId, curve]
+    )
     return row ? { curve, publicKey: new Uint8Array(row.public_key), chainCode: new Uint8Array(row.chain_code) } : null
   }
 
   async #request(workspaceId: string, curve: Curve): Promise<WorkspaceKey> {
-    const workspace = (await this.#database.one<{ name: string }>('select name from workspaces where id = $1', [workspaceId]))?.name as string
+    const workspace = (
+      await this.#database.one<{ name: string }>('select name from workspaces where id = $1', [workspaceId])
+    )?.name as string
     const problems: string[] = []
     for (const { node } of this.#nodes.peers) {
       let answer: KeyAnswer
@@ -68,7 +73,9 @@ export class WorkspaceKeys {
          values ($1, $2, $3, decode($4, 'hex'), decode($5, 'hex'), $6, $7) on conflict do nothing`,
         [workspaceId, curve, answer.key_id, answer.public_key, answer.chain_code, answer.epoch, JSON.stringify(answer.certificates)])
       const stored = await this.#load(workspaceId, curve)
-      if (!stored || Buffer.from(stored.publicKey).toString('hex') !== answer.public_key) throw new Error(`workspace ${workspace} has another ${curve} key than the nodes certify`)
+      if (!stored || Buffer.from(stored.publicKey).toString('hex') !== answer.public_key) {
+        throw new Error(`workspace ${workspace} has another ${curve} key than the nodes certify`)
+      }
       return stored
     }
     throw new ApiError('SIGNERS_UNAVAILABLE', `the signer nodes cannot give this workspace its key now: ${problems.join('; ')}`)
@@ -77,7 +84,11 @@ export class WorkspaceKeys {
   #verify(answer: KeyAnswer, workspace: string, curve: Curve): void {
     if (answer.workspace !== workspace || answer.curve !== curve) throw new Error('a signer node answered for another workspace')
     const text = certificateText(answer, this.#mode)
-    const valid = new Set(answer.certificates.filter(({ node, signature }) => this.#nodes.verify(node, text, signature)).map(({ node }) => node))
-    if (valid.size < CERTIFICATES_NEEDED) throw new Error(`key of workspace ${workspace} has ${valid.size} valid certificates of ${CERTIFICATES_NEEDED}`)
+    const valid = new Set(
+      answer.certificates.filter(({ node, signature }) => this.#nodes.verify(node, text, signature)).map(({ node }) => node)
+    )
+    if (valid.size < CERTIFICATES_NEEDED) {
+      throw new Error(`key of workspace ${workspace} has ${valid.size} valid certificates of ${CERTIFICATES_NEEDED}`)
+    }
   }
 }

@@ -4,7 +4,14 @@ import { Agent, request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
 
 /** What the platform knows of a node; written by the nodes' set-up. */
-export interface NodePeer { node: number; host: string; port: number; certificate: string; /** PEM, Ed25519. */ identity: string; /** The node operator's own entrance, where it is on this machine. */ socket?: string }
+export interface NodePeer {
+  node: number
+  host: string
+  port: number
+  certificate: string
+  /** PEM, Ed25519. */ identity: string
+  /** The node operator's own entrance, where it is on this machine. */ socket?: string
+}
 
 /** A node refused: `code` and `rule` say why. Nothing was signed by it in this call. */
 export class NodeRefused extends Error {
@@ -42,13 +49,15 @@ const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 /** Speaks to the three signer nodes over mutual TLS with pinned certificates. */
 export class SignerNodes {
   readonly peers: readonly NodePeer[]
+  readonly #penalties = new Map<number, number>()
   readonly #agents = new Map<number, Agent>()
   readonly #identities = new Map<number, KeyObject>()
 
   /** @param folder the platform's folder as the nodes' set-up wrote it: tls.key, tls.crt, peers.json */
   constructor(folder: string) {
     if (!existsSync(join(folder, 'peers.json'))) {
-      throw new Error(`no signer nodes are known: ${folder} needs peers.json, tls.key and tls.crt as the nodes' set-up wrote them (packages/signer/README.md); name another folder with CUSTODY_SIGNERS`)
+      const needs = `${folder} needs peers.json, tls.key and tls.crt as the nodes' set-up wrote them (packages/signer/README.md)`
+      throw new Error(`no signer nodes are known: ${needs}; name another folder with CUSTODY_SIGNERS`)
     }
     this.peers = (JSON.parse(readFileSync(join(folder, 'peers.json'), 'utf8')) as { nodes: NodePeer[] }).nodes
     const key = readFileSync(join(folder, 'tls.key'))
@@ -93,7 +102,9 @@ export class SignerNodes {
       outgoing.on('error', reject)
       outgoing.end(payload)
     }).catch((error: Error) => {
-      throw new NodeUnavailable(node, error.name === 'TimeoutError' || error.name === 'AbortError' ? `no answer within ${timeoutMs} ms` : 'cannot be reached')
+      throw new NodeUnavailable(
+        node, error.name === 'TimeoutError' || error.name === 'AbortError' ? `no answer within ${timeoutMs} ms` : 'cannot be reached'
+      )
     })
     let answer: Record<string, unknown>
     try {
@@ -101,9 +112,20 @@ export class SignerNodes {
     } catch {
       throw new NodeUnavailable(node, `status ${status} without JSON`)
     }
-    if (status >= 500) throw new NodeUnavailable(node, String(answer['message'] ?? answer['error'] ?? status), String(answer['error'] ?? status))
+    if (status >= 500) {
+      throw new NodeUnavailable(node, String(answer['message'] ?? answer['error'] ?? status), String(answer['error'] ?? status))
+    }
     if (status >= 400) throw new NodeRefused(node, status, answer)
     return answer as T
+  }
+
+  /** A node that failed lately is asked last until then. */
+  penalise(node: number, untilMs: number): void {
+    this.#penalties.set(node, untilMs)
+  }
+
+  isPenalised(node: number, nowMs: number): boolean {
+    return (this.#penalties.get(node) ?? 0) > nowMs
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 import type { SignedRequest } from '@custody/request-auth'
 import type { SignatureBytes, TronAction, UnsignedTransaction } from '@custody/chains'
-import type { Services } from '../services.ts'
+import type { Signing } from './signing.ts'
 import { NodeRefused, NodeUnavailable } from './nodes.ts'
 
 /** A caller's signed request with the nodes' receipts that keep it usable. */
@@ -32,13 +32,9 @@ const TRANSIENT = new Set(['TOO_BUSY', 'RESTORING', 'HEAD_WENT_BACK', 'BANNED', 
 /** A pair with a node that failed lately is asked last for this long. */
 const PENALTY_MS = 30_000
 
-/** Chooses pairs of nodes and remembers which did not answer. */
-const penalties = new WeakMap<Services, Map<number, number>>()
-
-function pairs(services: Services): [number, number][] {
+function pairs(services: Signing): [number, number][] {
   const nodes = services.signers.peers.map(({ node }) => node)
-  const known = penalties.get(services) ?? new Map<number, number>()
-  const cost = (node: number) => ((known.get(node) ?? 0) > services.environment.now() ? 1 : 0)
+  const cost = (node: number) => (services.signers.isPenalised(node, services.environment.now()) ? 1 : 0)
   const all = nodes.flatMap((first) => nodes.filter((second) => second !== first).map((second): [number, number] => [first, second]))
   // The start is spread by chance, so that load is shared; failed nodes come last.
   const offset = (services.environment.bytes(1)[0] as number) % all.length
@@ -46,14 +42,8 @@ function pairs(services: Services): [number, number][] {
   return turned.sort((a, b) => cost(a[0]) + cost(a[1]) - cost(b[0]) - cost(b[1]))
 }
 
-function penalise(services: Services, node: number): void {
-  const known = penalties.get(services) ?? new Map<number, number>()
-  known.set(node, services.environment.now() + PENALTY_MS)
-  penalties.set(services, known)
-}
-
 /** Asks pairs of nodes for the signatures of one unsigned transaction until one pair gives them. */
-export async function signOrder(services: Services, order: SignOrder): Promise<SignOutcome> {
+export async function signOrder(services: Signing, order: SignOrder): Promise<SignOutcome> {
   let refused: NodeRefused | null = null
   let unavailable = 'no signer node is configured'
   const refusedBy = new Set<number>()
@@ -64,9 +54,16 @@ export async function signOrder(services: Services, order: SignOrder): Promise<S
     if (refusedBy.has(first) || refusedBy.has(second) || failedPairs.has(name) || calls >= 4) continue
     calls++
     try {
-      const answer = await services.signers.call<{ signatures: { signature: string; recovery_id: number | null }[] }>(first, 'POST', '/sign', { ...order, partner: second }, SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * order.unsigned.inputs.length)
+      const answer = await services.signers.call<{ signatures: { signature: string; recovery_id: number | null }[] }>(
+        first, 'POST', '/sign', { ...order, partner: second }, SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * order.unsigned.inputs.length
+      )
       services.metrics.signatures.labels('signed').inc()
-      return { kind: 'signed', signatures: answer.signatures.map((each) => ({ signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id })) }
+      return {
+        kind: 'signed',
+        signatures: answer.signatures.map((each) => ({
+          signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id,
+        })),
+      }
     } catch (error) {
       if (error instanceof NodeRefused && TRANSIENT.has(error.code)) {
         unavailable = `signer ${first}: ${error.code}: ${error.message}`
@@ -78,7 +75,7 @@ export async function signOrder(services: Services, order: SignOrder): Promise<S
       } else if (error instanceof NodeUnavailable) {
         unavailable = error.message
         failedPairs.add(name)
-        penalise(services, error.code === null ? first : second)
+        services.signers.penalise(error.code === null ? first : second, services.environment.now() + PENALTY_MS)
       } else throw error
     }
   }
@@ -88,5 +85,10 @@ export async function signOrder(services: Services, order: SignOrder): Promise<S
     return { kind: 'refused', code: refused.code, message: refused.message, body: refused.body }
   }
   services.metrics.signatures.labels('unavailable').inc()
-  return { kind: 'unavailable', message: refused ? `signer ${refused.node} refuses (${refused.code}: ${refused.message}); no second node answered: ${unavailable}` : unavailable }
+  return {
+    kind: 'unavailable',
+    message: refused
+      ? `signer ${refused.node} refuses (${refused.code}: ${refused.message}); no second node answered: ${unavailable}`
+      : unavailable,
+  }
 }

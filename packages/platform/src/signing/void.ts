@@ -1,6 +1,6 @@
 import { claimedNonceAndSubject, type SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
-import type { Services } from '../services.ts'
+import type { Signing } from './signing.ts'
 import { NodeRefused, type SignerNodes } from './nodes.ts'
 
 /** What a node signs of a void, as packages/signer/README.md documents it: POST /void. */
@@ -35,7 +35,10 @@ const UNREADABLE = new Set(['BAD_ORDER', 'TOO_LARGE', 'NOT_AUTHENTIC', 'NOT_ENRO
 const VOID_TIMEOUT_MS = 5000
 const VOIDS_NEEDED = 2
 
-/** What a node has signed already that pays somebody; null where it refused for another reason. Fuel goes to an address of ours, and what takes its nonce excludes it. */
+/**
+ * What a node has signed already that pays somebody; null where it refused for another reason. Fuel goes to an address of ours, and
+ * what takes its nonce excludes it.
+ */
 function payingHashes(error: unknown): string[] | null {
   if (!(error instanceof NodeRefused) || error.code !== 'ALREADY_SIGNED') return null
   return (error.body['paying_hashes'] ?? error.body['signed_hashes']) as string[]
@@ -59,7 +62,7 @@ export async function askForVoid(signers: SignerNodes, node: number, intent: Int
  * all of them where one entered signing and does not know the outcome, for another may hold the finished signature.
  * `signed`: hashes that were signed already, where a node knows of any, without those that are `dead` on their chain.
  */
-export async function voidIntent(services: Services, intent: Intent, dead: readonly string[] = []): Promise<VoidOutcome> {
+export async function voidIntent(services: Signing, intent: Intent, dead: readonly string[] = []): Promise<VoidOutcome> {
   const { signers } = services
   const ask = async (node: number, force: boolean) => {
     const answer = await askForVoid(signers, node, intent, force) as VoidAnswer

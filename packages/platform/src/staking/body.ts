@@ -1,8 +1,9 @@
-import { ChainError, formatAmount, parseAmount, validateAddress, type Asset } from '@custody/chains'
+import { validateAddress, type Asset } from '@custody/chains'
 import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { z } from 'zod'
+import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 
 /** What stake, unstake and release answer; the transaction is read with GET /dac/v1/transaction/{id}. */
 export const stakingShape = z.object({ id: z.string(), status: z.enum(['pending', 'confirmed', 'failed']), hash: z.string().nullable() })
@@ -18,15 +19,8 @@ export function checkedAddress(services: Services, given: string): string {
 }
 
 /** Sun. @throws ApiError `INVALID_AMOUNT` */
-export function checkedAmount(given: string, { decimals }: Asset): bigint {
-  let amount: bigint
-  try {
-    amount = parseAmount(given, decimals)
-  } catch (error) {
-    if (error instanceof ChainError) throw new ApiError('INVALID_AMOUNT', `amount: ${error.message}`, { field: 'amount' })
-    throw error
-  }
+export function checkedAmount(given: string, asset: Asset): bigint {
+  const amount = readAmount(given, asset, 'amount', SUN_MAX)
   if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
-  if (amount > SUN_MAX) throw new ApiError('INVALID_AMOUNT', `amount: must be at most ${formatAmount(SUN_MAX, decimals)} ${STAKED_ASSET}`, { field: 'amount' })
   return amount
 }

@@ -23,7 +23,9 @@ export async function worthOf(client: TronClient, account: string, resource: Tro
 /** Why a receiver can be lent nothing; null: it can. */
 export async function receiverRefusal(client: TronClient, address: string): Promise<string | null> {
   if (await client.isContract(address)) return 'is a contract, which takes no resource by a delegation'
-  return (await client.account(address)) === null ? 'has never been activated; the chain lends resources to active accounts only, so send it some TRX first' : null
+  return (
+    await client.account(address)
+  ) === null ? 'has never been activated; the chain lends resources to active accounts only, so send it some TRX first' : null
 }
 
 /**
@@ -31,9 +33,13 @@ export async function receiverRefusal(client: TronClient, address: string): Prom
  * on, and where stake pays for the bandwidth of the very calls, they are such a use.
  */
 export async function lendableAfter(client: TronClient, account: string, resource: TronResource, amount: bigint): Promise<bigint> {
-  const [resources, held, most] = await Promise.all([client.resources(account), client.account(account), client.delegatable(account, resource)])
+  const [resources, held, most] = await Promise.all([
+    client.resources(account), client.account(account), client.delegatable(account, resource),
+  ])
   const staked = held?.staked[resource] ?? 0n
-  const [used, per] = resource === 'ENERGY' ? [resources.energyUsed, resources.energyPerMillionTrx] : [resources.bandwidthUsed, resources.bandwidthPerMillionTrx]
+  const [used, per] = resource === 'ENERGY' ? [resources.energyUsed, resources.energyPerMillionTrx] : [
+    resources.bandwidthUsed, resources.bandwidthPerMillionTrx,
+  ]
   if (per === 0n) return staked + amount
   const rests = (points: bigint) => (points * SCALE + per - 1n) / per
   // The chain's own figure where there is one: some of the use may rest on what others lend to the account.
@@ -44,8 +50,9 @@ export async function lendableAfter(client: TronClient, account: string, resourc
   return staked + amount > own ? staked + amount - own : 0n
 }
 
-export const MATURED_FIRST = 'unstaked TRX has completed its cooldown and waits; unstaking would release it as well, which is never done by itself: release it first with POST /dav/v1/release-unstaked'
-export const UNSTAKES_MAX = 32
+export const MATURED_FIRST = 'unstaked TRX has completed its cooldown and waits; unstaking would release it as well, '
+  + 'which is never done by itself: release it first with POST /dav/v1/release-unstaked'
+const UNSTAKES_MAX = 32
 export const TOO_MANY = `the chain lets at most ${UNSTAKES_MAX} unstakes of an account cool down at a time`
 
 /** What stands against one more unstake of an account on the chain now. `pending`: unstakes under way that it has not seen. */

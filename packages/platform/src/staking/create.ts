@@ -2,46 +2,47 @@ import { createHash } from 'node:crypto'
 import type { Asset, Network, TronResource } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
 import { STAKED_ASSET } from '@custody/request-auth/bodies'
-import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Caller, Reply } from '../http/endpoint.ts'
+import { insertTransaction } from '../engine/insert.ts'
 import { emit } from '../ledger/post.ts'
-import type { Services } from '../services.ts'
+import type { Services } from '../engine/services.ts'
 import { collectReceipts } from '../signing/receipts.ts'
-import { isSamePayload } from '../recovery/payload.ts'
-import { presentTransaction, type TransactionRow } from '../transactions/present.ts'
-import { findWallet } from '../wallets/find-wallet.ts'
-import { lockCounting } from './counted.ts'
+import { presentTransaction } from '../engine/present.ts'
+import { answeredBefore, onceOnly } from '../http/replay.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { findWallet } from '../assets/find-wallet.ts'
+import { lockCounting } from '../engine/counted.ts'
 import type { StakingKind } from './steps.ts'
 
 /** What every staking request starts from. */
-export interface Opening { asset: Asset; network: Network; wallet: Awaited<ReturnType<typeof findWallet>>; /** The wallet's own address, which stakes. */ account: string; payloadHash: string }
+interface Opening {
+  asset: Asset
+  network: Network
+  wallet: Awaited<ReturnType<typeof findWallet>>
+  /** The wallet's own address, which stakes. */ account: string
+  payloadHash: string
+}
 
-/** The caller's TRX wallet; or the first answer to the same `sequence_id`, looked up before everything that time may change. */
-export async function open(services: Services, caller: Caller, kind: StakingKind, body: { sequence_id?: string | undefined }): Promise<Opening | Reply> {
+/** Answers a staking request at most once. @param make makes what is asked for out of the caller's TRX wallet */
+export async function once(
+  services: Services, caller: Caller, kind: StakingKind, body: { sequence_id?: string | undefined },
+  make: (opened: Opening) => Promise<Reply>
+): Promise<Reply> {
   const { asset, network } = findAsset(services, STAKED_ASSET)
   const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
   const payloadHash = createHash('sha256').update(JSON.stringify([kind, body], Object.keys(body).sort())).digest('hex')
-  if (body.sequence_id !== undefined) {
-    const known = await services.database.one<{ response: string; payload_hash: string }>('select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [wallet.id, body.sequence_id])
-    if (known) return replayed(known.response, isSamePayload(known.payload_hash, payloadHash))
-  }
-  const account = await omnibusOf(services, network, { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex })
-  return { asset, network, wallet, account, payloadHash }
-}
-
-export const isReply = (opened: Opening | Reply): opened is Reply => !('wallet' in opened)
-
-function replayed(response: string, same: boolean): Reply {
-  return {
-    text: response,
-    headers: { 'idempotent-replayed': 'true', ...(same ? {} : { warning: '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"' }) },
-  }
+  return onceOnly(
+    () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash),
+    async () => make({ asset, network, wallet, account: await services.addresses.omnibus(network, caller), payloadHash }),
+  )
 }
 
 /** Where a stake comes from and goes to, as transactions show it. The account signs, whatever it does. */
-const TYPES: Record<StakingKind, [source: string, destination: string]> = { STAKE: ['INTERNAL', 'STAKING'], UNSTAKE: ['STAKING', 'STAKING'], RELEASE: ['STAKING', 'INTERNAL'] }
+const TYPES: Record<StakingKind, [source: string, destination: string]> = {
+  STAKE: ['INTERNAL', 'STAKING'], UNSTAKE: ['STAKING', 'STAKING'], RELEASE: ['STAKING', 'INTERNAL'],
+}
 
 interface New extends Opening {
   kind: StakingKind
@@ -65,30 +66,33 @@ export async function create(services: Services, o: New): Promise<Reply> {
   const { kind, caller, asset, network, signed } = o
   const now = new Date(services.environment.now())
   const [sourceType, destinationType] = TYPES[kind]
+  const plan = { ...o.plan, ...(o.resource === null ? {} : { resource: o.resource }) }
   const row: TransactionRow = {
-    id: transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce), kind, workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: o.wallet.id,
-    parent_id: null, asset: asset.asset_name, network: network.code, amount: o.amount.toString(), fee: o.fee.toString(), fee_asset: asset.fee_asset,
+    id: transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce), kind,
+    workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: o.wallet.id, parent_id: null,
+    asset: asset.asset_name, network: network.code, amount: o.amount.toString(), fee: o.fee.toString(), fee_asset: asset.fee_asset,
     source_type: sourceType, source_id: o.account, destination_type: destinationType, destination_id: o.address, address_tag: null,
-    memo: null, sequence_id: o.sequenceId ?? null, state: 'QUEUED', status: 'pending', failure_reason: null, last_error: null, hash: null, confirmations: 0,
-    request: { api_key: caller.apiKey, ...signed }, receipts: [], plan: { ...o.plan, ...(o.resource === null ? {} : { resource: o.resource }) }, fee_rate: null, fee_level: null,
+    memo: null, sequence_id: o.sequenceId ?? null, state: 'QUEUED', status: 'pending', failure_reason: null, last_error: null, hash: null,
+    confirmations: 0,
+    request: { api_key: caller.apiKey, ...signed }, receipts: [], plan, fee_rate: null, fee_level: null,
     created_at: now, updated_at: now, confirmed_at: null, attempts: 0, lease_token: null, amount_usd: null, platform_fee: null,
   }
   const response = stringifyJson({ id: row.id, status: row.status, hash: row.hash })
   const earlier = await services.database.transaction(async (tx): Promise<Reply | null> => {
     if (o.sequenceId !== undefined) {
       const mine = await tx.query(
-        'insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4, $5) on conflict do nothing returning 1', [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response])
-      if (mine.length === 0) {
-        const known = await tx.one<{ response: string; payload_hash: string }>('select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [o.wallet.id, o.sequenceId])
-        if (known) return replayed(known.response, isSamePayload(known.payload_hash, o.payloadHash))
-      }
+        `insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response)
+         values ($1, $2, $3, $4, $5) on conflict do nothing returning 1`, [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response])
+      const known = mine.length === 0 ? await answeredBefore(tx, o.wallet.id, o.sequenceId, o.payloadHash) : null
+      if (known) return known
     }
-    await tx.query(
-      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset, source_type, source_id, destination_type, destination_id,
-         sequence_id, state, status, request, plan, created_at, updated_at, next_run_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $20)`,
-      [row.id, kind, row.workspace_id, row.sub_account_id, row.wallet_id, row.asset, row.network, row.amount, row.fee, row.fee_asset, row.source_type, row.source_id, row.destination_type, row.destination_id,
-        row.sequence_id, row.state, row.status, JSON.stringify(row.request), JSON.stringify(row.plan), now])
+    await insertTransaction(tx, {
+      id: row.id, kind, state: 'QUEUED', workspace_id: row.workspace_id, sub_account_id: row.sub_account_id, wallet_id: row.wallet_id,
+      asset: row.asset, network: row.network, amount: o.amount, fee: o.fee, fee_asset: row.fee_asset, source_type: sourceType,
+      source_id: o.account,
+      destination_type: destinationType, destination_id: o.address, sequence_id: row.sequence_id, request: row.request, plan,
+      created_at: now, next_run_at: now,
+    })
     await lockCounting(tx, row)
     await o.reserve(tx, row.id)
     await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.created', stringifyJson(presentTransaction(row, services.registry)))

@@ -1,10 +1,12 @@
 import type { Queryable } from '../database/pool.ts'
 import { post } from '../ledger/post.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { poolsOf, stakeAccounts, type Staking } from './steps.ts'
 
 /** Books what a stake, unstake or release that ends before its last step has left, and gives the rest back. */
-export async function giveBackStake(tx: Queryable, row: TransactionRow, { kind, account, address, resource, amount, at }: Staking): Promise<void> {
+export async function giveBackStake(
+  tx: Queryable, row: TransactionRow, { kind, account, address, resource, amount, at }: Staking
+): Promise<void> {
   if (kind === 'RELEASE') {
     await tx.query('update cooldowns set releasing_by = null where releasing_by = $1 and released_by is null', [row.id])
     return
@@ -21,8 +23,13 @@ export async function giveBackStake(tx: Queryable, row: TransactionRow, { kind, 
 /** What became of the TRX, for the caller. */
 export function leftOver({ kind, account, resource, at }: Staking): string {
   if (kind === 'RELEASE') return 'nothing was released; ask for it again'
-  if (at === 0) return kind === 'STAKE' ? 'the amount is back, and nothing is staked; ask for it again as a new stake' : 'everything stays staked as it was; ask for it again as a new unstake'
+  if (at === 0) {
+    return kind === 'STAKE'
+      ? 'the amount is back, and nothing is staked; ask for it again as a new stake'
+      : 'everything stays staked as it was; ask for it again as a new unstake'
+  }
+  const stands = `the TRX is staked for ${resource} on the wallet's own address ${account}`
   return kind === 'STAKE'
-    ? `the TRX is staked for ${resource} on the wallet's own address ${account} and is not lent; unstake it from there, or leave it and stake anew for the other address`
-    : `the resource was taken back and the TRX is staked for ${resource} on the wallet's own address ${account}; unstake it from there`
+    ? `${stands} and is not lent; unstake it from there, or leave it and stake anew for the other address`
+    : `the resource was taken back and ${stands}; unstake it from there`
 }

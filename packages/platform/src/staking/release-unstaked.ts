@@ -3,31 +3,37 @@ import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { checkedAddress, stakingShape } from './body.ts'
 import { asked } from './chain.ts'
-import { create, isReply, open } from './create.ts'
+import { create, once } from './create.ts'
 import { feeOf, stepsOf } from './steps.ts'
 
 /** Takes back what has completed its cooldown. The chain knows no part of it: all that has matured on the account returns. */
 export const releaseUnstaked = endpoint({
-  method: 'POST', path: '/dav/v1/release-unstaked', summary: 'Release unstaked TRX after its cooldown', access: 'write', body: releaseBody, response: stakingShape,
+  method: 'POST', path: '/dav/v1/release-unstaked', summary: 'Release unstaked TRX after its cooldown', access: 'write',
+  body: releaseBody, response: stakingShape,
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)
-    const opened = await open(services, caller, 'RELEASE', body)
-    if (isReply(opened)) return opened
-    const { network, wallet, account } = opened
-    const client = services.networks.tron(network.code)
-    const [headTime, { bandwidthSun }] = await asked(network, () => Promise.all([client.headTime(), services.networks.tronParameters(network.code)]))
-    const waiting = await services.database.query<{ amount: string; address: string; release_at: Date; releasing_by: string | null }>(
-      'select amount::text, address, release_at, releasing_by from cooldowns where wallet_id = $1 and released_by is null order by release_at', [wallet.id])
-    const matured = waiting.filter(({ release_at, releasing_by }) => release_at.getTime() <= headTime && releasing_by === null)
-    if (!matured.some((each) => each.address === address)) throw nothing(waiting.filter((each) => each.address === address))
-    return create(services, {
-      ...opened, kind: 'RELEASE', caller, signed, address, resource: null, amount: matured.reduce((sum, { amount }) => sum + BigInt(amount), 0n), sequenceId: body.sequence_id,
-      fee: feeOf(stepsOf('RELEASE', address === account), bandwidthSun), plan: {},
-      async reserve(tx, id) {
-        const marked = await tx.query<{ address: string }>(
-          'update cooldowns set releasing_by = $2 where wallet_id = $1 and released_by is null and releasing_by is null and release_at <= $3 returning address', [wallet.id, id, new Date(headTime)])
-        if (!marked.some((each) => each.address === address)) throw nothing([])
-      },
+    return once(services, caller, 'RELEASE', body, async (opened) => {
+      const { network, wallet, account } = opened
+      const client = services.networks.stakes(network.code).client
+      const [headTime, { bandwidthSun }] = await asked(network, () => Promise.all([
+        client.headTime(), services.networks.stakes(network.code).parameters(),
+      ]))
+      const waiting = await services.database.query<{ amount: string; address: string; release_at: Date; releasing_by: string | null }>(
+        `select amount::text, address, release_at, releasing_by from cooldowns where wallet_id = $1
+          and released_by is null order by release_at`, [wallet.id])
+      const matured = waiting.filter(({ release_at, releasing_by }) => release_at.getTime() <= headTime && releasing_by === null)
+      if (!matured.some((each) => each.address === address)) throw nothing(waiting.filter((each) => each.address === address))
+      return create(services, {
+        ...opened, kind: 'RELEASE', caller, signed, address, resource: null,
+        amount: matured.reduce((sum, { amount }) => sum + BigInt(amount), 0n), sequenceId: body.sequence_id,
+        fee: feeOf(stepsOf('RELEASE', address === account), bandwidthSun), plan: {},
+        async reserve(tx, id) {
+          const marked = await tx.query<{ address: string }>(
+            `update cooldowns set releasing_by = $2 where wallet_id = $1 and released_by is null and releasing_by is null
+              and release_at <= $3 returning address`, [wallet.id, id, new Date(headTime)])
+          if (!marked.some((each) => each.address === address)) throw nothing([])
+        },
+      })
     })
   },
 })

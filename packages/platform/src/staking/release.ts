@@ -2,9 +2,9 @@ import { formatAmount } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit, post } from '../ledger/post.ts'
-import { exact } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import { exact } from '../decimals.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { poolsOf } from './steps.ts'
 
 interface Cooldown { transaction_id: string; address: string; amount: string }
@@ -15,7 +15,8 @@ interface Cooldown { transaction_id: string; address: string; amount: string }
  */
 export async function release(services: Services, tx: Queryable, row: TransactionRow, withdrawn: bigint): Promise<bigint> {
   const waiting = await tx.query<Cooldown>(
-    'select transaction_id, address, amount::text from cooldowns where network = $3 and account = $1 and released_by is null and transaction_id <> $2 order by release_at, transaction_id for update', [row.source_id, row.id, row.network])
+    `select transaction_id, address, amount::text from cooldowns where network = $3 and account = $1 and released_by is null
+      and transaction_id <> $2 order by release_at, transaction_id for update`, [row.source_id, row.id, row.network])
   const released: Cooldown[] = []
   let sum = 0n
   for (const each of waiting) {
@@ -25,13 +26,24 @@ export async function release(services: Services, tx: Queryable, row: Transactio
   }
   if (sum !== withdrawn) throw new Error(`the chain has released ${withdrawn} sun, and the oldest cooldowns on record make up ${sum}`)
   const { scope, free } = poolsOf(row)
-  await post(tx, 'staking-release', row.id, [...released.map(({ address, amount }) => ({ ...scope, kind: 'cooling' as const, address, amount: -BigInt(amount) })), { ...scope, kind: free, amount: withdrawn }])
-  await tx.query('update cooldowns set released_by = $2 where transaction_id = any($1)', [released.map(({ transaction_id }) => transaction_id), row.id])
+  await post(
+    tx, 'staking-release', row.id,
+    [
+      ...released.map(({ address, amount }) => ({ ...scope, kind: 'cooling' as const, address, amount: -BigInt(amount) })),
+      { ...scope, kind: free, amount: withdrawn },
+    ]
+  )
+  await tx.query('update cooldowns set released_by = $2 where transaction_id = any($1)', [
+    released.map(({ transaction_id }) => transaction_id), row.id,
+  ])
   await tx.query('update cooldowns set releasing_by = null where released_by is null and releasing_by = $1', [row.id])
   if (row.kind === 'RELEASE') return withdrawn
   const decimals = services.registry.asset(row.asset)?.decimals ?? 6
   for (const { address, amount } of released) {
-    await emit(tx, row.workspace_id, row.sub_account_id, 'staking.released', stringifyJson({ id: row.id, asset: row.asset, address, amount: exact(formatAmount(BigInt(amount), decimals)), hash: row.hash }))
+    await emit(
+      tx, row.workspace_id, row.sub_account_id, 'staking.released',
+      stringifyJson({ id: row.id, asset: row.asset, address, amount: exact(formatAmount(BigInt(amount), decimals)), hash: row.hash })
+    )
   }
   return withdrawn
 }

@@ -6,7 +6,7 @@ import { lockedBalance, post } from '../ledger/post.ts'
 import { quotePlatformFee, reservePlatformFee } from '../prepaid-fee/fees.ts'
 import { checkedAddress, checkedAmount, stakingShape } from './body.ts'
 import { asked, lendableAfter, receiverRefusal, worthOf } from './chain.ts'
-import { create, isReply, open } from './create.ts'
+import { create, once } from './create.ts'
 import { assertReceivable } from './receiver.ts'
 import { feeOf, stepsOf } from './steps.ts'
 
@@ -15,43 +15,57 @@ const LEAST_SUN = 1_000_000n
 
 /** Stakes TRX of the wallet; where the resource is for another address, it is lent to that one. */
 export const stake = endpoint({
-  method: 'POST', path: '/dav/v1/stake', summary: 'Stake TRX for energy or bandwidth', access: 'write', body: stakeBody, response: stakingShape,
+  method: 'POST', path: '/dav/v1/stake', summary: 'Stake TRX for energy or bandwidth', access: 'write', body: stakeBody,
+  response: stakingShape,
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)
-    const opened = await open(services, caller, 'STAKE', body)
-    if (isReply(opened)) return opened
-    const { asset, network, wallet, account } = opened
-    const amount = checkedAmount(body.amount, asset)
-    if (amount < LEAST_SUN) throw new ApiError('INVALID_AMOUNT', `amount: the chain stakes at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX`, { field: 'amount' })
-    if (wallet.status !== 'active') throw inactive()
-    const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name }
-    const held = await services.database.one<{ balance: string }>(`select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [wallet.id, asset.asset_name])
-    if (BigInt(held?.balance ?? '0') < amount) throw insufficient(amount, BigInt(held?.balance ?? '0'), asset)
-    const client = services.networks.tron(network.code)
-    const own = address === account
-    if (!own) {
-      await assertReceivable(services, caller.subAccountId, network, address)
-      const refusal = await asked(network, () => receiverRefusal(client, address))
-      if (refusal) throw new ApiError('INVALID_ADDRESS', `address: ${refusal}`, { field: 'address' })
-      const lendable = await asked(network, () => lendableAfter(client, account, body.resource, amount))
-      if (lendable < amount) {
-        throw new ApiError('INVALID_AMOUNT', `amount: the chain lends no stake that today's use rests on, and lending takes bandwidth itself; of this it would lend ${formatAmount(lendable, asset.decimals)} TRX. Stake at least ${formatAmount(amount - lendable, asset.decimals)} TRX of ${body.resource} for the wallet's own address first, or less for this one`, { field: 'amount' })
+    return once(services, caller, 'STAKE', body, async (opened) => {
+      const { asset, network, wallet, account } = opened
+      const amount = checkedAmount(body.amount, asset)
+      if (amount < LEAST_SUN) {
+        throw new ApiError(
+          'INVALID_AMOUNT', `amount: the chain stakes at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX`, { field: 'amount' }
+        )
       }
-    }
-    const quote = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
-    const { bandwidthSun } = await asked(network, () => services.networks.tronParameters(network.code))
-    return create(services, {
-      ...opened, kind: 'STAKE', caller, signed, address, resource: body.resource, amount, sequenceId: body.sequence_id, fee: feeOf(stepsOf('STAKE', own), bandwidthSun),
-      // Between freezing and lending the account itself seems to have the resource: nothing may count on it.
-      plan: own ? {} : { [`${body.resource.toLowerCase()}_counted`]: (await asked(network, () => worthOf(client, account, body.resource, amount))).toString() },
-      async reserve(tx, id) {
-        if (!await tx.one(`select 1 from wallets where id = $1 and status = 'active'`, [wallet.id])) throw inactive()
-        const available = await lockedBalance(tx, { ...scope, kind: 'available' })
-        if (available < amount) throw insufficient(amount, available, asset)
-        await post(tx, 'reserve', id, [{ ...scope, kind: 'available', amount: -amount }, { ...scope, kind: 'reserved', amount }])
-      },
-      // Unstaking and releasing cost nothing and go on without it.
-      lastly: (tx, id) => reservePlatformFee(tx, { transactionId: id, workspaceId: caller.workspaceId, quote }),
+      const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name }
+      const held = await services.database.one<{ balance: string }>(
+        `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`,
+        [wallet.id, asset.asset_name]
+      )
+      if (BigInt(held?.balance ?? '0') < amount) throw insufficient(amount, BigInt(held?.balance ?? '0'), asset)
+      const client = services.networks.stakes(network.code).client
+      const own = address === account
+      if (!own) {
+        await assertReceivable(services, caller.subAccountId, network, address)
+        const refusal = await asked(network, () => receiverRefusal(client, address))
+        if (refusal) throw new ApiError('INVALID_ADDRESS', `address: ${refusal}`, { field: 'address' })
+        const lendable = await asked(network, () => lendableAfter(client, account, body.resource, amount))
+        if (lendable < amount) {
+          const [lends, lacks] = [lendable, amount - lendable].map((value) => formatAmount(value, asset.decimals))
+          throw new ApiError('INVALID_AMOUNT',
+            'amount: the chain lends no stake that today\'s use rests on, and lending takes bandwidth itself; '
+            + `of this it would lend ${lends} TRX. Stake at least ${lacks} TRX of ${body.resource} for the wallet's own address first, `
+            + 'or less for this one', { field: 'amount' })
+        }
+      }
+      const quote = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
+      const { bandwidthSun } = await asked(network, () => services.networks.stakes(network.code).parameters())
+      return create(services, {
+        ...opened, kind: 'STAKE', caller, signed, address, resource: body.resource, amount,
+        sequenceId: body.sequence_id, fee: feeOf(stepsOf('STAKE', own), bandwidthSun),
+        // Between freezing and lending the account itself seems to have the resource: nothing may count on it.
+        plan: own ? {} : {
+          [`${body.resource.toLowerCase()}_counted`]: String(await asked(network, () => worthOf(client, account, body.resource, amount))),
+        },
+        async reserve(tx, id) {
+          if (!await tx.one(`select 1 from wallets where id = $1 and status = 'active'`, [wallet.id])) throw inactive()
+          const available = await lockedBalance(tx, { ...scope, kind: 'available' })
+          if (available < amount) throw insufficient(amount, available, asset)
+          await post(tx, 'reserve', id, [{ ...scope, kind: 'available', amount: -amount }, { ...scope, kind: 'reserved', amount }])
+        },
+        // Unstaking and releasing cost nothing and go on without it.
+        lastly: (tx, id) => reservePlatformFee(tx, { transactionId: id, workspaceId: caller.workspaceId, quote }),
+      })
     })
   },
 })
@@ -60,5 +74,7 @@ const inactive = () => new ApiError('WALLET_INACTIVE', 'asset: the TRX wallet is
 
 function insufficient(amount: bigint, available: bigint, asset: Asset): ApiError {
   const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`
-  return new ApiError('INSUFFICIENT_BALANCE', `amount: ${show(amount)} is more than the wallet's spendable balance of ${show(available)}`, { field: 'amount' })
+  return new ApiError(
+    'INSUFFICIENT_BALANCE', `amount: ${show(amount)} is more than the wallet's spendable balance of ${show(available)}`, { field: 'amount' }
+  )
 }

@@ -3,8 +3,9 @@ import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { exact, text } from '../http/schemas.ts'
-import { findWallet } from '../wallets/find-wallet.ts'
+import { exact } from '../decimals.ts'
+import { text } from '../http/schemas.ts'
+import { findWallet } from '../assets/find-wallet.ts'
 import { checkedAddress } from './body.ts'
 import { asked } from './chain.ts'
 
@@ -14,20 +15,30 @@ export const readStaking = endpoint({
   query: z.strictObject({ address: text(500).meta({ description: 'Who has the resource' }) }),
   response: z.object({
     staked: z.object({ ENERGY: z.number(), BANDWIDTH: z.number() }),
-    cooling: z.array(z.object({ amount: z.number(), release_at: z.string().meta({ description: 'By the time of the chain; an estimate until the unstake is confirmed' }), confirmed: z.boolean() })),
+    cooling: z.array(z.object({
+      amount: z.number(),
+      release_at: z.string().meta({ description: 'By the time of the chain; an estimate until the unstake is confirmed' }),
+      confirmed: z.boolean(),
+    })),
     releasable: z.number(),
   }),
   async handler({ services, caller, query }) {
     const address = checkedAddress(services, query.address)
     const { asset, network } = findAsset(services, STAKED_ASSET)
     const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
-    const headTime = await asked(network, () => services.networks.tron(network.code).headTime())
+    const headTime = await asked(network, () => services.networks.stakes(network.code).client.headTime())
     const [accounts, cooling, under] = await Promise.all([
-      services.database.query<{ kind: string; balance: string }>(`select kind, balance::text from ledger_accounts where wallet_id = $1 and address = $2 and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, address]),
-      services.database.query<{ amount: string; release_at: Date; releasing_by: string | null }>('select amount::text, release_at, releasing_by from cooldowns where wallet_id = $1 and address = $2 and released_by is null order by release_at', [wallet.id, address]),
-      services.database.query<{ amount: string; expected_at: string }>(`select amount::text, plan->>'expected_at' expected_at from transactions where wallet_id = $1 and destination_id = $2 and kind = 'UNSTAKE' and status = 'pending' order by created_at`, [wallet.id, address]),
+      services.database.query<{ kind: string; balance: string }>(`select kind, balance::text from ledger_accounts
+        where wallet_id = $1 and address = $2 and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, address]),
+      services.database.query<{ amount: string; release_at: Date; releasing_by: string | null }>(`select amount::text, release_at,
+        releasing_by from cooldowns where wallet_id = $1 and address = $2 and released_by is null
+        order by release_at`, [wallet.id, address]),
+      services.database.query<{ amount: string; expected_at: string }>(`select amount::text, plan->>'expected_at' expected_at
+        from transactions where wallet_id = $1 and destination_id = $2 and kind = 'UNSTAKE' and status = 'pending'
+        order by created_at`, [wallet.id, address]),
     ])
     const show = (amount: bigint | string) => exact(formatAmount(BigInt(amount), asset.decimals))
+    const matured = cooling.filter(({ release_at, releasing_by }) => releasing_by === null && release_at.getTime() <= headTime)
     const held = (kind: string) => show(accounts.find((row) => row.kind === kind)?.balance ?? '0')
     return {
       body: {
@@ -36,7 +47,7 @@ export const readStaking = endpoint({
           ...cooling.map(({ amount, release_at }) => ({ amount: show(amount), release_at: release_at.toISOString(), confirmed: true })),
           ...under.map(({ amount, expected_at }) => ({ amount: show(amount), release_at: expected_at, confirmed: false })),
         ],
-        releasable: show(cooling.filter(({ release_at, releasing_by }) => releasing_by === null && release_at.getTime() <= headTime).reduce((sum, { amount }) => sum + BigInt(amount), 0n)),
+        releasable: show(matured.reduce((sum, { amount }) => sum + BigInt(amount), 0n)),
       },
     }
   },

@@ -1,6 +1,6 @@
 import { tron as tronBuild, type TronAction, type TronResource } from '@custody/chains'
 import type { AccountKind, Posting } from '../ledger/post.ts'
-import type { TransactionRow } from '../transactions/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
 export type StakingKind = 'STAKE' | 'UNSTAKE' | 'RELEASE'
 export type StakingStep = TronAction['kind']
@@ -15,7 +15,8 @@ const STEPS: Record<StakingKind, { own: readonly StakingStep[]; other: readonly 
 export const stepsOf = (kind: StakingKind, own: boolean): readonly StakingStep[] => STEPS[kind][own ? 'own' : 'other']
 
 /** Sun that bandwidth of the steps costs where neither free nor staked bandwidth pays for it. */
-export const feeOf = (steps: readonly StakingStep[], bandwidthSun: bigint): bigint => steps.reduce((sum, step) => sum + tronBuild.actionBandwidth(step), 0n) * bandwidthSun
+export const feeOf = (steps: readonly StakingStep[], bandwidthSun: bigint): bigint =>
+  steps.reduce((sum, step) => sum + tronBuild.actionBandwidth(step), 0n) * bandwidthSun
 
 /** What a stake, an unstake or a release does on the chain. */
 export interface Staking {
@@ -31,12 +32,20 @@ export interface Staking {
   at: number
 }
 
-/** Null for every other kind of transaction. */
-export function stakingOf(row: TransactionRow): Staking | null {
-  if (row.kind !== 'STAKE' && row.kind !== 'UNSTAKE' && row.kind !== 'RELEASE') return null
+const KINDS: ReadonlySet<string> = new Set(Object.keys(STEPS))
+
+export const isStaking = (row: Pick<TransactionRow, 'kind'>): boolean => KINDS.has(row.kind)
+
+/** What a row of one of these kinds does. @throws for a row of another kind */
+export function stakingOf(row: TransactionRow): Staking {
+  if (!isStaking(row)) throw new Error(`${row.kind} is no staking`)
   const [account, address] = [row.source_id as string, row.destination_id as string]
-  const resource = (row.plan['resource'] ?? null) as TronResource | null
-  return { kind: row.kind, account, address, resource, amount: BigInt(row.amount), steps: stepsOf(row.kind, account === address), at: Number(row.plan['step'] ?? '0') }
+  const kind = row.kind as StakingKind
+  const resource = (row.plan.resource ?? null) as TronResource | null
+  return {
+    kind, account, address, resource, amount: BigInt(row.amount), steps: stepsOf(kind, account === address),
+    at: Number(row.plan.step ?? '0'),
+  }
 }
 
 /** The call of the step under way. */
@@ -59,7 +68,11 @@ export function stakeAccounts(resource: TronResource | null): { staked: AccountK
 }
 
 /** Where its TRX comes from and returns to: a wallet, or the workspace's gas tank. */
-export function poolsOf(row: TransactionRow): { scope: Pick<Posting, 'workspace' | 'wallet' | 'asset'>; free: AccountKind; held: AccountKind } {
+export function poolsOf(row: TransactionRow): {
+  scope: Pick<Posting, 'workspace' | 'wallet' | 'asset'>
+  free: AccountKind
+  held: AccountKind
+} {
   const scope = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   return row.wallet_id === null ? { scope, free: 'tank', held: 'tank_reserved' } : { scope, free: 'available', held: 'reserved' }
 }

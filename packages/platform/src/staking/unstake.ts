@@ -5,56 +5,72 @@ import { endpoint } from '../http/endpoint.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { checkedAddress, checkedAmount, stakingShape } from './body.ts'
 import { asked, MATURED_FIRST, TOO_MANY, unstakeRefusal, worthOf } from './chain.ts'
-import { create, isReply, open } from './create.ts'
+import { create, once } from './create.ts'
 import { feeOf, stakeAccounts, stepsOf } from './steps.ts'
 
 /** Unstakes that the chain has not seen. */
 const UNDER_WAY = `select count(*)::text count from transactions t where t.wallet_id = $1 and t.kind = 'UNSTAKE' and t.status = 'pending'
-  and not exists (select 1 from chain_transactions c where c.transaction_id = t.id and c.step = 'unfreeze' and c.state in ('INCLUDED', 'CONFIRMED'))`
+  and not exists (
+    select 1 from chain_transactions c where c.transaction_id = t.id and c.step = 'unfreeze' and c.state in ('INCLUDED', 'CONFIRMED')
+  )`
 
 /** Begins to unstake: the resource is gone at once, the TRX cools down for as long as the chain says. */
 export const unstake = endpoint({
   method: 'POST', path: '/dav/v1/unstake', summary: 'Unstake TRX', access: 'write', body: stakeBody, response: stakingShape,
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)
-    const opened = await open(services, caller, 'UNSTAKE', body)
-    if (isReply(opened)) return opened
-    const { asset, network, wallet, account } = opened
-    const { resource } = body
-    const amount = checkedAmount(body.amount, asset)
-    const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name, address }
-    const { staked, reserved } = stakeAccounts(resource)
-    const rows = await services.database.query<{ kind: string; balance: string }>(
-      `select kind, balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and address = $3 and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, asset.asset_name, address])
-    const holds = (kind: string) => BigInt(rows.find((row) => row.kind === kind)?.balance ?? '0')
-    const other: TronResource = resource === 'ENERGY' ? 'BANDWIDTH' : 'ENERGY'
-    if (holds(staked) < amount) throw tooMuch(amount, holds(staked), asset, resource, holds(stakeAccounts(other).staked) > 0n ? other : null)
-    const client = services.networks.tron(network.code)
-    const under = await services.database.one<{ count: string }>(UNDER_WAY, [wallet.id])
-    const refusal = await asked(network, () => unstakeRefusal(client, account, Number(under?.count ?? 0)))
-    if (refusal === 'matured') throw new ApiError('RELEASE_FIRST', `address: ${MATURED_FIRST}`, { field: 'address' })
-    if (refusal === 'limit') throw new ApiError('UNSTAKE_LIMIT', `amount: ${TOO_MANY}; wait until one has completed, and release it`, { field: 'amount' })
-    const own = address === account
-    const { bandwidthSun, unfreezeDelayDays } = await asked(network, () => services.networks.tronParameters(network.code))
-    const [worth, headTime] = await asked(network, () => Promise.all([worthOf(client, account, resource, amount), client.headTime()]))
-    return create(services, {
-      ...opened, kind: 'UNSTAKE', caller, signed, address, resource, amount, sequenceId: body.sequence_id, fee: feeOf(stepsOf('UNSTAKE', own), bandwidthSun),
-      plan: {
-        delay_days: String(unfreezeDelayDays), expected_at: new Date(headTime + unfreezeDelayDays * 86_400_000).toISOString(),
-        // From now on no transfer counts on the resource that is about to go.
-        [`${resource.toLowerCase()}_counted`]: worth.toString(),
-      },
-      async reserve(tx, id) {
-        const left = await lockedBalance(tx, { ...scope, kind: staked })
-        if (left < amount) throw tooMuch(amount, left, asset, resource, null)
-        await post(tx, 'unstake-reserve', id, [{ ...scope, kind: staked, amount: -amount }, { ...scope, kind: reserved, amount }])
-      },
+    return once(services, caller, 'UNSTAKE', body, async (opened) => {
+      const { asset, network, wallet, account } = opened
+      const { resource } = body
+      const amount = checkedAmount(body.amount, asset)
+      const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name, address }
+      const { staked, reserved } = stakeAccounts(resource)
+      const rows = await services.database.query<{ kind: string; balance: string }>(
+        `select kind, balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and address = $3
+          and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, asset.asset_name, address])
+      const holds = (kind: string) => BigInt(rows.find((row) => row.kind === kind)?.balance ?? '0')
+      const other: TronResource = resource === 'ENERGY' ? 'BANDWIDTH' : 'ENERGY'
+      if (holds(staked) < amount) {
+        throw tooMuch(amount, holds(staked), asset, resource, holds(stakeAccounts(other).staked) > 0n ? other : null)
+      }
+      const client = services.networks.stakes(network.code).client
+      const under = await services.database.one<{ count: string }>(UNDER_WAY, [wallet.id])
+      const refusal = await asked(network, () => unstakeRefusal(client, account, Number(under?.count ?? 0)))
+      if (refusal === 'matured') throw new ApiError('RELEASE_FIRST', `address: ${MATURED_FIRST}`, { field: 'address' })
+      if (refusal === 'limit') {
+        throw new ApiError('UNSTAKE_LIMIT', `amount: ${TOO_MANY}; wait until one has completed, and release it`, { field: 'amount' })
+      }
+      const own = address === account
+      const { bandwidthSun, unfreezeDelayDays } = await asked(network, () => services.networks.stakes(network.code).parameters())
+      const [worth, headTime] = await asked(network, () => Promise.all([worthOf(client, account, resource, amount), client.headTime()]))
+      return create(services, {
+        ...opened, kind: 'UNSTAKE', caller, signed, address, resource, amount,
+        sequenceId: body.sequence_id, fee: feeOf(stepsOf('UNSTAKE', own), bandwidthSun),
+        plan: {
+          delay_days: String(unfreezeDelayDays), expected_at: new Date(headTime + unfreezeDelayDays * 86_400_000).toISOString(),
+          // From now on no transfer counts on the resource that is about to go.
+          [`${resource.toLowerCase()}_counted`]: worth.toString(),
+        },
+        async reserve(tx, id) {
+          const left = await lockedBalance(tx, { ...scope, kind: staked })
+          if (left < amount) throw tooMuch(amount, left, asset, resource, null)
+          await post(tx, 'unstake-reserve', id, [{ ...scope, kind: staked, amount: -amount }, { ...scope, kind: reserved, amount }])
+        },
+      })
     })
   },
 })
 
 function tooMuch(amount: bigint, staked: bigint, asset: Asset, resource: TronResource, other: TronResource | null): ApiError {
   const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
-  if (staked === 0n && other) return new ApiError('RESOURCE_MISMATCH', `resource: what is staked for this address is staked for ${other}, nothing for ${resource}`, { field: 'resource' })
-  return new ApiError('INSUFFICIENT_STAKE', `amount: ${show(amount)} is more than the ${show(staked)} staked for ${resource} on this address`, { field: 'amount' })
+  if (staked === 0n && other) {
+    return new ApiError(
+      'RESOURCE_MISMATCH', `resource: what is staked for this address is staked for ${other}, nothing for ${resource}`,
+      { field: 'resource' }
+    )
+  }
+  return new ApiError(
+    'INSUFFICIENT_STAKE', `amount: ${show(amount)} is more than the ${show(staked)} staked for ${resource} on this address`,
+    { field: 'amount' }
+  )
 }

@@ -4,9 +4,10 @@ import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findTransaction } from './find-transaction.ts'
-import { presentTransaction, transactionShape } from './present.ts'
-import { openReplacement, requestReplacement, UNSIGNED_STATES, WAITING_STATES, whyFinal } from './replacements.ts'
-import { assertUnspentChange, waitingAttempts } from './steps/attempts.ts'
+import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { openReplacement, UNSIGNED_STATES, WAITING_STATES, whyFinal } from '../engine/replacement.ts'
+import { askForReplacement } from './ask-for-replacement.ts'
+import { assertUnspentChange, waitingAttempts } from '../engine/attempts.ts'
 
 /**
  * Takes a transfer back. Before it is signed it ends at no cost; after that a payment to oneself competes with it on
@@ -18,19 +19,22 @@ export const cancelTransaction = endpoint({
   async handler({ services, caller, params, signed }) {
     const row = await findTransaction(services, caller, params.id)
     const shown = async () => ({ body: presentTransaction(await findTransaction(services, caller, row.id), services.registry) })
-    const { network } = services.networks.get(row.network)
+    const { network, replaceable } = services.networks.get(row.network)
     if (row.kind !== 'WITHDRAWAL') throw new ApiError('NOT_REPLACEABLE', 'id: only an outgoing transfer can be cancelled', { field: 'id' })
     if (row.state === 'CANCELLED') return shown()
     if (row.status !== 'pending') throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, { field: 'id' })
     if (row.state === 'VOIDING') return shown()
     if ((await openReplacement(services.database, row.id))?.kind === 'CANCEL') return shown()
     if (!UNSIGNED_STATES.has(row.state)) {
-      const never = whyFinal(network)
-      if (never) throw new ApiError('NOT_REPLACEABLE', `id: the transfer is signed, and ${never}`, { field: 'id' })
-      if (!WAITING_STATES.has(row.state)) throw new ApiError('REPLACEMENT_PENDING', 'id: a speed-up of this transfer is under way; try again in a few seconds', { field: 'id' })
+      if (!replaceable) throw new ApiError('NOT_REPLACEABLE', `id: the transfer is signed, and ${whyFinal(network)}`, { field: 'id' })
+      if (!WAITING_STATES.has(row.state)) {
+        throw new ApiError(
+          'REPLACEMENT_PENDING', 'id: a speed-up of this transfer is under way; try again in a few seconds', { field: 'id' }
+        )
+      }
       await assertUnspentChange(services.database, await waitingAttempts(services, row))
     }
-    const id = await requestReplacement(services, caller, row, { kind: 'CANCEL', signed, feeRate: null, feeLevel: null })
+    const id = await askForReplacement(services, caller, row, { kind: 'CANCEL', signed, feeRate: null, feeLevel: null })
     void collectReceipts(services, id, signed, 'replacements')
     return shown()
   },

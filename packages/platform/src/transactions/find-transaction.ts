@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
-import type { Services } from '../services.ts'
-import type { TransactionRow } from './present.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -15,7 +15,9 @@ export async function findTransaction(services: Services, caller: Caller, given:
   if (!UUID.test(id)) throw missing()
   const row = await services.database.one<TransactionRow>('select * from transactions where id = $1', [id])
   if (!row) throw missing()
-  if (row.workspace_id !== caller.workspaceId) throw new ApiError('FORBIDDEN', 'id: the transaction belongs to another workspace', { field: 'id' })
+  if (row.workspace_id !== caller.workspaceId) {
+    throw new ApiError('FORBIDDEN', 'id: the transaction belongs to another workspace', { field: 'id' })
+  }
   if (row.sub_account_id !== caller.subAccountId) throw missing()
   return row
 }

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { assertKnownAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, integer, oneOf, pageQuery } from '../http/schemas.ts'
-import { KIND_OF_TYPE, presentTransaction, STATUSES, transactionShape, TYPE_NAMES, type TransactionRow } from './present.ts'
+import { KIND_OF_TYPE, presentTransaction, STATUSES, transactionShape, TYPE_NAMES } from '../engine/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 
 const INT32_MAX = 2_147_483_647
 const PLACES = ['INTERNAL', 'EXTERNAL', 'GAS_TANK', 'OMNIBUS', 'STAKING'] as const

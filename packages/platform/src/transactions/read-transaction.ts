@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { findTransaction } from './find-transaction.ts'
-import { presentTransaction, transactionShape } from './present.ts'
-import { presentReplacement, replacementShape, replacementsOf } from './replacements.ts'
+import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { replacementsOf } from '../engine/replacement.ts'
+import { presentReplacement, replacementShape } from './present-replacement.ts'
 
 /** One transaction of the caller's sub-account by its platform id. */
 export const readTransaction = endpoint({
@@ -11,6 +12,11 @@ export const readTransaction = endpoint({
   async handler({ services, caller, params }) {
     const row = await findTransaction(services, caller, params.id)
     const replacements = row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row.id) : []
-    return { body: { ...presentTransaction(row, services.registry), ...(replacements.length > 0 ? { replacements: replacements.map(presentReplacement) } : {}) } }
+    return {
+      body: {
+        ...presentTransaction(row, services.registry),
+        ...(replacements.length > 0 ? { replacements: replacements.map(presentReplacement) } : {}),
+      },
+    }
   },
 })

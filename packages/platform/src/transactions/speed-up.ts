@@ -1,16 +1,17 @@
 import { formatAmount } from '@custody/chains'
 import { speedUpBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
-import { isForward, NO_REPLACEMENT } from '../auto-forwarding/outcome.ts'
 import { ApiError } from '../errors.ts'
-import { checkedFeeRate } from '../fees/check-fee-rate.ts'
+import { checkedFeeRate } from '../engine/check-fee-rate.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { traitsOf } from '../networks/traits.ts'
+import { traitsOf } from '../engine/traits.ts'
 import { collectReceipts } from '../signing/receipts.ts'
 import { findTransaction } from './find-transaction.ts'
-import { presentTransaction, transactionShape } from './present.ts'
-import { requestReplacement, WAITING_STATES, whyFinal } from './replacements.ts'
-import { assertUnspentChange, leastRateOf, waitingAttempts } from './steps/attempts.ts'
+import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { isForward, NO_REPLACEMENT } from '../engine/transaction.ts'
+import { WAITING_STATES, whyFinal } from '../engine/replacement.ts'
+import { askForReplacement } from './ask-for-replacement.ts'
+import { assertUnspentChange, waitingAttempts } from '../engine/attempts.ts'
 
 /** Pays more for a transfer that waits: the same payment again with a higher fee, of which only one can be mined. */
 export const speedUp = endpoint({
@@ -20,21 +21,30 @@ export const speedUp = endpoint({
   response: transactionShape,
   async handler({ services, caller, params, body, signed }) {
     const row = await findTransaction(services, caller, params.id)
-    const { network } = services.networks.get(row.network)
+    const { network, replaceable } = services.networks.get(row.network)
     if (row.kind !== 'WITHDRAWAL') throw new ApiError('NOT_REPLACEABLE', 'id: only an outgoing transfer can be sped up', { field: 'id' })
     if (isForward(row)) throw new ApiError('NOT_REPLACEABLE', `id: ${NO_REPLACEMENT}`, { field: 'id' })
     if (row.status !== 'pending') throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, { field: 'id' })
-    const never = whyFinal(network)
-    if (never) throw new ApiError('NOT_REPLACEABLE', `id: ${never}`, { field: 'id' })
-    if (!WAITING_STATES.has(row.state)) throw new ApiError('NOT_REPLACEABLE', `id: the transfer waits for no block (${row.state}); there is nothing to speed up yet`, { field: 'id' })
-    if (body.fee_rate !== undefined && body.fee_level !== undefined) throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+    if (!replaceable) throw new ApiError('NOT_REPLACEABLE', `id: ${whyFinal(network)}`, { field: 'id' })
+    if (!WAITING_STATES.has(row.state)) {
+      throw new ApiError(
+        'NOT_REPLACEABLE', `id: the transfer waits for no block (${row.state}); there is nothing to speed up yet`, { field: 'id' }
+      )
+    }
+    if (body.fee_rate !== undefined && body.fee_level !== undefined) {
+      throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+    }
     const attempts = await waitingAttempts(services, row)
     await assertUnspentChange(services.database, attempts)
-    const least = await leastRateOf(services, row, network, attempts)
+    const least = await replaceable.leastRate(row, attempts)
     if (body.fee_rate !== undefined && checkedFeeRate(body.fee_rate, network, services.registry) < least) {
-      throw new ApiError('INVALID_REQUEST', `fee_rate: must be at least ${formatAmount(least, traitsOf(network).feeRateDecimals)} ${network.fee_rate_unit} to take the place of the one that waits`, { field: 'fee_rate' })
+      const rate = `${formatAmount(least, traitsOf(network).feeRateDecimals)} ${network.fee_rate_unit}`
+      throw new ApiError(
+        'INVALID_REQUEST', `fee_rate: must be at least ${rate} to take the place of the one that waits`, { field: 'fee_rate' })
     }
-    const id = await requestReplacement(services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null })
+    const id = await askForReplacement(
+      services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null }
+    )
     void collectReceipts(services, id, signed, 'replacements')
     return { body: presentTransaction(await findTransaction(services, caller, row.id), services.registry) }
   },

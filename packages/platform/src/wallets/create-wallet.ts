@@ -6,10 +6,10 @@ import { ApiError } from '../errors.ts'
 import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName } from '../http/schemas.ts'
-import { startScan } from '../deposits/start.ts'
 import { creditWaitingDeposits } from '../deposits/waiting.ts'
-import { traitsOf } from '../networks/traits.ts'
-import { presentWallet, walletShape, type WalletRow } from './present.ts'
+import { traitsOf } from '../engine/traits.ts'
+import type { WalletRow } from '../assets/find-wallet.ts'
+import { presentWallet, walletShape } from './present.ts'
 
 /** Creates the one wallet of an asset in the caller's sub-account. */
 const definition = (path: string) => endpoint({
@@ -17,22 +17,25 @@ const definition = (path: string) => endpoint({
   body: z.strictObject({ asset: assetName }), response: walletShape,
   async handler({ services, caller, body }) {
     const { asset, network } = findAsset(services, body.asset)
-    const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
     // Asked for before the transaction: the nodes may need seconds to make a key.
     await services.keys.get(caller.workspaceId, network.curve)
-    await startScan(services, network)
+    await services.addresses.startScan(network)
     const wallet = await services.database.transaction(async (tx) => {
       const created = await tx.one<WalletRow>(
         `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) on conflict do nothing
          returning id, asset, status, created_at, network`, [caller.workspaceId, caller.subAccountId, asset.asset_name, network.code])
       if (!created) {
-        const existing = await tx.one<WalletRow>('select id from wallets where sub_account_id = $1 and asset = $2', [caller.subAccountId, asset.asset_name])
-        throw new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${existing?.id})`, { field: 'asset', details: { wallet_id: existing?.id } })
+        const existing = await tx.one<WalletRow>('select id from wallets where sub_account_id = $1 and asset = $2', [
+          caller.subAccountId, asset.asset_name,
+        ])
+        throw new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${existing?.id})`, {
+          field: 'asset', details: { wallet_id: existing?.id },
+        })
       }
-      const address = await ensureOmnibus(services, tx, network, owner)
+      const address = await ensureOmnibus(services, tx, network, caller)
       await listOmnibus(tx, created.id, network.code, address)
       const shown = presentWallet(created, network, { address, subAccount: caller.subAccountIndex })
-      if (traitsOf(network).deposits === 'spendable') await ensureChange(services, tx, network, owner)
+      if (traitsOf(network).deposits === 'spendable') await ensureChange(services, tx, network, caller)
       await creditWaitingDeposits(services, tx, caller.subAccountId, created)
       await tx.query(`select emit_event($1, $2, 'wallet.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(shown)])
       return shown

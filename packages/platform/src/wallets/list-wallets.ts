@@ -1,12 +1,11 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
-import { omnibusOf } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { assetName, exact } from '../http/schemas.ts'
-import { chainReserve } from '../networks/reserve.ts'
-import { traitsOf } from '../networks/traits.ts'
-import { presentWallet, walletShape, type WalletRow } from './present.ts'
+import { exact } from '../decimals.ts'
+import { assetName } from '../http/schemas.ts'
+import type { WalletRow } from '../assets/find-wallet.ts'
+import { presentWallet, walletShape } from './present.ts'
 
 /** Wallets of one asset with what can be sent (`balance`) and all that is held on chain (`omnibus_balance`). */
 export const listWallets = endpoint({
@@ -18,16 +17,21 @@ export const listWallets = endpoint({
     const rows = await services.database.query<WalletRow & { available: string; held: string }>(
       `select w.id, w.asset, w.status, w.created_at, w.network,
          coalesce(sum(a.balance) filter (where a.kind = 'available'), 0)::text available,
-         coalesce(sum(a.balance) filter (where a.kind in ('available', 'reserved', 'unswept', 'frozen', 'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling')), 0)::text held
+         coalesce(
+           sum(a.balance) filter (
+             where a.kind in (
+               'available', 'reserved', 'unswept', 'frozen', 'staked_energy', 'staked_bandwidth', 'staked_energy_reserved',
+               'staked_bandwidth_reserved', 'cooling'
+             )
+           ),
+           0
+         )::text held
        from wallets w left join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset
        where w.sub_account_id = $1 and w.asset = $2 group by w.id`, [caller.subAccountId, asset.asset_name])
     const amount = (text: string) => exact(formatAmount(BigInt(text) < 0n ? 0n : BigInt(text), asset.decimals))
     if (rows.length === 0) return { body: [] }
-    const owner = { workspaceId: caller.workspaceId, subAccountId: caller.subAccountId, subAccountIndex: caller.subAccountIndex }
-    const address = await omnibusOf(services, network, owner)
-    // Cardano: lovelace that must stay with native tokens.
-    const holdsReserve = traitsOf(network).accountRules || network.family === 'cardano'
-    const kept = holdsReserve ? await chainReserve(services, network, address, asset) : 0n
+    const address = await services.addresses.omnibus(network, caller)
+    const kept = await services.networks.get(network.code).kept(address, asset)
     const omnibus = { address, subAccount: caller.subAccountIndex }
     const body = rows.map((row) => ({
       ...presentWallet(row, network, omnibus),

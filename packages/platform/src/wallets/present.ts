@@ -1,8 +1,7 @@
 import { OMNIBUS_INDEX, pathOf, type Network } from '@custody/chains'
 import { z } from 'zod'
 import { pathShape } from '../addresses/present.ts'
-
-export interface WalletRow { id: string; asset: string; status: string; created_at: Date; network: string }
+import type { WalletRow } from '../assets/find-wallet.ts'
 
 export const walletShape = z.object({
   id: z.string(), asset: z.string(), status: z.enum(['active', 'inactive']),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { entryOf, type Entry, type Kind } from '../store/entries/index.ts'
 import { RecordStore } from '../store/record.ts'
-import type { Parts } from '../node.ts'
+import type { Parts } from '../parts.ts'
 
 export const historyBodySchema = z.strictObject({ from: z.int().min(1), limit: z.int().min(1).max(2000).optional() })
 
@@ -9,7 +9,7 @@ const ROWS = 500
 /** An answer is cut here: one transaction of 400 inputs has some 100 kB. */
 const BYTES_MAX = 4 * 1024 * 1024
 
-/** What of each kind is told. Sessions, heads, partners, budgets and shares' epochs are nobody's business here. */
+/** The fields that are told, by kind. A platform that recovers has no use for sessions, heads, partners, budgets and shares' epochs. */
 const TOLD: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   step: ['step', 'purpose', 'workspace', 'intent', 'transaction_id', 'unsigned'],
   signed: ['step_height', 'signatures', 'hash'],

@@ -7,7 +7,7 @@ import { standingRule } from '../policy/forward.ts'
 import { assertOneMeaning } from '../policy/identity.ts'
 import type { NewEntry } from '../store/entries/index.ts'
 import { State } from '../store/state.ts'
-import type { Parts } from '../node.ts'
+import type { Parts } from '../parts.ts'
 
 export const receiptBodySchema = z.strictObject({ request: signedRequestSchema })
 

@@ -6,7 +6,7 @@ import { intentOf } from '../intent/index.ts'
 import { prove, signedRequestSchema } from '../intent/request.ts'
 import { endNameOfRule, forwardName, voidNameOfRequest } from '../policy/identity.ts'
 import { uuidSchema } from '../policy/order.ts'
-import type { Parts } from '../node.ts'
+import type { Parts } from '../parts.ts'
 import type { Enrolment, StandingRule, StepEntry } from '../store/state.ts'
 
 export const voidBodySchema = z.strictObject({
@@ -20,7 +20,7 @@ export const voidBodySchema = z.strictObject({
   'exactly one of request, transaction_id, forward and name'
 )
 
-export const VOID_KEYS = ['node', 'intent', 'transaction_id', 'rule', 'height', 'voided_at', 'signed', 'unfinished'] as const
+const VOID_KEYS = ['node', 'intent', 'transaction_id', 'rule', 'height', 'voided_at', 'signed', 'unfinished'] as const
 /** Of a rule's forwards the newest are named, and the number of all. */
 const NAMED_MAX = 1000
 /** Steps of an intent that move coins or energy to the workspace's own address, and nothing to anybody else. */

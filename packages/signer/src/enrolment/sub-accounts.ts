@@ -10,7 +10,7 @@ import type { Peers } from '../transport/peers.ts'
 
 /** A sub-account's name and the first element of its derivation paths, for ever. */
 export interface Binding { workspace: string; sub_account: string; index: number; mode: string }
-export const BINDING_KEYS = ['workspace', 'sub_account', 'index', 'mode'] as const
+const BINDING_KEYS = ['workspace', 'sub_account', 'index', 'mode'] as const
 export const bindingBytes = (binding: Binding): Buffer => canonicalBytes('subAccount', BINDING_KEYS, { ...binding })
 
 export const subAccountNameSchema = z.string().min(1).max(128)

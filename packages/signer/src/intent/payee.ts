@@ -8,6 +8,6 @@ export function payeeOf(
   body: { destination_address: string; address_tag?: string | undefined },
 ): { destination: string; tag: string | null } {
   const checked = validateAddress(registry, ticker, body.destination_address, body.address_tag ?? null)
-  if (!checked.valid) throw badField('destination_address', checked.reason)
+  if (!checked.valid) throw badField(checked.field ?? 'destination_address', checked.reason)
   return { destination: checked.address, tag: checked.address_tag }
 }

@@ -1,4 +1,4 @@
-import { ChainError, parseAmount, validateAddress, type Registry, type TronResource } from '@custody/chains'
+import { ChainError, parseAmount, traitsOf, validateAddress, type DecodedTransaction, type Registry } from '@custody/chains'
 import { releaseBody, stakeBody } from '@custody/request-auth/bodies'
 import { sha256hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
@@ -7,7 +7,10 @@ import { badField, bodyOf } from './fields.ts'
 import { sequenceKey } from './pay.ts'
 import type { Proven } from './request.ts'
 
-/** What the caller wants of Tron's Stake 2.0, typed. */
+/** What the chain is to do with a stake. */
+export type StakeCall = NonNullable<DecodedTransaction['action']>
+
+/** What the caller wants done with a stake, typed. */
 export interface StakeIntent {
   action: StakeAction['name']
   workspace: string
@@ -16,8 +19,8 @@ export interface StakeIntent {
   /** Who has the resource; a release names whose stake it was, and takes back all that has matured. */
   address: string
   /** Null and 0 for a release. */
-  resource: TronResource | null
-  /** Sun. */
+  resource: StakeCall['resource']
+  /** Smallest unit. */
   amount: bigint
   key: string
   content: string
@@ -29,7 +32,7 @@ export function stakeIntent(registry: Registry, proven: Proven, { name }: StakeA
   const ticker = body.asset
   const asset = registry.asset(ticker)
   if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
-  if (asset.type !== 'native' || registry.network(asset.network)?.family !== 'tron') throw badField('asset', 'must be TRX')
+  if (asset.type !== 'native' || !traitsOf(registry.networkOf(asset)).staking) throw badField('asset', `${ticker} is not staked`)
   const sequence = body.sequence_id ?? null
   const checked = validateAddress(registry, ticker, body.address)
   if (!checked.valid) throw badField('address', checked.reason)

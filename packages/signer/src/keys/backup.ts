@@ -1,5 +1,5 @@
 import type { KeyMaterial, Vault } from '@custody/threshold'
-import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
@@ -8,6 +8,7 @@ import type { Log } from '../log.ts'
 import type { Body, NewEntry } from '../store/entries/index.ts'
 import { RecordError } from '../store/entries/error.ts'
 import { takenFrom } from '../store/imported.ts'
+import { writeNewFile } from '../store/new-file.ts'
 import { RecordStore } from '../store/record.ts'
 import type { Store } from '../store/index.ts'
 import { PAGE_ROWS, type Peers } from '../transport/peers.ts'
@@ -112,13 +113,9 @@ export class Backups {
       })),
     }
     try {
-      writeFileSync(`${path}.draft`, JSON.stringify(file), { mode: 0o600, flush: true })
-      // Not renamed: a link fails where somebody else wrote the file meanwhile.
-      linkSync(`${path}.draft`, path)
+      writeNewFile(path, JSON.stringify(file))
     } catch (error) {
       throw new Refusal('BAD_ORDER', `${path} cannot be written (${String((error as NodeJS.ErrnoException).code)})`)
-    } finally {
-      rmSync(`${path}.draft`, { force: true })
     }
     store.append('backup', { keys: keys.length, made_at: file.made_at })
     return { file: path, keys: keys.length, enrolments: file.enrolments.length }

@@ -3,7 +3,7 @@ import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/index.ts'
 
-/** Threshold rule 7: a proven cheat bans for ever, before anything else leaves; nothing else does. */
+/** Threshold rule 7: a node that was proven to cheat is banned for ever, on record before any other message leaves. No other error bans. */
 export class Bans {
   readonly #store: Store
   readonly #log: Log

@@ -12,7 +12,7 @@ export interface KeyCertificate {
   mode: string
   epoch: number
 }
-export const CERTIFICATE_KEYS = ['workspace', 'curve', 'key_id', 'public_key', 'chain_code', 'mode', 'epoch'] as const
+const CERTIFICATE_KEYS = ['workspace', 'curve', 'key_id', 'public_key', 'chain_code', 'mode', 'epoch'] as const
 
 /** What all three sign after key generation and each refresh: the same key, at this epoch. */
 export interface KeyReady {
@@ -23,9 +23,9 @@ export interface KeyReady {
   mode: string
   epoch: number
 }
-export const READY_KEYS = ['curve', 'key_id', 'public_key', 'chain_code', 'mode', 'epoch'] as const
+const READY_KEYS = ['curve', 'key_id', 'public_key', 'chain_code', 'mode', 'epoch'] as const
 
-export const certificateBytes = (certificate: KeyCertificate): Buffer =>
+const certificateBytes = (certificate: KeyCertificate): Buffer =>
   canonicalBytes('keyCertificate', CERTIFICATE_KEYS, { ...certificate })
 export const readyBytes = (ready: KeyReady): Buffer => canonicalBytes('keyReady', READY_KEYS, { ...ready })
 

@@ -1,4 +1,4 @@
-import { publicKeysBelow } from '@custody/chains'
+import { publicKeysBelow, type Curve, type PublicKeyAt, type WorkspaceKey } from '@custody/chains'
 import type { KeyMaterial } from '@custody/threshold'
 import { z } from 'zod'
 import { fromHex, hex } from '../canonical.ts'
@@ -6,15 +6,16 @@ import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
-import type { WorkspaceKey } from '../policy/order.ts'
 import type { Store } from '../store/index.ts'
 import { State, type KeyState, type NodeSignature } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
 import { isSignedByAll, readyBytes, signCertificate, verifyCertificates, type KeyCertificate, type KeyReady } from './certificate.ts'
 import type { Ceremonies } from './ceremony.ts'
 
-export type Curve = 'secp256k1' | 'ed25519'
 export interface KeySet extends KeyCertificate { network: string; certificates: NodeSignature[] }
+
+/** A workspace's public key on one curve, certified by three nodes. */
+export interface CertifiedKey extends WorkspaceKey { key_id: string; publicKeyAt: PublicKeyAt }
 
 const signaturesSchema = z.array(z.strictObject({ node: z.int().min(1).max(3), signature: z.string().max(128) })).length(3)
 const nameSchema = z.strictObject({ workspace: z.string().min(1).max(128), curve: z.enum(['secp256k1', 'ed25519']) })
@@ -40,7 +41,7 @@ export class Keyring {
   readonly #log: Log
   readonly #ceremonies: Ceremonies
   readonly identities: ReadonlyMap<number, import('node:crypto').KeyObject>
-  readonly #public = new Map<string, WorkspaceKey>()
+  readonly #public = new Map<string, CertifiedKey>()
   readonly #materials = new Map<string, KeyMaterial>()
   readonly #allocating = new Map<string, Promise<KeySet>>()
   #generating: Promise<void> | null = null
@@ -270,7 +271,7 @@ export class Keyring {
   }
 
   /** The workspace's key for judging and signing: only with all three certificates. */
-  async workspaceKey(workspace: string, curve: Curve): Promise<WorkspaceKey> {
+  async workspaceKey(workspace: string, curve: Curve): Promise<CertifiedKey> {
     const name = State.allocationKey(workspace, curve)
     const cached = this.#public.get(name)
     if (cached) return cached
@@ -292,7 +293,7 @@ export class Keyring {
     }
     if (!set) throw new Refusal('KEY_NOT_READY', 'The workspace has no key that all three nodes certified')
     const half = { curve, publicKey: fromHex(set.public_key), chainCode: fromHex(set.chain_code) }
-    const key: WorkspaceKey = { key_id: set.key_id, ...half, publicKeyAt: publicKeysBelow(half) }
+    const key: CertifiedKey = { key_id: set.key_id, ...half, publicKeyAt: publicKeysBelow(half) }
     this.#public.set(name, key)
     return key
   }

@@ -5,10 +5,10 @@ import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
-import { Batch } from '../signing/batch.ts'
-import { verifyItems } from '../signing/items.ts'
+import { Batch } from '../sessions/batch.ts'
+import { verifyItems } from '../sessions/verify.ts'
 import type { Store } from '../store/index.ts'
-import { NO_BINDING, type Binding } from '../transport/envelope.ts'
+import { NO_BINDING, type Binding } from '../envelope.ts'
 import type { Peers } from '../transport/peers.ts'
 import type { Bans } from './bans.ts'
 import type { Ceremonies } from './ceremony.ts'
@@ -116,7 +116,7 @@ export class Refresher {
     await peers.call(first, '/peer/refresh/pair', { ...name, partner: second }, { timeout })
     await Promise.all(peers.nodes.map((node) => peers.call(node, '/peer/refresh/commit', name, { timeout })))
     this.#commit(name)
-    // Everyone has switched: nobody needs the old shares any more.
+    // All three have switched: the old shares can go.
     await Promise.all(peers.nodes.map((node) => peers.call(node, '/peer/refresh/forget', name, { timeout })))
     this.#forget(name)
     log('info', 'a key was refreshed', { key: keyId, epoch: name.epoch })
@@ -177,7 +177,7 @@ export class Refresher {
     keyring.forget(name.key_id, name.epoch - 1)
   }
 
-  /** A constant that each node computes itself: nobody can have something else signed by a test. */
+  /** A constant that each node computes by itself, so that no test can be made to sign anything else. */
   #item(name: Name): { path: number[]; publicKey: Uint8Array; message: Uint8Array } {
     const key = this.#parts.store.state.keys.get(name.key_id)
     if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')

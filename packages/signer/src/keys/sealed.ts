@@ -11,7 +11,7 @@ const publicOf = (raw: string): KeyObject => createPublicKey({
 })
 
 /** The key pair of a raw secret. The public half is computed: PKCS#8 carries the secret alone. */
-export function recoveryKey(secret: Uint8Array): KeyObject {
+function recoveryKey(secret: Uint8Array): KeyObject {
   const prefix = Buffer.from('302e020100300506032b656e04220420', 'hex')
   return createPrivateKey({ key: Buffer.concat([prefix, secret]), format: 'der', type: 'pkcs8' })
 }

@@ -2,9 +2,9 @@ import { AuthError, fingerprintOfKey, parsePublicKey } from '@custody/request-au
 import { z } from 'zod'
 import { subAccountIndexSchema, subAccountNameSchema } from '../enrolment/sub-accounts.ts'
 import { Refusal } from '../errors.ts'
-import type { Parts } from '../node.ts'
+import type { Parts } from '../parts.ts'
 import type { Enrolment } from '../store/state.ts'
-import { shaped } from './shaped.ts'
+import { shaped } from '../transport/body.ts'
 
 const keySchema = z.strictObject({ api_key: z.string().min(1).max(128) })
 const enrolSchema = keySchema.extend({

@@ -1,10 +1,10 @@
-import { validateAddress } from '@custody/chains'
+import { traitsOf, validateAddress } from '@custody/chains'
 import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
-import type { Parts } from '../node.ts'
+import type { Parts } from '../parts.ts'
 import { DAY_S } from '../policy/age.ts'
-import { shaped } from './shaped.ts'
+import { shaped } from '../transport/body.ts'
 
 const drainSchema = z.strictObject({
   workspace: z.string().min(1).max(128), network: z.string().max(32), to_address: z.string().max(256),
@@ -43,7 +43,8 @@ export function drain({ config, store, registry, environment }: Parts, body: unk
 /** Rule 15, for the stake of a tank. Amount in the smallest unit. Answers what this node wrote down. */
 export function tankStake({ config, store, registry, environment }: Parts, body: unknown): unknown {
   const { order, ...wanted } = shaped(tankStakeSchema, body)
-  if (registry.network(wanted.network)?.family !== 'tron') throw new Refusal('NETWORK_MISMATCH', `Nothing is staked on ${wanted.network}`)
+  const network = registry.network(wanted.network)
+  if (!network || !traitsOf(network).staking) throw new Refusal('NETWORK_MISMATCH', `Nothing is staked on ${wanted.network}`)
   const id = order ?? hex(environment.random(16))
   const known = store.state.tankStakes.get(id)
   if (known && (Object.keys(wanted) as (keyof typeof wanted)[]).some((name) => wanted[name] !== known[name])) {

@@ -5,7 +5,7 @@ import { status } from '../api/index.ts'
 import { errorAnswer, Refusal } from '../errors.ts'
 import { reason } from '../log.ts'
 import { answer, parseBody, readText } from '../transport/body.ts'
-import type { Parts } from '../node.ts'
+import type { Parts } from '../parts.ts'
 import { enrol, enrolment, revoke, told } from './enrol.ts'
 import { drain, tankStake } from './orders.ts'
 

@@ -7,11 +7,11 @@ import type { Receipt } from './order.ts'
 
 /** Rule 3. */
 export const DAY_S = 86_400
-export const WEEK_S = 7 * DAY_S
+const WEEK_S = 7 * DAY_S
 /** Seen within this many seconds of `exp`, a request was live when it was seen. */
-export const TIMELY_S = 60
+const TIMELY_S = 60
 
-export const RECEIPT_KEYS = ['node', 'api_key', 'nonce', 'intent', 'seen_at'] as const
+const RECEIPT_KEYS = ['node', 'api_key', 'nonce', 'intent', 'seen_at'] as const
 export const receiptBytes = (receipt: Receipt['receipt']): Buffer => canonicalBytes('receipt', RECEIPT_KEYS, receipt)
 
 export const isTimely = (exp: number, now: number): boolean => now <= exp + TIMELY_S

@@ -3,7 +3,7 @@ import type { AmendIntent } from '../intent/amend.ts'
 import { intentOf, type Intent } from '../intent/index.ts'
 import { prove, type Proven } from '../intent/request.ts'
 import { assertAge, isTimely } from './age.ts'
-import type { Bench } from './bench.ts'
+import type { Context } from './context.ts'
 import type { Order, Receipt, SeenRequest, Signed, Verdict } from './order.ts'
 
 /** What a verdict takes from the callers' own requests. */
@@ -13,20 +13,22 @@ export type Asked = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 
 export interface Amender { amend: Pick<AmendIntent, 'key' | 'fee_rate'>; seen: SeenRequest; assertAge: () => void }
 
 /** A caller's request and what it means. @param revokedToo a void or a cancellation may be proven by a revoked caller's request */
-export async function understand(bench: Bench, request: Signed['request'], revokedToo = false): Promise<{ proven: Proven; want: Intent }> {
-  const { store, registry } = bench
+export async function understand(
+  context: Context, request: Signed['request'], revokedToo = false
+): Promise<{ proven: Proven; want: Intent }> {
+  const { store, registry } = context
   const proven = await prove(store.state, request, store.seconds(), revokedToo)
   return { proven, want: intentOf(registry, proven) }
 }
 
 /** A request as the record keeps it. */
-export function seenOf({ store }: Bench, { enrolment, nonce, iat, exp, transaction_id }: Proven, want: Intent): SeenRequest {
+export function seenOf({ store }: Context, { enrolment, nonce, iat, exp, transaction_id }: Proven, want: Intent): SeenRequest {
   const { api_key } = enrolment
   return { api_key, nonce, intent: want.key, content: want.content, transaction_id, iat, exp, timely: isTimely(exp, store.seconds()) }
 }
 
 /** Rule 3, to be asked at once with the writing. */
-export function ageOf({ store, identities }: Bench, proven: Proven, content: string, receipts: readonly Receipt[] = []): () => void {
+export function ageOf({ store, identities }: Context, proven: Proven, content: string, receipts: readonly Receipt[] = []): () => void {
   return () => { assertAge(store.state, identities, proven, content, receipts, store.seconds()) }
 }
 
@@ -42,12 +44,12 @@ export function isSameOwner({ enrolment: a }: Proven, { enrolment: b }: Proven):
 
 /** A signed request about a payment, by a caller of the same sub-account. */
 export async function amender(
-  bench: Bench, signed: Signed, about: Proven, action: AmendIntent['action']
+  context: Context, signed: Signed, about: Proven, action: AmendIntent['action']
 ): Promise<Amender & { amend: AmendIntent }> {
-  const { proven, want } = await understand(bench, signed.request)
+  const { proven, want } = await understand(context, signed.request)
   if (want.action !== action || want.transaction_id !== about.transaction_id) {
     throw new Refusal('ACTION_NOT_ALLOWED', `The request asks for no ${action} of this payment`)
   }
   if (!isSameOwner(proven, about)) throw new Refusal('WORKSPACE_MISMATCH', "The caller's sub-account is another one")
-  return { amend: want, seen: seenOf(bench, proven, want), assertAge: ageOf(bench, proven, want.content, signed.receipts) }
+  return { amend: want, seen: seenOf(context, proven, want), assertAge: ageOf(context, proven, want.content, signed.receipts) }
 }

@@ -1,11 +1,11 @@
 import { validateAddress, type Registry } from '@custody/chains'
 import { Refusal } from '../errors.ts'
-import type { Drain, State } from '../store/state.ts'
+import type { DrainOrder, State } from '../store/state.ts'
 import { assertFeeCap } from './cap.ts'
 import type { Order, Subject } from './order.ts'
 
 /** Rule 15: the operator's order, given at this node's own socket. */
-export function drainOrder(state: State, order: Order, id: string, now: number): Drain {
+export function drainOrder(state: State, order: Order, id: string, now: number): DrainOrder {
   const drain = state.drains.get(id)
   if (!drain) throw new Refusal('ORDER_UNKNOWN', "This node's operator gave no such order")
   if (drain.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
@@ -14,7 +14,7 @@ export function drainOrder(state: State, order: Order, id: string, now: number):
   return drain
 }
 
-export function assertDrains(subject: Subject, registry: Registry, drain: Drain): void {
+export function assertDrains(subject: Subject, registry: Registry, drain: DrainOrder): void {
   const { decoded, network } = subject
   if (decoded.asset !== network.native_asset) throw new Refusal('ASSET_MISMATCH', 'A drain moves the native coin')
   const [payment, more] = decoded.payments

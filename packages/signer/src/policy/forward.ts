@@ -1,3 +1,4 @@
+import { traitsOf } from '@custody/chains'
 import type { KeyObject } from 'node:crypto'
 import { Refusal } from '../errors.ts'
 import type { ForwardIntent } from '../intent/forward.ts'
@@ -5,7 +6,6 @@ import type { Proven } from '../intent/request.ts'
 import type { StandingRule, State } from '../store/state.ts'
 import { isTimely, isVouchedFor } from './age.ts'
 import { assertFeeCap } from './cap.ts'
-import { FUELLED } from './fuel.ts'
 import type { Charge, Receipt, Subject } from './order.ts'
 
 /**
@@ -26,7 +26,7 @@ export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
   if (payment.tag !== rule.tag) throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
   assertFeeCap(subject)
   const native = decoded.asset === network.native_asset
-  const leaves = payment.amount + (native && !FUELLED.has(network.family) ? decoded.fee_max : 0n)
+  const leaves = payment.amount + (native && traitsOf(network).feesFrom === 'wallet' ? decoded.fee_max : 0n)
   if (payment.amount <= 0n || leaves < rule.min_amount) {
     throw new Refusal('FORWARD_TOO_SMALL', `The forward moves ${leaves}, and the rule's smallest is ${rule.min_amount}`)
   }

@@ -1,23 +1,11 @@
-import type { Registry } from '@custody/chains'
+import { meaningOf, type Registry } from '@custody/chains'
 import type { Store } from '../store/index.ts'
 
 /** Rule 5: what a ticker and a network mean is frozen when this node first meets them. A changed registry stops the node. */
 export function freezeRegistry(registry: Registry, store: Store): void {
   const fresh: Record<string, string> = {}
   const meanings: [string, unknown][] = [
-    ...registry.networks.map(
-      (network) => [
-        `network:${network.code}`,
-        [
-          network.mode, network.family, network.curve, network.chain_index, network.native_asset, network.chain_id ?? null,
-          network.utxo && [
-            network.utxo.bech32_hrp, network.utxo.p2pkh_version, network.utxo.p2sh_version, network.utxo.script,
-            ...(network.utxo.cashaddr_prefix === undefined ? [] : [network.utxo.cashaddr_prefix]),
-          ],
-          ...(network.passphrase === undefined && network.network_id === undefined ? [] : [network.passphrase ?? network.network_id]),
-        ],
-      ] as [string, unknown]
-    ),
+    ...registry.networks.map((network) => [`network:${network.code}`, meaningOf(network)] as [string, unknown]),
     ...registry.assets.map(
       (asset) => [
         `asset:${asset.asset_name}`, [asset.network, asset.decimals, asset.type, asset.contract_address?.toLowerCase() ?? null],

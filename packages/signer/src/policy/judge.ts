@@ -5,7 +5,7 @@ import type { Proven } from '../intent/request.ts'
 import type { Body, NewEntry } from '../store/entries/index.ts'
 import { State, type StepEntry } from '../store/state.ts'
 import { authorityOf } from './authorities/index.ts'
-import type { Bench } from './bench.ts'
+import type { Context } from './context.ts'
 import { assertBudget } from './budget.ts'
 import { understand } from './callers.ts'
 import { assertExclusive, decodeDecoded, encodeDecoded } from './exclusivity.ts'
@@ -20,9 +20,9 @@ import type { Order, Signed, Verdict } from './order.ts'
  * (`assertAllowed`), and is written down before round 1 (`admit`).
  */
 export class Judge {
-  readonly #parts: Bench
+  readonly #parts: Context
 
-  constructor(parts: Bench) { this.#parts = parts }
+  constructor(parts: Context) { this.#parts = parts }
 
   judge(order: Order): Promise<Verdict> { return authorityOf(order.purpose)(this.#parts, order, order.purpose) }
 

@@ -6,8 +6,9 @@ import type { Verdict } from './order.ts'
  * Rule 11: left-over fuel at a deposit address is the tank's. A node knows what it has signed: fuel to the address, and
  * at most what the sweeps from there have cost. The next fuel brings only what that does not cover, and a sweep of the
  * native coin that could be nothing but left-over fuel is refused.
+ * Answers why left-over fuel speaks against a transaction; null: it does not.
  */
-export function refusesLeftover(state: State, { leftover, network }: Pick<Verdict, 'leftover' | 'network'>): string | null {
+export function leftoverRefusal(state: State, { leftover, network }: Pick<Verdict, 'leftover' | 'network'>): string | null {
   if (!leftover) return null
   const left = state.fuelled.leftoverAt(network.code, leftover.address)
   if (left === 0n) return null
@@ -20,6 +21,6 @@ export function refusesLeftover(state: State, { leftover, network }: Pick<Verdic
 }
 
 export function assertLeftover(state: State, verdict: Verdict): void {
-  const refusal = refusesLeftover(state, verdict)
+  const refusal = leftoverRefusal(state, verdict)
   if (refusal !== null) throw new Refusal(verdict.leftover && 'most' in verdict.leftover ? 'FUEL_TOO_LARGE' : 'SWEEP_MISMATCH', refusal)
 }

@@ -1,20 +1,19 @@
+import { traitsOf } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import { State } from '../store/state.ts'
 import type { Subject } from './order.ts'
 
-/** Families whose accounts start at a sequence that the chain gives them: an account's first one is free. */
-const CHAIN_STARTS = new Set(['xrp', 'stellar'])
-
-/** Rule 10: the account's next nonce, or one used before. */
+/** The account whose numbers a transaction takes one of, as the record names it. */
 export function accountOf({ decoded }: Subject): string | null {
   return decoded.nonce === null ? null : State.accountKey(decoded.network, decoded.from[0]!)
 }
 
+/** Rule 10: the account's next nonce, or one used before. Where the chain says at which an account begins, its first one is free. */
 export function isNonceGap(state: State, subject: Subject): boolean {
   const account = accountOf(subject)
   if (account === null) return false
   const highest = state.nonces.get(account)
-  if (highest === undefined && CHAIN_STARTS.has(subject.network.family)) return false
+  if (highest === undefined && traitsOf(subject.network).firstNonce === 'chain') return false
   return subject.decoded.nonce! > (highest ?? -1n) + 1n
 }
 

@@ -1,7 +1,9 @@
-import type { DecodedTransaction, Network, PublicKeyAt, UnsignedTransaction } from '@custody/chains'
+import type { DecodedTransaction, Network, UnsignedTransaction } from '@custody/chains'
 import { z } from 'zod'
 import { sha256hex } from '../canonical.ts'
 import { signedRequestSchema } from '../intent/request.ts'
+import type { CertifiedKey } from '../keys/keyring.ts'
+import { hexText } from '../store/entries/values.ts'
 import type { StandingRule } from '../store/state.ts'
 
 const decimalSchema = z.string().regex(/^(0|[1-9][0-9]{0,77})$/)
@@ -10,11 +12,9 @@ const nameSchema = z.string().min(1).max(128)
 export const uuidSchema = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
 /** Of a transaction of 4 MiB: more than any block holds. */
 const HEX_LENGTH_MAX = 8 * 1024 * 1024
-/** Without a repeated group, which overflows the regular expression's stack on megabytes. */
-const isHex = (text: string): boolean => text.length % 2 === 0 && !/[^0-9a-f]/.test(text)
-const hexSchema = z.string().min(2).max(HEX_LENGTH_MAX).refine(isHex, 'must be lower-case hex')
+const hexSchema = hexText.max(HEX_LENGTH_MAX)
 
-export const receiptSchema = z.strictObject({
+const receiptSchema = z.strictObject({
   receipt: z.strictObject({
     node: z.int().min(1).max(3), api_key: z.string().max(256), nonce: z.string().max(256), intent: z.string().max(64),
     seen_at: z.int().min(0),
@@ -87,17 +87,8 @@ export function hashOfUnsigned(unsigned: UnsignedTransaction): string {
   return sha256hex(JSON.stringify([unsigned.network, unsigned.bytes, unsigned.inputs.map((input) => input.path), unsigned.change ?? null]))
 }
 
-/** A workspace's public key on one curve, certified by three nodes. */
-export interface WorkspaceKey {
-  key_id: string
-  curve: 'secp256k1' | 'ed25519'
-  publicKey: Uint8Array
-  chainCode: Uint8Array
-  publicKeyAt: PublicKeyAt
-}
-
 /** What a rule file knows while it judges: the transaction as this node decoded it. */
-export interface Subject { order: Order; network: Network; key: WorkspaceKey; decoded: DecodedTransaction }
+export interface Subject { order: Order; network: Network; key: CertifiedKey; decoded: DecodedTransaction }
 
 export interface SeenRequest {
   api_key: string

@@ -1,4 +1,4 @@
-import { CHANGE_INDEX, OMNIBUS_INDEX, type Network } from '@custody/chains'
+import { CHANGE_INDEX, OMNIBUS_INDEX, traitsOf, type Network } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import type { Order } from './order.ts'
 
@@ -11,7 +11,7 @@ export function assertWalletPaths(order: Order, network: Network, subAccount: nu
     if (path.length !== 3 || path[0] !== subAccount || path[1] !== network.chain_index) {
       throw new Refusal('FOREIGN_PATH', `The path ${path.join('/')} is not in the payer's wallet`)
     }
-    if (network.family !== 'utxo' && network.family !== 'cardano' && path[2] !== OMNIBUS_INDEX) {
+    if (traitsOf(network).deposits !== 'spendable' && path[2] !== OMNIBUS_INDEX) {
       throw new Refusal('FOREIGN_PATH', 'A payment of an account-based chain leaves from the omnibus address only')
     }
   }
@@ -21,13 +21,13 @@ export function assertWalletPaths(order: Order, network: Network, subAccount: nu
 }
 
 /**
- * A sweep's paths: the deposit address alone; on Solana also after the omnibus address, which pays the fee of a token's
- * sweep. The decoder lets a second signer pay only what it receives itself.
+ * A sweep's paths: the deposit address alone; where a transaction has a fee payer, also after the omnibus address, which pays
+ * the fee of a token's sweep. The decoder lets a second signer pay only what it receives itself.
  */
 export function assertSweepPaths(order: Order, network: Network, subAccount: number, addressIndex: number): void {
   const { inputs } = order.unsigned
   const deposit = [subAccount, network.chain_index, addressIndex]
-  if (network.family !== 'solana' || inputs.length !== 2) return assertOnlyPath(order, deposit)
+  if (!traitsOf(network).feePayer || inputs.length !== 2) return assertOnlyPath(order, deposit)
   if (
     order.unsigned.change || !same(inputs[0]!.path, [subAccount, network.chain_index, OMNIBUS_INDEX]) || !same(inputs[1]!.path, deposit)
   ) {

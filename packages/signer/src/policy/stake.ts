@@ -1,11 +1,10 @@
-import type { TronAction } from '@custody/chains'
 import { Refusal } from '../errors.ts'
-import type { StakeIntent } from '../intent/stake.ts'
+import type { StakeCall, StakeIntent } from '../intent/stake.ts'
 import { assertFeeCap } from './cap.ts'
 import type { Stake, Subject } from './order.ts'
 
 /** The chain transactions that an intent may take, in their order: more where the resource is another address's. */
-const STEPS: Record<StakeIntent['action'], { own: readonly TronAction['kind'][]; other: readonly TronAction['kind'][] }> = {
+const STEPS: Record<StakeIntent['action'], { own: readonly StakeCall['kind'][]; other: readonly StakeCall['kind'][] }> = {
   stake: { own: ['freeze'], other: ['freeze', 'delegate'] },
   unstake: { own: ['unfreeze'], other: ['undelegate', 'unfreeze'] },
   // The chain withdraws all that has matured on the account, whoever had its resource.

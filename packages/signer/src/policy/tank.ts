@@ -1,13 +1,14 @@
-import { addressAt, OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type TronAction } from '@custody/chains'
+import { addressAt, OMNIBUS_INDEX, TANK_SUB_ACCOUNT } from '@custody/chains'
 import { Refusal } from '../errors.ts'
-import type { State, TankStake } from '../store/state.ts'
+import type { StakeCall } from '../intent/stake.ts'
+import type { State, TankStakeOrder } from '../store/state.ts'
 import { assertFeeCap } from './cap.ts'
 import type { Lend, Order, Subject } from './order.ts'
 
-const CALLS: Record<TankStake['action'], TronAction['kind']> = { stake: 'freeze', unstake: 'unfreeze', release: 'withdraw' }
+const CALLS: Record<TankStakeOrder['action'], StakeCall['kind']> = { stake: 'freeze', unstake: 'unfreeze', release: 'withdraw' }
 
 /** Rule 15: staking for a gas tank is the operator's order, given at this node's own socket. */
-export function tankStakeOrder(state: State, order: Order, id: string, now: number): TankStake {
+export function tankStakeOrder(state: State, order: Order, id: string, now: number): TankStakeOrder {
   const stake = state.tankStakes.get(id)
   if (!stake) throw new Refusal('ORDER_UNKNOWN', "This node's operator gave no such order")
   if (stake.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
@@ -16,7 +17,7 @@ export function tankStakeOrder(state: State, order: Order, id: string, now: numb
   return stake
 }
 
-export function assertTankStakes(subject: Subject, stake: TankStake): void {
+export function assertTankStakes(subject: Subject, stake: TankStakeOrder): void {
   const action = assertCall(subject, CALLS[stake.action])
   if (action.resource !== stake.resource) throw new Refusal('RESOURCE_MISMATCH', 'The transaction is about another resource')
   if (action.amount !== BigInt(stake.amount)) throw new Refusal('AMOUNT_MISMATCH', 'The transaction is about another amount')
@@ -39,7 +40,7 @@ export function assertLends(subject: Subject, lend: Lend, source: readonly numbe
   assertFeeCap(subject)
 }
 
-function assertCall({ decoded }: Subject, kind: TronAction['kind']): TronAction {
+function assertCall({ decoded }: Subject, kind: StakeCall['kind']): StakeCall {
   const { action } = decoded
   if (!action || decoded.payments.length > 0) throw new Refusal('SHAPE', 'The transaction must stake, and pay nobody')
   if (action.kind !== kind) throw new Refusal('SHAPE', `The transaction is a ${action.kind}, not a ${kind}`)

@@ -12,14 +12,14 @@ import type { Order, Verdict } from '../policy/order.ts'
 import type { Store } from '../store/index.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
-import { Batch, BATCH_ITEMS_MAX } from './batch.ts'
+import { Batch, BATCH_ITEMS_MAX } from '../sessions/batch.ts'
 import { bindingOf, finish, fromWire, itemsOf, sessionIds, toWire, type WireSignature } from './items.ts'
-import type { Nonces } from './nonces.ts'
+import type { CatchUp } from './catch-up.ts'
 
 const wireSchema = z.array(z.strictObject({
   signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable(),
 }))
-export const openedSchema = z.union([
+const openedSchema = z.union([
   z.strictObject({ recorded: wireSchema }),
   z.strictObject({ fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) }),
 ])
@@ -37,7 +37,7 @@ export interface SigningParts {
   keyring: Keyring
   peers: Peers
   bans: Bans
-  nonces: Nonces
+  catchUp: CatchUp
 }
 
 export interface SignAnswer { signatures: WireSignature[]; signed: SignedTransaction }
@@ -62,7 +62,7 @@ export class Coordinator {
     this.#running++
     try {
       const verdict = await judge.judge(order)
-      await this.#parts.nonces.prepare(verdict)
+      await this.#parts.catchUp.prepare(verdict)
       const known = judge.assertAllowed(verdict)
       if (known?.signed) return this.#recorded(verdict, known)
       return await this.#exclusively(verdict, () => this.#run(verdict, partner))

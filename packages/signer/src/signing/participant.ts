@@ -6,8 +6,8 @@ import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import { orderSchema, type Verdict } from '../policy/order.ts'
 import type { StepEntry } from '../store/state.ts'
-import type { Header } from '../transport/envelope.ts'
-import { Batch, BATCH_ITEMS_MAX } from './batch.ts'
+import type { Header } from '../envelope.ts'
+import { Batch, BATCH_ITEMS_MAX } from '../sessions/batch.ts'
 import { roundSchema, type SigningParts } from './coordinator.ts'
 import { bindingOf, finish, itemsOf, sessionIds, toWire } from './items.ts'
 
@@ -30,7 +30,7 @@ interface Open {
   timer: NodeJS.Timeout
 }
 
-/** The other node of a pair. It gets the whole order and judges it as if nobody had before. */
+/** The other node of a pair. It gets the whole order and judges it from the beginning, by its own record. */
 export class Participant {
   readonly #parts: SigningParts & { log: Log }
   readonly #open = new Map<string, Open>()
@@ -49,7 +49,7 @@ export class Participant {
   }
 
   async #opened(partner: number, body: unknown, header: Header): Promise<unknown> {
-    const { judge, config, store, registry, keyring, environment, bans, peers, nonces } = this.#parts
+    const { judge, config, store, registry, keyring, environment, bans, peers, catchUp } = this.#parts
     bans.assertNot(partner)
     if ([...this.#open.values()].filter((open) => open.partner === partner).length >= Participant.sessionsMax) {
       throw new Refusal('TOO_BUSY', 'Too many sessions are open')
@@ -58,7 +58,7 @@ export class Participant {
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has another shape')
     const { order, fresh: theirs, epoch } = parsed.data
     const verdict = await judge.judge(order)
-    await nonces.prepare(verdict)
+    await catchUp.prepare(verdict)
     const items = itemsOf(registry, verdict)
     const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
     const expected = bindingOf(verdict, items, '', 0, participants)

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Proof } from '../transport/envelope.ts'
+import type { Proof } from '../envelope.ts'
 
 /** A peer's head as the peer itself signed it. */
 export interface SeenHead { node: number; height: number; hash: string; generation: number; proof: Proof }

@@ -24,7 +24,7 @@ export class Store {
       this.#apply(entry)
       if (entry.kind === 'forgotten') forgotten.push(entry.body)
     })
-    // Not before: the record is known to be whole, and nobody else's.
+    // Only now: the record has been read to its end, and is known to be whole and this node's own.
     this.shares = new Shares(sharesFolder(path))
     this.shares.adopt(this.record.database)
     // A node that was killed between the entry and the file ends here what it had begun.

@@ -16,7 +16,7 @@ export function encodeMaterial(material: KeyMaterial): string {
   return JSON.stringify({ ...material, publicKey: text(publicKey), chainCode: text(chainCode), sealedShare: text(sealedShare) })
 }
 
-export function decodeMaterial(encoded: string): KeyMaterial {
+function decodeMaterial(encoded: string): KeyMaterial {
   const value = JSON.parse(encoded)
   return { ...value, publicKey: bytes(value.publicKey), chainCode: bytes(value.chainCode), sealedShare: bytes(value.sealedShare) }
 }

@@ -1,4 +1,5 @@
-import type { Proof } from '../transport/envelope.ts'
+import type { Curve } from '@custody/chains'
+import type { Proof } from '../envelope.ts'
 import type { Body, Entry, Kind } from './entries/index.ts'
 import { FuelledAddresses } from './fuelled.ts'
 import { Spending } from './spending.ts'
@@ -16,7 +17,6 @@ export interface Enrolment {
   revoked: boolean
 }
 export interface NodeSignature { node: number; signature: string }
-type Curve = 'secp256k1' | 'ed25519'
 export interface KeyState {
   key_id: string; curve: Curve; public_key: string; chain_code: string; epoch: number; workspace: string | null; height: number
 }
@@ -27,11 +27,12 @@ export interface SubAccountBinding { index: number; certificates: NodeSignature[
 export type Seen = Body<'seen'> & { seen_at: number }
 export interface StepEntry { height: number; unsigned_hash: string; consumes: string[]; signed: { height: number; hash: string } | null }
 export interface Intent { key: string; content: string | null; transaction_id: string; steps: Map<string, StepEntry[]> }
-export type Drain = Body<'drain'>
+/** The operator's order to empty a tank. */
+export type DrainOrder = Body<'drain'>
 /** Rule 13: a caller's standing rule, seen while its request was live. Amounts as decimal text. */
 export type StandingRule = Body<'rule'>
 /** The operator's order about a tank's stake. */
-export type TankStake = Body<'tank-stake'>
+export type TankStakeOrder = Body<'tank-stake'>
 export interface PeerHead { height: number; hash: string; generation: number; proof: Proof | null }
 
 /** A peer's entry at the peer's own time, and this node's own. */
@@ -57,15 +58,19 @@ export class State {
   readonly keys = new Map<string, KeyState>()
   readonly allocations = new Map<string, Allocation>()
   readonly seen = new Map<string, Seen>()
-  /** Receipts' ids by (API key, nonce): what a peer's first-seen time was accepted as. */
+  /** By the intent's key, with the steps that were signed for it. */
   readonly intents = new Map<string, Intent>()
+  /** Public id of a request → its intent's key. */
   readonly intentOfTransaction = new Map<string, string>()
+  /** By the voided name (`policy/identity.ts`). */
   readonly voids = new Map<string, { height: number; at: number }>()
   /** Step key → transactions that entered round 1, oldest first. */
   readonly steps = new Map<string, StepEntry[]>()
+  /** By height in the record. */
   readonly stepAt = new Map<number, StepEntry>()
+  /** Account → the highest nonce on record. */
   readonly nonces = new Map<string, bigint>()
-  /** Network → the highest end of a transaction's life on record, where its chain counts ledgers. */
+  /** Network → the furthest end of a transaction on record, and when that was written. */
   readonly ends = new Map<string, { end: number; at: number }>()
   readonly spending = new Spending()
   /** By the rule's id. */
@@ -76,8 +81,8 @@ export class State {
   readonly sessions = new Set<string>()
   readonly bans = new Map<number, { at: number; reason: string }>()
   readonly heads = new Map<number, PeerHead>()
-  readonly drains = new Map<string, Drain>()
-  readonly tankStakes = new Map<string, TankStake>()
+  readonly drains = new Map<string, DrainOrder>()
+  readonly tankStakes = new Map<string, TankStakeOrder>()
   readonly frozen = new Map<string, string>()
   generation = 0
   /** Between the shares' return and the peers' records. */
@@ -195,7 +200,7 @@ export class State {
 
   /** Applies a peer's entry, at the peer's own time: what binds every node. */
   take(entry: ImportedEntry): void {
-    // Nobody here saw it live.
+    // This node did not see the request while it was live, whatever its peer saw.
     if (entry.kind === 'seen') this.#see(entry, false)
     else if (entry.kind === 'step') this.#enter(entry, true)
     // A certificate is no part of it: a peer's word is not enough, and a restored node asks for the set and verifies it.

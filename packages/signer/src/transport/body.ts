@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { z } from 'zod'
 import { Refusal } from '../errors.ts'
 
-/** Whoever sends as much more than the limit is not heard to the end. */
+/** A body of more than so many times the limit is not read to its end. */
 const HEARD_TIMES_MAX = 2
 
 /**
@@ -33,4 +34,12 @@ export function parseBody(text: string): unknown {
   } catch {
     throw new Refusal('BAD_ORDER', 'The body is not JSON')
   }
+}
+
+/** A command's body in its shape. @throws Refusal BAD_ORDER that names the field */
+export function shaped<T>(schema: z.ZodType<T>, body: unknown): T {
+  const parsed = schema.safeParse(body)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  throw new Refusal('BAD_ORDER', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'has another shape'}`.slice(0, 300))
 }

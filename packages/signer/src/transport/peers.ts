@@ -8,7 +8,7 @@ import type { Store } from '../store/index.ts'
 import { Link, Unreachable } from './client.ts'
 import {
   EnvelopeError, isProof, NO_BINDING, open, PROTOCOL, proofSchema, seal, VERSION, type Binding, type Header, type Proof,
-} from './envelope.ts'
+} from '../envelope.ts'
 
 export const PAGE_ROWS = 200
 

@@ -9,7 +9,11 @@ const NOBODY = '0x0000000000000000000000000000000000000001'
 /** Chainalysis Address Screening v2: an address is registered, then asked for. It has no level below Low. */
 export function chainalysis(base: string, http: ProviderHttp): Provider {
   const ask = (token: string, method: Ask['method'], path: string, body?: unknown) =>
-    http.ask(() => ({ method, url: base + path, headers: { Token: token, Accept: 'application/json', ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }))
+    http.ask(() => ({
+      method, url: base + path,
+      headers: { Token: token, Accept: 'application/json', ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }))
   const entity = (address: string) => `${PATH}/${encodeURIComponent(address)}`
   return {
     async screen(token, { address }) {

@@ -8,7 +8,7 @@ const LIST = '/v2/wallet'
 const SCORE_MAX = 10
 
 /** `key:secret`, the secret in base64; null where the text is neither. */
-export function readEllipticToken(token: string): { key: string; secret: Buffer } | null {
+function readEllipticToken(token: string): { key: string; secret: Buffer } | null {
   const match = /^([^\s:]+):([A-Za-z0-9+/]+={0,2})$/.exec(token)
   if (!match) return null
   const secret = Buffer.from(match[2] as string, 'base64')
@@ -16,10 +16,15 @@ export function readEllipticToken(token: string): { key: string; secret: Buffer 
 }
 
 /** Headers of one request: HMAC-SHA256 over timestamp, method, path in lower case, and the body (`{}` where there is none). */
-export function ellipticHeaders({ key, secret }: { key: string; secret: Buffer }, timestampMs: number, method: string, path: string, body?: string): Record<string, string> {
+function ellipticHeaders(
+  { key, secret }: { key: string; secret: Buffer }, timestampMs: number, method: string, path: string, body?: string
+): Record<string, string> {
   const timestamp = String(timestampMs)
   const sign = createHmac('sha256', secret).update(`${timestamp}${method}${path.toLowerCase()}${body ?? '{}'}`).digest('base64')
-  return { 'x-access-key': key, 'x-access-timestamp': timestamp, 'x-access-sign': sign, Accept: 'application/json', 'Content-Type': 'application/json' }
+  return {
+    'x-access-key': key, 'x-access-timestamp': timestamp, 'x-access-sign': sign, Accept: 'application/json',
+    'Content-Type': 'application/json',
+  }
 }
 
 /** Elliptic's wallet screening over all chains and assets of an address at once. */
@@ -27,18 +32,31 @@ export function elliptic(base: string, http: ProviderHttp, [severe, high, medium
   const ask = (token: string, method: Ask['method'], path: string, body?: string) => {
     const credentials = readEllipticToken(token)
     if (!credentials) throw refusedToken(401)
-    return http.ask(() => ({ method, url: base + path, headers: ellipticHeaders(credentials, http.now(), method, path, body), ...(body === undefined ? {} : { body }) }))
+    return http.ask(() => ({
+      method, url: base + path, headers: ellipticHeaders(credentials, http.now(), method, path, body),
+      ...(body === undefined ? {} : { body }),
+    }))
   }
-  const levelOf = (score: number): RiskLevel | null => (score >= severe ? 'SEVERE' : score >= high ? 'HIGH' : score >= medium ? 'MEDIUM' : score > 0 ? 'LOW' : null)
+  const levelOf = (score: number): RiskLevel | null => (
+    score >= severe ? 'SEVERE' : score >= high ? 'HIGH' : score >= medium ? 'MEDIUM' : score > 0 ? 'LOW' : null
+  )
   return {
     async screen(token, { address }) {
-      const body = JSON.stringify({ subject: { asset: 'holistic', blockchain: 'holistic', type: 'address', hash: address }, type: 'wallet_exposure', customer_reference: 'custody' })
+      const body = JSON.stringify({
+        subject: { asset: 'holistic', blockchain: 'holistic', type: 'address', hash: address }, type: 'wallet_exposure',
+        customer_reference: 'custody',
+      })
       const { status, text } = await ask(token, 'POST', SCREEN, body)
       if (status === 401 || status === 403) throw refusedToken(status)
       // An address that no chain has seen yet is a clear answer, and the common one for a new destination.
       if (status === 404 && (jsonOf(text) as { name?: unknown }).name === 'NotInBlockchain') return null
       if (status !== 200 && status !== 201) throw unusable(`the wallet was not screened (${status})`)
-      const { risk_score: score, process_status: state, error, subject } = jsonOf(text) as { risk_score?: unknown; process_status?: unknown; error?: unknown; subject?: { hash?: unknown } }
+      const { risk_score: score, process_status: state, error, subject } = jsonOf(text) as {
+        risk_score?: unknown
+        process_status?: unknown
+        error?: unknown
+        subject?: { hash?: unknown }
+      }
       if (error !== undefined && error !== null) throw unusable('the analysis ended in an error')
       if (state !== undefined && state !== 'complete') throw unusable('the analysis is not complete')
       if (subject?.hash !== address) throw unusable('the answer is about another address')

@@ -27,7 +27,7 @@ export class ProviderError extends Error {
 export interface Answer { status: number; text: string }
 export interface Ask { method: 'GET' | 'POST'; url: string; headers: Record<string, string>; body?: string }
 
-export const TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 10_000
 const TRIES = 3
 const PAUSE_MS = 250
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024

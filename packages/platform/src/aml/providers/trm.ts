@@ -7,8 +7,10 @@ const NOBODY: Subject = { address: '0x0000000000000000000000000000000000000001',
 
 /** TRM's names of chains by network code; an installation may correct them. */
 const CHAINS: Record<string, string> = {
-  BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin', BCH: 'bitcoin_cash', ETH: 'ethereum', BSC: 'binance_smart_chain', POL: 'polygon',
-  BASE: 'base', ARB: 'arbitrum', AVAX: 'avalanche_c_chain', OP_ETH: 'optimism', FTM: 'fantom', CRO: 'cronos', ONE: 'harmony', KLAY: 'klaytn',
+  BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin', BCH: 'bitcoin_cash', ETH: 'ethereum', BSC: 'binance_smart_chain',
+  POL: 'polygon',
+  BASE: 'base', ARB: 'arbitrum', AVAX: 'avalanche_c_chain', OP_ETH: 'optimism', FTM: 'fantom', CRO: 'cronos', ONE: 'harmony',
+  KLAY: 'klaytn',
   TRX: 'tron', XRP: 'ripple', XLM: 'stellar', ADA: 'cardano', SOL: 'solana',
 }
 
@@ -18,7 +20,11 @@ export function trm(base: string, http: ProviderHttp, chains: Record<string, str
     const chain = chains[network] ?? CHAINS[network]
     if (chain === undefined) throw unusable(`no chain of TRM's is known for ${network}`)
     const basic = Buffer.from(`${token}:${token}`).toString('base64')
-    return http.ask(() => ({ method: 'POST', url: base + PATH, headers: { Authorization: `Basic ${basic}`, Accept: 'application/json', 'Content-Type': 'application/json' }, body: JSON.stringify([{ address, chain }]) }))
+    return http.ask(() => ({
+      method: 'POST', url: base + PATH,
+      headers: { Authorization: `Basic ${basic}`, Accept: 'application/json', 'Content-Type': 'application/json' },
+      body: JSON.stringify([{ address, chain }]),
+    }))
   }
   return {
     async screen(token, subject) {
@@ -39,11 +45,21 @@ function levelOf(status: number, text: string, subject: Subject): RiskLevel | nu
   if (status !== 200 && status !== 201) throw unusable(`the address was not screened (${status})`)
   const list = jsonOf(text)
   if (!Array.isArray(list) || list.length !== 1) throw unusable('the answer is not one finding')
-  const { address, addressSubmitted, addressRiskIndicators: indicators, entities } = (list[0] ?? {}) as { address?: unknown; addressSubmitted?: unknown; addressRiskIndicators?: unknown; entities?: unknown }
+  const { address, addressSubmitted, addressRiskIndicators: indicators, entities } = (list[0] ?? {}) as {
+    address?: unknown
+    addressSubmitted?: unknown
+    addressRiskIndicators?: unknown
+    entities?: unknown
+  }
   const about = typeof addressSubmitted === 'string' ? addressSubmitted : address
-  if (typeof about !== 'string' || about.toLowerCase() !== subject.address.toLowerCase()) throw unusable('the answer is about another address')
+  if (typeof about !== 'string' || about.toLowerCase() !== subject.address.toLowerCase()) {
+    throw unusable('the answer is about another address')
+  }
   if (!Array.isArray(indicators)) throw unusable('the answer has no list of risk indicators')
-  const scores = [...indicators.map((each) => (each as { categoryRiskScoreLevel?: unknown } | null)?.categoryRiskScoreLevel), ...(Array.isArray(entities) ? entities.map((each) => (each as { riskScoreLevel?: unknown } | null)?.riskScoreLevel) : [])]
+  const scores = [
+    ...indicators.map((each) => (each as { categoryRiskScoreLevel?: unknown } | null)?.categoryRiskScoreLevel),
+    ...(Array.isArray(entities) ? entities.map((each) => (each as { riskScoreLevel?: unknown } | null)?.riskScoreLevel) : []),
+  ]
   let found: RiskLevel | null = null
   for (const score of scores) {
     const level = LEVEL.get(score)

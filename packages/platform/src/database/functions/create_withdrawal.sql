@@ -1,6 +1,7 @@
 -- Creates a withdrawal: idempotency row, reservations of amount and platform fee, transfer, event, in one call.
--- Answers {"replayed", "response", "payload_hash"}. Raises 'insufficient' (P0002) when the wallet holds too little, and
--- CU001 when the prepaid fee account does.
+-- Answers {"replayed", "response", "payload_hash"}. Raises CU002 when the wallet is inactive, CU003 when it
+-- holds too little, and CU001 when the prepaid fee account does. All of it after the idempotency row, for which it waits: what
+-- was answered once is answered again, whatever has changed since.
 create or replace function create_withdrawal(p jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -18,18 +19,14 @@ begin
       return jsonb_build_object('replayed', true, 'response', existing.response, 'payload_hash', existing.payload_hash);
     end if;
   end if;
+  perform 1 from wallets where id = wallet and status = 'active';
+  if not found then raise exception 'inactive' using errcode = 'CU002'; end if;
   if not spendable(workspace, wallet, p->>'asset', total, (p->>'chain_reserve')::numeric) then
-    raise exception 'insufficient' using errcode = 'P0002';
+    raise exception 'insufficient' using errcode = 'CU003';
   end if;
-  insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset,
-      source_type, source_id, destination_type, destination_id, address_tag, memo, sequence_id, state, status,
-      request, fee_rate, fee_level, plan, created_at, updated_at, next_run_at, amount_usd, platform_fee)
-    values ((p->>'id')::uuid, 'WITHDRAWAL', workspace, (p->>'sub_account_id')::uuid, wallet, p->>'asset', p->>'network',
-      (p->>'amount')::numeric, (p->>'fee')::numeric, p->>'fee_asset', p->>'source_type', p->>'source_id',
-      p->>'destination_type', p->>'destination_id', p->>'address_tag', p->>'memo', p->>'sequence_id', 'CREATED', 'pending',
-      p->'request', p->>'fee_rate', p->>'fee_level', jsonb_build_object('fee_reserve', p->>'fee_reserve'),
-      (p->>'created_at')::timestamptz, (p->>'created_at')::timestamptz, (p->>'created_at')::timestamptz,
-      (p->>'amount_usd')::numeric, (p->>'platform_fee')::numeric);
+  perform write_transaction(p || jsonb_build_object('kind', 'WITHDRAWAL', 'state', 'CREATED', 'status', 'pending',
+    'plan', coalesce(p->'plan', '{}') || jsonb_build_object('fee_reserve', p->>'fee_reserve'),
+    'updated_at', p->>'created_at', 'next_run_at', p->>'created_at'));
   perform ledger_post('reserve', p->>'id', jsonb_build_array(
     jsonb_build_object('workspace', workspace, 'wallet', wallet, 'asset', p->>'asset', 'kind', 'available', 'amount', (-total)::text),
     jsonb_build_object('workspace', workspace, 'wallet', wallet, 'asset', p->>'asset', 'kind', 'reserved', 'amount', total::text)));

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { reasonOf } from '@custody/chains/reason'
 import { OperatorError } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
 import { createApiUserEverywhere, enrolAtNodes, enrolmentLine, enrolmentOfNodes, readApiKey, type Trust, type Wish } from '../enrol.ts'
@@ -11,7 +12,9 @@ export function wishOf(values: Values): Wish {
   const publicKeyPem = readText(need(values, 'public-key'), 'public-key')
   return {
     workspace: need(values, 'workspace'), subAccount: need(values, 'sub-account'), role: need(values, 'role'), publicKeyPem,
-    ...(values['api-key'] === undefined ? {} : { apiKey: need(values, 'api-key') }), ...(values['index'] === undefined ? {} : { index: Number(values['index']) }),
+    ...(values['api-key'] === undefined ? {} : { apiKey: need(values, 'api-key') }), ...(values['index'] === undefined ? {} : {
+      index: Number(values['index']),
+    }),
   }
 }
 
@@ -25,10 +28,18 @@ export function writeTrust(values: Values, trust: Trust | null): string[] {
 }
 
 export const create: Run = async ({ home, values }) => {
-  const { apiKey, index, fingerprint, trust, answers, problems } = await createApiUserEverywhere(home, wishOf(values), values['rate-limit'] === undefined ? undefined : Number(values['rate-limit']))
+  const { apiKey, index, fingerprint, trust, answers, problems } = await createApiUserEverywhere(
+    home, wishOf(values), values['rate-limit'] === undefined ? undefined : Number(values['rate-limit'])
+  )
   warn(problems, 'not enrolled everywhere yet (repeat with "api-user enrol")')
-  const created = { api_key: apiKey, workspace: values['workspace'], sub_account: values['sub-account'], sub_account_index: index, role: values['role'], key_fingerprint: fingerprint, nodes: answers }
-  const lines = [`API key ${apiKey} (${String(values['role'])}) for ${String(values['workspace'])} / ${String(values['sub-account'])}`, ...answers.map(enrolmentLine), ...writeTrust(values, trust)]
+  const created = {
+    api_key: apiKey, workspace: values['workspace'], sub_account: values['sub-account'], sub_account_index: index, role: values['role'],
+    key_fingerprint: fingerprint, nodes: answers,
+  }
+  const lines = [
+    `API key ${apiKey} (${String(values['role'])}) for ${String(values['workspace'])} / ${String(values['sub-account'])}`,
+    ...answers.map(enrolmentLine), ...writeTrust(values, trust),
+  ]
   return { result: created, text: lines.join('\n') }
 }
 
@@ -39,26 +50,39 @@ export const enrol: Run = async ({ home, values }) => {
   const wish = values['public-key'] === undefined ? await enrolmentOfNodes(signers, apiKey) : wishOf(values)
   const { answers, trust, problems } = await enrolAtNodes(signers, { ...wish, apiKey })
   warn(problems, 'not enrolled')
-  return { result: { api_key: apiKey, enrolled: true, nodes: answers, problems }, text: [`API key ${apiKey} is enrolled`, ...answers.map(enrolmentLine), ...writeTrust(values, trust)].join('\n'), exitCode: problems.length === 0 ? 0 : 1 }
+  return {
+    result: { api_key: apiKey, enrolled: true, nodes: answers, problems },
+    text: [`API key ${apiKey} is enrolled`, ...answers.map(enrolmentLine), ...writeTrust(values, trust)].join('\n'),
+    exitCode: problems.length === 0 ? 0 : 1,
+  }
 }
 
 /** At the nodes first: they are who signs. The platform is told in any case. */
 export const revoke: Run = async ({ home, values }) => {
   const apiKey = readApiKey(need(values, 'api-key'))
   const signers = localSigners(home)
-  const nodes = signers.length === 0 ? { answers: [], problems: [] } : await orderNodes(signers, 'revoke', { api_key: apiKey }, { expect: { api_key: apiKey, revoked: true } })
-    .catch((error: unknown) => ({ answers: [] as NodeAnswer[], problems: [error instanceof Error ? error.message : String(error)] }))
-  const platform = await callPlatform(home, 'api-user revoke', { api_key: apiKey }).then(() => null, (error: Error) => `the platform: ${error.message}`)
+  const nodes = signers.length === 0 ? { answers: [], problems: [] } : await orderNodes(
+    signers, 'revoke', { api_key: apiKey }, { expect: { api_key: apiKey, revoked: true } }
+  )
+    .catch((error: unknown) => ({ answers: [] as NodeAnswer[], problems: [reasonOf(error)] }))
+  const platform = await callPlatform(home, 'api-user revoke', { api_key: apiKey }).then(
+    () => null, (error: Error) => `the platform: ${error.message}`
+  )
   const known = nodes.answers.filter((answer) => answer['known'] === true)
   warn(nodes.problems, 'not revoked')
   if (platform !== null && known.length === 0) throw new OperatorError(`--api-key: there is no API user ${apiKey} (${platform})`)
   if (platform !== null) warn([platform], 'not revoked')
   const isDone = platform === null && nodes.answers.length >= Math.min(2, signers.length)
-  return { result: { api_key: apiKey, revoked: isDone, nodes: nodes.answers }, text: [`API key ${apiKey} is ${isDone ? '' : 'NOT '}revoked`, ...known.map(enrolmentLine)].join('\n'), exitCode: isDone ? 0 : 1 }
+  return {
+    result: { api_key: apiKey, revoked: isDone, nodes: nodes.answers },
+    text: [`API key ${apiKey} is ${isDone ? '' : 'NOT '}revoked`, ...known.map(enrolmentLine)].join('\n'), exitCode: isDone ? 0 : 1,
+  }
 }
 
 export const list: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'api-user list', { workspace: values['workspace'] }) as { api_users: Record<string, string>[] }
-  const lines = result.api_users.map((user) => `${user['api_key']}  ${user['role']}  ${user['workspace']} / ${user['sub_account']}${user['revoked_at'] ? '  revoked' : ''}`)
+  const lines = result.api_users.map(
+    (user) => `${user['api_key']}  ${user['role']}  ${user['workspace']} / ${user['sub_account']}${user['revoked_at'] ? '  revoked' : ''}`
+  )
   return { result: { ...result }, text: lines.join('\n') || 'no API users' }
 }

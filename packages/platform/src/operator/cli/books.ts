@@ -2,14 +2,31 @@ import { callPlatform } from '../connect.ts'
 import { showSuspense } from '../show-suspense.ts'
 import { need, type Run } from './typed.ts'
 
-interface Report { ok: boolean; compared: number; differences: Record<string, string>[]; networks: Record<string, { addresses: number; coins: number }>; books: { entries: number } }
+interface Report {
+  ok: boolean
+  compared: number
+  differences: Record<string, string>[]
+  networks: Record<string, { addresses: number; coins: number }>
+  books: { entries: number }
+}
 
 export const audit: Run = async ({ home }) => {
   const result = await callPlatform(home, 'audit', {}) as unknown as Report
-  const looked = Object.entries(result.networks).map(([code, { addresses, coins }]) => `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`).join(', ')
-  const lines = result.differences.map((each) => `DIFFERENCE ${each['network']} ${each['workspace']} ${each['subject']} ${each['asset']}: books ${each['ledger']}, chain ${each['chain']}${each['note'] ? ` (${each['note']})` : ''}`)
-  const verdict = lines.length > 0 ? `${lines.length} differences` : result.compared > 0 ? 'the books agree with the chains' : 'NOTHING was compared: no address and no coin is known on any configured network'
-  return { result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}`, ...lines, verdict].join('\n'), exitCode: result.ok ? 0 : 1 }
+  const looked = Object.entries(result.networks).map(
+    ([code, { addresses, coins }]) => `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`
+  ).join(', ')
+  const lines = result.differences.map((each) => {
+    const where = `${each['network']} ${each['workspace']} ${each['subject']} ${each['asset']}`
+    const note = each['note'] ? ` (${each['note']})` : ''
+    return `DIFFERENCE ${where}: books ${each['ledger']}, chain ${each['chain']}${note}`
+  })
+  const agreement = result.compared > 0
+    ? 'the books agree with the chains' : 'NOTHING was compared: no address and no coin is known on any configured network'
+  const verdict = lines.length > 0 ? `${lines.length} differences` : agreement
+  return {
+    result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}`, ...lines, verdict].join('\n'),
+    exitCode: result.ok ? 0 : 1,
+  }
 }
 
 export const prepaidAdjust: Run = async ({ home, values }) => {
@@ -19,7 +36,9 @@ export const prepaidAdjust: Run = async ({ home, values }) => {
 
 export const prepaidShow: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'prepaid-fee show', { workspace: need(values, 'workspace') })
-  return { result, text: `${String(result['workspace'])}: ${String(result['balance'])} USD (${String(result['status'])}), ${String(result['reserved'])} USD reserved; ${String(result['tier'])}, ${String(result['volume_30d'])} USD in 30 days` }
+  const said = (field: string) => String(result[field])
+  const account = `${said('balance')} USD (${said('status')}), ${said('reserved')} USD reserved`
+  return { result, text: `${said('workspace')}: ${account}; ${said('tier')}, ${said('volume_30d')} USD in 30 days` }
 }
 
 export const suspenseList: Run = async ({ home }) => {

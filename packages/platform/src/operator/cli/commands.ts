@@ -18,7 +18,11 @@ const TANK = { ...WORKSPACE, '!network N': 'network of the gas tank, such as ETH
 const STAKE = { 'amount COINS': 'TRX to stake or unstake', 'resource R': 'ENERGY (default) or BANDWIDTH' }
 const ORDER = { 'order ID': 'the order as another node printed it' }
 const AT_NODE = { '!home HOME': 'home of the signer node on this host' }
-const WISH = { ...WORKSPACE, '!sub-account S': 'sub-account', '!role ROLE': 'full or read-only', '!public-key FILE': 'PEM of the caller’s RSA public key', 'trust-file FILE': 'where to write what the caller pins, to check addresses by itself' }
+const WISH = {
+  ...WORKSPACE, '!sub-account S': 'sub-account', '!role ROLE': 'full or read-only',
+  '!public-key FILE': 'PEM of the caller’s RSA public key',
+  'trust-file FILE': 'where to write what the caller pins, to check addresses by itself',
+}
 
 const apiUser = () => import('./api-user.ts')
 const gasTank = () => import('./gas-tank.ts')
@@ -33,100 +37,230 @@ const devnet = (action: string) => async (): Promise<Run> => {
 export const COMMANDS: readonly Definition[] = [
   {
     usage: 'api-user create', summary: 'makes an API key and enrols it at the signer nodes of this machine',
-    options: { ...WISH, 'rate-limit N': 'requests a minute', 'api-key KEY': 'of a caller whom the signer nodes know already (docs/enrolment.md)', 'index I': 'the sub-account’s index, as the nodes printed it' },
+    options: {
+      ...WISH, 'rate-limit N': 'requests a minute', 'api-key KEY': 'of a caller whom the signer nodes know already (docs/enrolment.md)',
+      'index I': 'the sub-account’s index, as the nodes printed it',
+    },
     run: async () => (await apiUser()).create,
   },
-  { usage: 'api-user list', summary: 'lists API users', options: { 'workspace W': 'of one workspace' }, run: async () => (await apiUser()).list },
+  {
+    usage: 'api-user list', summary: 'lists API users', options: { 'workspace W': 'of one workspace' },
+    run: async () => (await apiUser()).list,
+  },
   {
     usage: 'api-user enrol', summary: 'again, at a signer node that was away: as the two others tell it, or as typed',
-    options: { '!api-key KEY': 'the API key', ...Object.fromEntries(Object.entries(WISH).map(([name, text]) => [name.replace('!', ''), text])), 'index I': 'the sub-account’s index' },
+    options: {
+      '!api-key KEY': 'the API key', ...Object.fromEntries(Object.entries(WISH).map(([name, text]) => [name.replace('!', ''), text])),
+      'index I': 'the sub-account’s index',
+    },
     run: async () => (await apiUser()).enrol,
   },
-  { usage: 'api-user revoke', summary: 'at the signer nodes first, then at the platform', options: { '!api-key KEY': 'the API key' }, run: async () => (await apiUser()).revoke },
   {
-    usage: 'keygen', summary: 'an RSA-4096 pair: FILE (private) and FILE.pub; never overwrites', options: { 'out FILE': 'custody-key.pem by default' },
+    usage: 'api-user revoke', summary: 'at the signer nodes first, then at the platform', options: { '!api-key KEY': 'the API key' },
+    run: async () => (await apiUser()).revoke,
+  },
+  {
+    usage: 'keygen', summary: 'an RSA-4096 pair: FILE (private) and FILE.pub; never overwrites', options: {
+      'out FILE': 'custody-key.pem by default',
+    },
     run: async () => { const { keygen } = await import('../keygen.ts'); return ({ values }) => keygen(values) },
   },
   {
     usage: 'request <METHOD> <PATH> [BODY]', summary: 'sends a signed request to the running platform',
     options: {
-      'api-key KEY': 'or CUSTODY_API_KEY', 'key FILE': 'private key, or CUSTODY_KEY', 'url URL': 'of another platform than this home’s', 'print-token': 'prints the request’s JWT and sends nothing',
-      'until FIELD=VALUE': 'GET: asks again until that field of the answer has that value, such as data.0.status=confirmed', 'timeout SECONDS': 'how long --until asks; 120 by default',
+      'api-key KEY': 'or CUSTODY_API_KEY', 'key FILE': 'private key, or CUSTODY_KEY', 'url URL': 'of another platform than this home’s',
+      'print-token': 'prints the request’s JWT and sends nothing',
+      'until FIELD=VALUE': 'GET: asks again until that field of the answer has that value, such as data.0.status=confirmed',
+      'timeout SECONDS': 'how long --until asks; 120 by default',
     },
-    run: async () => { const { sendRequest } = await import('../request.ts'); return ({ home, words, values }) => sendRequest(home, words, values) },
+    run: async () => {
+      const { sendRequest } = await import('../request.ts')
+      return ({ home, words, values }) => sendRequest(home, words, values)
+    },
   },
   {
     usage: 'verify-address <ASSET> <ADDRESS>', summary: 'offline: is this address ours?',
-    options: { '!keys FILE': 'a saved GET /dac/v1/keys', '!trust FILE': 'the trust file that the operator handed out', 'path S/C/I': 'the address’s path, where it is known', 'max-index N': 'how far to search without it; 1000 by default' },
-    run: async () => { const { verifyAddressCommand } = await import('../verify-address.ts'); return ({ words, values }) => verifyAddressCommand(words, values) },
+    options: {
+      '!keys FILE': 'a saved GET /dac/v1/keys', '!trust FILE': 'the trust file that the operator handed out',
+      'path S/C/I': 'the address’s path, where it is known', 'max-index N': 'how far to search without it; 1000 by default',
+    },
+    run: async () => {
+      const { verifyAddressCommand } = await import('../verify-address.ts')
+      return ({ words, values }) => verifyAddressCommand(words, values)
+    },
   },
-  { usage: 'prepaid-fee adjust', summary: 'tops up, or takes; never below zero', options: { ...WORKSPACE, '!amount USD': 'to take: --amount=-12.5' }, run: async () => (await books()).prepaidAdjust },
-  { usage: 'prepaid-fee show', summary: 'balance, tier, and volume of 30 days', options: WORKSPACE, run: async () => (await books()).prepaidShow },
-  { usage: 'gas-tank list', summary: 'tanks of a workspace, with balance and status', options: WORKSPACE, run: async () => (await gasTank()).list },
+  {
+    usage: 'prepaid-fee adjust', summary: 'tops up, or takes; never below zero',
+    options: { ...WORKSPACE, '!amount USD': 'to take: --amount=-12.5' }, run: async () => (await books()).prepaidAdjust,
+  },
+  {
+    usage: 'prepaid-fee show', summary: 'balance, tier, and volume of 30 days', options: WORKSPACE,
+    run: async () => (await books()).prepaidShow,
+  },
+  {
+    usage: 'gas-tank list', summary: 'tanks of a workspace, with balance and status', options: WORKSPACE,
+    run: async () => (await gasTank()).list,
+  },
   { usage: 'gas-tank address', summary: 'where a tank is filled', options: TANK, run: async () => (await gasTank()).address },
-  { usage: 'gas-tank drain', summary: 'sends all that a tank holds to an address', options: { ...TANK, '!to ADDRESS': 'where to', ...ORDER }, run: async () => (await gasTank()).drain },
-  { usage: 'gas-tank stake', summary: 'staked energy is lent to transfers where that is cheaper than TRX', options: { ...TANK, ...STAKE, ...ORDER }, run: async () => (await gasTank()).stake },
-  { usage: 'gas-tank unstake', summary: 'the TRX comes back after 14 days', options: { ...TANK, ...STAKE, ...ORDER }, run: async () => (await gasTank()).unstake },
-  { usage: 'gas-tank release', summary: 'takes back what has cooled down', options: { ...TANK, ...ORDER }, run: async () => (await gasTank()).release },
+  {
+    usage: 'gas-tank drain', summary: 'sends all that a tank holds to an address',
+    options: { ...TANK, '!to ADDRESS': 'where to', ...ORDER }, run: async () => (await gasTank()).drain,
+  },
+  {
+    usage: 'gas-tank stake', summary: 'staked energy is lent to transfers where that is cheaper than TRX',
+    options: { ...TANK, ...STAKE, ...ORDER }, run: async () => (await gasTank()).stake,
+  },
+  {
+    usage: 'gas-tank unstake', summary: 'the TRX comes back after 14 days', options: { ...TANK, ...STAKE, ...ORDER },
+    run: async () => (await gasTank()).unstake,
+  },
+  {
+    usage: 'gas-tank release', summary: 'takes back what has cooled down', options: { ...TANK, ...ORDER },
+    run: async () => (await gasTank()).release,
+  },
   {
     usage: 'gas-tank set', summary: 'a tank’s threshold and limits; what is not named stays',
-    options: { ...TANK, 'threshold COINS': 'below it the tank is low', 'fee-cap COINS': 'most for one transaction, or none', 'max-gas-price RATE': 'above it transactions wait, or none' },
+    options: {
+      ...TANK, 'threshold COINS': 'below it the tank is low', 'fee-cap COINS': 'most for one transaction, or none',
+      'max-gas-price RATE': 'above it transactions wait, or none',
+    },
     run: async () => (await gasTank()).set,
   },
-  { usage: 'devnet fund <ASSET> <ADDRESS> <AMOUNT>', summary: 'coins on a local chain, already mined', options: { 'tag T': 'destination tag or memo' }, run: devnet('fund') },
+  {
+    usage: 'devnet fund <ASSET> <ADDRESS> <AMOUNT>', summary: 'coins on a local chain, already mined',
+    options: { 'tag T': 'destination tag or memo' }, run: devnet('fund'),
+  },
   { usage: 'devnet mine <NETWORK> <BLOCKS>', summary: 'mines blocks', run: devnet('mine') },
   { usage: 'devnet reorg <NETWORK> <DEPTH>', summary: 'takes the last blocks back', run: devnet('reorg') },
   {
     usage: 'devnet fault <WHAT> <MODE>',
-    summary: 'NETWORK: drop-answer, reject, lag, down, heal. AML, CHAINALYSIS, ELLIPTIC, TRM: down, drop-answer, lag, reject, malformed, empty, unknown, rate-limited, revoked, heal. PRICES, COINGECKO, KRAKEN: down, lag, malformed, stale, rate-limited, heal',
+    summary: 'NETWORK: drop-answer, reject, lag, down, heal. '
+      + 'AML, CHAINALYSIS, ELLIPTIC, TRM: down, drop-answer, lag, reject, malformed, empty, unknown, rate-limited, revoked, heal. '
+      + 'PRICES, COINGECKO, KRAKEN: down, lag, malformed, stale, rate-limited, heal',
     run: devnet('fault'),
   },
-  { usage: 'devnet risk <ADDRESS> <LEVEL>', summary: 'what the local screening providers say of an address: SEVERE, HIGH, MEDIUM, LOW, none', run: devnet('risk') },
-  { usage: 'devnet price <COIN> <USD>', summary: 'what the local sources of prices say', options: { 'source S': 'one of them alone: COINGECKO or KRAKEN' }, run: devnet('price') },
+  {
+    usage: 'devnet risk <ADDRESS> <LEVEL>',
+    summary: 'what the local screening providers say of an address: SEVERE, HIGH, MEDIUM, LOW, none', run: devnet('risk'),
+  },
+  {
+    usage: 'devnet price <COIN> <USD>', summary: 'what the local sources of prices say',
+    options: { 'source S': 'one of them alone: COINGECKO or KRAKEN' }, run: devnet('price'),
+  },
   { usage: 'devnet drop <NETWORK> <HASH>', summary: 'a waiting EVM transaction is forgotten by its node', run: devnet('drop') },
-  { usage: 'devnet congestion <NETWORK> <FEE_RATE>', summary: 'blocks take only what pays at least that much; 0 ends it', run: devnet('congestion') },
+  {
+    usage: 'devnet congestion <NETWORK> <FEE_RATE>', summary: 'blocks take only what pays at least that much; 0 ends it',
+    run: devnet('congestion'),
+  },
   { usage: 'devnet urls', summary: 'where each local chain is, with an example that can be pasted', run: devnet('urls') },
-  { usage: 'devnet contract <NETWORK> <TICKER>', summary: 'where a token’s local contract stands, for the asset registry (docs/adding-a-chain.md)', run: devnet('contract') },
-  { usage: 'devnet clock <ADVANCE>', summary: 'moves the time of Tron’s blocks, and nothing else’s: +14d, +3h, +15m, +20s', run: devnet('clock') },
+  {
+    usage: 'devnet contract <NETWORK> <TICKER>',
+    summary: 'where a token’s local contract stands, for the asset registry (docs/adding-a-chain.md)', run: devnet('contract'),
+  },
+  {
+    usage: 'devnet clock <ADVANCE>', summary: 'moves the time of Tron’s blocks, and nothing else’s: +14d, +3h, +15m, +20s',
+    run: devnet('clock'),
+  },
   { usage: 'devnet info', summary: 'what the local chains say of themselves', run: devnet('info') },
   {
     usage: 'aml refresh-ofac <FILE>', summary: 'replaces the list of sanctioned addresses: OFAC’s XML, or one address a line',
-    options: { 'asset A': 'of a list of bare addresses', 'published YYYY-MM-DD': 'its date', force: 'also where much of the list would be gone' },
+    options: {
+      'asset A': 'of a list of bare addresses', 'published YYYY-MM-DD': 'its date', force: 'also where much of the list would be gone',
+    },
     run: async () => {
       const { refreshOfac } = await import('../ofac.ts')
-      return ({ home, words, values }) => refreshOfac(home, words[0], { asset: (values['asset'] as string | undefined) ?? null, published: (values['published'] as string | undefined) ?? null, force: values['force'] === true })
+      return ({ home, words, values }) => refreshOfac(home, words[0], {
+        asset: (values['asset'] as string | undefined) ?? null, published: (values['published'] as string | undefined) ?? null,
+        force: values['force'] === true,
+      })
     },
   },
-  { usage: 'aml release', summary: 'lets one deposit go on that is held because a sender of it is unknown', options: { '!transaction ID': 'the deposit' }, run: async () => (await wallets()).amlRelease },
+  {
+    usage: 'aml release', summary: 'lets one deposit go on that is held because a sender of it is unknown',
+    options: { '!transaction ID': 'the deposit' }, run: async () => (await wallets()).amlRelease,
+  },
   {
     usage: 'sweep set', summary: 'deposit addresses are swept when they hold more than a multiple of the network fee',
-    options: { 'network N': 'for one network', 'asset A': 'for one asset', 'cost-multiple M': 'the multiple, or none', 'min-amount COINS': 'the least amount, or none' },
+    options: {
+      'network N': 'for one network', 'asset A': 'for one asset', 'cost-multiple M': 'the multiple, or none',
+      'min-amount COINS': 'the least amount, or none',
+    },
     run: async () => (await wallets()).sweepSet,
   },
   { usage: 'sweep show', summary: 'what holds for each asset, and what waits', run: async () => (await wallets()).sweepShow },
   {
     usage: 'wallet set', summary: 'inactive: no new addresses, transfers, stakes or forwards; deposits are credited',
-    options: { 'id ID': 'the wallet, or', 'workspace W': 'its workspace,', 'sub-account S': 'its sub-account', 'asset A': 'and its asset', '!status STATUS': 'active or inactive', 'reason TEXT': 'kept with the change' },
+    options: {
+      'id ID': 'the wallet, or', 'workspace W': 'its workspace,', 'sub-account S': 'its sub-account', 'asset A': 'and its asset',
+      '!status STATUS': 'active or inactive', 'reason TEXT': 'kept with the change',
+    },
     run: async () => (await wallets()).walletSet,
   },
-  { usage: 'wallet list', summary: 'wallets, with each change of a status', options: { 'workspace W': 'of one workspace' }, run: async () => (await wallets()).walletList },
+  {
+    usage: 'wallet list', summary: 'wallets, with each change of a status', options: { 'workspace W': 'of one workspace' },
+    run: async () => (await wallets()).walletList,
+  },
   { usage: 'suspense list', summary: 'deposits that belong to no wallet, with their tags', run: async () => (await books()).suspenseList },
-  { usage: 'suspense assign', summary: 'credits one to the wallet of the account that holds it', options: { '!id ID': 'the deposit, as suspense list prints it' }, run: async () => (await books()).suspenseAssign },
-  { usage: 'audit', summary: 'ledger against chains; exit 1 on any difference, and where nothing was compared', run: async () => (await books()).audit },
+  {
+    usage: 'suspense assign', summary: 'credits one to the wallet of the account that holds it',
+    options: { '!id ID': 'the deposit, as suspense list prints it' }, run: async () => (await books()).suspenseAssign,
+  },
+  {
+    usage: 'audit', summary: 'ledger against chains; exit 1 on any difference, and where nothing was compared',
+    run: async () => (await books()).audit,
+  },
   {
     usage: 'reconcile', summary: 'after an older backup: adopts what the signer nodes have recorded, then audits',
-    options: { 'dry-run': 'tells what would be adopted', 'gap N': 'addresses in a row without a deposit', 'wait SECONDS': 'for scanners and confirmations; 600 by default', 'scan-from NETWORK=HEIGHT': 'first block of a network that was never scanned; several with commas' },
-    run: async () => { const { reconcileBooks } = await import('../reconcile-cli.ts'); return ({ home, values }) => reconcileBooks(home, values) },
+    options: {
+      'dry-run': 'tells what would be adopted', 'gap N': 'addresses in a row without a deposit',
+      'wait SECONDS': 'for scanners and confirmations; 600 by default',
+      'scan-from NETWORK=HEIGHT': 'first block of a network that was never scanned; several with commas',
+    },
+    run: async () => {
+      const { reconcileBooks } = await import('../reconcile-cli.ts')
+      return ({ home, values }) => reconcileBooks(home, values)
+    },
   },
-  { usage: 'doctor', summary: 'tests each configured endpoint and says what is wrong', run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() } },
+  {
+    usage: 'doctor', summary: 'tests each configured endpoint and says what is wrong',
+    run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() },
+  },
   { usage: 'signer status', summary: 'what each node says of itself', run: async () => (await signer()).status },
-  { usage: 'signer refresh', summary: 'new shares of every key, or of one workspace’s', options: { 'workspace W': 'one workspace' }, run: async () => (await signer()).refresh },
-  { usage: 'signer backup', summary: 'a node’s shares, encrypted to its recovery key; never overwrites', options: { '!node N': '1, 2 or 3', '!out FILE': 'where to' }, run: async () => (await signer()).backup },
-  { usage: 'signer restore', summary: 'a node whose host was lost, from its backup and its peers', options: { '!node N': '1, 2 or 3', '!in FILE': 'the backup', '!recovery-secret FILE': 'its recovery secret' }, run: async () => (await signer()).restore },
-  { usage: 'signer enrol', summary: 'on a signer node’s own host (docs/enrolment.md)', options: { ...AT_NODE, ...WISH, 'api-key KEY': 'as another node printed it' }, run: async () => (await signer()).enrol },
-  { usage: 'signer revoke', summary: 'on a signer node’s own host', options: { ...AT_NODE, '!api-key KEY': 'the API key' }, run: async () => (await signer()).revoke },
-  { usage: 'signer drain', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, '!to ADDRESS': 'where to', ...ORDER }, run: async () => (await signer()).drain },
-  { usage: 'signer stake', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...STAKE, ...ORDER }, run: async () => (await signer()).stake },
-  { usage: 'signer unstake', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...STAKE, ...ORDER }, run: async () => (await signer()).unstake },
-  { usage: 'signer release', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...ORDER }, run: async () => (await signer()).release },
+  {
+    usage: 'signer refresh', summary: 'new shares of every key, or of one workspace’s', options: { 'workspace W': 'one workspace' },
+    run: async () => (await signer()).refresh,
+  },
+  {
+    usage: 'signer backup', summary: 'a node’s shares, encrypted to its recovery key; never overwrites',
+    options: { '!node N': '1, 2 or 3', '!out FILE': 'where to' }, run: async () => (await signer()).backup,
+  },
+  {
+    usage: 'signer restore', summary: 'a node whose host was lost, from its backup and its peers',
+    options: { '!node N': '1, 2 or 3', '!in FILE': 'the backup', '!recovery-secret FILE': 'its recovery secret' },
+    run: async () => (await signer()).restore,
+  },
+  {
+    usage: 'signer enrol', summary: 'on a signer node’s own host (docs/enrolment.md)',
+    options: { ...AT_NODE, ...WISH, 'api-key KEY': 'as another node printed it' }, run: async () => (await signer()).enrol,
+  },
+  {
+    usage: 'signer revoke', summary: 'on a signer node’s own host', options: { ...AT_NODE, '!api-key KEY': 'the API key' },
+    run: async () => (await signer()).revoke,
+  },
+  {
+    usage: 'signer drain', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, '!to ADDRESS': 'where to', ...ORDER },
+    run: async () => (await signer()).drain,
+  },
+  {
+    usage: 'signer stake', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...STAKE, ...ORDER },
+    run: async () => (await signer()).stake,
+  },
+  {
+    usage: 'signer unstake', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...STAKE, ...ORDER },
+    run: async () => (await signer()).unstake,
+  },
+  {
+    usage: 'signer release', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...ORDER },
+    run: async () => (await signer()).release,
+  },
 ]

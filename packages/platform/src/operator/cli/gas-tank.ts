@@ -10,9 +10,12 @@ const CHECK_MS = 500
 const tankOf = (values: Values) => ({ workspace: need(values, 'workspace'), network: need(values, 'network') })
 
 export const list: Run = async ({ home, values }) => {
-  const result = await callPlatform(home, 'gas-tank list', { workspace: need(values, 'workspace') }) as { gas_tanks: Record<string, unknown>[] }
-  const lines = result.gas_tanks.map((tank) => `${String(tank['network'])}  ${String(tank['balance'])} ${String(tank['asset'])}  ${String(tank['status'])}  ${String(tank['address'] ?? 'not used yet')}`)
-  return { result: { ...result }, text: lines.join('\n') }
+  const result = await callPlatform(home, 'gas-tank list', { workspace: need(values, 'workspace') })
+  const lines = (result['gas_tanks'] as Record<string, unknown>[]).map((tank) => {
+    const balance = `${String(tank['balance'])} ${String(tank['asset'])}`
+    return [tank['network'], balance, tank['status'], tank['address'] ?? 'not used yet'].map(String).join('  ')
+  })
+  return { result, text: lines.join('\n') }
 }
 
 export const address: Run = async ({ home, values }) => {
@@ -21,12 +24,18 @@ export const address: Run = async ({ home, values }) => {
 }
 
 export const set: Run = async ({ home, values }) => {
-  const result = await callPlatform(home, 'gas-tank set', { ...tankOf(values), threshold: values['threshold'], fee_cap: values['fee-cap'], max_gas_price: values['max-gas-price'] })
-  return { result, text: `${String(result['network'])}: threshold ${String(result['threshold'])}, fee cap ${String(result['fee_cap'] ?? 'none')}, maximum gas price ${String(result['max_gas_price'] ?? 'none')}` }
+  const result = await callPlatform(home, 'gas-tank set', {
+    ...tankOf(values), threshold: values['threshold'], fee_cap: values['fee-cap'], max_gas_price: values['max-gas-price'],
+  })
+  const said = (field: string) => String(result[field] ?? 'none')
+  const limits = `fee cap ${said('fee_cap')}, maximum gas price ${said('max_gas_price')}`
+  return { result, text: `${said('network')}: threshold ${said('threshold')}, ${limits}` }
 }
 
 /** The order's id as it was typed; where no signer node is on this machine it must be, for they have it already. */
-const orderOf = (signers: number, values: Values): string => (signers === 0 || values['order'] !== undefined ? need(values, 'order') : newOrder())
+const orderOf = (signers: number, values: Values): string => (
+  signers === 0 || values['order'] !== undefined ? need(values, 'order') : newOrder()
+)
 
 export const drain: Run = async ({ home, values }) => {
   const signers = localSigners(home)
@@ -41,10 +50,14 @@ export const drain: Run = async ({ home, values }) => {
 /** Stakes for a tank, by an order that each signer node is given too. */
 const byOrder = (action: StakeAction): Run => async ({ home, values }) => {
   const signers = localSigners(home)
-  const typed = { order: orderOf(signers.length, values), ...tankOf(values), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY' }
+  const typed = {
+    order: orderOf(signers.length, values), ...tankOf(values), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY',
+  }
   if (signers.length > 0) tellOrder(await orderStake(signers, typed))
   const started = await callPlatform(home, 'gas-tank stake', typed)
-  return ended(home, action, started, (hash) => `${action} of ${String(started['amount'])} ${String(started['asset'])}${started['resource'] ? ` for ${String(started['resource'])}` : ''} by the tank ${String(started['address'])}: ${hash}`)
+  const what = `${action} of ${String(started['amount'])} ${String(started['asset'])}`
+  const resource = started['resource'] ? ` for ${String(started['resource'])}` : ''
+  return ended(home, action, started, (hash) => `${what}${resource} by the tank ${String(started['address'])}: ${hash}`)
 }
 
 export const stake = byOrder('stake')
@@ -61,7 +74,9 @@ async function ended(home: string, what: string, started: Record<string, unknown
   for (let count = 0; count < CHECKS_MAX; count++) {
     const state = await callPlatform(home, 'transaction', { id: started['id'] })
     if (state['status'] === 'failed') throw new OperatorError(`the ${what} failed: ${String(state['failure_reason'])}`)
-    if (state['status'] === 'confirmed') return { result: { ...started, hash: state['hash'], status: 'confirmed' }, text: done(String(state['hash'])) }
+    if (state['status'] === 'confirmed') {
+      return { result: { ...started, hash: state['hash'], status: 'confirmed' }, text: done(String(state['hash'])) }
+    }
     await new Promise((resolved) => setTimeout(resolved, CHECK_MS))
   }
   return { result: { ...started, status: 'pending' }, text: `the ${what} ${String(started['id'])} is still pending` }

@@ -1,3 +1,4 @@
+import { reasonOf } from '@custody/chains/reason'
 import { Command, CommanderError, Option } from 'commander'
 import { OperatorError } from '../command.ts'
 import { fieldOf } from '../field.ts'
@@ -5,7 +6,8 @@ import { COMMANDS, type Definition } from './commands.ts'
 import type { Values } from './typed.ts'
 
 const GROUPS: Record<string, string> = {
-  'api-user': 'callers of the API', 'prepaid-fee': 'prepaid fee accounts', 'gas-tank': 'gas tanks', devnet: 'the local chains', aml: 'screening', sweep: 'sweeps of deposit addresses',
+  'api-user': 'callers of the API', 'prepaid-fee': 'prepaid fee accounts', 'gas-tank': 'gas tanks', devnet: 'the local chains',
+  aml: 'screening', sweep: 'sweeps of deposit addresses',
   wallet: 'wallets', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
 }
 
@@ -42,7 +44,9 @@ async function run(definition: Definition, home: string, command: Command): Prom
   const values = valuesOf(command)
   for (const name of Object.keys(definition.options ?? {})) {
     const option = name.slice(1).split(' ')[0] as string
-    if (name.startsWith('!') && (values[option] === undefined || values[option] === '')) throw new OperatorError(`--${option} is needed\nUsage: npx custody ${lineOf(definition)}`)
+    if (name.startsWith('!') && (values[option] === undefined || values[option] === '')) {
+      throw new OperatorError(`--${option} is needed\nUsage: npx custody ${lineOf(definition)}`)
+    }
   }
   const start = await definition.run()
   const { result, text, exitCode = 0 } = await start({ home, words: command.args, values })
@@ -54,11 +58,13 @@ async function run(definition: Definition, home: string, command: Command): Prom
 }
 
 function quiet(command: Command): Command {
-  return command.exitOverride().configureOutput({ outputError: () => undefined, writeErr: () => undefined }).helpCommand(false).showSuggestionAfterError(true).helpOption('-h, --help', 'tells of this command')
+  return command.exitOverride().configureOutput({
+    outputError: () => undefined, writeErr: () => undefined,
+  }).helpCommand(false).showSuggestionAfterError(true).helpOption('-h, --help', 'tells of this command')
 }
 
 /** The operator's command, made of its definitions. */
-export function programOf(home: string): Command {
+function programOf(home: string): Command {
   const program = quiet(new Command('npx custody')).usage('COMMAND [options]')
   const groups = new Map<string, Command>()
   for (const definition of COMMANDS) {
@@ -71,7 +77,9 @@ export function programOf(home: string): Command {
     }
     const command = quiet(parent.command(`${words.at(-1) ?? ''} ${argumentsOf(definition)}`.trim()).description(definition.summary))
     for (const [name, text] of Object.entries(definition.options ?? {})) command.addOption(optionOf(name, text))
-    command.option('--json', 'prints one JSON object as the last line').option('--field <NAME>', 'prints one field of it alone; data.0.id is that of the first one')
+    command.option('--json', 'prints one JSON object as the last line').option(
+      '--field <NAME>', 'prints one field of it alone; data.0.id is that of the first one'
+    )
     command.action(() => run(definition, home, command))
   }
   // After the others, which would inherit it: its help is our own list.
@@ -93,12 +101,13 @@ export async function main(words: readonly string[], home: string): Promise<void
 
 /** The library's errors in the words of this command. */
 function sentenceOf(error: unknown, words: readonly string[]): string {
-  if (!(error instanceof CommanderError)) return error instanceof Error ? error.message : String(error)
+  if (!(error instanceof CommanderError)) return reasonOf(error)
   const group = COMMANDS.filter((definition) => wordsOf(definition)[0] === words[0])
+  const listed = group.map((each) => `  ${lineOf(each)}`).join('\n')
   // A group by its name alone.
-  if (error.code === 'commander.help') return `${words[0]} needs one of its commands:\n${group.map((each) => `  ${lineOf(each)}`).join('\n')}`
+  if (error.code === 'commander.help') return `${words[0]} needs one of its commands:\n${listed}`
   const known = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))
-  const hint = known ? `Usage: npx custody ${lineOf(known)}` : group.length > 0 ? group.map((each) => `  ${lineOf(each)}`).join('\n') : 'npx custody --help lists all commands'
+  const hint = known ? `Usage: npx custody ${lineOf(known)}` : listed || 'npx custody --help lists all commands'
   return `${error.message.replace(/^error: /, '')}\n${hint}`
 }
 

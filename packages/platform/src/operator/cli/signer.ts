@@ -16,18 +16,28 @@ function pick(home: string, values: Values) {
 
 export const status: Run = async ({ home }) => {
   const result = await callPlatform(home, 'signer status', {}) as { nodes: Record<string, unknown>[] }
-  const lines = result.nodes.map((node) => (node['error']
-    ? `signer ${String(node['node'])}: ${String(node['error'])}`
-    : `signer ${String(node['node'])}: ready, ${String(node['keys'])} keys, record ${String((node['record'] as { height: number }).height)}`))
+  const lines = result.nodes.map((node) => {
+    const name = `signer ${String(node['node'])}`
+    if (node['error']) return `${name}: ${String(node['error'])}`
+    return `${name}: ready, ${String(node['keys'])} keys, record ${(node['record'] as { height: number }).height}`
+  })
   return { result: { ...result }, text: lines.join('\n'), exitCode: result.nodes.every((node) => !node['error']) ? 0 : 1 }
 }
 
 export const refresh: Run = async ({ home, values }) => {
   const [first] = localSigners(home)
   if (!first) throw new OperatorError('no signer node is on this machine')
-  const result = await callSigner(first, 'refresh', values['workspace'] ? { workspace: values['workspace'] } : {}) as { refreshed: { key_id: string; epoch: number }[]; failed: { key_id: string; reason: string }[] }
-  if (values['workspace'] && result.refreshed.length + result.failed.length === 0) throw new OperatorError(`--workspace: the signer nodes hold no key of ${String(values['workspace'])}`)
-  const lines = [...result.refreshed.map((key) => `${key.key_id}: epoch ${key.epoch}`), ...result.failed.map((key) => `${key.key_id}: FAILED, the old shares stay in use: ${key.reason}`)]
+  const result = await callSigner(first, 'refresh', values['workspace'] ? { workspace: values['workspace'] } : {}) as {
+    refreshed: { key_id: string; epoch: number }[]
+    failed: { key_id: string; reason: string }[]
+  }
+  if (values['workspace'] && result.refreshed.length + result.failed.length === 0) {
+    throw new OperatorError(`--workspace: the signer nodes hold no key of ${String(values['workspace'])}`)
+  }
+  const lines = [
+    ...result.refreshed.map((key) => `${key.key_id}: epoch ${key.epoch}`),
+    ...result.failed.map((key) => `${key.key_id}: FAILED, the old shares stay in use: ${key.reason}`),
+  ]
   return { result, text: lines.join('\n'), exitCode: result.failed.length === 0 ? 0 : 1 }
 }
 
@@ -39,18 +49,29 @@ export const backup: Run = async ({ home, values }) => {
 
 export const restore: Run = async ({ home, values }) => {
   const signer = pick(home, values)
-  const result = await callSigner(signer, 'restore', { file: resolve(need(values, 'in')), recovery_secret_file: resolve(need(values, 'recovery-secret')) }) as Record<string, unknown>
+  const result = await callSigner(signer, 'restore', {
+    file: resolve(need(values, 'in')), recovery_secret_file: resolve(need(values, 'recovery-secret')),
+  }) as Record<string, unknown>
   return { result, text: JSON.stringify(result) }
 }
 
 // Orders at one node, on its own host, as its operator types them (docs/enrolment.md).
 const here = (values: Values) => nodeAt(resolve(need(values, 'home')))
-const tank = (values: Values) => ({ order: typeof values['order'] === 'string' ? values['order'] : newOrder(), workspace: need(values, 'workspace'), network: need(values, 'network') })
-const ordered = ({ answers: [answer], order }: TankOrder): Outcome => ({ result: { ...answer }, text: `${orderLine(answer as NodeAnswer)}\ngive the other nodes and the platform --order ${order}` })
+const tank = (values: Values) => ({
+  order: typeof values['order'] === 'string' ? values['order'] : newOrder(), workspace: need(values, 'workspace'),
+  network: need(values, 'network'),
+})
+const ordered = ({ answers: [answer], order }: TankOrder): Outcome => ({
+  result: { ...answer }, text: `${orderLine(answer as NodeAnswer)}\ngive the other nodes and the platform --order ${order}`,
+})
 
 export const enrol: Run = async ({ values }) => {
   const { answers: [answer], apiKey, index, trust } = await enrolAtNodes([here(values)], wishOf(values))
-  const lines = [enrolmentLine(answer as NodeAnswer), `API key ${apiKey}, index ${index}: give the same --api-key at the other nodes, and --api-key and --index at the platform`, ...writeTrust(values, trust)]
+  const lines = [
+    enrolmentLine(answer as NodeAnswer),
+    `API key ${apiKey}, index ${index}: give the same --api-key at the other nodes, and --api-key and --index at the platform`,
+    ...writeTrust(values, trust),
+  ]
   return { result: { ...answer }, text: lines.join('\n') }
 }
 
@@ -58,7 +79,10 @@ export const revoke: Run = async ({ values }) => {
   const node = here(values)
   const apiKey = readApiKey(need(values, 'api-key'))
   const { answers: [answer] } = await orderNodes([node], 'revoke', { api_key: apiKey }, { expect: { api_key: apiKey, revoked: true } })
-  return { result: { ...answer }, text: answer?.['known'] === true ? enrolmentLine(answer) : `signer ${node.node}: ${apiKey} was not enrolled here, and never will be` }
+  return {
+    result: { ...answer },
+    text: answer?.['known'] === true ? enrolmentLine(answer) : `signer ${node.node}: ${apiKey} was not enrolled here, and never will be`,
+  }
 }
 
 export const drain: Run = async ({ values }) => ordered(await orderDrain([here(values)], { ...tank(values), to: need(values, 'to') }))

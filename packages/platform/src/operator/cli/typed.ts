@@ -15,11 +15,6 @@ export function need(values: Values, option: string): string {
   return value
 }
 
-export const given = (values: Values, option: string): string | null => {
-  const value = values[option]
-  return typeof value === 'string' ? value : null
-}
-
 export function readText(path: string, option: string): string {
   if (!existsSync(path)) throw new OperatorError(`--${option}: there is no file ${path}`)
   return readFileSync(path, 'utf8')

@@ -1,10 +1,16 @@
 import { callPlatform } from '../connect.ts'
 import { need, type Run } from './typed.ts'
 
-const walletLine = (wallet: Record<string, unknown>) => `${String(wallet['id'])}  ${String(wallet['workspace'])} / ${String(wallet['sub_account'])}  ${String(wallet['asset'])}  ${String(wallet['status'])}`
+function walletLine(wallet: Record<string, unknown>): string {
+  const owner = `${String(wallet['workspace'])} / ${String(wallet['sub_account'])}`
+  return [wallet['id'], owner, wallet['asset'], wallet['status']].map(String).join('  ')
+}
 
 export const walletSet: Run = async ({ home, values }) => {
-  const result = await callPlatform(home, 'wallet set', { id: values['id'], workspace: values['workspace'], sub_account: values['sub-account'], asset: values['asset'], status: need(values, 'status'), reason: values['reason'] })
+  const result = await callPlatform(home, 'wallet set', {
+    id: values['id'], workspace: values['workspace'], sub_account: values['sub-account'], asset: values['asset'],
+    status: need(values, 'status'), reason: values['reason'],
+  })
   return { result, text: `${walletLine(result)}${result['changed'] ? '' : ' already'}` }
 }
 
@@ -14,9 +20,17 @@ export const walletList: Run = async ({ home, values }) => {
 }
 
 const sweep = (action: 'set' | 'show'): Run => async ({ home, values }) => {
-  const result = await callPlatform(home, `sweep ${action}`, { network: values['network'], asset: values['asset'], cost_multiple: values['cost-multiple'], min_amount: values['min-amount'] })
+  const result = await callPlatform(home, `sweep ${action}`, {
+    network: values['network'], asset: values['asset'], cost_multiple: values['cost-multiple'], min_amount: values['min-amount'],
+  })
   const { assets, waiting } = result as { assets: Record<string, string>[]; waiting: Record<string, string>[] }
-  return { result, text: [...assets.map((each) => `${each['asset']}: more than ${each['cost_multiple']} times the network fee, at least ${each['min_amount']}`), ...waiting.map((each) => `${each['asset']} ${each['address']}: ${each['amount']} ${each['reason']}`)].join('\n') }
+  return {
+    result,
+    text: [
+      ...assets.map((each) => `${each['asset']}: more than ${each['cost_multiple']} times the network fee, at least ${each['min_amount']}`),
+      ...waiting.map((each) => `${each['asset']} ${each['address']}: ${each['amount']} ${each['reason']}`),
+    ].join('\n'),
+  }
 }
 export const sweepSet = sweep('set')
 export const sweepShow = sweep('show')

@@ -1,6 +1,6 @@
 import { Refusal } from '../../errors.ts'
 import type { Proven } from '../../intent/request.ts'
-import { decodedOn, networkOf, verdictOf, type Bench } from '../bench.ts'
+import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { ageOf, amender, isSameOwner, seenOf, understand, type Amender } from '../callers.ts'
 import { assertCancels } from '../cancel.ts'
 import { voidNameOfRequest } from '../identity.ts'
@@ -10,11 +10,11 @@ import { forwarder } from './forward.ts'
 import { payer, type Payer } from './pay.ts'
 
 /** Who takes a payment back, and what is voided with it. Who may no longer pay may still be stopped. */
-export async function canceller(bench: Bench, order: Order, cancel: Cancel): Promise<Payer & { voids: string[] }> {
+export async function canceller(context: Context, order: Order, cancel: Cancel): Promise<Payer & { voids: string[] }> {
   const { of } = cancel
-  const taken = of.kind === 'forward' ? await cancelledForward(bench, order, of) : await payer(bench, order, of, true)
+  const taken = of.kind === 'forward' ? await cancelledForward(context, order, of) : await payer(context, order, of, true)
   const { amend, seen, assertAge } = of.kind === 'forward'
-    ? await forwardAmender(bench, cancel, taken.proven, of) : await amender(bench, cancel, taken.proven, 'cancel')
+    ? await forwardAmender(context, cancel, taken.proven, of) : await amender(context, cancel, taken.proven, 'cancel')
   return {
     ...taken,
     want: { ...taken.want, fee_rate: amend.fee_rate },
@@ -28,30 +28,30 @@ export async function canceller(bench: Bench, order: Order, cancel: Cancel): Pro
 }
 
 /** One forward as a payment that its owner takes back. */
-async function cancelledForward(bench: Bench, order: Order, forward: Forward): Promise<Payer> {
-  const { proven, want, step, rule: _, ...asked } = await forwarder(bench, order, forward, true)
+async function cancelledForward(context: Context, order: Order, forward: Forward): Promise<Payer> {
+  const { proven, want, step, rule: _, ...asked } = await forwarder(context, order, forward, true)
   return { ...asked, proven, want: { asset: want.asset, fee_rate: null }, amend: null, name: step, step }
 }
 
 /** A forward is taken back by its own cancellation, or by the deletion of its rule. */
-async function forwardAmender(bench: Bench, signed: Signed, about: Proven, forward: Forward): Promise<Amender> {
-  const { proven, want } = await understand(bench, signed.request)
-  if (want.action !== 'end-forward') return amender(bench, signed, { ...about, transaction_id: forward.id }, 'cancel')
+async function forwardAmender(context: Context, signed: Signed, about: Proven, forward: Forward): Promise<Amender> {
+  const { proven, want } = await understand(context, signed.request)
+  if (want.action !== 'end-forward') return amender(context, signed, { ...about, transaction_id: forward.id }, 'cancel')
   if (want.rule_id !== about.transaction_id || !isSameOwner(proven, about)) {
     throw new Refusal('ACTION_NOT_ALLOWED', 'The request deletes another rule')
   }
   return {
-    amend: { key: want.key, fee_rate: null }, seen: seenOf(bench, proven, want),
-    assertAge: ageOf(bench, proven, want.content, signed.receipts),
+    amend: { key: want.key, fee_rate: null }, seen: seenOf(context, proven, want),
+    assertAge: ageOf(context, proven, want.content, signed.receipts),
   }
 }
 
 /** Rule 14: the payment is voided, and one transaction that pays nobody takes its place on the chain. */
-export async function cancel(bench: Bench, order: Order, purpose: Cancel): Promise<Verdict> {
-  const { want, proven, amend, name: _, ...asked } = await canceller(bench, order, purpose)
-  const network = networkOf(bench, want.asset)
+export async function cancel(context: Context, order: Order, purpose: Cancel): Promise<Verdict> {
+  const { want, proven, amend, name: _, ...asked } = await canceller(context, order, purpose)
+  const network = networkOf(context, want.asset)
   assertWalletPaths(order, network, proven.enrolment.sub_account)
-  const subject = await decodedOn(bench, order, network)
+  const subject = await decodedOn(context, order, network)
   assertCancels(subject, proven.enrolment.sub_account, amend?.fee_rate ?? null)
   return verdictOf(subject, { ...asked, repeatable: false })
 }

@@ -1,16 +1,16 @@
 import { TANK_SUB_ACCOUNT } from '@custody/chains'
-import { decodedOn, networkNamed, verdictOf, type Bench } from '../bench.ts'
+import { decodedOn, networkNamed, verdictOf, type Context } from '../context.ts'
 import { assertDrains, drainOrder } from '../drain.ts'
 import type { Drain, Order, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 
 /** Rule 15: from a gas tank to where this node's operator said. */
-export async function drain(bench: Bench, order: Order, purpose: Drain): Promise<Verdict> {
-  const { registry, store } = bench
+export async function drain(context: Context, order: Order, purpose: Drain): Promise<Verdict> {
+  const { registry, store } = context
   const wanted = drainOrder(store.state, order, purpose.order, store.seconds())
-  const network = networkNamed(bench, wanted.network)
+  const network = networkNamed(context, wanted.network)
   assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
-  const subject = await decodedOn(bench, order, network)
+  const subject = await decodedOn(context, order, network)
   assertDrains(subject, registry, wanted)
   return verdictOf(subject, { step: JSON.stringify(['drain', wanted.order]), repeatable: false })
 }

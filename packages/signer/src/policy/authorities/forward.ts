@@ -2,7 +2,7 @@ import { sha256hex } from '../../canonical.ts'
 import { Refusal } from '../../errors.ts'
 import type { ForwardIntent } from '../../intent/forward.ts'
 import type { Proven } from '../../intent/request.ts'
-import { decodedOn, networkOf, verdictOf, type Bench } from '../bench.ts'
+import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { chargeOnce } from '../budget.ts'
 import { assertWorkspace, seenOf, understand, type Asked } from '../callers.ts'
 import { assertForwards, assertStands, standingRule } from '../forward.ts'
@@ -14,17 +14,17 @@ import { assertWalletPaths } from '../paths.ts'
 export type Forwarder = Asked & Pick<Verdict, 'rule'> & { proven: Proven; want: ForwardIntent; step: string }
 
 /** Whose rule a forward is by. @param revokedToo where it is taken back */
-export async function forwarder(bench: Bench, order: Order, purpose: Forward, revokedToo = false): Promise<Forwarder> {
-  const { proven, want } = await understand(bench, purpose.rule, revokedToo)
+export async function forwarder(context: Context, order: Order, purpose: Forward, revokedToo = false): Promise<Forwarder> {
+  const { proven, want } = await understand(context, purpose.rule, revokedToo)
   if (want.action !== 'forward') throw new Refusal('ACTION_NOT_ALLOWED', 'The request makes no rule')
   assertWorkspace(proven, order)
   const { workspace, sub_account, api_key } = proven.enrolment
-  const { store, identities } = bench
+  const { store, identities } = context
   const step = forwardName(want.rule_id, purpose.id)
   return {
     proven, want, step,
     intent: { key: step, content: sha256hex(JSON.stringify([step, want.content])), transaction_id: purpose.id },
-    seen: [seenOf(bench, proven, want)],
+    seen: [seenOf(context, proven, want)],
     callers: [api_key],
     assertAge: () => { assertStands(store.state, identities, proven, want, purpose.receipts ?? [], store.seconds()) },
     voidNames: [want.key, voidNameOfRequest(api_key, proven.nonce), endNameOfRule(workspace, sub_account, want.rule_id), step],
@@ -33,12 +33,12 @@ export async function forwarder(bench: Bench, order: Order, purpose: Forward, re
 }
 
 /** Rule 13: to the rule's destination, within its cap and until it ends; each forward is one payment. */
-export async function forward(bench: Bench, order: Order, purpose: Forward): Promise<Verdict> {
-  const { proven, want, ...asked } = await forwarder(bench, order, purpose)
+export async function forward(context: Context, order: Order, purpose: Forward): Promise<Verdict> {
+  const { proven, want, ...asked } = await forwarder(context, order, purpose)
   const { sub_account } = proven.enrolment
-  const network = networkOf(bench, want.asset)
+  const network = networkOf(context, want.asset)
   assertWalletPaths(order, network, sub_account)
-  const subject = await decodedOn(bench, order, network)
-  const fee = chargeOnce(subject, sub_account, subject.decoded.fee_max, bench.budgetFeeCaps)
+  const subject = await decodedOn(context, order, network)
+  const fee = chargeOnce(subject, sub_account, subject.decoded.fee_max, context.budgetFeeCaps)
   return verdictOf(subject, { ...asked, repeatable: false, charges: [assertForwards(subject, want), fee] })
 }

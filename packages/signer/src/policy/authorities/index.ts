@@ -1,4 +1,4 @@
-import type { Authority } from '../bench.ts'
+import type { Authority } from '../context.ts'
 import type { Purpose } from '../order.ts'
 import { cancel } from './cancel.ts'
 import { drain } from './drain.ts'

@@ -1,7 +1,7 @@
 import { Refusal } from '../../errors.ts'
 import type { PayIntent } from '../../intent/pay.ts'
 import type { Proven } from '../../intent/request.ts'
-import { decodedOn, networkOf, verdictOf, type Bench } from '../bench.ts'
+import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { ageOf, amender, assertWorkspace, seenOf, understand, type Amender, type Asked } from '../callers.ts'
 import { voidNameOfRequest } from '../identity.ts'
 import type { Order, Pay, Verdict } from '../order.ts'
@@ -18,12 +18,12 @@ export type Payer = Asked & {
 }
 
 /** The payment that a caller asked for; with a signed speed-up its limit is the later request's. */
-export async function payer(bench: Bench, order: Order, pay: Pay, revokedToo = false): Promise<Payer & { want: PayIntent }> {
-  const { proven, want } = await understand(bench, pay.request, revokedToo)
+export async function payer(context: Context, order: Order, pay: Pay, revokedToo = false): Promise<Payer & { want: PayIntent }> {
+  const { proven, want } = await understand(context, pay.request, revokedToo)
   if (want.action !== 'pay') throw new Refusal('ACTION_NOT_ALLOWED', 'The request asks for no payment')
   assertWorkspace(proven, order)
   const { api_key } = proven.enrolment
-  const faster = pay.speed_up && await amender(bench, pay.speed_up, proven, 'speed-up')
+  const faster = pay.speed_up && await amender(context, pay.speed_up, proven, 'speed-up')
   return {
     proven,
     name: want.key,
@@ -31,10 +31,10 @@ export async function payer(bench: Bench, order: Order, pay: Pay, revokedToo = f
     want: faster ? { ...want, fee_rate: faster.amend.fee_rate } : want,
     amend: faster?.amend ?? null,
     intent: { key: want.key, content: want.content, transaction_id: proven.transaction_id },
-    seen: [seenOf(bench, proven, want), ...(faster ? [faster.seen] : [])],
+    seen: [seenOf(context, proven, want), ...(faster ? [faster.seen] : [])],
     callers: [api_key, ...(faster ? [faster.seen.api_key] : [])],
     // The later request proves that the payment is still wanted.
-    assertAge: faster?.assertAge ?? ageOf(bench, proven, want.content, pay.receipts),
+    assertAge: faster?.assertAge ?? ageOf(context, proven, want.content, pay.receipts),
     voidNames: [
       want.key, voidNameOfRequest(api_key, proven.nonce), ...(faster ? [voidNameOfRequest(faster.seen.api_key, faster.seen.nonce)] : []),
     ],
@@ -42,12 +42,12 @@ export async function payer(bench: Bench, order: Order, pay: Pay, revokedToo = f
 }
 
 /** Rules 2 to 9: the caller's payment, exactly, from his wallet. */
-export async function pay(bench: Bench, order: Order, purpose: Pay): Promise<Verdict> {
-  const { proven, want, amend: _amend, name: _name, ...asked } = await payer(bench, order, purpose)
-  const network = networkOf(bench, want.asset)
+export async function pay(context: Context, order: Order, purpose: Pay): Promise<Verdict> {
+  const { proven, want, amend: _amend, name: _name, ...asked } = await payer(context, order, purpose)
+  const network = networkOf(context, want.asset)
   if (order.unsigned.network !== network.code) throw new Refusal('NETWORK_MISMATCH', `The asset lives on ${network.code}`)
   assertWalletPaths(order, network, proven.enrolment.sub_account)
-  const subject = await decodedOn(bench, order, network)
+  const subject = await decodedOn(context, order, network)
   assertPays(subject, want)
   return verdictOf(subject, { ...asked, repeatable: false })
 }

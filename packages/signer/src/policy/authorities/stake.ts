@@ -2,7 +2,7 @@ import { addressAt, OMNIBUS_INDEX } from '@custody/chains'
 import { Refusal } from '../../errors.ts'
 import type { Proven } from '../../intent/request.ts'
 import type { StakeIntent } from '../../intent/stake.ts'
-import { decodedOn, networkOf, verdictOf, type Bench } from '../bench.ts'
+import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { ageOf, assertWorkspace, seenOf, understand, type Asked } from '../callers.ts'
 import { voidNameOfRequest } from '../identity.ts'
 import type { Order, Stake, Verdict } from '../order.ts'
@@ -10,8 +10,8 @@ import { assertOnlyPath } from '../paths.ts'
 import { assertStakes } from '../stake.ts'
 
 /** Who asked for a stake, an unstake or a release. */
-export async function staker(bench: Bench, order: Order, purpose: Stake): Promise<Asked & { proven: Proven; want: StakeIntent }> {
-  const { proven, want } = await understand(bench, purpose.request)
+export async function staker(context: Context, order: Order, purpose: Stake): Promise<Asked & { proven: Proven; want: StakeIntent }> {
+  const { proven, want } = await understand(context, purpose.request)
   if (want.action !== 'stake' && want.action !== 'unstake' && want.action !== 'release') {
     throw new Refusal('ACTION_NOT_ALLOWED', 'The request asks for no staking')
   }
@@ -19,20 +19,20 @@ export async function staker(bench: Bench, order: Order, purpose: Stake): Promis
   return {
     proven, want,
     intent: { key: want.key, content: want.content, transaction_id: proven.transaction_id },
-    seen: [seenOf(bench, proven, want)],
+    seen: [seenOf(context, proven, want)],
     callers: [proven.enrolment.api_key],
-    assertAge: ageOf(bench, proven, want.content, purpose.receipts),
+    assertAge: ageOf(context, proven, want.content, purpose.receipts),
     voidNames: [want.key, voidNameOfRequest(proven.enrolment.api_key, proven.nonce)],
   }
 }
 
 /** Each step of a stake is a transaction of its own, from the omnibus address only. */
-export async function stake(bench: Bench, order: Order, purpose: Stake): Promise<Verdict> {
-  const { proven, want, ...asked } = await staker(bench, order, purpose)
-  const network = networkOf(bench, want.asset)
+export async function stake(context: Context, order: Order, purpose: Stake): Promise<Verdict> {
+  const { proven, want, ...asked } = await staker(context, order, purpose)
+  const network = networkOf(context, want.asset)
   const path = [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX]
   assertOnlyPath(order, path)
-  const subject = await decodedOn(bench, order, network)
+  const subject = await decodedOn(context, order, network)
   assertStakes(subject, want, purpose.step, addressAt(network, subject.key, path))
   return verdictOf(subject, { ...asked, step: JSON.stringify([purpose.step, want.key]), repeatable: false })
 }

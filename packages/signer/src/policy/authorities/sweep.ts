@@ -1,9 +1,8 @@
-import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, type DecodedTransaction, type Network } from '@custody/chains'
+import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type DecodedTransaction, type Network } from '@custody/chains'
 import { Refusal } from '../../errors.ts'
 import { State } from '../../store/state.ts'
-import { decodedOn, networkOf, verdictOf, type Bench } from '../bench.ts'
+import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { beyondShare, sweepCharges } from '../budget.ts'
-import { FUELLED } from '../fuel.ts'
 import type { Order, Sweep, Verdict } from '../order.ts'
 import { assertSweepPaths } from '../paths.ts'
 import { assertSweeps } from '../sweep.ts'
@@ -13,12 +12,12 @@ export const sweepName = (workspace: string, { sub_account, asset, address_index
   ['sweep', workspace, sub_account, asset, address_index]
 
 /** The network of a sweep that may be. @throws Refusal */
-export function sweepNetwork(bench: Bench, workspace: string, sweep: Sweep): Network {
-  const network = networkOf(bench, sweep.asset)
-  if (network.family === 'utxo' || network.family === 'cardano') throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
+export function sweepNetwork(context: Context, workspace: string, sweep: Sweep): Network {
+  const network = networkOf(context, sweep.asset)
+  if (traitsOf(network).deposits !== 'swept') throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
   if (sweep.sub_account === TANK_SUB_ACCOUNT) throw new Refusal('FOREIGN_PATH', 'The gas tank is not swept')
   // Budgets are shared out among sub-accounts: there are only those that the operator named.
-  if (!bench.store.state.subAccountNames.has(State.subAccountIndexKey(workspace, sweep.sub_account))) {
+  if (!context.store.state.subAccountNames.has(State.subAccountIndexKey(workspace, sweep.sub_account))) {
     throw new Refusal('NOT_ENROLLED', `No sub-account has the index ${sweep.sub_account}`)
   }
   if (sweep.address_index === OMNIBUS_INDEX) throw new Refusal('SWEEP_MISMATCH', 'The omnibus address is not swept')
@@ -26,10 +25,10 @@ export function sweepNetwork(bench: Bench, workspace: string, sweep: Sweep): Net
 }
 
 /** Rule 12: no caller has signed it, so it goes to his own omnibus address only, within the budgets. */
-export async function sweep(bench: Bench, order: Order, purpose: Sweep): Promise<Verdict> {
-  const network = sweepNetwork(bench, order.workspace, purpose)
+export async function sweep(context: Context, order: Order, purpose: Sweep): Promise<Verdict> {
+  const network = sweepNetwork(context, order.workspace, purpose)
   assertSweepPaths(order, network, purpose.sub_account, purpose.address_index)
-  const subject = await decodedOn(bench, order, network)
+  const subject = await decodedOn(context, order, network)
   assertSweeps(subject, purpose)
   const { decoded } = subject
   const [payment] = decoded.payments as [DecodedTransaction['payments'][number]]
@@ -39,8 +38,8 @@ export async function sweep(bench: Bench, order: Order, purpose: Sweep): Promise
   return verdictOf(subject, {
     step: JSON.stringify(sweepName(order.workspace, purpose)),
     repeatable: true,
-    charges: sweepCharges(subject, purpose.sub_account, counted, bench.budgetFeeCaps),
-    ...(!FUELLED.has(network.family) ? {}
+    charges: sweepCharges(subject, purpose.sub_account, counted, context.budgetFeeCaps),
+    ...(traitsOf(network).feesFrom === 'wallet' ? {}
       : native ? { leftover: { address, amount: payment.amount, least: true as const } }
       : { fuelled: { kind: 'fees' as const, address, amount: decoded.fee_max } }),
   })

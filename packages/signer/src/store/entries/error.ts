@@ -1,4 +1,4 @@
-/** The record is not what it must be: a node does not start with it, and writes nothing into it that it could not read. */
+/** An entry that does not read as its kind: a node does not start with such a record, and does not write such an entry. */
 export class RecordError extends Error {
   constructor(message: string) {
     super(message)

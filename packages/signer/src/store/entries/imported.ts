@@ -22,7 +22,7 @@ export const IMPORTED = {
   step: z.object({
     step: text,
     unsigned_hash: text,
-    // Nothing here depends on these: without them the step counts all the same.
+    // No rule asks for these three: a step that a peer wrote without them binds all the same.
     purpose: text.optional().catch(undefined),
     workspace: text.optional().catch(undefined),
     unsigned: unsigned.optional().catch(undefined),
@@ -33,7 +33,7 @@ export const IMPORTED = {
     account: text.nullable(),
     nonce: digits.nullable(),
     rule: text.nullable().optional(),
-    /** Records of before a step could have several. */
+    /** In records of earlier versions, where a step had one. */
     charge: charge.nullable().optional(),
     charges: z.array(charge).max(4).optional(),
     fuelled: z.object({ kind: z.enum(['fuel', 'fees']), network: text, address: text, amount: digits }).nullable().optional(),
@@ -59,7 +59,7 @@ export const IMPORTED = {
 }
 export type ImportedKind = keyof typeof IMPORTED
 
-/** An entry that was taken is exactly what is taken of its kind: nothing is left out or added when it is read again. */
+/** A taken entry is read back strictly: its body must be exactly what {@link IMPORTED} takes of its kind. */
 const imported = <K extends ImportedKind>(kind: K) => z.strictObject({
   at: z.int(),
   kind: z.literal(kind),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { proofSchema } from '../../transport/envelope.ts'
+import { proofSchema } from '../../envelope.ts'
 import { count, digits, node, nodeSignatures } from './values.ts'
 
 /**

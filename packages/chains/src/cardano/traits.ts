@@ -1,0 +1,24 @@
+import { noSurcharge, type Traits } from '../traits.ts'
+import { EDGE_BYTES, PARAMETERS, surplusMost } from './build.ts'
+
+export const traits: Traits = {
+  feesFrom: 'wallet',
+  deposits: 'spendable',
+  firstNonce: null,
+  nothingExcludes: false,
+  // A slot is a second.
+  expiry: { unit: 'slot', aheadMax: 86_400, perSecondMax: 1 },
+  cancellation: null,
+  feePayer: false,
+  staking: false,
+  feeRateDecimals: 0,
+  leastRate: () => PARAMETERS.feePerByte,
+  // The smallest transfer has one input and one output.
+  leastFee: (rate) => rate * 189n + PARAMETERS.feeConstant,
+  // Beside the size the chain's constant part and, without change, as much as a change output may have lacked.
+  feeMostAt: (_, { vsize, fee_constant, change }, rate, scale) => {
+    const surplus = change === null ? surplusMost(rate / scale) : 0n
+    return (BigInt(vsize as number) + EDGE_BYTES) * rate + (BigInt(fee_constant as string) + surplus) * scale
+  },
+  surchargeMost: noSurcharge,
+}

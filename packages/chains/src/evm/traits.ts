@@ -1,0 +1,22 @@
+import { OMNIBUS_INDEX } from '../derivation.ts'
+import type { Traits } from '../traits.ts'
+
+/** Part of the fee cap that publishing on the chain below may cost, where a network has an oracle for it. */
+const L1_SHARE = 10n
+
+export const traits: Traits = {
+  feesFrom: 'tank',
+  deposits: 'swept',
+  firstNonce: 'zero',
+  nothingExcludes: false,
+  expiry: null,
+  cancellation: { index: OMNIBUS_INDEX, moves: 'nothing' },
+  feePayer: false,
+  staking: false,
+  feeRateDecimals: 9,
+  leastRate: () => 1n,
+  // The smallest transfer.
+  leastFee: (rate) => rate * 21_000n,
+  feeMostAt: null,
+  surchargeMost: (network) => (network.l1_fee_oracle === undefined ? 0n : BigInt(network.fee_cap) / L1_SHARE),
+}

@@ -1,0 +1,50 @@
+import type { Network } from '@custody/chains'
+import type { Owner } from '../engine/chain.ts'
+import type { Addresses, Services } from '../engine/services.ts'
+import { ensureChange, ensureOmnibus } from './derive.ts'
+import { commitScanStart } from './start-scan.ts'
+
+const KEPT_MAX = 100_000
+
+/** Addresses never change, and what is scanned once stays so: what every transfer asks for is kept. Bounded, and forgotten as a whole. */
+export class AddressBook implements Addresses {
+  readonly #services: () => Services
+  readonly #known = new Map<string, string>()
+  readonly #started = new Map<string, Promise<void>>()
+
+  /** @param services made after the book, which chains are given before it */
+  constructor(services: () => Services) {
+    this.#services = services
+  }
+
+  omnibus(network: Network, owner: Owner): Promise<string> {
+    return this.#remembered(
+      `omnibus ${network.code} ${owner.subAccountId}`, (services) => ensureOmnibus(services, services.database, network, owner)
+    )
+  }
+
+  change(network: Network, owner: Owner): Promise<string> {
+    return this.#remembered(
+      `change ${network.code} ${owner.subAccountId}`, (services) => ensureChange(services, services.database, network, owner)
+    )
+  }
+
+  async startScan(network: Network): Promise<void> {
+    let starting = this.#started.get(network.code)
+    if (!starting) {
+      starting = commitScanStart(this.#services(), network)
+      this.#started.set(network.code, starting)
+      starting.catch(() => this.#started.delete(network.code))
+    }
+    await starting
+  }
+
+  async #remembered(name: string, find: (services: Services) => Promise<string>): Promise<string> {
+    const known = this.#known.get(name)
+    if (known !== undefined) return known
+    if (this.#known.size >= KEPT_MAX) this.#known.clear()
+    const address = await find(this.#services())
+    this.#known.set(name, address)
+    return address
+  }
+}

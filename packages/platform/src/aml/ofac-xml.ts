@@ -1,0 +1,114 @@
+import { reasonOf } from '@custody/chains/reason'
+import { SaxesParser, type SaxesTagNS } from 'saxes'
+import type { SanctionsList } from './ofac-file.ts'
+
+const LABEL = /^Digital Currency Address - ([A-Z0-9]+)$/
+const two = (number: string): string => number.trim().padStart(2, '0')
+
+interface Open { name: string; tag: SaxesTagNS; text: string }
+
+const attributeOf = ({ tag }: Open, name: string): string | undefined =>
+  Object.values(tag.attributes).find((each) => each.local === name)?.value
+
+/**
+ * OFAC's own XML, as it comes in: sdn_advanced.xml (features by a type's number, the type named elsewhere) and sdn.xml
+ * (identities by name). The files have more than 100 MB, so that nothing is kept but what is looked for.
+ */
+export class OfacXml {
+  readonly #parser = new SaxesParser({ xmlns: true })
+  readonly #open: Open[] = []
+  /** Features' types by number; null: not of an address. */
+  readonly #types = new Map<string, string | null>()
+  readonly #features: { type: string; address: string }[] = []
+  readonly #identities: { asset: string; address: string }[] = []
+  #identity: { type?: string; number?: string } = {}
+  #issued: Record<string, string> = {}
+  #published = ''
+  #encoding = 'utf-8'
+
+  constructor() {
+    const parser = this.#parser
+    parser.on('xmldecl', ({ encoding = 'utf-8' }) => { this.#encoding = encoding })
+    parser.on('opentag', (tag) => { this.#begin(tag) })
+    parser.on('closetag', () => { this.#end() })
+    const text = (part: string) => {
+      const inside = this.#open.at(-1)
+      if (inside) inside.text += part
+    }
+    parser.on('text', text)
+    parser.on('cdata', text)
+  }
+
+  /** @throws Error where it is no XML */
+  write(part: string): void {
+    this.#told(() => this.#parser.write(part))
+    if (!/^(utf-8|us-ascii)$/i.test(this.#encoding)) throw new Error(`the XML is written in ${this.#encoding}, not in UTF-8`)
+  }
+
+  /** The list, once the whole file was written. @throws Error where it was cut off, or is another XML */
+  end(): SanctionsList {
+    this.#told(() => this.#parser.close())
+    if (this.#identities.length === 0 && ![...this.#types.values()].some((asset) => asset !== null)) {
+      throw new Error('the XML names no digital currency addresses: take OFAC’s sdn_advanced.xml or sdn.xml')
+    }
+    const featured = this.#features.flatMap(({ type, address }) => {
+      const asset = this.#types.get(type)
+      return asset ? [{ asset, address }] : []
+    })
+    const { Year, Month, Day } = this.#issued
+    const published = Year && Month && Day ? `${Year.trim()}-${two(Month)}-${two(Day)}` : this.#published
+    return { source: 'OFAC Specially Designated Nationals list', published, addresses: [...featured, ...this.#identities] }
+  }
+
+  #told(parse: () => unknown): void {
+    try {
+      parse()
+    } catch (error) {
+      throw new Error(`the XML is not whole, or not well-formed: ${reasonOf(error).trim()}`, { cause: error })
+    }
+  }
+
+  #begin(tag: SaxesTagNS): void {
+    this.#open.push({ name: tag.local, tag, text: '' })
+    if (tag.local === 'id') this.#identity = {}
+  }
+
+  #end(): void {
+    const closed = this.#open.pop() as Open
+    const { name } = closed
+    const value = closed.text.trim()
+    switch (name) {
+      case 'FeatureType':
+        this.#types.set(attributeOf(closed, 'ID') ?? '', LABEL.exec(value)?.[1] ?? null)
+        break
+      case 'VersionDetail': {
+        const feature = this.#open.findLast((each) => each.name === 'Feature')
+        const type = feature && attributeOf(feature, 'FeatureTypeID')
+        // A type that is not known yet may still be named.
+        if (type !== undefined && value !== '' && this.#types.get(type) !== null) this.#features.push({ type, address: value })
+        break
+      }
+      case 'Year': case 'Month': case 'Day':
+        // Of the whole list, which is the root.
+        if (this.#open.length === 2 && this.#open[1]?.name === 'DateOfIssue') this.#issued[name] ??= value
+        break
+      case 'idType':
+        this.#identity.type = value
+        break
+      case 'idNumber':
+        this.#identity.number = value
+        break
+      case 'id': {
+        const { type = '', number } = this.#identity
+        const asset = LABEL.exec(type)?.[1]
+        if (asset !== undefined && number) this.#identities.push({ asset, address: number })
+        break
+      }
+      case 'Publish_Date': {
+        const [, month, day, year] = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(value) ?? []
+        if (month && day && year) this.#published ||= `${year}-${two(month)}-${two(day)}`
+        break
+      }
+    }
+  }
+}

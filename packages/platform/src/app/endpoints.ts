@@ -1,0 +1,46 @@
+import { createAddress } from '../addresses/create-address.ts'
+import { listAddresses } from '../addresses/list-addresses.ts'
+import { postValidateAddress } from '../addresses/validate-address.ts'
+import { listFrozen } from '../aml/list-frozen.ts'
+import { readAmlSettings } from '../aml/read-settings.ts'
+import { saveAmlSettings } from '../aml/save-settings.ts'
+import { unfreezeAddress } from '../aml/unfreeze-address.ts'
+import { getAssets } from '../assets/list-assets.ts'
+import { getSupportedAssets } from '../assets/supported-assets.ts'
+import { createRule } from '../auto-forwarding/create-rule.ts'
+import { deleteRule } from '../auto-forwarding/delete-rule.ts'
+import { ruleHistory } from '../auto-forwarding/history.ts'
+import { listRules } from '../auto-forwarding/list-rules.ts'
+import { pauseRule, resumeRule } from '../auto-forwarding/pause-rule.ts'
+import { readRule } from '../auto-forwarding/read-rule.ts'
+import { estimateFeeEndpoint } from '../fees/estimate-fee.ts'
+import { networkFeeRates } from '../fees/network-fee-rates.ts'
+import { listTankEntries } from '../gas-tanks/list-entries.ts'
+import { listGasTanks } from '../gas-tanks/list-tanks.ts'
+import { listKeys } from '../keys/list-keys.ts'
+import { listPrepaidEntries } from '../prepaid-fee/list-entries.ts'
+import { readPrepaidFee } from '../prepaid-fee/read-account.ts'
+import { listPrices } from '../prices/list-prices.ts'
+import { releaseUnstaked } from '../staking/release-unstaked.ts'
+import { stake } from '../staking/stake.ts'
+import { readStaking } from '../staking/staking.ts'
+import { unstake } from '../staking/unstake.ts'
+import { cancelTransaction } from '../transactions/cancel.ts'
+import { createTransaction } from '../transactions/create-transaction.ts'
+import { listTransactions } from '../transactions/list-transactions.ts'
+import { readTransaction } from '../transactions/read-transaction.ts'
+import { speedUp } from '../transactions/speed-up.ts'
+import { createWallet, createWalletAlias } from '../wallets/create-wallet.ts'
+import { listWallets } from '../wallets/list-wallets.ts'
+import type { Endpoint } from '../http/endpoint.ts'
+
+/** Every endpoint of the API. A new one is a file in its room and a line here. */
+export const endpoints: readonly Endpoint[] = [
+  getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, createAddress, listAddresses, listKeys, postValidateAddress,
+  createTransaction, readTransaction, listTransactions, speedUp, cancelTransaction, listGasTanks, listTankEntries, networkFeeRates,
+  estimateFeeEndpoint,
+  readPrepaidFee, listPrepaidEntries, listPrices,
+  saveAmlSettings, readAmlSettings, unfreezeAddress, listFrozen,
+  createRule, listRules, readRule, pauseRule, resumeRule, deleteRule, ruleHistory,
+  stake, unstake, releaseUnstaked, readStaking,
+]

@@ -1,0 +1,18 @@
+import type { Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
+
+/** Forgets nonces and rate windows that can no longer matter. */
+export function housekeepingLoop(services: Services): Loop {
+  return {
+    name: 'housekeeping',
+    everyMs: 30_000,
+    async run() {
+      const now = services.database.now()
+      await services.database.query(
+        'delete from request_nonces where ctid in (select ctid from request_nonces where expires_at < $1 limit 50000)', [now]
+      )
+      await services.database.query(`delete from rate_windows where window_start < $1::timestamptz - interval '5 minutes'`, [now])
+      return false
+    },
+  }
+}

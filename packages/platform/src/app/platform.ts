@@ -1,0 +1,198 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ChainError, loadRegistry } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
+import { pino, type Logger } from 'pino'
+import { createAml } from '../aml/aml.ts'
+import { amlInstallation } from '../aml/settings.ts'
+import { forwards } from '../auto-forwarding/forwards.ts'
+import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
+import { startEmbeddedPostgres } from '../database/embedded.ts'
+import { narrate } from '../ledger/narrate.ts'
+import { migrate } from '../database/migrate.ts'
+import { openDatabase } from '../database/pool.ts'
+import { scanLoop } from '../deposits/scanner.ts'
+import { AddressBook } from '../addresses/book.ts'
+import { startedNetworksShared } from '../addresses/start-scan.ts'
+import { requeueSweeps } from '../deposits/sweeps.ts'
+import { systemEnvironment } from '../environment.ts'
+import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
+import { tanks } from '../gas-tanks/tanks.ts'
+import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
+import { Callers } from '../http/callers.ts'
+import { buildServer } from '../http/server.ts'
+import { createMetrics } from '../metrics.ts'
+import { Hold } from '../engine/hold.ts'
+import { Networks } from '../engine/networks.ts'
+import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
+import { coinsOf } from '../prices/coins.ts'
+import { Prices } from '../prices/prices.ts'
+import { priceSources, pricesInstallation } from '../prices/settings.ts'
+import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
+import type { Services } from '../engine/services.ts'
+import type { Settings } from '../settings/settings.ts'
+import { WorkspaceKeys } from '../signing/keys.ts'
+import { SignerNodes } from '../signing/nodes.ts'
+import { watchReleasableLoop } from '../staking/watch-releasable.ts'
+import { transactionLoop } from '../engine/run.ts'
+import { runLoops, type Loop } from '../engine/loop.ts'
+import { housekeepingLoop } from './housekeeping.ts'
+import { readiness } from './readiness.ts'
+import { devnetControl, devnetUrlOf, localEndpoints, identityFolder, startLocal } from './local.ts'
+import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
+import { takeHome } from '../home.ts'
+import { endpoints as api } from './endpoints.ts'
+import { connectAll } from './connect.ts'
+import { KINDS } from './kinds.ts'
+import { observe } from './observe.ts'
+import { checkDatabase, checkPort, homeProblem, listenProblem } from './preflight.ts'
+
+export interface RunningPlatform { port: number; services: Services; stop(): Promise<void> }
+
+/** The face to the operator, started where this process has the workers. */
+type Operate = (services: Services) => Promise<{ close(): Promise<void> | void }>
+
+/** Starts everything that the settings ask for, in the order in which it is needed. */
+export async function startPlatform(settings: Settings, operate: Operate): Promise<RunningPlatform> {
+  const undo: (() => Promise<void> | void)[] = []
+  const log = pino({ level: settings.logLevel, redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'] }, pino.destination(2))
+  try {
+    return await start(settings, log, undo, operate)
+  } catch (error) {
+    for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
+    throw (error as NodeJS.ErrnoException).path?.startsWith(settings.home) ? homeProblem(error, settings.home) : error
+  }
+}
+
+async function start(settings: Settings, log: Logger, undo: (() => Promise<void> | void)[], operate: Operate): Promise<RunningPlatform> {
+  const environment = systemEnvironment()
+  const all = settings.role === 'all'
+  if (all) undo.push(takeHome(settings.home))
+  else if (!existsSync(settings.home)) {
+    throw new Error(
+      `CUSTODY_ROLE=api: there is no home ${settings.home}; start the platform on it first, or name its folder in CUSTODY_HOME`
+    )
+  }
+  checkHome(settings.home, settings.network)
+  await checkPort(settings)
+  if (settings.databaseUrl !== null) await checkDatabase(settings.databaseUrl)
+  const local = settings.network === 'local'
+  const runtimeFile = join(settings.home, 'runtime.json')
+  const [postgres, chains] = await Promise.all([
+    all && settings.databaseUrl === null ? startEmbeddedPostgres(settings.home).then((started) => {
+      undo.push(() => started.stop())
+      return started
+    }) : null,
+    all && local ? startLocal(settings.home, log).then((started) => {
+      undo.push(async () => void await Promise.all(started.children.map((child) => child.stop())))
+      return started
+    }) : null,
+  ])
+  const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile)
+  // The embedded URL holds no secret: its socket is closed to other users.
+  if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
+  const database = openDatabase(databaseUrl, {
+    now: environment.now,
+    onError: (error, what) => log.warn({ err: error.message }, what),
+    onEvent: (event) => narrate(log, event),
+  })
+  undo.push(() => database.close())
+  await checkDatabaseNetwork(database, settings.network)
+  const applied = await migrate(database)
+  if (applied.length > 0) log.info({ applied }, 'database migrated')
+  const registry = loadRegistry(settings.network)
+  const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
+  const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
+  const signers = new SignerNodes(identityFolder(settings.home))
+  undo.push(() => signers.close())
+  await checkNodesNetwork(signers, settings.network)
+  const prices = pricesInstallation(settings.prices, devnetUrl, registry)
+  const keys = new WorkspaceKeys(database, signers, settings.network)
+  const addresses = new AddressBook(() => services)
+  const services: Services = {
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS, hold: new Hold(),
+    reconciling: { job: null },
+    networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
+    callers: new Callers(database, environment),
+    aml: createAml({
+      home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log,
+    }),
+    prices: new Prices({
+      sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
+      everyMs: prices.everyMs,
+    }),
+    metrics: createMetrics(),
+    devnet: devnetUrl ? devnetControl(devnetUrl) : null,
+    readiness: () => readiness(services),
+  }
+  observe(services)
+  if (!local) await probeEndpoints(services)
+  // For good, so not before everything that this start rests on is known to be of this network.
+  await bindDatabase(database, settings.network)
+  bindHome(settings.home, settings.network)
+  const controller = new AbortController()
+  undo.push(() => controller.abort())
+  await services.prices.start(controller.signal)
+  await holdUntilCompared(services)
+  let loops: Promise<void> = runLoops(services, [compareLoop(services)], controller.signal)
+  if (all) {
+    // This home's workers were ours alone: leases of a killed run need not be waited for.
+    if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
+    if (postgres) await database.query('update network_scans set lease_until = null')
+    const work = runLoops(services, workLoops(services).map((loop) => unlessHeld(services, loop)), controller.signal)
+    loops = Promise.all([loops, work]).then(() => undefined)
+    const operator = await operate(services)
+    undo.push(() => operator.close())
+  }
+  const server = await buildServer(services, api)
+  const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
+    throw listenProblem(error, settings)
+  })
+  return {
+    port: Number(new URL(address).port),
+    services,
+    async stop() {
+      await server.close()
+      controller.abort()
+      await loops
+      for (const step of undo.reverse()) await step()
+    },
+  }
+}
+
+/** The embedded database of the platform that this API process stands beside. */
+function runningDatabase(runtimeFile: string): string {
+  if (!existsSync(runtimeFile)) {
+    throw new Error(
+      `CUSTODY_ROLE=api: no platform with an embedded database was started on this home; start it first, or give DATABASE_URL`
+    )
+  }
+  return (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url
+}
+
+/** An endpoint of another chain must not be used for a moment; one that is away is waited for. */
+async function probeEndpoints(services: Services): Promise<void> {
+  await Promise.all(services.networks.all().map(async ({ network, client }) => {
+    try {
+      await client.probe()
+    } catch (error) {
+      if (error instanceof ChainError && error.code === 'WRONG_NETWORK') throw error
+      services.log.warn({ network: network.code, err: reasonOf(error) }, 'an endpoint cannot be reached; its transfers wait')
+    }
+  }))
+}
+
+function workLoops(services: Services): Loop[] {
+  const startedNetworks = startedNetworksShared(services)
+  return [
+    transactionLoop(services),
+    ...services.networks.all().map((connected) => scanLoop(services, connected, startedNetworks)),
+    fillTanksLoop(services),
+    watchTanksLoop(services),
+    turnOfDayLoop(services),
+    watchReleasableLoop(services),
+    housekeepingLoop(services),
+    autoForwardingLoop(services),
+    { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueSweeps).then(() => false) },
+  ]
+}

@@ -1,0 +1,76 @@
+import type { Queryable } from './pool.ts'
+
+/** From a built plan to the chain's answer: what every kind goes through that is signed. */
+const SIGNED = ['QUEUED', 'SIGNING', 'SIGNED', 'BROADCASTING', 'CONFIRMING', 'CONFIRMED', 'REVERTED', 'FAILED'] as const
+const GAS = ['gas', 'max_fee_per_gas', 'max_priority_fee_per_gas', 'l1_fee', 'legacy', 'need'] as const
+const POINTS = ['fee_limit', 'energy_counted', 'bandwidth_counted', 'energy_spared', 'bandwidth_spared'] as const
+/** What was taken of the gas tank for it. */
+const FUELLED = ['fuel_id', 'float_taken', 'loan_id'] as const
+/** Another wallet of the sub-account that pays its fee. */
+const OTHER_WALLET = ['fee_wallet', 'fee_held'] as const
+/** `earlier`: an attempt that nodes had begun to sign. `adopted`: found in the nodes' records. */
+const LIFE = ['earlier', 'adopted'] as const
+const STAKING_STATES = [...SIGNED, 'FUELING', 'VOIDING', 'PARTIAL'] as const
+const STAKING = [
+  ...FUELLED, ...LIFE, ...POINTS, 'need', 'resource', 'step', 'fees_paid', 'delay_days', 'expected_at', 'order', 'reserved_fee',
+  'adopted_steps',
+  'reason', 'refunded',
+] as const
+const LENDING = [
+  ...LIFE, 'fee_limit', 'need', 'resource', 'reserved_fee', 'back_fee', 'settled', 'ended', 'step', 'fees_paid', 'delay_days',
+  'adopted_steps', 'order',
+] as const
+const SCREENED = ['screening_since', 'screening_alerted'] as const
+
+/**
+ * Of each kind of transaction, the states that it can be in, and what its plan may hold: amounts as decimal strings in the
+ * smallest unit, flags as '1'. The types of {@link ../engine/transaction.ts} and the check of the table are made of this.
+ */
+export const FORMS = {
+  WITHDRAWAL: {
+    states: [...SIGNED, 'CREATED', 'SCREENING', 'AML_HELD', 'FUELING', 'REPLACING', 'VOIDING', 'CANCELLED'],
+    plan: [
+      ...GAS, ...POINTS, ...FUELLED, ...OTHER_WALLET, ...LIFE, ...SCREENED, 'fee_reserve', 'rule_id', 'cancel', 'reason', 'resume',
+      'refunded',
+    ],
+  },
+  SWEEP: { states: [...SIGNED, 'FUELING'], plan: [...GAS, ...POINTS, ...FUELLED, ...OTHER_WALLET, ...LIFE, 'height', 'waits', 'own'] },
+  FUEL: {
+    states: [...SIGNED, 'REPLACING'],
+    plan: [...GAS, ...LIFE, 'fee_limit', 'for_gas', 'for_max_fee_per_gas', 'for_l1_fee', 'replacement', 'settled', 'cancel'],
+  },
+  DRAIN: { states: SIGNED, plan: [...GAS, ...LIFE, 'fee_limit', 'order', 'reserved_fee'] },
+  STAKE: { states: STAKING_STATES, plan: STAKING },
+  UNSTAKE: { states: STAKING_STATES, plan: STAKING },
+  RELEASE: { states: STAKING_STATES, plan: STAKING },
+  LEND: { states: SIGNED, plan: LENDING },
+  LEND_BACK: { states: SIGNED, plan: LENDING },
+  DEPOSIT: {
+    states: ['CONFIRMING', 'SCREENING', 'FROZEN', 'SUSPENSE', 'CREDITED', 'SWEPT', 'REORGED'],
+    plan: [...SCREENED, 'generation', 'frozen_wallet', 'unknown_sender', 'senders_released'],
+  },
+  TANK_DEPOSIT: { states: ['CONFIRMING', 'CREDITED', 'REORGED'], plan: ['generation'] },
+} as const
+
+const NAME = 'transactions_form'
+const list = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(', ')
+
+/** The condition that every row of `transactions` fulfils. */
+const formOfTransactions = (): string => Object.entries(FORMS).map(([kind, { states, plan }]) =>
+  `(kind = '${kind}' and state in (${list(states)}) and plan - array[${list(plan)}] = '{}'::jsonb)`).join('\n or ')
+
+/**
+ * Makes the table's check what {@link FORMS} says, where it is another. Rows that are there already are held to it when they
+ * change. @returns its name where it was made anew
+ */
+export async function applyForms(tx: Queryable): Promise<string[]> {
+  const form = formOfTransactions()
+  const known = await tx.one<{ said: string | null }>(
+    `select obj_description(oid, 'pg_constraint') said from pg_constraint where conname = $1
+      and conrelid = 'transactions'::regclass`, [NAME])
+  if (known?.said === form) return []
+  await tx.query(`alter table transactions drop constraint if exists ${NAME}`)
+  await tx.query(`alter table transactions add constraint ${NAME} check (${form}) not valid`)
+  await tx.query(`comment on constraint ${NAME} on transactions is '${form.replaceAll("'", "''")}'`)
+  return [NAME]
+}

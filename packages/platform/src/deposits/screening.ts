@@ -1,0 +1,103 @@
+import { stringifyJson } from '@custody/request-auth'
+import type { Queryable } from '../database/pool.ts'
+import { credit, depositReference } from './credit.ts'
+import { emit, post } from '../ledger/post.ts'
+import type { Services } from '../engine/services.ts'
+import { presentTransaction } from '../engine/present.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { advance, LeaseLost } from '../engine/lease.ts'
+import { addressKey, spaceOf } from '../aml/address-key.ts'
+import { confirmHits, hold, isHeld, lockFreezing, type Hit } from '../aml/frozen.ts'
+import { screen, ScreeningWaits } from '../aml/screen.ts'
+import { partiesOf } from './senders.ts'
+import { isOn, readPolicy } from '../aml/policy.ts'
+import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
+
+const HELD_POLL_MS = 10 * 60_000
+
+/** CONFIRMING → SCREENING, when a deposit has reached its depth. What fills a gas tank is credited at once. */
+export async function depthReached(services: Services, tx: Queryable, row: TransactionRow, confirmations: number): Promise<void> {
+  if (row.kind !== 'DEPOSIT' || row.sub_account_id === null) return credit(services, tx, row, confirmations)
+  await tx.query(
+    `update transactions set state = 'SCREENING', confirmations = $2, attempts = 0, next_run_at = $3, updated_at = $3 where id = $1`,
+    [row.id, confirmations, tx.now()]
+  )
+}
+
+/** What a deposit is held with whose senders are not all known. */
+const UNKNOWN = 'held: part of what paid has no known address, so that nobody can be screened; the operator decides'
+
+/** SCREENING → CREDITED or FROZEN. Without a clear answer it stays, uncredited. */
+export async function screenDeposit(services: Services, row: TransactionRow): Promise<void> {
+  const network = services.networks.get(row.network).network
+  const subAccountId = row.sub_account_id as string
+  let frozen: boolean | null
+  try {
+    const { parties, unknown } = await partiesOf(services, row, network)
+    // What has no address cannot be screened: whoever wants deposits screened does not want this one passed.
+    const isUnknown = unknown && isOn(await readPolicy(services.database, subAccountId), 'deposit')
+    const hits = await screen(services, row, network, 'deposit', parties)
+    frozen = await services.database.transaction(async (tx) => {
+      await lockFreezing(tx, subAccountId)
+      const fresh = await tx.one<TransactionRow>(
+        'select * from transactions where id = $1 and lease_token = $2 for update', [row.id, row.lease_token]
+      )
+      if (!fresh) throw new LeaseLost(row.id)
+      const all = await confirmHits(
+        tx,
+        { subAccountId, transactionId: row.id, space: spaceOf(network), keys: parties.map(({ address }) => addressKey(network, address)) },
+        hits
+      )
+      if (all === null) {
+        await advance(tx, row, { run_in_ms: 0 })
+        return null
+      }
+      const isUnreleased = isUnknown && !fresh.plan.senders_released
+      if (all.length === 0 && !isUnreleased) {
+        await credit(services, tx, fresh, fresh.confirmations)
+        return false
+      }
+      await freeze(services, tx, fresh, all, spaceOf(network), isUnreleased)
+      return true
+    })
+  } catch (error) {
+    if (error instanceof ScreeningWaits) return waitForProvider(services, row, error)
+    throw error
+  }
+  if (frozen !== null) services.environment.checkpoint(frozen ? 'deposit.frozen' : 'deposit.credited')
+}
+
+/** The coins are ours on the chain, and in the books nobody's to spend. */
+async function freeze(
+  services: Services, tx: Queryable, row: TransactionRow, hits: readonly Hit[], space: string, isUnknown: boolean,
+): Promise<void> {
+  await hold(services, tx, row, space, hits)
+  if (row.plan.frozen_wallet === undefined) {
+    await post(tx, 'deposit-frozen', depositReference(row), [
+      { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount: -BigInt(row.amount) },
+      {
+        workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'frozen', address: row.destination_id,
+        amount: BigInt(row.amount),
+      },
+    ])
+  }
+  const reason = isUnknown ? UNKNOWN : null
+  const shown = presentTransaction({ ...row, state: 'FROZEN', failure_reason: reason }, services.registry)
+  await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.frozen', stringifyJson(shown))
+  // The wallet is written down: it may be given to the deposit later, and the books are to be undone as they were made.
+  await advance(tx, row, {
+    state: 'FROZEN', last_error: null, failure_reason: reason, run_in_ms: HELD_POLL_MS,
+    plan: { ...NO_WAIT, frozen_wallet: row.plan.frozen_wallet ?? row.wallet_id ?? '', unknown_sender: isUnknown ? '1' : null },
+  })
+}
+
+/** FROZEN → SCREENING, once nothing holds it any more; its other senders may not have been asked for yet. */
+export async function awaitDepositUnfreezing(services: Services, row: TransactionRow): Promise<void> {
+  await services.database.transaction(async (tx) => {
+    await lockFreezing(tx, row.sub_account_id as string)
+    // Read under the lock: the operator may have released it a moment ago.
+    const fresh = await tx.one<Pick<TransactionRow, 'plan'>>('select plan from transactions where id = $1', [row.id])
+    const isUnknown = fresh?.plan.unknown_sender === '1' && !fresh.plan.senders_released
+    await advance(tx, row, isUnknown || await isHeld(tx, row.id) ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+  })
+}

@@ -1,0 +1,92 @@
+import type { ExpectedTransfer, TransactionStatus, UnsignedTransaction } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
+import { ApiError } from '../errors.ts'
+import type { Services } from './services.ts'
+import type { TransactionRow } from './transaction.ts'
+import type { ReplacementKind } from './replacement.ts'
+
+/** One signed transaction of a transfer. There are several where one has replaced another; only one can be mined. */
+export interface Attempt {
+  id: string; attempt: number; hash: string; signed: string; unsigned: UnsignedTransaction; fee_max: string; fee: string | null;
+  succeeded: boolean | null; state: string
+  account: string | null; nonce: string | null; valid_until: string | null; broadcast_at: Date | null
+  /** What it replaced an earlier one for; null: the first. */
+  replacement: ReplacementKind | null
+}
+
+/** Signed and perhaps mined one day, the newest first. */
+export async function liveAttempts(database: Queryable, transactionId: string): Promise<Attempt[]> {
+  return database.query<Attempt>(
+    `select c.id, c.attempt, c.hash, c.signed, c.unsigned, c.fee_max::text, c.fee::text, c.succeeded, c.state, c.account,
+      c.nonce::text, c.valid_until::text, c.broadcast_at, r.kind replacement
+     from chain_transactions c left join replacements r on r.id = c.replacement_id
+     where c.transaction_id = $1 and c.state in ('SIGNED', 'INCLUDED') order by c.attempt desc`, [transactionId])
+}
+
+/** The attempt that is in a block, with its status; else the newest with its own. */
+export async function findIncluded(
+  services: Services, row: TransactionRow, attempts: readonly Attempt[]
+): Promise<{ attempt: Attempt; status: TransactionStatus }> {
+  const client = services.networks.client(row.network)
+  const asset = services.registry.asset(row.asset)
+  const expected: ExpectedTransfer | undefined = asset?.type === 'token' && row.source_id && row.destination_id ? {
+    asset, from: row.source_id, to: row.destination_id,
+  } : undefined
+  let newest: { attempt: Attempt; status: TransactionStatus } | undefined
+  for (const attempt of attempts) {
+    const status = await client.status(attempt.hash, attempt.replacement === 'CANCEL' ? undefined : expected)
+    if (status.state === 'included') return { attempt, status }
+    newest ??= { attempt, status }
+  }
+  if (!newest) throw new Error(`${row.state} without signed bytes`)
+  return newest
+}
+
+/** What waits for a block now. @throws ApiError `TRANSACTION_FINAL` where a block holds it already */
+export async function waitingAttempts(services: Services, row: TransactionRow): Promise<Attempt[]> {
+  const attempts = await liveAttempts(services.database, row.id)
+  let found: { status: TransactionStatus }
+  try {
+    found = await findIncluded(services, row, attempts)
+  } catch {
+    throw new ApiError('NETWORK_UNAVAILABLE', `${row.network} cannot be reached now, so that nobody knows whether the transfer still waits`)
+  }
+  if (found.status.state === 'included') throw new ApiError('TRANSACTION_FINAL', 'id: the transfer is in a block already', { field: 'id' })
+  return attempts
+}
+
+/** UTXO: a later transfer spends the change, and would vanish with what it spends from. */
+export async function assertUnspentChange(database: Queryable, attempts: readonly Attempt[]): Promise<void> {
+  const spent = await changeSpender(database, attempts)
+  if (spent) {
+    throw new ApiError(
+      'NOT_REPLACEABLE', `id: transfer ${spent} spends its change already; speed that one up, and this one is mined with it`,
+      { field: 'id' }
+    )
+  }
+}
+
+export async function changeSpender(database: Queryable, attempts: readonly Pick<Attempt, 'hash'>[]): Promise<string | null> {
+  const row = await database.one<{ transaction_id: string }>(
+    `select c.transaction_id from utxos u join chain_transactions c on c.id = u.spent_by where u.origin = 'change'
+      and u.txid = any($1) and c.state <> 'VOID' limit 1`, [attempts.map(({ hash }) => hash)])
+  return row?.transaction_id ?? null
+}
+
+/**
+ * One attempt is final: the others never will be. UTXO: the winner's coins are spent, what only the others would have
+ * spent is free again, and of all the change only the winner's exists.
+ */
+export async function resolveAttempts(
+  tx: Queryable, winner: Attempt, consumes: readonly string[], attempts: readonly Attempt[]
+): Promise<void> {
+  const losers = attempts.filter(({ id }) => id !== winner.id)
+  if (losers.length === 0) return
+  const all = attempts.map(({ id }) => id)
+  await tx.query(`update chain_transactions set state = 'REPLACED' where id = any($1)`, [losers.map(({ id }) => id)])
+  await tx.query(`update utxos set spent_by = case when txid || ':' || vout = any($2) then $3::uuid end where spent_by = any($1)`, [
+    all, consumes, winner.id,
+  ])
+  await tx.query(`delete from utxos where origin = 'change' and txid = any($1)`, [losers.map(({ hash }) => hash)])
+  await tx.query(`update utxos set contested = false, spendable = true where origin = 'change' and txid = $1`, [winner.hash])
+}

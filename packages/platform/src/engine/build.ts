@@ -1,0 +1,75 @@
+import { ChainError } from '@custody/chains'
+import type { Fail, Task, Wait } from './chain.ts'
+import { commitBuilt } from './commit.ts'
+import { startFailing } from './fail.ts'
+import { advance } from './lease.ts'
+import type { Services } from './services.ts'
+import { planned, type TransactionRow } from './transaction.ts'
+
+/** QUEUED → SIGNING, or → FUELING where the workspace's tank pays: fixes inputs or nonce, and the unsigned bytes, in one commit. */
+export async function build(services: Services, row: TransactionRow): Promise<void> {
+  const kind = services.kinds[row.kind]
+  if (await kind.heldBack?.(services, row)) return
+  const chain = services.networks.get(row.network)
+  // What the tank itself sends was planned when it was made.
+  const isPlanned = chain.fuelled !== null && row.source_type === 'GAS_TANK'
+  const task = await taskOf(services, row)
+  if (task.sweeps && task.amount === 0n) return refuse(services, row, 'nothing is left to sweep')
+  const refusal = await kind.refusal?.(services, chain, task)
+  if (refusal) return refuse(services, row, refusal)
+  if (!chain.fuelled || isPlanned) return prepareAndCommit(services, task)
+  const priced = await (kind.price?.(services, chain, task) ?? chain.fuelled.price(task, await services.tanks.maxGasPrice(services, row)))
+  if (priced.kind !== 'priced') return halt(services, row, priced)
+  // Its fuel is a cost of its own; what pays for itself must only bring more than it takes.
+  const cost = priced.own ? priced.worst : priced.worst + priced.fuel.cost
+  if (await kind.postpones?.(services, row, chain, { amount: task.amount, cost, own: priced.own })) return
+  if (!priced.own) return services.tanks.start(services, row, chain, priced)
+  await prepareAndCommit(services, { ...task, row: { ...row, plan: planned(row, priced.plan) } })
+}
+
+/** FUELING → SIGNING, once what was taken of the tank has come. */
+export async function buildFuelled(services: Services, row: TransactionRow): Promise<void> {
+  const task = await taskOf(services, row)
+  // A call of the chain's own is one of several: what held for the first may not hold for the next.
+  const refusal = task.action ? await services.kinds[row.kind].refusal?.(services, services.networks.get(row.network), task) : null
+  if (refusal) return refuse(services, row, refusal)
+  await prepareAndCommit(services, task)
+}
+
+async function prepareAndCommit(services: Services, task: Task): Promise<void> {
+  const { row } = task
+  const chain = services.networks.get(row.network)
+  const prepared = await chain.prepare(task)
+  if (prepared.kind !== 'prepared') return halt(services, row, prepared)
+  if (prepared.cost && await services.kinds[row.kind].postpones?.(services, row, chain, {
+    amount: task.amount, cost: prepared.cost.worst, own: prepared.cost.own,
+  })) {
+    return
+  }
+  await commitBuilt(services, row, prepared)
+}
+
+async function taskOf(services: Services, row: TransactionRow): Promise<Task> {
+  const asset = services.registry.asset(row.asset)
+  if (!asset) throw new ChainError('ASSET', `asset ${row.asset} is not available`)
+  const kind = services.kinds[row.kind]
+  const sweeps = kind.sweeps ?? false
+  return { row, asset, sweeps, amount: sweeps ? await sweepable(services, row) : BigInt(row.amount), action: kind.action?.(row) ?? null }
+}
+
+/** What a deposit address holds for its wallet. */
+async function sweepable(services: Services, row: TransactionRow): Promise<bigint> {
+  const found = await services.database.one<{ balance: string }>(
+    `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3`,
+    [row.wallet_id, row.asset, row.source_id])
+  const balance = BigInt(found?.balance ?? '0')
+  return balance > 0n ? balance : 0n
+}
+
+async function halt(services: Services, row: TransactionRow, answer: Wait | Fail): Promise<void> {
+  if (answer.kind === 'fail') return refuse(services, row, answer.reason)
+  await advance(services.database, row, { last_error: answer.reason, run_in_ms: answer.inMs })
+}
+
+const refuse = (services: Services, row: TransactionRow, reason: string) =>
+  services.database.transaction((tx) => startFailing(services, tx, row, reason))

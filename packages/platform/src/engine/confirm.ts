@@ -1,0 +1,53 @@
+import { decode } from '@custody/chains'
+import { findIncluded, liveAttempts, resolveAttempts } from './attempts.ts'
+import { bumpLowFee } from './auto-bump.ts'
+import { buryDead } from './expiry.ts'
+import { advance } from './lease.ts'
+import { startReplacing } from './replace.ts'
+import type { Services } from './services.ts'
+import type { TransactionRow } from './transaction.ts'
+
+/** A transaction that sits in the mempool is sent again this often, in case that nodes forgot it. */
+const REBROADCAST_ATTEMPTS = 20
+
+/** CONFIRMING: looks the hash up, or several where one has replaced another; its kind books the end at the chain's depth. */
+export async function confirm(services: Services, row: TransactionRow): Promise<void> {
+  const kind = services.kinds[row.kind]
+  const attempts = await liveAttempts(services.database, row.id)
+  const { network, client } = services.networks.get(row.network)
+  const [{ attempt: chain, status }, tip] = [await findIncluded(services, row, attempts), await client.tip()]
+  if (status.state !== 'included') {
+    if (status.state === 'absent' && await buryDead(services, row, chain)) return
+    if (attempts.some(({ state }) => state === 'INCLUDED')) {
+      await services.database.query(
+        `update chain_transactions set state = 'SIGNED', block_height = null, block_hash = null where transaction_id = $1
+          and state = 'INCLUDED'`, [row.id])
+    }
+    if (await startReplacing(services, row)) return
+    await bumpLowFee(services, row, attempts)
+    const again = status.state === 'absent' || row.attempts % REBROADCAST_ATTEMPTS === 0
+    return advance(services.database, row, again ? { state: 'BROADCASTING', confirmations: 0, run_in_ms: 0 } : {
+      confirmations: 0, run_in_ms: null,
+    })
+  }
+  const confirmations = Math.max(1, tip.height - status.height + 1)
+  const final = tip.finalHeight === null ? network.confirmations !== null
+    && confirmations >= network.confirmations : status.height <= tip.finalHeight
+  const fee = status.fee ?? BigInt(chain.fee_max)
+  const key = await services.keys.get(row.workspace_id, network.curve)
+  const cancelled = chain.replacement === 'CANCEL'
+  await services.database.transaction(async (tx) => {
+    await tx.query(
+      `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5, succeeded = $6, withdrawn = $7
+        where id = $1`,
+      [chain.id, final ? 'CONFIRMED' : 'INCLUDED', status.height, status.blockHash, fee.toString(), status.succeeded,
+        status.staking?.withdrawn.toString() ?? null])
+    await kind.included?.(services, tx, row, { fee, feeMax: BigInt(chain.fee_max), succeeded: status.succeeded, final })
+    if (!final) return advance(tx, row, { hash: chain.hash, confirmations, fee, last_error: null, run_in_ms: null })
+    await resolveAttempts(tx, chain, decode(services.registry, chain.unsigned, key.at).consumes, attempts)
+    if (!kind.settle) throw new Error(`${row.kind} is not settled here`)
+    const outcome = { fee, succeeded: status.succeeded && !cancelled, cancelled, confirmations, staking: status.staking }
+    await kind.settle(services, tx, { ...row, hash: chain.hash }, outcome)
+  })
+  services.environment.checkpoint(final ? 'transaction.settled' : 'transaction.included')
+}

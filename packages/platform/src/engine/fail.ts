@@ -1,0 +1,111 @@
+import { stringifyJson } from '@custody/request-auth'
+import type { Queryable } from '../database/pool.ts'
+import { emit } from '../ledger/post.ts'
+import { voidIntent } from '../signing/void.ts'
+import { advance } from './lease.ts'
+import { wakeNextNonce } from './nonce-order.ts'
+import { presentTransaction } from './present.ts'
+import type { Services } from './services.ts'
+import { ASKED_FOR, planned, type State, type TransactionRow } from './transaction.ts'
+
+const RETURN_RETRY_MS = 30_000
+
+/**
+ * Begins the end of a transaction that was never signed. A withdrawal is voided at the nodes before `failed`
+ * is shown, so that a hostile platform cannot use the request again after the caller has paid by other means.
+ */
+export async function startFailing(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
+  // What is lent must come back: it is tried until it does.
+  if (services.kinds[row.kind].retriesFailure) {
+    return advance(tx, row, { state: 'QUEUED', last_error: reason, run_in_ms: RETURN_RETRY_MS })
+  }
+  if (ASKED_FOR.has(row.kind) && row.source_type !== 'GAS_TANK') {
+    return advance(tx, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
+  }
+  await finish(services, tx, row, reason)
+}
+
+/** States that a cancellation ends at once. While fuel is under way it waits for that, so that the books know where it lies. */
+const ENDED_BY_CANCEL = new Set(['CREATED', 'SCREENING', 'AML_HELD', 'QUEUED', 'SIGNING'])
+const CANCELLED = 'it was cancelled before it was signed; the amount is back'
+
+/** Ends a transfer that the caller takes back before anything was signed for it. */
+export async function cancelUnsigned(
+  services: Services, row: TransactionRow, states: ReadonlySet<string> = ENDED_BY_CANCEL
+): Promise<boolean> {
+  if (!row.plan.cancel || !states.has(row.state)) return false
+  await services.database.transaction((tx) => startFailing(services, tx, row, CANCELLED))
+  return true
+}
+
+/** By what the nodes know a transfer: its caller's request, its place among the forwards of a rule, or (where it was adopted) its id. */
+function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
+  if (row.plan.rule_id !== undefined) return { forward: { rule: row.plan.rule_id, id: row.id } }
+  if (row.request === null) return { transaction_id: row.id }
+  const { api_key: _, ...request } = row.request
+  return { request }
+}
+
+/**
+ * What was signed for a transaction and has died on its chain, or is a step that is done: it can be given up; anything
+ * else that was signed may still move money. Its fuel went to an address of ours, is booked by itself, and pays nobody.
+ */
+const HARMLESS = `select hash from chain_transactions where hash is not null and (
+  transaction_id = $1 and (state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED')
+  or transaction_id in (select id from transactions where parent_id = $1 and source_type = 'GAS_TANK'))`
+
+/** VOIDING → FAILED, once two nodes hold the void. */
+export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
+  const harmless = await services.database.query<{ hash: string }>(HARMLESS, [row.id])
+  const outcome = await voidIntent(services, voidedBy(row), harmless.map(({ hash }) => hash))
+  if (outcome.signed.length > 0 && row.plan.cancel) {
+    // The nodes finished the signature just before: the transfer goes on, and what cancels it competes with it on the chain.
+    const built = await services.database.one(`select 1 from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
+    if (built) {
+      return advance(services.database, row, { state: 'SIGNING', plan: { cancel: null, reason: null }, last_error: null, run_in_ms: 0 })
+    }
+  }
+  if (outcome.signed.length > 0) {
+    // The nodes have signed for this request and this database does not know it: an old backup. Money may have moved.
+    services.log.error(
+      { transaction: row.id, hashes: outcome.signed },
+      'the signer nodes hold a signature that this database does not know; reconcile by hand'
+    )
+    return advance(services.database, row, {
+      state: 'VOIDING', last_error: `signed already: ${outcome.signed.join(', ')}`, run_in_ms: 60_000,
+    })
+  }
+  if (!outcome.enough) throw new Error(`only ${outcome.held} signer nodes hold the void; ${outcome.needed} are needed`)
+  const voided = { ...row, voids: outcome.voids }
+  await services.database.transaction(async (tx) => {
+    await finish(services, tx, voided, row.plan.reason ?? 'failed')
+    await tx.query('update transactions set voids = $2 where id = $1', [row.id, JSON.stringify(outcome.voids)])
+  })
+  services.environment.checkpoint('transaction.failed')
+}
+
+/** Frees what its unsigned and dead transactions hold, lets its kind give every reservation back, and ends it. */
+async function finish(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
+  const kind = services.kinds[row.kind]
+  await kind.failing?.(services, tx, row, reason)
+  await tx.query(
+    `update utxos set spent_by = null
+     where spent_by in (select id from chain_transactions where transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`, [row.id])
+  const given = await tx.query<{ account: string | null; nonce: string | null }>(
+    `update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED') returning account,
+      nonce::text`, [row.id])
+  for (const place of given) if (place.nonce !== null) await wakeNextNonce(tx, row.network, place)
+  const ending = await kind.release?.(services, tx, row, reason) ?? {}
+  if (row.plan.cancel) await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [row.plan.cancel, tx.now()])
+  await tx.query(
+    `update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = $2
+     where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id, tx.now()])
+  const state: State = row.plan.cancel ? 'CANCELLED' : ending.state ?? 'FAILED'
+  // What never reached a chain has cost nothing.
+  const end = { state, status: 'failed' as const, failure_reason: ending.reason ?? reason, fee: ending.fee ?? 0n, plan: ending.plan ?? {} }
+  await advance(tx, row, end)
+  await kind.failed?.(services, tx, row, ending)
+  if (!ASKED_FOR.has(row.kind)) return
+  const shown = presentTransaction({ ...row, ...end, fee: end.fee.toString(), plan: planned(row, end.plan) }, services.registry)
+  await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(shown))
+}

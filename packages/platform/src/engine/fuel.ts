@@ -1,0 +1,20 @@
+import { buildFuelled } from './build.ts'
+import { cancelUnsigned, startFailing } from './fail.ts'
+import { advance } from './lease.ts'
+import type { Services } from './services.ts'
+import type { TransactionRow } from './transaction.ts'
+
+const FUELLED = new Set(['FUELING'])
+
+/** FUELING: once what was taken of the tank is booked at the source address, the transaction itself is built. */
+export async function awaitFuel(services: Services, row: TransactionRow): Promise<void> {
+  const fails = (reason: string) => services.database.transaction((tx) => startFailing(services, tx, row, reason))
+  const recorded = await services.kinds[row.kind].recorded?.(services, row)
+  if (recorded && 'reason' in recorded) return fails(recorded.reason)
+  if (recorded) return advance(services.database, row, { state: 'CONFIRMING', hash: recorded.hash, last_error: null, run_in_ms: 0 })
+  const fuel = await services.tanks.arrived(services, row)
+  if (fuel === 'waits') return advance(services.database, row, { run_in_ms: null })
+  if (fuel !== 'arrived') return fails(fuel.reason)
+  if (await cancelUnsigned(services, row, FUELLED)) return
+  await buildFuelled(services, row)
+}

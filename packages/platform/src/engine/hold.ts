@@ -1,0 +1,45 @@
+import { ApiError } from '../errors.ts'
+
+/** `outdated`: the nodes know more, which only the operator can mend. */
+export interface Held { cause: 'comparing' | 'unheard' | 'outdated' | 'adopting' | 'adopted'; reason: string }
+
+/**
+ * A database that is older than the nodes' records must not go on working: it would hand out addresses a second time,
+ * take change for deposits, and build on coins that are spent. Until it is known to be complete nothing is written.
+ */
+export class Hold {
+  #held: Held | null = null
+
+  get held(): Held | null {
+    return this.#held
+  }
+
+  /** Why nothing is written; null where everything goes on. */
+  get because(): string | null {
+    return this.#held?.reason ?? null
+  }
+
+  /** The records are being adopted: nothing else compares or works. */
+  get isAdopting(): boolean {
+    return this.#held?.cause === 'adopting'
+  }
+
+  set(held: Held | null): void {
+    this.#held = held
+  }
+
+  /** @throws ApiError `UNAVAILABLE` while nothing is written */
+  assertNone(): void {
+    if (this.#held !== null) throw new ApiError('UNAVAILABLE', `nothing is changed now: ${this.#held.reason}`)
+  }
+
+  /** Adopts; what holds afterwards is what the next comparison says. */
+  async during<T>(reason: string, work: () => Promise<T>): Promise<T> {
+    this.#held = { cause: 'adopting', reason }
+    try {
+      return await work()
+    } finally {
+      this.#held = { cause: 'adopted', reason }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import type { Queryable } from '../database/pool.ts'
+import type { Services } from './services.ts'
+import { ASKED_FOR, type Plan, type State, type TransactionRow } from './transaction.ts'
+
+/** Longer than any step can take: every call inside one has its own shorter time-out. */
+export const LEASE_MS = 90_000
+
+/** Another worker took the row, because this one was too slow: nothing may be written any more. */
+export class LeaseLost extends Error {
+  constructor(id: string) {
+    super(`lease of ${id} was lost`)
+    this.name = 'LeaseLost'
+  }
+}
+
+/** Takes up to `limit` due transactions, each for this worker alone. */
+export async function claim(services: Services, limit: number): Promise<TransactionRow[]> {
+  return services.database.query<TransactionRow>(
+    `update transactions set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid(),
+      attempts = attempts + 1
+     where id in (
+       select id from transactions where next_run_at <= $3 and (lease_until is null or lease_until < $3)
+       order by next_run_at limit $1 for update skip locked)
+     returning *`, [limit, LEASE_MS, services.database.now()])
+}
+
+/** Changes that a step writes; a field that is absent stays. */
+export interface Change {
+  state?: State
+  status?: 'pending' | 'confirmed' | 'failed'
+  failure_reason?: string | null
+  last_error?: string | null
+  hash?: string
+  confirmations?: number
+  fee?: bigint
+  amount?: bigint
+  plan?: Plan
+  confirmed_at?: Date
+  /** Milliseconds until the next step; null: a wake-up from elsewhere, with a slow poll as fallback. */
+  run_in_ms?: number | null
+}
+
+const COLUMNS = ['state', 'status', 'failure_reason', 'last_error', 'hash', 'confirmations', 'fee', 'amount', 'confirmed_at'] as const
+const FALLBACK_POLL_MS = 15_000
+
+/** Writes a step's outcome and gives the lease back. Throws {@link LeaseLost}. */
+export async function advance(tx: Queryable, row: TransactionRow, change: Change): Promise<void> {
+  const values: unknown[] = [row.id, row.lease_token, change.state !== undefined && change.state !== row.state, tx.now()]
+  const sets = ['updated_at = case when $3 then $4::timestamptz else updated_at end', 'lease_until = null', 'lease_token = null']
+  for (const column of COLUMNS) {
+    const value = change[column]
+    if (value === undefined) continue
+    values.push(typeof value === 'bigint' ? value.toString() : value)
+    sets.push(`${column} = $${values.length}`)
+  }
+  if (change.plan) {
+    values.push(JSON.stringify(change.plan))
+    sets.push(`plan = plan || $${values.length}::jsonb`)
+  }
+  if (change.status !== undefined && change.status !== 'pending') sets.push('next_run_at = null')
+  else {
+    values.push(change.run_in_ms ?? FALLBACK_POLL_MS)
+    sets.push(`next_run_at = $4::timestamptz + $${values.length} * interval '1 millisecond'`)
+  }
+  if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
+  // The event of a change is written by the same statement. Terminal states have events of their own, with the whole transaction.
+  values.push(
+    ASKED_FOR.has(row.kind) && change.state !== undefined && change.state !== row.state && (change.status ?? 'pending') === 'pending'
+  )
+  const written = await tx.query<{ id: string }>(
+    `with written as (
+       update transactions set ${sets.join(', ')} where id = $1 and lease_token = $2
+       returning id, workspace_id, sub_account_id, state, hash, confirmations
+     ), noted as (
+       insert into events (workspace_id, sub_account_id, type, payload)
+       select workspace_id, sub_account_id, 'transaction.updated', jsonb_build_object(
+         'id', id, 'status', 'pending', 'sub_status', state, 'hash', hash, 'confirmations', confirmations
+       )
+       from written where $${values.length}
+     ) select id from written`, values)
+  if (written.length !== 1) throw new LeaseLost(row.id)
+}
+
+/** Makes the waiting transactions of a network due now: its chain has moved. */
+export async function wake(tx: Queryable, network: string): Promise<void> {
+  await tx.query(
+    `update transactions set next_run_at = $2 where network = $1 and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING',
+      'FUELING')
+       and lease_token is null and next_run_at is not null`, [network, tx.now()])
+}

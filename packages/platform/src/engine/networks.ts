@@ -1,0 +1,36 @@
+import type { ChainClient } from '@custody/chains'
+import { ApiError } from '../errors.ts'
+import { stakesOf, type Chain, type Stakes } from './chain.ts'
+
+/** The chains of all configured networks. */
+export class Networks {
+  readonly #chains: ReadonlyMap<string, Chain>
+
+  constructor(chains: readonly Chain[]) {
+    this.#chains = new Map(chains.map((chain) => [chain.network.code, chain]))
+  }
+
+  all(): Chain[] {
+    return [...this.#chains.values()]
+  }
+
+  has(code: string): boolean {
+    return this.#chains.has(code)
+  }
+
+  /** @throws ApiError `NETWORK_UNAVAILABLE` where the network has no endpoint */
+  get(code: string): Chain {
+    const found = this.#chains.get(code)
+    if (!found) throw new ApiError('NETWORK_UNAVAILABLE', `network ${code} has no endpoint configured`)
+    return found
+  }
+
+  client(code: string): ChainClient {
+    return this.get(code).client
+  }
+
+  /** @throws where the network has no staking */
+  stakes(code: string): Stakes {
+    return stakesOf(this.get(code))
+  }
+}

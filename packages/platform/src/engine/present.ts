@@ -1,0 +1,66 @@
+import { formatAmount, type Registry } from '@custody/chains'
+import { z } from 'zod'
+import { exact, exactUsd } from '../decimals.ts'
+import { voidShape } from '../signing/void.ts'
+import type { TransactionKind, TransactionRow } from './transaction.ts'
+
+const TYPES: Record<TransactionKind, string> = {
+  WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain',
+  STAKE: 'Stake', UNSTAKE: 'Unstake', RELEASE: 'Release', LEND: 'EnergyLoan', LEND_BACK: 'EnergyReturn',
+}
+
+/** Kinds by their public type. */
+export const KIND_OF_TYPE = new Map(Object.entries(TYPES).map(([kind, type]) => [type, kind as TransactionKind]))
+export const TYPE_NAMES = Object.values(TYPES)
+export const STATUSES = ['pending', 'confirmed', 'failed'] as const
+
+export const transactionShape = z.object({
+  id: z.string(), type: z.string(), hash: z.string().nullable(), asset: z.string(), amount: z.number(), fee: z.number().meta({
+    description: 'Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain',
+  }), fee_asset: z.string(),
+  source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(),
+  address_tag: z.string().nullable(),
+  status: z.enum(STATUSES), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable().meta({
+    description: 'The note given at creation; null where none was given',
+  }),
+  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(),
+  platform_fee: z.number().nullable()
+    .meta({ description: 'In USD; of one that failed, what was charged all the same. null: none is taken for it' }),
+  voids: z.array(voidShape)
+    .meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),
+  created_at: z.string(), updated_at: z.string(), confirmed_at: z.string().nullable(),
+})
+
+/** The public shape of a transaction. `fee` is the estimate until it is confirmed. */
+export function presentTransaction(row: TransactionRow, registry: Registry) {
+  const decimals = registry.asset(row.asset)?.decimals ?? 0
+  const feeDecimals = registry.asset(row.fee_asset)?.decimals ?? 0
+  return {
+    id: row.id,
+    type: TYPES[row.kind],
+    hash: row.hash,
+    asset: row.asset,
+    amount: exact(formatAmount(BigInt(row.amount), decimals)),
+    fee: exact(formatAmount(BigInt(row.fee), feeDecimals)),
+    fee_asset: row.fee_asset,
+    source_type: row.source_type,
+    source_id: row.source_id,
+    destination_type: row.destination_type,
+    destination_id: row.destination_id,
+    address_tag: row.address_tag,
+    status: row.status,
+    // A deposit that screening holds reads as a transfer that it holds.
+    sub_status: row.state === 'FROZEN' ? 'AML_HELD' : row.state,
+    confirmations: row.confirmations,
+    memo: row.memo,
+    sequence_id: row.sequence_id,
+    failure_reason: row.failure_reason,
+    amount_in_usd: row.amount_usd ? exactUsd(BigInt(row.amount_usd)) : null,
+    platform_fee: row.platform_fee ? exactUsd(row.plan.refunded === '1' ? 0n : BigInt(row.platform_fee)) : null,
+    voids: row.status === 'failed' ? (row.voids ?? []) : [],
+    created_at: row.created_at.toISOString(),
+    // An event is made of a row that was read before the statement that set `updated_at`: it was updated no earlier than confirmed.
+    updated_at: (row.confirmed_at && row.confirmed_at > row.updated_at ? row.confirmed_at : row.updated_at).toISOString(),
+    confirmed_at: row.confirmed_at?.toISOString() ?? null,
+  }
+}

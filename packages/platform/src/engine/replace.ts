@@ -1,0 +1,91 @@
+import type { UnsignedTransaction } from '@custody/chains'
+import { findIncluded, liveAttempts } from './attempts.ts'
+import type { FeeLevel, Wanted } from './chain.ts'
+import { commitBuilt, overCap } from './commit.ts'
+import { giveUp } from './give-up.ts'
+import { advance } from './lease.ts'
+import { openReplacement, whyFinal, type Replacement } from './replacement.ts'
+import type { Services } from './services.ts'
+import { signBuilt, UNAVAILABLE_RETRY_MS } from './sign.ts'
+import { isForward, NO_REPLACEMENT, type TransactionRow } from './transaction.ts'
+
+/** A waiting transaction for which something is asked turns to it; false where nothing is. */
+export async function startReplacing(services: Services, row: TransactionRow): Promise<boolean> {
+  if (!await openReplacement(services.database, row.id)) return false
+  await advance(services.database, row, { state: 'REPLACING', last_error: null, run_in_ms: 0 })
+  return true
+}
+
+/** REPLACING → BROADCASTING with another signed transaction, or back to what waits. */
+export async function replace(services: Services, row: TransactionRow): Promise<void> {
+  const replacement = await openReplacement(services.database, row.id)
+  if (!replacement) return advance(services.database, row, { state: 'BROADCASTING', run_in_ms: 0 })
+  // A forward's only price is the platform's: nobody has signed another.
+  if (isForward(row) && replacement.kind === 'SPEED_UP') return giveUp(services, row, replacement, NO_REPLACEMENT)
+  const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction }>(
+    `select id, unsigned from chain_transactions where transaction_id = $1 and replacement_id = $2
+      and state = 'BUILT'`, [row.id, replacement.id])
+  if (built) return signReplacement(services, row, replacement, built)
+  await buildReplacement(services, row, replacement)
+}
+
+async function buildReplacement(services: Services, row: TransactionRow, replacement: Replacement): Promise<void> {
+  const { network, replaceable } = services.networks.get(row.network)
+  if (!replaceable) return giveUp(services, row, replacement, whyFinal(network))
+  const attempts = await liveAttempts(services.database, row.id)
+  const { status } = await findIncluded(services, row, attempts)
+  // Fuel that is under way is waited for even so: only then the books know where it lies.
+  if (status.state === 'included' && replacement.state !== 'FUELING') {
+    return giveUp(services, row, replacement, 'a block holds the transaction already')
+  }
+  const asset = services.registry.asset(row.asset)
+  if (!asset) throw new Error(`asset ${row.asset} is not available`)
+  if (replacement.state === 'FUELING') {
+    const fuel = await services.tanks.arrivedMore(services, row, replacement)
+    if (fuel === 'waits') return advance(services.database, row, { run_in_ms: null })
+    if (fuel !== 'arrived') return giveUp(services, row, replacement, fuel.reason)
+  }
+  const wanted: Wanted = { kind: replacement.kind, feeRate: replacement.fee_rate, level: replacement.fee_level as FeeLevel | null }
+  const ask = (fuelled: boolean) => replaceable.prepare(row, asset, wanted, attempts, fuelled)
+  let prepared = await ask(replacement.state === 'FUELING')
+  if (prepared.kind === 'dearer') {
+    const more = overCap(services, network, prepared.worst) ?? await services.tanks.startMore(services, row, replacement, prepared)
+    if (more === 'started') return
+    prepared = more === 'taken' ? await ask(true) : more
+  }
+  if (prepared.kind === 'dearer') throw new Error('a replacement that is never dear enough')
+  if (prepared.kind === 'fail') return giveUp(services, row, replacement, prepared.reason)
+  const refused = await commitBuilt(services, row, prepared, { replacement, attempts })
+  if (refused) await giveUp(services, row, replacement, refused.reason)
+}
+
+async function signReplacement(
+  services: Services, row: TransactionRow, replacement: Replacement, built: { id: string; unsigned: UnsignedTransaction }
+): Promise<void> {
+  const outcome = await signBuilt(services, row, built, replacement)
+  if (outcome.kind === 'unavailable') {
+    return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+  }
+  if (outcome.kind === 'refused') return giveUp(services, row, replacement, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`)
+  const { signed, decoded } = outcome
+  await services.database.transaction(async (tx) => {
+    await tx.query(`update chain_transactions set state = 'SIGNED', signed = $2, hash = $3 where id = $1 and state = 'BUILT'`, [
+      built.id, signed.raw, signed.hash,
+    ])
+    // What returns to the wallet lies in the change output, or in the only one of a cancellation.
+    const returned = decoded.change ? { ...decoded.change, output: built.unsigned.change?.output ?? 0 }
+      : services.networks.get(row.network).coins && replacement.kind === 'CANCEL' && decoded.payments[0] ? {
+        ...decoded.payments[0], output: 0,
+      } : null
+    if (returned) {
+      await tx.query(
+        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, contested)
+         select $1, $2, $3, $4, $5, $6, path_index, 'change', false, true from chain_addresses
+         where network = $1 and address = $4 on conflict do nothing`,
+        [row.network, signed.hash, returned.output, returned.address, row.wallet_id, returned.amount.toString()])
+    }
+    await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [replacement.id, tx.now()])
+    await advance(tx, row, { state: 'BROADCASTING', hash: signed.hash, last_error: null, run_in_ms: 0 })
+  })
+  services.environment.checkpoint('transaction.replaced')
+}

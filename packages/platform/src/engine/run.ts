@@ -1,0 +1,85 @@
+import { reasonOf } from '@custody/chains/reason'
+import type { Services, Step } from './services.ts'
+import { advance, claim, LEASE_MS, LeaseLost, type Change } from './lease.ts'
+import type { Loop } from './loop.ts'
+import { build } from './build.ts'
+import { broadcast } from './broadcast.ts'
+import { confirm } from './confirm.ts'
+import { awaitFuel } from './fuel.ts'
+import { replace } from './replace.ts'
+import { sign } from './sign.ts'
+import { cancelUnsigned, voidAndFail } from './fail.ts'
+import type { TransactionRow } from './transaction.ts'
+
+const CONCURRENCY = 16
+const RETRY_MIN_MS = 500
+const RETRY_MAX_MS = 30_000
+
+/** What is done next in each state of an outgoing transaction; a kind may have states and steps of its own. */
+const STEPS: Record<string, Step> = {
+  QUEUED: build,
+  FUELING: awaitFuel,
+  SIGNING: sign,
+  SIGNED: broadcast,
+  BROADCASTING: broadcast,
+  CONFIRMING: confirm,
+  REPLACING: replace,
+  VOIDING: voidAndFail,
+}
+
+/** One step of one leased transaction. An error leaves the state as it is and tries again later. */
+export async function runStep(services: Services, row: TransactionRow): Promise<void> {
+  const step = services.kinds[row.kind].steps?.[row.state] ?? STEPS[row.state]
+  try {
+    if (!step) throw new Error(`state ${row.state} has no step`)
+    if (!await cancelUnsigned(services, row)) await step(services, row)
+    services.metrics.steps.labels(row.kind, row.state, 'done').inc()
+    services.log.debug({ transaction: row.id, kind: row.kind, asset: row.asset, state: row.state, attempts: row.attempts }, 'step done')
+  } catch (error) {
+    services.metrics.steps.labels(row.kind, row.state, 'failed').inc()
+    if (error instanceof LeaseLost) return
+    const message = reasonOf(error)
+    if (row.attempts === 1 || row.attempts % 20 === 0) {
+      services.log.warn(
+        { transaction: row.id, state: row.state, attempts: row.attempts, err: message }, 'a step made no progress; it is tried again'
+      )
+    }
+    const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(10, row.attempts - 1))
+    await giveBack(services, row, { last_error: message.slice(0, 500), run_in_ms: pause })
+  }
+}
+
+/** Gives the lease back; while the database is away, again and again, or the row would wait for its lease to end. */
+async function giveBack(services: Services, row: TransactionRow, change: Change): Promise<void> {
+  const until = services.environment.now() + LEASE_MS
+  while (services.environment.now() < until) {
+    try {
+      return await advance(services.database, row, change)
+    } catch (error) {
+      if (error instanceof LeaseLost) return
+      await services.environment.sleep(RETRY_MIN_MS)
+    }
+  }
+}
+
+/** The worker's loop: keeps up to 16 steps under way. */
+export function transactionLoop(services: Services): Loop {
+  const running = new Set<Promise<void>>()
+  return {
+    name: 'transactions',
+    everyMs: 100,
+    async run(signal) {
+      const free = CONCURRENCY - running.size
+      if (free > 0) {
+        for (const row of await claim(services, free)) {
+          const work = runStep(services, row).finally(() => running.delete(work))
+          running.add(work)
+        }
+      }
+      if (signal.aborted) await Promise.all(running)
+      if (running.size === 0) return false
+      await Promise.race([...running, services.environment.sleep(100, signal)])
+      return true
+    },
+  }
+}

@@ -1,0 +1,137 @@
+import type { Network, Registry, TransactionStatus, TronAction } from '@custody/chains'
+import type { Logger } from 'pino'
+import type { Database, Queryable } from '../database/pool.ts'
+import type { Environment } from '../environment.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { WorkspaceKeys } from '../signing/keys.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { Purpose } from '../signing/sign.ts'
+import type { Chain, Dearer, Fail, Owner, Priced, Task, Wait } from './chain.ts'
+import type { Hold } from './hold.ts'
+import type { Networks } from './networks.ts'
+import type { Replacement } from './replacement.ts'
+import type { Plan, StateOf, TransactionKind, TransactionRow } from './transaction.ts'
+
+/** `ready`: POST /transaction would be accepted. `signing`: what was accepted would also be signed. `checks`: why not, part by part. */
+export interface Readiness { ready: boolean; signing: boolean; checks: Record<string, string> }
+
+/**
+ * What a handler or worker may use; made once at start. A room above the engine adds its own part by declaration
+ * (`declare module`), so that this file imports none of them.
+ */
+export interface Services {
+  settings: Settings
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  addresses: Addresses
+  metrics: Metrics
+  log: Logger
+  hold: Hold
+  kinds: Kinds
+  tanks: Tanks
+  forwards: Forwards
+  readiness(): Promise<Readiness>
+  /** Speaks to the local chains' control face; null on mainnet. */
+  devnet: ((command: Record<string, unknown>) => Promise<Record<string, unknown>>) | null
+}
+
+/** Addresses of ours. */
+export interface Addresses {
+  /** A sub-account's, as wallet creation stored them. Outside of database transactions only. */
+  omnibus(network: Network, owner: Owner): Promise<string>
+  change(network: Network, owner: Owner): Promise<string>
+  /**
+   * Commits where the scan of a network starts, once, before an address on it is stored.
+   * @throws ApiError `NETWORK_UNAVAILABLE` where the chain cannot be asked: an address would be handed out that nobody watches
+   */
+  startScan(network: Network): Promise<void>
+}
+
+/** One step of a leased transaction. */
+export type Step<K extends TransactionKind = TransactionKind> = { does(services: Services, row: TransactionRow<K>): Promise<void> }['does']
+
+/** How a transaction's last chain transaction ended. `staking`: what Tron tells of a call. */
+export interface Outcome {
+  /** Smallest unit of the fee asset. */
+  fee: bigint
+  succeeded: boolean
+  cancelled: boolean
+  confirmations: number
+  staking: Extract<TransactionStatus, { state: 'included' }>['staking']
+}
+
+/** What a block shows of a transaction. `feeMax` is the most that its bytes name; the fee of a chain below may come on top. */
+export interface Included { fee: bigint; feeMax: bigint; succeeded: boolean; final: boolean }
+
+/** How a transaction that failed is shown, where it is not as usual. */
+export interface Ending<K extends TransactionKind = TransactionKind> { state?: 'PARTIAL'; reason?: string; fee?: bigint; plan?: Plan<K> }
+
+/** What a kind of transaction means: one object a kind, in its product's folder. It sees the states and the plan of its own kind alone. */
+export interface Kind<K extends TransactionKind = TransactionKind> {
+  /** Steps of states that only this kind has, or does in its own way. */
+  steps?: Partial<Record<StateOf<K>, Step<K>>>
+  /** Moves all that its address holds. */
+  sweeps?: boolean
+  /** A call of the chain's own instead of a payment: the one that is due now. */
+  action?(row: TransactionRow<K>): TronAction | null
+  /** Sends it back to an earlier state where something stands against it that did not before. True: it was. */
+  heldBack?(services: Services, row: TransactionRow<K>): Promise<boolean>
+  /** Why it cannot be built now and never will: asked before it is planned, and before each call of the chain's own. */
+  refusal?(services: Services, chain: Chain, task: Task<K>): Promise<string | null>
+  /** Plans it where the chain's own plan of a payment does not fit. */
+  price?(services: Services, chain: Chain, task: Task<K>): Promise<Priced | Wait | Fail>
+  /** Lets it wait because it is not worth its fee yet. True: it waits. */
+  postpones?(services: Services, row: TransactionRow<K>, chain: Chain, o: { amount: bigint; cost: bigint; own: boolean }): Promise<boolean>
+  /** A chain transaction of it that is known already without having been signed here (recovery): its hash. */
+  recorded?(services: Services, row: TransactionRow<K>): Promise<{ hash: string } | Fail | null>
+  /** Under whose authority the nodes sign. Absent: it is never signed. @param of asks another transaction's kind */
+  purpose?(services: Services, row: TransactionRow<K>, replacement: Replacement | undefined, of: AskPurpose): Promise<Purpose>
+  /** Within the commit that shows its hash. */
+  broadcast?(services: Services, tx: Queryable, row: TransactionRow<K>): Promise<void>
+  /** It is in a block, final or not: comes several times. */
+  included?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Included): Promise<void>
+  /** Books its end on the chain, and ends it. Absent: deposits, which the scan ends. */
+  settle?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Outcome): Promise<void>
+  /** Whether the nodes can still be asked for it; absent: they can. */
+  isAskedFor?(row: TransactionRow<K>): boolean
+  /** It is tried again instead of failing: what was taken must come back. */
+  retriesFailure?: boolean
+  /** Before a failure locks or books anything. */
+  failing?(services: Services, tx: Queryable, row: TransactionRow<K>, reason: string): Promise<void>
+  /** Gives every reservation back. */
+  release?(services: Services, tx: Queryable, row: TransactionRow<K>, reason: string): Promise<Ending<K>>
+  /** Last: after everything else is locked and written. */
+  failed?(services: Services, tx: Queryable, row: TransactionRow<K>, ending: Ending<K>): Promise<void>
+  /** After this time a waiting transaction is bumped where the market pays more; 0: never. */
+  bumpAfterMs?(services: Services): number
+}
+
+export type AskPurpose = (services: Services, row: TransactionRow, replacement?: Replacement) => Promise<Purpose>
+export type Kinds = Readonly<Record<TransactionKind, Kind>>
+
+/** The workspaces' gas tanks, as the engine asks for fuel. */
+export interface Tanks {
+  /** The most that the tank pays for gas, in the chain's integer; null: any. */
+  maxGasPrice(services: Services, row: TransactionRow): Promise<bigint | null>
+  /** → FUELING: what is missing at the source address is taken from the tank, or the transaction fails or waits. */
+  start(services: Services, row: TransactionRow, chain: Chain, priced: Priced): Promise<void>
+  /** Whether all that was taken has come. */
+  arrived(services: Services, row: TransactionRow): Promise<'arrived' | 'waits' | Fail>
+  /** What a dearer replacement needs beyond what is held: at once (`taken`), or by further fuel that is under way (`started`). */
+  startMore(services: Services, row: TransactionRow, replacement: Replacement, dearer: Dearer): Promise<'taken' | 'started' | Fail>
+  /** Whether that has come. Once it has, the row's plan counts it. */
+  arrivedMore(services: Services, row: TransactionRow, replacement: Replacement): Promise<'arrived' | 'waits' | Fail>
+}
+
+/** Standing rules that forward what comes in: told within the commit, before it locks accounts, for rules are locked first. */
+export interface Forwards {
+  credited(tx: Queryable, row: TransactionRow, now: Date): Promise<void>
+  takenBack(tx: Queryable, row: TransactionRow): Promise<void>
+  done(tx: Queryable, row: TransactionRow): Promise<void>
+  returned(tx: Queryable, row: TransactionRow, reason: string): Promise<void>
+}

@@ -1,0 +1,16 @@
+/**
+ * One question for everybody who asks it at the same time, and for whoever asks within `keptMs` of its answer. An error
+ * is everybody's who waited for it, and is not kept.
+ */
+export function shared<T>(ask: () => Promise<T>, keptMs: number, clock: () => number): () => Promise<T> {
+  let answer: Promise<T> | null = null
+  let answeredAt: number | null = null
+  return () => {
+    if (answer && (answeredAt === null || clock() - answeredAt < keptMs)) return answer
+    answeredAt = null
+    const asked = ask()
+    answer = asked
+    asked.then(() => { answeredAt = clock() }, () => { if (answer === asked) answer = null })
+    return asked
+  }
+}

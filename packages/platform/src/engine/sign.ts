@@ -1,0 +1,83 @@
+import { assemble, decode, type DecodedTransaction, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
+import type { Services } from './services.ts'
+import { signOrder, type SignOutcome } from '../signing/sign.ts'
+import { advance } from './lease.ts'
+import type { TransactionRow } from './transaction.ts'
+import type { Replacement } from './replacement.ts'
+import { startFailing } from './fail.ts'
+import { placeToSign, wakeNextNonce } from './nonce-order.ts'
+import { askPurpose } from './purpose.ts'
+import { rebuildStale, returnToEarlier } from './stale.ts'
+
+/** The nodes' clocks move on and peers come back: how soon signing is tried again. */
+export const UNAVAILABLE_RETRY_MS = 2000
+
+type Signed = { kind: 'signed'; signed: SignedTransaction; decoded: DecodedTransaction } | Exclude<SignOutcome, { kind: 'signed' }>
+
+/**
+ * Asks the nodes for the signatures of a built transaction, and assembles and verifies them here as well: what one node answers is not
+ * believed.
+ */
+export async function signBuilt(
+  services: Services, row: TransactionRow, built: { unsigned: UnsignedTransaction }, replacement?: Replacement
+): Promise<Signed> {
+  const workspace = (
+    await services.database.one<{ name: string }>('select name from workspaces where id = $1', [row.workspace_id])
+  )?.name as string
+  const outcome = await signOrder(services, { workspace, purpose: await askPurpose(services, row, replacement), unsigned: built.unsigned })
+  if (outcome.kind === 'unavailable' && row.attempts === 1) {
+    services.log.warn({ transaction: row.id, reason: outcome.message }, 'signing waits for the signer nodes')
+  }
+  if (outcome.kind !== 'signed') return outcome
+  const key = await services.keys.get(row.workspace_id, services.networks.get(row.network).network.curve)
+  return {
+    kind: 'signed', signed: assemble(services.registry, built.unsigned, outcome.signatures, key.at),
+    decoded: decode(services.registry, built.unsigned, key.at),
+  }
+}
+
+/** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
+export async function sign(services: Services, row: TransactionRow): Promise<void> {
+  if (await services.kinds[row.kind].heldBack?.(services, row)) return
+  const built = await services.database.one<{
+    id: string
+    unsigned: UnsignedTransaction
+    valid_until: string | null
+    account: string | null
+    nonce: string | null
+    step: string | null
+  }>(
+    `select id, unsigned, valid_until::text, account, nonce::text, step from chain_transactions where transaction_id = $1
+      and state = 'BUILT' order by attempt desc limit 1`, [row.id])
+  if (!built) throw new Error('SIGNING without an unsigned transaction')
+  if (await rebuildStale(services, row, built)) return
+  const unsigned = await placeToSign(services, row, built)
+  if (unsigned === null) return
+  const outcome = await signBuilt(services, row, { unsigned })
+  if (outcome.kind === 'unavailable') {
+    return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+  }
+  if (outcome.kind === 'refused') {
+    if (outcome.code === 'NOT_EXCLUSIVE' && await returnToEarlier(services, row, built)) return
+    services.log.error({ transaction: row.id, code: outcome.code, reason: outcome.message }, 'the signer nodes refuse')
+    return services.database.transaction(
+      (tx) => startFailing(services, tx, row, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`)
+    )
+  }
+  const { signed, decoded } = outcome
+  await services.database.transaction(async (tx) => {
+    await tx.query(`update chain_transactions set state = 'SIGNED', signed = $2, hash = $3 where id = $1 and state = 'BUILT'`, [
+      built.id, signed.raw, signed.hash,
+    ])
+    if (decoded.change && unsigned.change) {
+      await tx.query(
+        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable)
+         values ($1, $2, $3, $4, $5, $6, $7, 'change', true) on conflict do nothing`,
+        [row.network, signed.hash, unsigned.change.output, decoded.change.address, row.wallet_id, decoded.change.amount.toString(),
+          unsigned.change.path[2]])
+    }
+    if (built.nonce !== null) await wakeNextNonce(tx, row.network, built)
+    await advance(tx, row, { state: 'SIGNED', last_error: null, run_in_ms: 0 })
+  })
+  services.environment.checkpoint('transaction.signed')
+}

@@ -1,0 +1,48 @@
+import type { Services } from './services.ts'
+import { advance } from './lease.ts'
+import { nothingExcludes } from './expiry.ts'
+import type { TransactionRow } from './transaction.ts'
+
+/**
+ * What was built and has waited for the nodes too long is built again, with a life of its own. Answers true then.
+ * Nodes that have begun to sign the first refuse the second, and nothing is paid twice.
+ */
+export async function rebuildStale(services: Services, row: TransactionRow, built: {
+  id: string
+  valid_until: string | null
+}): Promise<boolean> {
+  const chain = services.networks.get(row.network)
+  if (!nothingExcludes(chain) || built.valid_until === null || (row.plan.earlier ?? null) !== null) return false
+  if (!await chain.isStale?.(Number(built.valid_until))) return false
+  await services.database.transaction(async (tx) => {
+    await tx.query(`update chain_transactions set state = 'VOID' where id = $1 and state = 'BUILT'`, [built.id])
+    // What has taken fuel is not planned again.
+    const state = row.plan.fuel_id === undefined ? 'QUEUED' : 'FUELING'
+    await advance(tx, row, { state, last_error: 'it grew old before it was signed', run_in_ms: 0 })
+  })
+  return true
+}
+
+/**
+ * The nodes have begun to sign an earlier transaction of this transfer, and their answer was lost: they sign no other.
+ * That one is taken up again, whatever its age, so that its hash is known: it is included, or proven dead. Answers
+ * false where there is none.
+ */
+export async function returnToEarlier(services: Services, row: TransactionRow, built: {
+  id: string
+  step: string | null
+}): Promise<boolean> {
+  if (!nothingExcludes(services.networks.get(row.network))) return false
+  return services.database.transaction(async (tx) => {
+    const earlier = await tx.one<{ id: string; attempt: number }>(
+      `select id, attempt from chain_transactions
+       where transaction_id = $1 and state = 'VOID' and hash is null and id <> $2 and attempt > $3 and step is not distinct from $4
+       order by attempt limit 1`, [row.id, built.id, Number(row.plan.earlier ?? '0'), built.step])
+    if (!earlier) return false
+    await tx.query(`update chain_transactions set state = 'VOID' where id = $1`, [built.id])
+    await tx.query(`update chain_transactions set state = 'BUILT' where id = $1`, [earlier.id])
+    const reason = 'the nodes have signed an earlier transaction of this transfer'
+    await advance(tx, row, { state: 'SIGNING', plan: { earlier: String(earlier.attempt) }, last_error: reason, run_in_ms: 0 })
+    return true
+  })
+}

@@ -1,0 +1,39 @@
+import { cardano, pathOf, type Network, type Riders } from '@custody/chains'
+import type { Queryable } from '../../database/pool.ts'
+
+const COINS_MAX = 2000
+
+interface CoinRow { txid: string; vout: number; value: string; path_index: number; address: string; riders: Riders | null }
+
+const COLUMNS = 'txid, vout, value::text, path_index, address, riders'
+
+/**
+ * Coins that a wallet may spend now. Change is one when it stands in a block: what it comes from ends at a slot, and
+ * a transaction built on it could not be built again.
+ */
+export async function cardanoCoins(
+  database: Queryable, walletId: string, network: Network, subAccountIndex: number
+): Promise<cardano.Coin[]> {
+  const rows = await database.query<CoinRow>(
+    `select ${COLUMNS} from utxos where wallet_id = $1 and spent_by is null and spendable and block_height is not null
+      order by riders is not null, value desc limit ${COINS_MAX}`, [walletId])
+  return rows.map((row) => coinOf(row, network, subAccountIndex))
+}
+
+/** Coins of a transfer's dead transactions. `gone`: some of them no longer stand on the chain. */
+export async function coinsOfDead(
+  database: Queryable, transactionId: string, network: Network, subAccountIndex: number
+): Promise<{ coins: cardano.Coin[]; gone: boolean }> {
+  const rows = await database.query<CoinRow & { stands: boolean }>(
+    `select ${COLUMNS}, spendable and block_height is not null stands from utxos where spent_by in (select id
+      from chain_transactions where transaction_id = $1 and state = 'EXPIRED') order by txid, vout`, [transactionId])
+  const standing = rows.filter(({ stands }) => stands)
+  return { coins: standing.map((row) => coinOf(row, network, subAccountIndex)), gone: standing.length < rows.length }
+}
+
+function coinOf(row: CoinRow, network: Network, subAccountIndex: number): cardano.Coin {
+  return {
+    txid: row.txid, vout: row.vout, value: BigInt(row.value), path: pathOf(network, subAccountIndex, row.path_index), address: row.address,
+    riders: row.riders,
+  }
+}

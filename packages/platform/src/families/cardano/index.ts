@@ -1,0 +1,41 @@
+import { cardano, CardanoClient, type Network } from '@custody/chains'
+import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
+import { cached, RATES_FRESH_MS } from '../cached.ts'
+import { coinWallets, type CoinChain } from '../coins/chain.ts'
+import { ownTransaction } from '../coins/previous.ts'
+import { estimate, kept, quote, unfit } from './estimate.ts'
+import { prepare } from './prepare.ts'
+
+/** Cardano. Nothing takes the place of what is signed: it ends by itself. */
+export const connectCardano: Connect = (context, network, endpoint, fetch) =>
+  cardanoChain(context, network, new CardanoClient(network, endpoint, fetch, () => context.environment.now()))
+
+export function cardanoChain(context: ChainContext, network: Network, client: CardanoClient): Chain {
+  const now = () => context.environment.now()
+  const rates = cached(() => client.feeRates(), RATES_FRESH_MS, now)
+  const previous = async (txid: string, signed?: string) => {
+    const raw = signed ?? await ownTransaction(context.database, network, txid)
+    return raw === null ? client.transactionBody(txid) : cardano.bodyOf(raw)
+  }
+  const own: CoinChain<CardanoClient> = { context, network, client, rates, previous }
+  return {
+    ...coinWallets(network),
+    network,
+    client,
+    rates: () => rates(),
+    ratesReadAt: () => rates.readAt(),
+    estimate: (question) => estimate(own, question),
+    quote: (question) => quote(own, question),
+    unfit: (payment) => unfit(network, payment),
+    kept: (address) => kept(context.database, network, address),
+    prepare: (task) => prepare(own, task),
+    replaceable: null,
+    coins: {
+      senders: (txid) => client.senders(txid),
+      unspent: (txid, vout) => client.unspent(txid, vout),
+      previous,
+      of: (unsigned) => cardano.coinsOf(unsigned),
+    },
+    isDead: (hash, validUntil) => client.isDead(hash, validUntil),
+  }
+}

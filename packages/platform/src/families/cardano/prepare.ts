@@ -1,0 +1,47 @@
+import { cardano, CHANGE_INDEX, ChainError, pathOf, type CardanoClient } from '@custody/chains'
+import type { Queryable } from '../../database/pool.ts'
+import { fail, type Prepared, type Task } from '../../engine/chain.ts'
+import type { CoinChain } from '../coins/chain.ts'
+import { previousOf } from '../coins/previous.ts'
+import { awaitsChange, holdOf, notChosen, notCovered, spend } from '../coins/spend.ts'
+import { ownerOf } from '../owner.ts'
+import { cardanoCoins, coinsOfDead } from './coins.ts'
+import { rateOf } from './parameters.ts'
+
+/**
+ * Foresees the coins, asks for what they come from, and chooses again under the wallet's lock. A transfer that expired
+ * spends all its coins again, so that every transaction of it excludes all others.
+ */
+export async function prepare(chain: CoinChain<CardanoClient>, { row, asset, amount }: Task): Promise<Prepared> {
+  const { context, network, client } = chain
+  const parameters = await client.parameters()
+  const rate = rateOf(network, parameters, row.fee_rate)
+  const owner = await ownerOf(context.database, row)
+  const index = owner.subAccountIndex
+  const changeAddress = await context.addresses.change(network, owner)
+  const to = row.destination_id as string
+  const choose = async (database: Queryable, ttl: bigint): Promise<cardano.Selection> => {
+    const { coins: required, gone } = await coinsOfDead(database, row.id, network, index)
+    if (gone && required.length === 0) throw new ChainError('COINS_GONE', 'it expired, and its coins are no longer on the chain')
+    const coins = await cardanoCoins(database, row.wallet_id as string, network, index)
+    return cardano.selectCoins(network, { coins, required, to, amount, changeAddress, rate, ttl, parameters })
+  }
+  const foreseen = await choose(context.database, cardano.NOMINAL_END).catch(notChosen)
+  const previous = await previousOf(foreseen instanceof ChainError ? [] : foreseen.coins, chain.previous)
+  // Last: the transaction's life begins with it.
+  const validUntil = await client.validUntil()
+  return {
+    kind: 'prepared', lock: 'wallet',
+    async build(tx) {
+      const awaits = await awaitsChange(tx, row, true)
+      const ttl = BigInt(validUntil)
+      const selection = await choose(tx, ttl).catch(notChosen)
+      if (selection instanceof ChainError) {
+        return selection.code === 'INSUFFICIENT' ? notCovered(selection, awaits) : fail(selection.message)
+      }
+      const parts = { selection, to, amount, changeAddress, changePath: pathOf(network, index, CHANGE_INDEX), ttl, previous }
+      const { coins, fee } = selection
+      return spend({ coins, fee, hold: holdOf(row, asset, fee), validUntil, previous, build: () => cardano.buildTransfer(network, parts) })
+    },
+  }
+}

@@ -1,0 +1,25 @@
+import type { ChainClient, LevelRates, Network } from '@custody/chains'
+import type { Chain, ChainContext, Coins } from '../../engine/chain.ts'
+import type { Cached } from '../cached.ts'
+
+/** One network whose wallets are sets of coins, as the parts of its family see it. */
+export interface CoinChain<Client extends ChainClient> {
+  context: ChainContext
+  network: Network
+  client: Client
+  rates: Cached<LevelRates>
+  previous: Coins['previous']
+}
+
+type Same = Pick<Chain, 'refusal' | 'feeOfOtherWallet' | 'balance'> & { fuelled: null; stakes: null }
+
+/** What holds for all of them: a wallet pays its own fees, any address can be paid, and nothing has a balance. */
+export function coinWallets(network: Network): Same {
+  return {
+    refusal: () => Promise.resolve(null),
+    feeOfOtherWallet: () => 0n,
+    balance: () => Promise.reject(new Error(`${network.code} has coins, no accounts`)),
+    fuelled: null,
+    stakes: null,
+  }
+}

@@ -1,0 +1,59 @@
+import { ChainError, type Asset, type UnsignedTransaction } from '@custody/chains'
+import type { Queryable } from '../../database/pool.ts'
+import { fail, wait, type Built, type Fail, type Hold, type Wait } from '../../engine/chain.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
+
+/** Change of other transfers comes when they are signed, or with their block; how soon it is looked for. */
+const WAIT_FOR_CHANGE_MS = 1000
+/** How soon coins are chosen again where those that were foreseen are gone. */
+const CHOOSE_AGAIN_MS = 50
+
+interface Choice {
+  coins: readonly { txid: string; vout: number }[]
+  fee: bigint
+  /** What of the fee the wallet pays beside the amount; absent: it is paid out of the coins. */
+  hold?: Hold
+  validUntil?: number
+  /** What the coins come from, as far as it was foreseen. */
+  previous: ReadonlyMap<string, string>
+  build(): UnsignedTransaction
+}
+
+/** The transaction of chosen coins. Where others were foreseen, what they come from is asked for in the next round. */
+export function spend({ coins, fee, hold, validUntil, previous, build }: Choice): Built | Wait {
+  if (coins.some(({ txid }) => !previous.has(txid))) return wait(null, CHOOSE_AGAIN_MS)
+  return {
+    kind: 'built', unsigned: build(), worst: fee, fee, coins: coins.map(({ txid, vout }) => ({ txid, vout })),
+    ...(hold === undefined ? {} : { hold }), ...(validUntil === undefined ? {} : { validUntil }),
+  }
+}
+
+/** The wallet that sends pays its own fee. */
+export const holdOf = (row: TransactionRow, asset: Asset, amount: bigint): Hold =>
+  ({ wallet: row.wallet_id as string, asset, amount, noted: 'fee_reserve', kept: 0n })
+
+/** Why coins cannot be chosen; any other error is thrown on. */
+export function notChosen(error: unknown): ChainError {
+  if (error instanceof ChainError) return error
+  throw error
+}
+
+/**
+ * Whether change of another transfer will still come to the wallet. Asked before its coins are read: change that comes
+ * in between is seen then.
+ * @param withBlock change can be spent only once a block holds it
+ */
+export async function awaitsChange(tx: Queryable, row: TransactionRow, withBlock: boolean): Promise<boolean> {
+  const found = await tx.one<{ awaits: boolean }>(
+    `select exists (select 1 from utxos u join chain_transactions c on c.id = u.spent_by
+                    where u.wallet_id = $1 and c.state = 'BUILT' and c.transaction_id <> $2)
+       or $3 and exists (select 1 from utxos where wallet_id = $1 and origin = 'change' and spendable and block_height is null
+                         and spent_by is null) awaits`, [row.wallet_id, row.id, withBlock])
+  return found?.awaits === true
+}
+
+/** The end, or the wait, of a transfer that the wallet's coins do not cover. */
+export function notCovered(error: ChainError, awaits: boolean): Wait | Fail {
+  if (awaits) return wait('waits for change of an earlier transfer', WAIT_FOR_CHANGE_MS)
+  return fail(`the wallet's coins do not cover the amount and a network fee at this rate: ${error.message}`)
+}

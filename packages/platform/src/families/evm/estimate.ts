@@ -1,0 +1,53 @@
+import { ChainError, evm as evmBuild, type Asset } from '@custody/chains'
+import { DEFAULT_LEVEL, type Estimate, type Question, type Quote, type QuoteQuestion } from '../../engine/chain.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
+import { spendableOf } from '../spendable.ts'
+import type { Evm } from './context.ts'
+import { l1FeeOf } from './l1-fee.ts'
+
+/** Gas of a token transfer where the chain cannot be asked. */
+const TOKEN_GAS = 65_000n
+/** Nobody's: the first twenty bytes of SHA-256("custody"). */
+const UNUSED_ADDRESS = '0x21a7f61c15cef4ddedae076d6b7393f1d3d4a9b5'
+
+const usualGas = ({ type }: Asset): bigint => (type === 'native' ? evmBuild.NATIVE_GAS : TOKEN_GAS)
+const exactly = (price: bigint) => ({ maxFeePerGas: price, maxPriorityFeePerGas: price })
+
+/** What a transaction is expected to pay per gas, base fee and tip, not the maximum that it allows. */
+export const expectedPrice = (fee: evmBuild.EvmFee): bigint => (
+  fee.legacy ? fee.maxFeePerGas : (fee.maxFeePerGas + fee.maxPriorityFeePerGas) / 2n
+)
+
+export async function estimate(evm: Evm, { asset, amount, to, feeRate, level }: Question): Promise<Estimate> {
+  const gas = usualGas(asset)
+  const price = feeRate !== null
+    ? feeRateInteger(evm.network, feeRate)
+    : await evm.feeRates().then((rates) => halfOf(rates[level ?? DEFAULT_LEVEL]), () => 0n)
+  const l1Fee = await l1FeeOf(evm, asset, { to, amount, gas, fee: exactly(price) }, false).catch(() => 0n)
+  return { fee: gas * price + l1Fee, reserve: 0n }
+}
+
+const halfOf = ({ maxFeePerGas, maxPriorityFeePerGas }: evmBuild.EvmFee): bigint => (maxFeePerGas + maxPriorityFeePerGas) / 2n
+
+export async function quote(evm: Evm, { owner, asset, rate, amount, to }: QuoteQuestion): Promise<Quote> {
+  const whole = 10n ** BigInt(asset.decimals)
+  const usual = () => withL1Fee(evm, asset, amount ?? whole, usualGas(asset), rate, 'typical')
+  const balance = asset.type === 'native' ? null : await spendableOf(evm.database, owner, asset)
+  if (balance === null) return usual()
+  const omnibus = await evm.addresses.omnibus(evm.network, owner)
+  try {
+    // Where the receiver is not known, one that holds none: the dearer and usual case of a first payment.
+    const moved = amount !== null && amount < balance ? amount : balance
+    const gas = await evm.client.gasUsed({ asset, from: omnibus, to: to ?? UNUSED_ADDRESS, amount: moved })
+    return await withL1Fee(evm, asset, moved, gas, rate, 'wallet')
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error
+    return usual()
+  }
+}
+
+/** Roll-ups also charge for publishing the transaction; where that cannot be asked, the quote says only the rest. */
+async function withL1Fee(evm: Evm, asset: Asset, amount: bigint, gas: bigint, rate: bigint, basis: Quote['basis']): Promise<Quote> {
+  const l1Fee = await l1FeeOf(evm, asset, { to: UNUSED_ADDRESS, amount, gas, fee: exactly(rate) }, false).catch(() => 0n)
+  return { fee: gas * rate + l1Fee, basis, ...(l1Fee > 0n ? { l1Fee } : {}) }
+}

@@ -1,0 +1,46 @@
+import { EvmClient, type Asset, type Network } from '@custody/chains'
+import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
+import { cached, RATES_FRESH_MS } from '../cached.ts'
+import { toOwnContract } from '../own-contract.ts'
+import type { Evm } from './context.ts'
+import { estimate, expectedPrice, quote } from './estimate.ts'
+import { prepare } from './prepare.ts'
+import { drain, price } from './price.ts'
+import { replaceableOf } from './replace.ts'
+
+/** What a local tank is filled with, in whole coins; below a hundredth of one any tank is low. */
+const FIRST_FILL_COINS = 10n
+const THRESHOLD_DIVISOR = 100n
+
+/** EVM: accounts with nonces, fees from the workspace's tank, sweeps, replacement by a dearer transaction of the same nonce. */
+export const connectEvm: Connect = (context, network, endpoint, fetch) =>
+  evmChain(context, network, new EvmClient(network, context.registry.assetsOf(network.code), endpoint, fetch))
+
+export function evmChain(context: ChainContext, network: Network, client: EvmClient): Chain {
+  const native = context.registry.asset(network.native_asset) as Asset
+  const feeRates = cached(() => client.feeRates(), RATES_FRESH_MS, () => context.environment.now())
+  const evm: Evm = { ...context, network, client, native, feeRates }
+  const coin = 10n ** BigInt(native.decimals)
+  return {
+    network, client, coins: null, stakes: null,
+    replaceable: replaceableOf(evm),
+    fuelled: {
+      price: (task, most) => price(evm, task, most), drain: (o) => drain(evm, o),
+      firstFill: FIRST_FILL_COINS * coin, threshold: coin / THRESHOLD_DIVISOR,
+    },
+    async rates() {
+      const { low, medium, high } = await feeRates()
+      return { low: expectedPrice(low), medium: expectedPrice(medium), high: expectedPrice(high) }
+    },
+    ratesReadAt: feeRates.readAt,
+    estimate: (question) => estimate(evm, question),
+    quote: (question) => quote(evm, question),
+    unfit: toOwnContract,
+    refusal: async () => null,
+    kept: async () => 0n,
+    feeOfOtherWallet: () => 0n,
+    prepare: (task) => prepare(evm, task),
+    nextNonce: (account) => client.nonce(account),
+    balance: (address, asset) => client.balance(address, asset),
+  }
+}

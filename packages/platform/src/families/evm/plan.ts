@@ -1,0 +1,75 @@
+import { evm as evmBuild, RpcRefused, type EvmFeeRates, type Network } from '@custody/chains'
+import { DEFAULT_LEVEL, type FeeLevel, type Priced, type Task } from '../../engine/chain.ts'
+import type { Plan, TransactionRow } from '../../engine/transaction.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
+import type { Evm } from './context.ts'
+import { l1FeeOf } from './l1-fee.ts'
+
+/** Gas and price of one transaction, decided once and kept with it. All in wei or gas. */
+export interface GasPlan {
+  gas: bigint
+  fee: evmBuild.EvmFee
+  /** Of the fuel, which must not wait behind a low rate of the caller's: all others of the tank wait behind it. */
+  fuelFee: evmBuild.EvmFee
+  /** Roll-ups: what publishing the transaction below may cost. */
+  l1Fee: bigint
+  need: bigint
+}
+
+export function planOf(row: TransactionRow): GasPlan {
+  const { gas, max_fee_per_gas: max, max_priority_fee_per_gas: tip, need, legacy, l1_fee: l1Fee } = row.plan
+  if (gas === undefined || max === undefined || tip === undefined || need === undefined) {
+    throw new Error(`${row.kind} in ${row.state} without a plan`)
+  }
+  const fee = { maxFeePerGas: BigInt(max), maxPriorityFeePerGas: BigInt(tip), legacy: legacy === '1' }
+  return { gas: BigInt(gas), fee, fuelFee: fee, l1Fee: BigInt(l1Fee ?? '0'), need: BigInt(need) }
+}
+
+export function planFields(plan: Omit<GasPlan, 'fuelFee'>): Plan {
+  return {
+    gas: plan.gas.toString(), max_fee_per_gas: plan.fee.maxFeePerGas.toString(),
+    max_priority_fee_per_gas: plan.fee.maxPriorityFeePerGas.toString(),
+    l1_fee: plan.l1Fee.toString(), need: plan.need.toString(), legacy: plan.fee.legacy ? '1' : '0',
+  }
+}
+
+/** The caller's own rate is the maximum; else the level's of the moment. */
+function feeOf(row: TransactionRow, rates: EvmFeeRates, network: Network): evmBuild.EvmFee {
+  const level = rates[(row.fee_level as FeeLevel | null) ?? DEFAULT_LEVEL]
+  if (row.fee_rate === null) return level
+  const maxFeePerGas = feeRateInteger(network, row.fee_rate)
+  return {
+    ...level, maxFeePerGas, maxPriorityFeePerGas: level.maxPriorityFeePerGas < maxFeePerGas ? level.maxPriorityFeePerGas : maxFeePerGas,
+  }
+}
+
+export const worstOf = ({ gas, fee, l1Fee }: Pick<GasPlan, 'gas' | 'fee' | 'l1Fee'>): bigint => gas * fee.maxFeePerGas + l1Fee
+
+/** The fuel is a transaction too, no longer than the one that it is for. */
+export function fuelOf(plan: GasPlan): Priced['fuel'] {
+  const cost = evmBuild.NATIVE_GAS * plan.fuelFee.maxFeePerGas + plan.l1Fee
+  return {
+    cost,
+    plan: {
+      ...planFields({ gas: evmBuild.NATIVE_GAS, fee: plan.fuelFee, l1Fee: plan.l1Fee, need: cost }),
+      for_gas: plan.gas.toString(), for_max_fee_per_gas: plan.fee.maxFeePerGas.toString(), for_l1_fee: plan.l1Fee.toString(),
+    },
+  }
+}
+
+/** Asks the chain for gas and price. `reverts`: the transfer would fail on chain, with the chain's reason. */
+export async function planGas(evm: Evm, { row, asset, amount }: Task): Promise<{ plan: GasPlan } | { reverts: string }> {
+  const rates = await evm.feeRates()
+  const fee = feeOf(row, rates, evm.network)
+  const [from, to] = [row.source_id as string, row.destination_id as string]
+  let gas: bigint
+  try {
+    gas = await evm.client.gasLimit({ asset, from, to, amount })
+  } catch (error) {
+    if (error instanceof RpcRefused) return { reverts: error.message }
+    throw error
+  }
+  const l1Fee = await l1FeeOf(evm, asset, { to, amount, gas, fee })
+  const fuelFee = rates.medium.maxFeePerGas > fee.maxFeePerGas ? rates.medium : fee
+  return { plan: { gas, fee, fuelFee, l1Fee, need: evmBuild.fuelFor(gas, fee.maxFeePerGas, l1Fee) } }
+}

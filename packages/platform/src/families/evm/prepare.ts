@@ -1,0 +1,32 @@
+import { evm as evmBuild } from '@custody/chains'
+import { fail, type Prepared, type Task } from '../../engine/chain.ts'
+import { lowestFree } from '../../engine/nonce-order.ts'
+import { sourcePath } from '../source-path.ts'
+import type { Evm } from './context.ts'
+import { planFields, planOf, worstOf } from './plan.ts'
+
+/** A transaction whose gas and price are planned takes the lowest free nonce of its account. */
+export async function prepare(evm: Evm, { row, asset, sweeps }: Task): Promise<Prepared> {
+  const { network } = evm
+  const plan = planOf(row)
+  // What pays for itself leaves at its address what it needs.
+  const own = row.plan.own === '1'
+  const account = row.source_id as string
+  const path = await sourcePath(evm.database, row, network)
+  const mined = await evm.client.nonce(account)
+  return {
+    kind: 'prepared', lock: 'account',
+    async build(tx, unswept) {
+      const amount = sweeps ? unswept - (own ? plan.need : 0n) : BigInt(row.amount)
+      if (own && amount < plan.need) return fail('what is left to sweep is not worth its fee')
+      // A nonce whose transaction was given up before any signature is used again: a gap would stop everything behind it.
+      const nonce = await lowestFree(tx, network.code, account, mined)
+      const to = row.destination_id as string
+      return {
+        kind: 'built', account, nonce, worst: worstOf(plan),
+        unsigned: evmBuild.buildTransfer(network, { asset, to, amount, nonce, gas: plan.gas, fee: plan.fee, path }),
+        ...(sweeps ? { amount } : {}), ...(own ? { fee: worstOf(plan), plan: { ...planFields(plan), own: '1' } } : {}),
+      }
+    },
+  }
+}

@@ -1,0 +1,31 @@
+import type { Environment } from '../environment.ts'
+
+const FRESH_MS = 10_000
+const PATIENCE_MS = 2000
+
+/**
+ * What must stay on an account, at most ten seconds old. Where the chain is away or slow it is what was said last of
+ * that account, and `fallback` where nothing ever was: nobody waits for an answer's sake.
+ */
+export function keptOn(
+  environment: Environment, ask: (address: string) => Promise<bigint>, fallback: bigint,
+): (address: string) => Promise<bigint> {
+  const known = new Map<string, { value: bigint; at: number }>()
+  const read = async (address: string): Promise<bigint> => {
+    const value = await ask(address)
+    known.set(address, { value, at: environment.now() })
+    return value
+  }
+  return async (address) => {
+    const last = known.get(address)
+    if (last && environment.now() - last.at < FRESH_MS) return last.value
+    const otherwise = last?.value ?? fallback
+    const done = new AbortController()
+    const late = environment.sleep(PATIENCE_MS, done.signal).then(() => otherwise)
+    try {
+      return await Promise.race([read(address).catch(() => otherwise), late])
+    } finally {
+      done.abort()
+    }
+  }
+}

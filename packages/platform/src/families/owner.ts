@@ -1,0 +1,13 @@
+import { TANK_SUB_ACCOUNT } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
+import type { Owner } from '../engine/chain.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+
+/** Whose coins a transaction moves: a sub-account's, or those of the workspace's gas tank. */
+export async function ownerOf(database: Queryable, row: TransactionRow): Promise<Owner> {
+  const [workspaceId, subAccountId] = [row.workspace_id, row.sub_account_id]
+  if (subAccountId === null) return { workspaceId, subAccountId, subAccountIndex: TANK_SUB_ACCOUNT }
+  const found = await database.one<{ path_index: number }>('select path_index from sub_accounts where id = $1', [subAccountId])
+  if (!found) throw new Error(`sub-account ${subAccountId} is not known`)
+  return { workspaceId, subAccountId, subAccountIndex: found.path_index }
+}

@@ -1,0 +1,46 @@
+import { solana, SolanaClient, type Asset, type Network } from '@custody/chains'
+import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
+import { cached, RATES_FRESH_MS } from '../cached.ts'
+import { keptOn } from '../kept.ts'
+import { estimate, feeOfOtherWallet, quote, rates, type Solana } from './fees.ts'
+import { prepare } from './prepare.ts'
+import { refusalOf } from './refusal.ts'
+
+/** Blocks of a blockhash's 150 that signing and sending must have left. */
+const BLOCKS_LEAST = 50
+
+/** Solana: accounts without a sequence, tokens whose fees the wallet of the native coin pays. */
+export const connectSolana: Connect = (context, network, endpoint, fetch) => {
+  const { environment, registry } = context
+  return solanaChain(context, network, new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch, () => environment.now()))
+}
+
+export function solanaChain(context: ChainContext, network: Network, client: SolanaClient): Chain {
+  const { environment, registry } = context
+  const prices = cached(() => client.unitPrices(), RATES_FRESH_MS, () => environment.now())
+  const chain: Solana = { context, network, native: registry.asset(network.native_asset) as Asset, client, prices }
+  const kept = keptOn(environment, () => client.rent(), solana.ACCOUNT_RENT)
+  return {
+    network,
+    client,
+    rates: () => rates(chain),
+    ratesReadAt: () => prices.readAt(),
+    estimate: (question) => estimate(chain, question),
+    quote: (question) => quote(chain, question),
+    unfit: () => null,
+    refusal: (payment) => refusalOf(chain, payment),
+    // An account of tokens keeps nothing of them; its rent is another matter.
+    kept: async (address, asset) => (asset.type === 'native' ? kept(address) : 0n),
+    feeOfOtherWallet,
+    prepare: (task) => prepare(chain, task),
+    fuelled: null,
+    replaceable: null,
+    coins: null,
+    stakes: null,
+    isDead: (hash, validUntil) => client.isDead(hash, validUntil),
+    findSigned: (account, message, validUntil) => client.findSigned(account, message, validUntil),
+    isStale: async (validUntil) => (await client.lifetime()).validUntil - validUntil > solana.BLOCKS_TO_LIVE - BLOCKS_LEAST,
+    latestEnd: async () => (await client.lifetime()).validUntil,
+    balance: (address, asset) => client.balance(address, asset),
+  }
+}

@@ -1,0 +1,90 @@
+import { familyOf, OMNIBUS_INDEX, solana, type UnsignedTransaction } from '@custody/chains'
+import type { Queryable } from '../../database/pool.ts'
+import { fail, wait, type Fail, type Hold, type Prepared, type Task, type Wait } from '../../engine/chain.ts'
+import { sourcePath } from '../source-path.ts'
+import { feeOf, type Solana } from './fees.ts'
+
+/** Equal transfers in one blockhash's life; each gets compute units of its own. */
+const TWINS_MAX = 1000
+const TWINS_WAIT_MS = 5000
+
+/**
+ * Nothing excludes another transaction on this chain: the nodes sign one, and if that dies the transfer fails. A sweep of
+ * SOL leaves its deposit address empty and pays out of what it moves; one of a token is paid by the omnibus address.
+ */
+export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wait | Fail> {
+  const { context, network, native, client } = chain
+  const { row, asset, sweeps } = task
+  const [account, to, isToken] = [row.source_id as string, row.destination_id as string, asset.type === 'token']
+  const { fee, unitPrice } = await feeOf(chain, asset, row.fee_rate, row.fee_level, sweeps && isToken ? 2 : 1)
+  const worst = fee + (isToken ? solana.TOKEN_ACCOUNT_RENT : 0n)
+  const kept = await client.rent()
+  const payer = isToken ? await feeWalletOf(chain, row.sub_account_id) : row.wallet_id
+  const key = await context.keys.get(row.workspace_id, network.curve)
+  const path = await sourcePath(context.database, row, network)
+  const from = { publicKey: key.at(path), path }
+  const omnibus = [...path.slice(0, -1), OMNIBUS_INDEX]
+  const receiver = { publicKey: key.at(omnibus), path: omnibus }
+  if (sweeps && isToken && familyOf(network).address(network, receiver.publicKey) !== to) {
+    throw new Error('the derived address is not where the sweep goes')
+  }
+  // Last: the transaction's life begins with it.
+  const { blockhash, validUntil } = await client.lifetime()
+  const built = (amount: bigint, units: number, price: bigint): UnsignedTransaction => {
+    const shape = { asset, amount, blockhash, units, unitPrice: price }
+    if (sweeps && isToken) return solana.buildTokenSweep(network, { ...shape, from, omnibus: receiver })
+    return solana.buildTransfer(network, { ...shape, to, ...from })
+  }
+  return {
+    kind: 'prepared',
+    lock: 'account',
+    ...(sweeps ? { cost: { worst: fee, own: !isToken } } : {}),
+    async build(tx, unswept) {
+      if (payer === null) return fail(`network fees are paid from the ${native.asset_name} wallet, and there is none`)
+      const ownFee = isToken ? 0n : worst
+      const amount = sweeps ? unswept - ownFee : task.amount
+      if (amount <= 0n) return fail('what is left to sweep is not worth its fee')
+      const living = await livingOf(tx, network.code, account, validUntil)
+      const unsigned = differing(solana.unitsOf(isToken), unitPrice, living, (units, price) => built(amount, units, price))
+      if (!unsigned) return wait('waits for equal transfers to be done', TWINS_WAIT_MS)
+      const noted = isToken ? 'fee_held' : 'fee_reserve'
+      const hold: Hold = { wallet: payer, asset: native, amount: worst, noted, kept }
+      return {
+        kind: 'built', unsigned, worst, account, validUntil, fee,
+        ...(sweeps ? { amount } : {}),
+        ...(sweeps && !isToken ? {} : { hold }),
+        ...(isToken ? { plan: { fee_wallet: payer } } : {}),
+      }
+    },
+  }
+}
+
+/** The wallet that pays for a sub-account's tokens. */
+async function feeWalletOf({ context, native }: Solana, subAccountId: string | null): Promise<string | null> {
+  const wallet = await context.database.one<{ id: string }>(
+    'select id from wallets where sub_account_id = $1 and asset = $2', [subAccountId, native.asset_name])
+  return wallet?.id ?? null
+}
+
+/** Bytes of an account's transactions that the chain may still take. */
+async function livingOf(tx: Queryable, network: string, account: string, validUntil: number): Promise<ReadonlySet<string>> {
+  const rows = await tx.query<{ bytes: string }>(
+    `select unsigned->>'bytes' bytes from chain_transactions where network = $1 and account = $2 and valid_until >= $3`,
+    [network, account, validUntil - 2 * solana.BLOCKS_TO_LIVE])
+  return new Set(rows.map(({ bytes }) => bytes))
+}
+
+/**
+ * The chain takes equal bytes once: a second transfer of the same amount to the same address gets a compute unit more,
+ * and costs no more by it. Null: there are too many.
+ */
+function differing(
+  units: number, unitPrice: bigint, living: ReadonlySet<string>, build: (units: number, unitPrice: bigint) => UnsignedTransaction,
+): UnsignedTransaction | null {
+  for (let more = 0; more < TWINS_MAX; more++) {
+    const price = more === 0 ? unitPrice : (unitPrice * BigInt(units)) / BigInt(units + more)
+    const unsigned = build(units + more, price)
+    if (!living.has(unsigned.bytes)) return unsigned
+  }
+  return null
+}

@@ -1,0 +1,69 @@
+import { TronClient, type Asset, type Network } from '@custody/chains'
+import { fail, type Chain, type ChainContext, type Connect, type Fuelled, type Payment, type Refusal } from '../../engine/chain.ts'
+import { cached, RATES_FRESH_MS } from '../cached.ts'
+import { toOwnContract } from '../own-contract.ts'
+import type { Tron } from './context.ts'
+import { isCarriedFree, nativeCost } from './cost.ts'
+import { estimate, quote } from './estimate.ts'
+import { fuelFor, price } from './plan.ts'
+import { prepare } from './prepare.ts'
+import { priceOf } from './price.ts'
+
+/** What a local tank is filled with: a token transfer takes up to 16 TRX. Any tank is low below some three of them. */
+const FIRST_FILL_COINS = 1000n
+const THRESHOLD_COINS = 50n
+/** Of the ten minutes that a transaction lives, what signing and sending must have left. */
+const SECONDS_LEAST = 240
+
+/** Tron: accounts without a sequence, fees from the workspace's tank as TRX or lent energy, sweeps, staking. */
+export const connectTron: Connect = (context, network, endpoint, fetch) =>
+  tronChain(context, network, new TronClient(network, context.registry.assetsOf(network.code), endpoint, fetch))
+
+export function tronChain(context: ChainContext, network: Network, client: TronClient): Chain {
+  const native = context.registry.asset(network.native_asset) as Asset
+  const parameters = cached(() => client.parameters(), RATES_FRESH_MS, () => context.environment.now())
+  const tron: Tron = { ...context, network, client, native, parameters }
+  const coin = 10n ** BigInt(native.decimals)
+  return {
+    network, client, coins: null, replaceable: null,
+    stakes: {
+      client, parameters,
+      paymentCost: async (to) => (await nativeCost(tron, to)).cost,
+      fuelFor: async (account, points) => fuelFor(tron, account, { units: points, price: (await parameters()).bandwidthSun, extra: 0n }),
+    },
+    fuelled: {
+      price: (task) => price(tron, task), drain: (o) => drain(tron, o), firstFill: FIRST_FILL_COINS * coin,
+      threshold: THRESHOLD_COINS * coin,
+    },
+    async rates(asset) {
+      const sun = priceOf(asset, await parameters())
+      return { low: sun, medium: sun, high: sun }
+    },
+    ratesReadAt: parameters.readAt,
+    estimate: (question) => estimate(tron, question),
+    quote: (question) => quote(tron, question),
+    unfit: toOwnContract,
+    refusal: (payment) => refusal(tron, payment),
+    kept: async () => 0n,
+    feeOfOtherWallet: () => 0n,
+    prepare: (task) => prepare(tron, task),
+    isDead: (hash, validUntil) => client.isDead(hash, validUntil),
+    isStale: async (validUntil) => validUntil - await client.headTime() / 1000 < SECONDS_LEAST,
+    balance: (address, asset) => client.balance(address, asset),
+  }
+}
+
+/** Nodes refuse TRX for a contract; tokens may go to one. */
+async function refusal({ client }: Tron, { to, asset }: Payment): Promise<Refusal | null> {
+  if (asset.type !== 'native' || !await client.isContract(to)) return null
+  return { field: 'destination_address', reason: 'is a contract, which takes no TRX by a transfer' }
+}
+
+/** A fee is set aside only where no free bandwidth carries it: fuel that leaves at the same time would take that first. */
+async function drain(tron: Tron, { from, to, idle }: Parameters<Fuelled['drain']>[0]): ReturnType<Fuelled['drain']> {
+  const refused = await refusal(tron, { to, tag: null, amount: 0n, asset: tron.native })
+  if (refused) return fail(refused.reason)
+  const { points, activation, cost } = await nativeCost(tron, to)
+  const worst = activation === 0n && idle && await isCarriedFree(tron, from, points) ? 0n : cost
+  return { kind: 'drain', worst, plan: { fee_limit: '0', need: worst.toString() } }
+}

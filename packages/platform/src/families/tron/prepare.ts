@@ -1,0 +1,33 @@
+import { decode, tron as tronBuild } from '@custody/chains'
+import { fail, type Prepared, type Task } from '../../engine/chain.ts'
+import { sourcePath } from '../source-path.ts'
+import type { Tron } from './context.ts'
+
+/** Nothing excludes another transaction here: the nodes sign one for each step. */
+export async function prepare(tron: Tron, { row, asset, sweeps, action }: Task): Promise<Prepared> {
+  const { network, registry } = tron
+  const feeLimit = row.plan.fee_limit
+  if (feeLimit === undefined) throw new Error(`${row.kind} without a plan`)
+  const account = row.source_id as string
+  const own = row.plan.own === '1'
+  const need = BigInt(row.plan.need ?? '0')
+  const path = await sourcePath(tron.database, row, network)
+  const key = await tron.keys.get(row.workspace_id, network.curve)
+  // Last: the transaction's life begins with it.
+  const reference = await tron.client.reference()
+  return {
+    kind: 'prepared', lock: 'account',
+    async build(_tx, unswept) {
+      const amount = sweeps ? unswept - (own ? need : 0n) : BigInt(row.amount)
+      if (own && amount <= 0n) return fail('what is left to sweep is not worth its fee')
+      const common = { reference, publicKey: key.at(path), path }
+      const unsigned = action ? tronBuild.buildAction(network, { ...common, ...action })
+        : tronBuild.buildTransfer(network, { ...common, asset, to: row.destination_id as string, amount, feeLimit: BigInt(feeLimit) })
+      const { valid_until: validUntil } = decode(registry, unsigned, key.at)
+      return {
+        kind: 'built', unsigned, account, worst: need, ...(validUntil === undefined ? {} : { validUntil }), ...(sweeps ? { amount } : {}),
+        ...(own ? { fee: need, plan: { fee_limit: '0', need: need.toString(), own: '1' } } : {}),
+      }
+    },
+  }
+}

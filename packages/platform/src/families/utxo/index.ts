@@ -1,0 +1,38 @@
+import { utxo, UtxoClient, type Network } from '@custody/chains'
+import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
+import { cached, RATES_FRESH_MS } from '../cached.ts'
+import { coinWallets, type CoinChain } from '../coins/chain.ts'
+import { ownTransaction } from '../coins/previous.ts'
+import { estimate, quote, unfit } from './estimate.ts'
+import { prepare } from './prepare.ts'
+import { replaceable } from './replaceable.ts'
+
+/** Bitcoin and its siblings. */
+export const connectUtxo: Connect = (context, network, endpoint, fetch) =>
+  utxoChain(context, network, new UtxoClient(network, endpoint, fetch))
+
+export function utxoChain(context: ChainContext, network: Network, client: UtxoClient): Chain {
+  const rates = cached(() => client.feeRates(), RATES_FRESH_MS, () => context.environment.now())
+  const previous = async (txid: string, signed?: string) =>
+    signed ?? await ownTransaction(context.database, network, txid) ?? client.rawTransaction(txid)
+  const own: CoinChain<UtxoClient> = { context, network, client, rates, previous }
+  return {
+    ...coinWallets(network),
+    network,
+    client,
+    rates: () => rates(),
+    ratesReadAt: () => rates.readAt(),
+    estimate: (question) => estimate(own, question),
+    quote: (question) => quote(own, question),
+    unfit: (payment) => unfit(network, payment),
+    kept: () => Promise.resolve(0n),
+    prepare: (task) => prepare(own, task),
+    replaceable: network.utxo?.replaceable ? replaceable(own) : null,
+    coins: {
+      senders: (txid) => client.senders(txid),
+      unspent: (txid, vout) => client.unspent(txid, vout),
+      previous,
+      of: (unsigned) => utxo.coinsOf(network, unsigned),
+    },
+  }
+}

@@ -1,0 +1,98 @@
+import { CHANGE_INDEX, ChainError, decode, pathOf, utxo, type Asset, type DecodedTransaction, type UtxoClient } from '@custody/chains'
+import type { Queryable } from '../../database/pool.ts'
+import { changeSpender } from '../../engine/attempts.ts'
+import { DEFAULT_LEVEL, fail, type Fail, type Prepared, type Replaceable, type Waiting, type Wanted } from '../../engine/chain.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
+import { checkedFeeRate } from '../../engine/check-fee-rate.ts'
+import type { CoinChain } from '../coins/chain.ts'
+import { previousOf } from '../coins/previous.ts'
+import { holdOf, notChosen, spend } from '../coins/spend.ts'
+import { ownerOf } from '../owner.ts'
+import { coinsSpentBy, spendableCoins } from './coins.ts'
+
+type Chain = CoinChain<UtxoClient>
+
+const NOT_COVERED = "the wallet's coins do not cover the higher fee"
+
+/** BIP125: all inputs of what waits, at a higher fee. */
+export function replaceable(chain: Chain): Replaceable {
+  return {
+    leastRate: (row, waiting) => leastRate(chain, row, waiting),
+    marketPaysMore: (row, newest) => marketPaysMore(chain, row, newest),
+    prepare: (row, asset, wanted, waiting) => prepare(chain, row, asset, wanted, waiting),
+  }
+}
+
+async function decoded({ context, network }: Chain, row: TransactionRow, waiting: readonly Waiting[]): Promise<DecodedTransaction[]> {
+  const key = await context.keys.get(row.workspace_id, network.curve)
+  return waiting.map(({ unsigned }) => decode(context.registry, unsigned, key.at))
+}
+
+/** The fee of each that waits and the relaying of its own size, in satoshi per 1000 vbytes, rounded up. */
+async function leastRate(chain: Chain, row: TransactionRow, waiting: readonly Waiting[]): Promise<bigint> {
+  const floor = BigInt(chain.network.utxo?.min_fee_rate ?? 1)
+  const rates = (await decoded(chain, row, waiting)).map(({ vsize, fee_max: fee }) => {
+    const size = BigInt(vsize as number)
+    return ((fee + size * floor) * 1000n + size - 1n) / size
+  })
+  return highest(rates)
+}
+
+async function marketPaysMore(chain: Chain, row: TransactionRow, newest: Waiting): Promise<boolean> {
+  const [found] = await decoded(chain, row, [newest])
+  return found !== undefined && (await chain.rates())[DEFAULT_LEVEL] * BigInt(found.vsize as number) > found.fee_max * 1000n
+}
+
+async function prepare(
+  chain: Chain, row: TransactionRow, asset: Asset, wanted: Wanted, waiting: readonly Waiting[],
+): Promise<Prepared | Fail> {
+  const { context, network } = chain
+  const feeRate = await rateOf(chain, row, wanted, waiting)
+  if (typeof feeRate === 'string') return fail(feeRate)
+  const owner = await ownerOf(context.database, row)
+  const changeAddress = await context.addresses.change(network, owner)
+  const [to, amount, cancels] = [row.destination_id as string, BigInt(row.amount), wanted.kind === 'CANCEL']
+  const above = highest(waiting.map(({ fee_max: fee }) => BigInt(fee)))
+  const choose = async (database: Queryable): Promise<utxo.Selection> => {
+    const required = await coinsSpentBy(database, waiting.map(({ id }) => id), network, owner)
+    if (cancels) return utxo.selectReturn(network, { utxos: required, changeAddress, feeRate, above })
+    const utxos = await spendableCoins(database, row.wallet_id as string, network, owner)
+    return utxo.selectCoins(network, { utxos, to, amount, changeAddress, feeRate, required })
+  }
+  const foreseen = await choose(context.database).catch(notChosen)
+  if (foreseen instanceof ChainError) return fail(`${NOT_COVERED}: ${foreseen.message}`)
+  const previous = await previousOf(foreseen.utxos, chain.previous)
+  return {
+    kind: 'prepared', lock: 'wallet',
+    async build(tx) {
+      const spender = await changeSpender(tx, waiting)
+      if (spender !== null) return fail(`transfer ${spender} spends its change already`)
+      const selection = await choose(tx).catch(notChosen)
+      if (selection instanceof ChainError) return fail(NOT_COVERED)
+      const { utxos: coins, fee } = selection
+      const parts = { selection, changeAddress, changePath: pathOf(network, owner.subAccountIndex, CHANGE_INDEX), previous }
+      // A cancellation pays out of what it brings back: a wallet that was emptied can be cancelled for all the same.
+      if (cancels) return spend({ coins, fee, previous, build: () => utxo.buildReturn(network, parts) })
+      // What waits may be mined all the same: what is held for the dearest of them stays.
+      const hold = holdOf(row, asset, highest([fee, BigInt(row.plan.fee_reserve ?? '0')]))
+      return spend({ coins, fee, hold, previous, build: () => utxo.buildTransfer(network, { ...parts, to, amount }) })
+    },
+  }
+}
+
+/** Satoshi per 1000 vbytes, or why there is none that would do. */
+async function rateOf(chain: Chain, row: TransactionRow, wanted: Wanted, waiting: readonly Waiting[]): Promise<bigint | string> {
+  const { context: { registry }, network } = chain
+  const least = await leastRate(chain, row, waiting)
+  if (wanted.feeRate !== null) {
+    const rate = checkedFeeRate(wanted.feeRate, network, registry)
+    return rate < least ? 'its fee_rate is no longer high enough to take the place of what waits' : rate
+  }
+  const rate = highest([(await chain.rates())[wanted.level ?? (wanted.kind === 'AUTO' ? DEFAULT_LEVEL : 'high')], least])
+  if (wanted.kind !== 'AUTO' || row.fee_rate === null) return rate
+  const most = checkedFeeRate(row.fee_rate, network, registry)
+  if (most < least) return 'the fee_rate of the transfer allows no higher fee'
+  return rate < most ? rate : most
+}
+
+const highest = (values: readonly bigint[]): bigint => values.reduce((most, each) => (each > most ? each : most), 0n)

@@ -1,0 +1,82 @@
+import type { Queryable } from '../database/pool.ts'
+import { nothingExcludes } from '../engine/expiry.ts'
+import { replacementsOf } from '../engine/replacement.ts'
+import type { Included, Kind } from '../engine/services.ts'
+import { endTransaction } from '../engine/settle.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { post } from '../ledger/post.ts'
+
+/** All of a tank's transactions wait behind one that is stuck, so fuel is bumped whether the operator turned it on or not. */
+const FUEL_BUMP_AFTER_MS = 60_000
+
+/** Coins of a tank that pay for one transfer's fee, under that transfer's authority. */
+export const fuel: Kind<'FUEL'> = {
+  async purpose(services, row, _replacement, of) {
+    const parent = await services.database.one<TransactionRow>('select * from transactions where id = $1', [row.parent_id])
+    if (!parent) throw new Error('fuel without the transfer it is for')
+    const { replacement: id, for_gas: gas, for_max_fee_per_gas: price, for_l1_fee: l1Fee } = row.plan
+    const replacement = id ? (await replacementsOf(services.database, parent.id)).find((each) => each.id === id) : undefined
+    return {
+      kind: 'fuel', for: await of(services, parent, replacement), gas: String(gas), max_fee_per_gas: String(price), l1_fee: l1Fee ?? '0',
+    }
+  },
+  // Booked when it is in a block, for the transfer waits for it and its bytes stay valid if the block goes; where they may die, when it
+  // is final.
+  async included(services, tx, row, o) {
+    if (o.final || !nothingExcludes(services.networks.get(row.network))) await bookFuel(tx, row, o)
+  },
+  settle: (services, tx, row, o) => endTransaction(services, tx, row, o, false),
+  bumpAfterMs: () => FUEL_BUMP_AFTER_MS,
+  release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.need ?? '0')),
+}
+
+async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succeeded }: Included): Promise<void> {
+  const scope = { workspace: row.workspace_id, asset: row.asset }
+  const amount = BigInt(row.amount)
+  // With the fee of the chain below, which the transaction itself does not name.
+  const reserved = amount + BigInt(row.plan.need ?? feeMax)
+  const moved = succeeded ? amount : 0n
+  const done = await post(tx, 'fuel', row.id, [
+    { ...scope, kind: 'tank_reserved', amount: -reserved },
+    { ...scope, kind: 'float_reserved', address: row.destination_id, amount: moved },
+    { ...scope, kind: 'chain', amount: fee },
+    { ...scope, kind: 'tank', amount: reserved - moved - fee },
+  ])
+  if (!done) return
+  if (succeeded) await tx.query(`update transactions set plan = plan || '{"settled":"1"}' where id = $1`, [row.id])
+  await wakeParent(tx, row)
+}
+
+/** All that a tank holds, sent to where the operator's recorded order says. */
+export const drain: Kind<'DRAIN'> = {
+  purpose: async (_services, row) => ({ kind: 'drain', order: String(row.plan.order) }),
+  async settle(services, tx, row, o) {
+    const scope = { workspace: row.workspace_id, asset: row.asset }
+    const reserved = BigInt(row.amount) + BigInt(row.plan.reserved_fee ?? '0')
+    const moved = o.succeeded ? BigInt(row.amount) : 0n
+    await post(tx, 'settle', row.id, [
+      { ...scope, kind: 'tank_reserved', amount: -reserved },
+      { ...scope, kind: 'chain', amount: moved + o.fee },
+      { ...scope, kind: 'tank', amount: reserved - moved - o.fee },
+    ])
+    await endTransaction(services, tx, row, o, false)
+  },
+  release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.reserved_fee ?? '0')),
+}
+
+/** What fills a tank: the scan credits it. */
+export const tankDeposit: Kind<'TANK_DEPOSIT'> = {}
+
+async function giveBack(tx: Queryable, row: TransactionRow, fee: bigint): Promise<Record<string, never>> {
+  const scope = { workspace: row.workspace_id, asset: row.asset }
+  const held = BigInt(row.amount) + fee
+  await post(tx, 'release', row.id, [{ ...scope, kind: 'tank_reserved', amount: -held }, { ...scope, kind: 'tank', amount: held }])
+  await wakeParent(tx, row)
+  return {}
+}
+
+async function wakeParent(tx: Queryable, row: TransactionRow): Promise<void> {
+  if (row.parent_id) {
+    await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
+  }
+}

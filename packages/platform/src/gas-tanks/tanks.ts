@@ -1,0 +1,85 @@
+import type { Asset } from '@custody/chains'
+import { fail, type Dearer, type Fail } from '../engine/chain.ts'
+import { advance } from '../engine/lease.ts'
+import type { Replacement } from '../engine/replacement.ts'
+import type { Services, Tanks } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { lockedBalance, post } from '../ledger/post.ts'
+import { fuelOf, type Supply } from './float.ts'
+import { reserveFuel, startFuelling } from './fuelling.ts'
+import { loanOf } from './lend.ts'
+import { tankLimits } from './limits.ts'
+
+/** The workspaces' gas tanks, as the engine asks for fuel. */
+export const tanks: Tanks = {
+  maxGasPrice: async ({ database }, row) => (await tankLimits(database, row.workspace_id, row.network)).maxGasPrice,
+  start: startFuelling,
+  async arrived({ database }, row) {
+    const fuel = row.plan.fuel_id ? await fuelOf(database, row.plan.fuel_id) : undefined
+    if (fuel?.status === 'failed') return fail(`its fuel failed: ${fuel.failure_reason ?? 'unknown'}`)
+    if (fuel && fuel.settled !== '1') return 'waits'
+    const loan = await loanOf(database, row)
+    if (loan?.status === 'failed') return fail(`energy of the gas tank could not be lent: ${loan.failure_reason ?? 'unknown'}`)
+    return loan && loan.settled !== '1' ? 'waits' : 'arrived'
+  },
+  startMore: (services, row, replacement, dearer) =>
+    row.source_type === 'GAS_TANK' ? reserveMore(services, row, dearer.more) : fuelMore(services, row, replacement, dearer),
+  arrivedMore,
+}
+
+/** A dearer transaction of the tank itself costs the tank more. */
+async function reserveMore(services: Services, row: TransactionRow, amount: bigint): Promise<'taken' | Fail> {
+  const scope = { workspace: row.workspace_id, asset: row.asset }
+  return services.database.transaction(async (tx) => {
+    if (await lockedBalance(tx, { ...scope, kind: 'tank' }) < amount) return fail('the gas tank holds too little for a higher fee')
+    const need = (BigInt(row.plan.need ?? '0') + amount).toString()
+    const written = await tx.query(
+      `update transactions set plan = plan || jsonb_build_object('need', $3::text) where id = $1 and lease_token = $2
+        and plan->>'need' = $4 returning 1`,
+      [row.id, row.lease_token, need, row.plan.need])
+    if (written.length !== 1) throw new Error('the plan of this fuel was changed by another worker')
+    await post(
+      tx, 'fuel-bump', `${row.id}:${need}`, [{ ...scope, kind: 'tank', amount: -amount }, { ...scope, kind: 'tank_reserved', amount }]
+    )
+    row.plan.need = need
+    return 'taken'
+  })
+}
+
+/** Further fuel, which only the caller's own word brings. */
+async function fuelMore(services: Services, row: TransactionRow, replacement: Replacement, dearer: Dearer): Promise<'started' | Fail> {
+  if (replacement.kind === 'AUTO') return fail(dearer.short)
+  const native = services.registry.asset(row.fee_asset) as Asset
+  return services.database.transaction(async (tx) => {
+    const fuel = await reserveFuel(services, tx, row, native, dearer, replacement.id)
+    if ('reason' in fuel) return fuel
+    await tx.query(`update replacements set state = 'FUELING', plan = $2, updated_at = $3 where id = $1`,
+      [replacement.id, JSON.stringify({ fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() }), tx.now()])
+    await advance(tx, row, { last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null })
+    return 'started'
+  })
+}
+
+/** What came to the address for the replacement is held for the transfer from then on. */
+async function arrivedMore(services: Services, row: TransactionRow, replacement: Replacement): Promise<'arrived' | 'waits' | Fail> {
+  const { fuel_id: fuelId, float_taken: float, counted } = replacement.plan
+  if (counted === '1') return 'arrived'
+  const fuel: Supply | null = fuelId ? await fuelOf(services.database, fuelId) : null
+  if (fuel && fuel.status !== 'failed' && fuel.settled !== '1') return 'waits'
+  const floatTaken = BigInt(float ?? '0')
+  const failed = fuel?.status === 'failed'
+  await services.database.transaction(async (tx) => {
+    await tx.query(`update replacements set plan = plan || '{"counted":"1"}' where id = $1`, [replacement.id])
+    if (failed) {
+      const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
+      await post(tx, 'float-release', replacement.id, [
+        { ...scope, kind: 'float_reserved', amount: -floatTaken }, { ...scope, kind: 'float', amount: floatTaken },
+      ])
+      return
+    }
+    const need = BigInt(row.plan.need ?? '0') + floatTaken + BigInt(fuel?.amount ?? '0')
+    await tx.query(`update transactions set plan = plan || jsonb_build_object('need', $2::text) where id = $1`, [row.id, need.toString()])
+    row.plan.need = need.toString()
+  })
+  return failed ? fail('its fuel failed') : 'arrived'
+}

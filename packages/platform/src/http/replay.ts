@@ -1,0 +1,35 @@
+import type { Queryable } from '../database/pool.ts'
+import type { Reply } from './endpoint.ts'
+import { isSamePayload } from '../engine/payload.ts'
+
+/** The first answer, once more. */
+export function replayed(response: string, same: boolean): Reply {
+  const warning = '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
+  return { text: response, headers: { 'idempotent-replayed': 'true', ...(same ? {} : { warning }) } }
+}
+
+/** What was answered to this `sequence_id` before; null where it is new, or none was given. */
+export async function answeredBefore(
+  database: Queryable, walletId: string, sequenceId: string | undefined, payloadHash: string
+): Promise<Reply | null> {
+  if (sequenceId === undefined) return null
+  const known = await database.one<{ response: string; payload_hash: string }>(
+    'select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [walletId, sequenceId])
+  return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
+}
+
+/**
+ * Makes something at most once: what was answered before goes before all that time may change, and before a refusal too, for
+ * the same request may have been taken meanwhile, and who reads a refusal then would pay again.
+ */
+export async function onceOnly(answered: () => Promise<Reply | null>, make: () => Promise<Reply>): Promise<Reply> {
+  const known = await answered()
+  if (known) return known
+  try {
+    return await make()
+  } catch (refusal) {
+    const late = await answered()
+    if (late) return late
+    throw refusal
+  }
+}

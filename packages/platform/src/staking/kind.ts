@@ -1,0 +1,50 @@
+import { fail } from '../engine/chain.ts'
+import { receiptsOf } from '../engine/request.ts'
+import type { Kind } from '../engine/services.ts'
+import { releaseFloat } from '../gas-tanks/float.ts'
+import { releaseTankFee, takeEnergyBack } from '../gas-tanks/lend.ts'
+import { chargePlatformFee, releasePlatformFee } from '../prepaid-fee/fees.ts'
+import { priceStaking, stepRefusal } from './build.ts'
+import { giveBackStake, leftOver } from './fail.ts'
+import { nextRecorded } from './recorded.ts'
+import { settleStaking } from './settle.ts'
+import { actionOf, stakingOf, type StakingKind } from './steps.ts'
+
+/** A stake, an unstake or a release: calls of the chain one after the other, by a caller's request or by an order of the operator. */
+export const staking: Kind<StakingKind> = {
+  action: (row) => actionOf(stakingOf(row)),
+  refusal: stepRefusal,
+  price: priceStaking,
+  async recorded(services, row) {
+    if (row.plan.adopted_steps === undefined) return null
+    const hash = await nextRecorded(services, row)
+    if (hash !== null) return { hash }
+    return row.plan.adopted === undefined ? null : fail('its next call was never signed, and its request is not known any more')
+  },
+  async purpose(services, row) {
+    if (row.plan.order !== undefined) return { kind: 'tank-stake', order: row.plan.order }
+    return { kind: 'stake', step: actionOf(stakingOf(row)).kind, ...await receiptsOf(services, row.request, 'transactions', row.id) }
+  },
+  async broadcast(services, tx, row) {
+    if (row.platform_fee) await chargePlatformFee(tx, services, row.id)
+  },
+  async settle(services, tx, row, o) {
+    if (!o.staking) throw new Error('the chain does not tell what a call of staking did')
+    await settleStaking(services, tx, row, stakingOf(row), { ...o, staking: o.staking })
+  },
+  async release(services, tx, row, reason) {
+    const under = stakingOf(row)
+    await giveBackStake(tx, row, under)
+    await takeEnergyBack(services, tx, row)
+    await (row.wallet_id === null ? releaseTankFee(tx, row) : releaseFloat(tx, row))
+    const isPartial = under.at > 0
+    return {
+      ...(isPartial ? { state: 'PARTIAL' as const } : {}), reason: `${reason}; ${leftOver(under)}`, fee: BigInt(row.plan.fees_paid ?? '0'),
+      // The fee of a stake whose first call is in a block was earned.
+      ...(row.platform_fee && !isPartial ? { plan: { refunded: '1' } } : {}),
+    }
+  },
+  async failed(services, tx, row, { plan }) {
+    if (plan?.['refunded']) await releasePlatformFee(tx, services, row.id)
+  },
+}

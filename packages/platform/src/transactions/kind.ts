@@ -1,0 +1,108 @@
+import type { SignedRequest } from '@custody/request-auth'
+import { releaseFloat, floatPostings, overdraws } from '../gas-tanks/float.ts'
+import { takeEnergyBack } from '../gas-tanks/lend.ts'
+import type { Queryable } from '../database/pool.ts'
+import { replacementsOf, type Replacement } from '../engine/replacement.ts'
+import { releaseOtherWallet } from '../engine/other-wallet.ts'
+import { receiptsOf } from '../engine/request.ts'
+import type { Kind, Outcome, Services } from '../engine/services.ts'
+import { endTransaction } from '../engine/settle.ts'
+import { isForward, type TransactionRow } from '../engine/transaction.ts'
+import { post } from '../ledger/post.ts'
+import { chargePlatformFee, releasePlatformFee } from '../prepaid-fee/fees.ts'
+import type { Purpose } from '../signing/sign.ts'
+import { awaitUnfreezing, screenAgain, screenWithdrawal, startScreening } from './screening.ts'
+
+/** A transfer to somebody else, by its caller's request or by a standing rule. */
+export const withdrawal: Kind<'WITHDRAWAL'> = {
+  steps: { CREATED: startScreening, SCREENING: screenWithdrawal, AML_HELD: awaitUnfreezing },
+  heldBack: screenAgain,
+  async refusal(_services, chain, { row, asset, amount }) {
+    const refusal = await chain.refusal({ to: row.destination_id as string, tag: row.address_tag, amount, asset })
+    return refusal && `${refusal.field}: ${refusal.reason}`
+  },
+  purpose: purposeOf,
+  async broadcast(services, tx, row) {
+    if (row.platform_fee) await chargePlatformFee(tx, services, row.id)
+  },
+  async settle(services, tx, row, o) {
+    await (o.succeeded ? services.forwards.done(tx, row) : services.forwards.returned(tx, row, 'the chain reverted it'))
+    await settle(services, tx, row, o)
+    await takeEnergyBack(services, tx, row)
+    await endTransaction(services, tx, row, o, true)
+  },
+  isAskedFor: (row) => row.request !== null || isForward(row),
+  failing: (services, tx, row, reason) => services.forwards.returned(tx, row, reason),
+  async release(services, tx, row) {
+    const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+    const total = BigInt(row.amount) + BigInt(row.plan.fee_reserve ?? '0')
+    await post(tx, 'release', row.id, [{ ...account, kind: 'reserved', amount: -total }, { ...account, kind: 'available', amount: total }])
+    await releaseOtherWallet(tx, row)
+    await takeEnergyBack(services, tx, row)
+    await releaseFloat(tx, row)
+    return row.platform_fee ? { plan: { refunded: '1' } } : {}
+  },
+  async failed(services, tx, row, { plan }) {
+    if (plan?.['refunded']) await releasePlatformFee(tx, services, row.id)
+  },
+  bumpAfterMs: ({ settings }) => settings.feeBumpAfterMs,
+}
+
+/** Who held the fee pays it: another wallet of the sub-account, fuel at the address, or the wallet itself. */
+async function settle(services: Services, tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
+  const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  const amount = BigInt(row.amount)
+  const moved = o.succeeded ? { ...account, wallet: null, kind: 'chain' as const, amount } : {
+    ...account, kind: 'available' as const, amount,
+  }
+  if (row.plan.fee_wallet !== undefined) {
+    const feeAccount = { workspace: row.workspace_id, wallet: row.plan.fee_wallet, asset: row.fee_asset }
+    const held = BigInt(row.plan.fee_held ?? '0')
+    await post(tx, 'settle', row.id, [
+      { ...account, kind: 'reserved', amount: -amount }, moved,
+      { ...feeAccount, kind: 'reserved', amount: -held },
+      { ...feeAccount, wallet: null, kind: 'chain', amount: o.fee },
+      { ...feeAccount, kind: 'available', amount: held - o.fee },
+    ])
+    return
+  }
+  if (services.networks.get(row.network).fuelled) {
+    const held = BigInt(row.plan.need ?? '0')
+    await post(
+      tx, 'settle', row.id, [{ ...account, kind: 'reserved', amount: -amount }, moved, ...floatPostings(row, held, o.fee)],
+      overdraws(held, o.fee)
+    )
+    return
+  }
+  const total = amount + BigInt(row.plan.fee_reserve ?? '0')
+  const left = (o.succeeded ? amount : 0n) + o.fee
+  await post(tx, 'settle', row.id, [
+    { ...account, kind: 'reserved', amount: -total },
+    { ...account, wallet: null, kind: 'chain', amount: left },
+    { ...account, kind: 'available', amount: total - left },
+  ])
+}
+
+/** The caller's request, or the one that made a forward's rule; a replacement stands on a request of its own. */
+async function purposeOf(services: Services, row: TransactionRow, replacement: Replacement | undefined): Promise<Purpose> {
+  const rule = row.plan.rule_id
+  const forward = rule === undefined ? null : await forwardPurpose(services, row.id, rule)
+  if (forward && replacement?.kind !== 'CANCEL') return forward
+  const pay = forward ?? { kind: 'pay' as const, ...await receiptsOf(services, row.request, 'transactions', row.id) }
+  if (replacement?.kind === 'CANCEL') {
+    return { kind: 'cancel', of: pay, ...await receiptsOf(services, replacement.request, 'replacements', replacement.id) }
+  }
+  // A bump of our own stays within the newest limit that the caller has signed.
+  const faster = replacement?.kind === 'AUTO'
+    ? (await replacementsOf(services.database, row.id)).findLast(({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE')
+    : replacement
+  return faster && pay.kind === 'pay' ? { ...pay, speed_up: await receiptsOf(services, faster.request, 'replacements', faster.id) } : pay
+}
+
+/** A forward has the request that made its rule. */
+async function forwardPurpose(services: Services, id: string, ruleId: string): Promise<Purpose> {
+  const rule = await services.database.one<{ request: SignedRequest; receipts: unknown[] }>(
+    'select request, receipts from forward_rules where id = $1', [ruleId])
+  if (!rule) throw new Error('a forward without its rule')
+  return { kind: 'forward', id, rule: rule.request, receipts: rule.receipts }
+}

@@ -1,0 +1,72 @@
+import { formatAmount, parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
+import type { TransferBody } from '@custody/request-auth/bodies'
+import { ApiError } from '../errors.ts'
+import { readAmount } from '../assets/read-amount.ts'
+import { accountOf } from '../aml/address-key.ts'
+import type { Chain, Payment, Refusal } from '../engine/chain.ts'
+import type { Services } from '../engine/services.ts'
+import { checkedFeeRate } from '../engine/check-fee-rate.ts'
+
+/** Longer than this nobody waits for an answer's sake: the worker asks again before anything is signed. */
+const PATIENCE_MS = 2000
+
+/** A refusal as the API answers it. @param amountField what the caller calls the amount */
+export const refusalError = ({ field, reason }: Refusal, amountField = 'amount'): ApiError => {
+  const named = field === 'amount' ? amountField : field
+  return new ApiError(field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${named}: ${reason}`, { field: named })
+}
+
+/**
+ * What can be said of a transfer without asking anybody: its amount, destination, tag and fee rate.
+ * @param amountField what the caller calls the amount
+ */
+export function checkTransfer(
+  services: Services, body: TransferBody, asset: Asset, network: Network, amountField = 'amount'
+): { amount: bigint; destination: string; addressTag: string | null } {
+  const amount = readAmount(body.amount, asset, amountField)
+  const refused = (reason: string) => refusalError({ field: 'amount', reason }, amountField)
+  if (amount === 0n) throw refused('must be greater than zero')
+  if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) {
+    throw refused(`must be at least ${asset.min_withdrawal} ${asset.asset_name}`)
+  }
+  const validation = validateAddress(services.registry, asset.asset_name, body.destination_address, body.address_tag ?? null)
+  if (!validation.valid) throw refusalError({ field: validation.field ?? 'destination_address', reason: validation.reason })
+  const unfit = services.networks.get(network.code).unfit({ to: validation.address, tag: validation.address_tag, amount, asset })
+  if (unfit) throw refusalError(unfit, amountField)
+  if (body.fee_rate !== undefined) {
+    if (body.fee_level !== undefined) {
+      throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+    }
+    checkedFeeRate(body.fee_rate, network, services.registry)
+  }
+  return { amount, destination: validation.address, addressTag: validation.address_tag }
+}
+
+/** Nobody pays himself: on chains with accounts the transfer would move nothing. */
+export function isOwnAccount({ network, coins }: Chain, destination: string, source: string): boolean {
+  return coins === null && accountOf(network, destination) === source
+}
+
+/** What the chain knows against a payment, for an answer that must not wait: where it is away or slow, nothing is said. */
+export async function refusalSoon({ environment }: Services, chain: Chain, payment: Payment): Promise<Refusal | null> {
+  return Promise.race([chain.refusal(payment).catch(() => null), environment.sleep(PATIENCE_MS).then(() => null)])
+}
+
+/** Where another wallet of the sub-account pays the fee. The worker takes it; this only answers early. */
+export async function checkFeeWallet(
+  services: Services, subAccountId: string, asset: Asset, chain: Chain, source: string, fee: bigint
+): Promise<void> {
+  const needed = chain.feeOfOtherWallet(asset, fee)
+  if (needed === 0n) return
+  const native = services.registry.asset(chain.network.native_asset) as Asset
+  const row = await services.database.one<{ balance: string }>(
+    `select a.balance::text from wallets w join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset and a.kind = 'available'
+     where w.sub_account_id = $1 and w.asset = $2`, [subAccountId, native.asset_name])
+  const kept = await chain.kept(source, native)
+  const left = BigInt(row?.balance ?? '0') - kept
+  if (left >= needed) return
+  const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, native.decimals)} ${native.asset_name}`
+  const wallet =
+    `the sub-account's ${native.asset_name} wallet, which has ${show(left)} beside the ${show(kept)} that must stay on the account`
+  throw new ApiError('INSUFFICIENT_BALANCE', `asset: the network fee of up to ${show(needed)} is paid from ${wallet}`, { field: 'asset' })
+}

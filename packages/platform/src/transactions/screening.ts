@@ -1,0 +1,115 @@
+import type { Queryable } from '../database/pool.ts'
+import type { Services } from '../engine/services.ts'
+import type { State, TransactionRow } from '../engine/transaction.ts'
+import { lockAccount, wakeNextNonce } from '../engine/nonce-order.ts'
+import { advance } from '../engine/lease.ts'
+import { addressKey, spaceOf } from '../aml/address-key.ts'
+import { clearedFor, confirmHits, frozenAmong, hold, isHeld, lockFreezing } from '../aml/frozen.ts'
+import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from '../aml/screen.ts'
+import { isOn, readPolicy } from '../aml/policy.ts'
+import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
+
+/** Unfreezing wakes what it held; this only finds what a killed process missed. */
+const HELD_POLL_MS = 10 * 60_000
+
+const networkOf = (services: Services, row: TransactionRow) => services.networks.get(row.network).network
+
+/** What stands against signing now, without asking anybody: OFAC's list, the frozen list, no recent answer of the provider. */
+async function isClear(services: Services, row: TransactionRow): Promise<boolean> {
+  const network = networkOf(services, row)
+  const address = row.destination_id as string
+  const subAccountId = row.sub_account_id as string
+  if (services.aml.sanctions.has(network, address)) return false
+  const key = addressKey(network, address)
+  if ((await frozenAmong(services.database, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: [key] })).length > 0) {
+    return false
+  }
+  const policy = await readPolicy(services.database, subAccountId)
+  if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row.id)).has(key)) return true
+  const level = (await freshAnswers(services, row, network, policy, [key])).get(key)
+  return level === null || (level !== undefined && !policy.risk_levels.includes(level))
+}
+
+/** CREATED → QUEUED, or → SCREENING where anything is to be asked or stands against it. */
+export async function startScreening(services: Services, row: TransactionRow): Promise<void> {
+  const clear = await isClear(services, row)
+  await advance(services.database, row, { state: clear ? 'QUEUED' : 'SCREENING', run_in_ms: 0 })
+  services.environment.checkpoint(clear ? 'transaction.queued' : 'transaction.screening')
+}
+
+/** SCREENING → AML_HELD, or on to where the transfer came from. Without a clear answer it stays. */
+export async function screenWithdrawal(services: Services, row: TransactionRow): Promise<void> {
+  const network = networkOf(services, row)
+  const parties = [{ address: row.destination_id as string, tag: row.address_tag }]
+  let held: boolean
+  try {
+    const hits = await screen(services, row, network, 'withdrawal', parties)
+    held = await services.database.transaction(async (tx) => {
+      await lockFreezing(tx, row.sub_account_id as string)
+      const all = await confirmHits(
+        tx,
+        {
+          subAccountId: row.sub_account_id as string, transactionId: row.id, space: spaceOf(network),
+          keys: [addressKey(network, row.destination_id as string)],
+        },
+        hits
+      )
+      if (all === null) {
+        await advance(tx, row, { run_in_ms: 0 })
+        return false
+      }
+      if (all.length > 0) await hold(services, tx, row, spaceOf(network), all)
+      const [state, run_in_ms] = all.length > 0 ? ['AML_HELD', HELD_POLL_MS] as const : [(row.plan.resume ?? 'QUEUED') as State, 0] as const
+      await advance(tx, row, { state, last_error: null, plan: NO_WAIT, run_in_ms })
+      return all.length > 0
+    })
+  } catch (error) {
+    if (error instanceof ScreeningWaits) return waitForProvider(services, row, error)
+    throw error
+  }
+  services.environment.checkpoint(held ? 'transaction.held' : 'transaction.screened')
+}
+
+/** AML_HELD → SCREENING, once nothing holds it any more. What was unfrozen is not asked for again. */
+export async function awaitUnfreezing(services: Services, row: TransactionRow): Promise<void> {
+  const held = await services.database.transaction(async (tx) => {
+    await lockFreezing(tx, row.sub_account_id as string)
+    const is = await isHeld(tx, row.id)
+    await advance(tx, row, is ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+    return is
+  })
+  if (!held) services.environment.checkpoint('transaction.released')
+}
+
+/**
+ * Called before a transfer is built and right before it is signed. True: it was sent back to SCREENING, and the caller
+ * does nothing more with it. One that is held before anything was signed gives back its number in the account's order,
+ * or every later transfer would wait with it.
+ */
+export async function screenAgain(services: Services, row: TransactionRow): Promise<boolean> {
+  // Screened a moment ago, on its way here.
+  if (row.state === 'QUEUED' && services.environment.now() - row.created_at.getTime() < FRESH_MS) return false
+  if (await isClear(services, row)) return false
+  await services.database.transaction(async (tx) => {
+    // What has taken fuel is not planned again.
+    const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
+    const resume = row.state === 'SIGNING' && await unbuild(services, tx, row) ? before : row.state
+    await advance(tx, row, { state: 'SCREENING', plan: { resume }, run_in_ms: 0 })
+  })
+  return true
+}
+
+/** Takes the unsigned transaction back where no node has seen it; whoever comes next in the account's order takes its place. */
+async function unbuild(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
+  // Only where later ones of the account wait for its number.
+  if (!services.networks.get(row.network).nextNonce) return false
+  if (row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
+  const chain = await tx.query<{ state: string; shown_at: Date | null; account: string | null }>(
+    'select state, shown_at, account from chain_transactions where transaction_id = $1', [row.id]
+  )
+  const [built, more] = chain
+  if (!built || more || built.state !== 'BUILT' || built.shown_at !== null) return false
+  await tx.query(`delete from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
+  await wakeNextNonce(tx, row.network, built)
+  return true
+}

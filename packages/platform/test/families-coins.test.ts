@@ -1,0 +1,340 @@
+import assert from 'node:assert/strict'
+import { createHash, randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { blake2b } from '@noble/hashes/blake2.js'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { cardano, CHANGE_INDEX, decode, familyOf, pathOf, publicKeysBelow, utxo, type Asset, type Fetch } from '@custody/chains'
+import type { Built, Chain, ChainContext, Fail, Prepared, Wait, Waiting } from '../src/engine/chain.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { cached } from '../src/families/cached.ts'
+import { connectCardano } from '../src/families/cardano/index.ts'
+import { connectUtxo } from '../src/families/utxo/index.ts'
+import { registry, useDatabase, World, type Tenant } from './deposits-support.ts'
+
+/**
+ * What the families whose wallets are coins answer, on the real database and with their real clients: only the endpoint's
+ * answers are scripted. They write nothing: what the engine would write is written here.
+ */
+const database = useDatabase()
+const SECRET = createHash('sha256').update('tests of coins').digest()
+type Coins = 'utxo' | 'cardano'
+const FAMILIES: Coins[] = ['utxo', 'cardano']
+const COIN = 20_000_000n
+const AMOUNT = 5_000_000n
+const SLOT = 200_000_000
+
+class Stage {
+  readonly world: World
+  readonly family: Coins
+  readonly chain: Chain
+  readonly asset: Asset
+  readonly own: string
+  readonly change: string
+  readonly to: string
+  readonly at: ReturnType<typeof publicKeysBelow>
+  tenant!: Tenant
+  isUp = true
+  asked: string[] = []
+  readonly #made = new Map<string, string>()
+
+  constructor(family: Coins) {
+    this.family = family
+    this.world = new World(database.get(), family)
+    const { network } = this.world
+    const publicKey = network.curve === 'secp256k1' ? secp256k1.getPublicKey(SECRET, true) : ed25519.getPublicKey(SECRET)
+    this.at = publicKeysBelow({ curve: network.curve, publicKey, chainCode: SECRET })
+    const addressAt = (index: number) => familyOf(network).address(network, this.at(pathOf(network, 1, index)))
+    ;[this.own, this.change, this.to] = [addressAt(5), addressAt(CHANGE_INDEX), addressAt(900)]
+    this.asset = registry.asset(network.native_asset) as Asset
+    const context: ChainContext = {
+      registry, database: database.get(), environment: this.world.services.environment,
+      keys: { get: async () => ({ at: this.at }) },
+      addresses: { omnibus: async () => this.own, change: async () => this.change },
+    }
+    const connect = family === 'utxo' ? connectUtxo : connectCardano
+    this.chain = connect(context, network, { url: 'http://chain.test' }, this.#fetch)
+  }
+
+  get owner() {
+    return { workspaceId: this.tenant.workspace, subAccountId: this.tenant.subAccount, subAccountIndex: 1 }
+  }
+
+  get wallet() {
+    return this.tenant.wallets[this.asset.asset_name] as string
+  }
+
+  readonly #fetch: Fetch = async (url, init) => {
+    if (!this.isUp) throw new Error('away')
+    const answer = (value: unknown) => new Response(JSON.stringify(value), { status: 200 })
+    if (this.family === 'utxo') {
+      const { method, params } = JSON.parse(init.body as string) as { method: string; params: [string] }
+      this.asked.push(method)
+      return answer({ result: method === 'estimatesmartfee' ? { feerate: 0.0001 } : this.#made.get(params[0]) })
+    }
+    const path = new URL(url).pathname
+    this.asked.push(path)
+    const { feePerByte, feeConstant, coinsPerByte, transactionBytesMax, valueBytesMax } = cardano.PARAMETERS
+    if (path === '/blocks/latest') return answer({ height: 9, slot: SLOT, hash: '00'.repeat(32), previous_block: null, tx_count: 0 })
+    if (path === '/epochs/latest/parameters') {
+      return answer({
+        min_fee_a: `${feePerByte}`, min_fee_b: `${feeConstant}`, coins_per_utxo_size: `${coinsPerByte}`,
+        max_tx_size: `${transactionBytesMax}`, max_val_size: `${valueBytesMax}`,
+      })
+    }
+    return answer({ cbor: `84${this.#made.get(path.split('/')[2] as string)}a0f5f6` })
+  }
+
+  async open(): Promise<this> {
+    await this.world.open()
+    this.tenant = await this.world.tenant('alice')
+    return this
+  }
+
+  /** A coin of the wallet: answers the id of the transaction that made it, which the scripted chain shows. */
+  async coin(value = COIN, o: { spentBy?: string } = {}): Promise<string> {
+    const { network } = this.world
+    let txid: string
+    if (this.family === 'utxo') {
+      const script = utxo.scriptOf(network, this.own)
+      const bytes = Buffer.alloc(8)
+      bytes.writeBigInt64LE(value)
+      const input = `0200000001${createHash('sha256').update(randomUUID()).digest('hex')}0000000000ffffffff01`
+      const raw = Buffer.concat([Buffer.from(input, 'hex'), bytes, Buffer.from([script.length]), script, Buffer.alloc(4)])
+      txid = createHash('sha256').update(createHash('sha256').update(raw).digest()).digest().reverse().toString('hex')
+      this.#made.set(txid, raw.toString('hex'))
+    } else {
+      const before = createHash('sha256').update(randomUUID()).digest('hex')
+      const coin = { txid: before, vout: 0, value, path: [], address: this.own, riders: null }
+      const selection = { coins: [coin], fee: 200_000n, change: 0n, assets: new Map<string, bigint>(), size: 0 }
+      const parts = { selection, to: this.own, amount: value, changeAddress: this.change, changePath: [], ttl: 9n }
+      const { bytes } = cardano.buildTransfer(network, { ...parts, previous: new Map([[before, '00']]) })
+      txid = Buffer.from(blake2b(Buffer.from(bytes, 'hex'), { dkLen: 32 })).toString('hex')
+      this.#made.set(txid, bytes)
+    }
+    await database.get().query(
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height, spent_by)
+       values ($1, $2, 0, $3, $4, $5, 5, 'deposit', true, 1, $6)`,
+      [network.code, txid, this.own, this.wallet, value.toString(), o.spentBy ?? null])
+    return txid
+  }
+
+  async transfer(o: { feeRate?: string; amount?: bigint } = {}): Promise<TransactionRow> {
+    const name = this.asset.asset_name
+    return (await database.get().one<TransactionRow>(
+      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
+         destination_type, destination_id, state, status, plan, fee_rate)
+       values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, $7, $5, 'INTERNAL', $8, 'EXTERNAL', $9, 'QUEUED', 'pending', '{}', $10)
+       returning *`,
+      [randomUUID(), this.tenant.workspace, this.tenant.subAccount, this.wallet, name, this.world.network.code,
+        `${o.amount ?? AMOUNT}`, this.own, this.to, o.feeRate ?? null]))!
+  }
+
+  async prepare(row: TransactionRow): Promise<Prepared> {
+    const found = await this.chain.prepare({ row, asset: this.asset, sweeps: false, amount: BigInt(row.amount), action: null })
+    assert.equal(found.kind, 'prepared')
+    return found as Prepared
+  }
+
+  build(prepared: Prepared): Promise<Built | Wait | Fail> {
+    return database.get().transaction((tx) => prepared.build(tx, 0n))
+  }
+
+  /** As the engine writes it. */
+  async write(row: TransactionRow, built: Built, state: 'BUILT' | 'SIGNED' | 'EXPIRED'): Promise<Waiting> {
+    const [id, hash] = [randomUUID(), state === 'BUILT' ? null : createHash('sha256').update(built.unsigned.bytes).digest('hex')]
+    await database.get().query(
+      `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, attempt)
+       values ($1, $2, $3, $4, $5, $6, $7, (select count(*) + 1 from chain_transactions where transaction_id = $2))`,
+      [id, row.id, row.network, state, JSON.stringify(built.unsigned), `${built.worst}`, hash])
+    for (const { txid, vout } of built.coins ?? []) {
+      await database.get().query('update utxos set spent_by = $3 where txid = $1 and vout = $2 and spent_by is null', [txid, vout, id])
+    }
+    return { id, unsigned: built.unsigned, fee_max: `${built.worst}`, nonce: null, hash: hash ?? '' }
+  }
+}
+
+function isBuilt(outcome: { kind: string; reason?: string | null }): asserts outcome is Built {
+  assert.equal(outcome.kind, 'built', outcome.reason ?? outcome.kind)
+}
+
+for (const family of FAMILIES) {
+  test(`${family}: what is built costs what is held, and spends the coins that it names`, async () => {
+    const stage = await new Stage(family).open()
+    await stage.coin()
+    const built = await stage.build(await stage.prepare(await stage.transfer()))
+    isBuilt(built)
+    const decoded = decode(registry, built.unsigned, stage.at)
+    assert.deepEqual(decoded.payments, [{ address: stage.to, amount: AMOUNT, tag: null }])
+    assert.equal(decoded.change?.address, stage.change)
+    const hold = { wallet: stage.wallet, asset: stage.asset, amount: built.worst, noted: 'fee_reserve', kept: 0n }
+    assert.deepEqual([built.worst, built.fee, built.hold], [decoded.fee_max, decoded.fee_max, hold])
+    assert.deepEqual(built.coins?.map(({ txid, vout }) => `${txid}:${vout}`), decoded.consumes)
+    assert.deepEqual(stage.chain.coins?.of(built.unsigned), built.coins?.map((coin) => ({ ...coin, value: COIN })))
+    assert.equal(built.validUntil, family === 'cardano' ? SLOT + cardano.SLOTS_TO_LIVE : undefined)
+    assert.equal(built.validUntil, decoded.valid_until)
+    assert.deepEqual(await database.get().query('select id from chain_transactions'), [], 'a family writes nothing')
+  })
+
+  test(`${family}: coins that were not foreseen are asked about first`, async () => {
+    const stage = await new Stage(family).open()
+    const [first, row, other] = [await stage.coin(), await stage.transfer(), await stage.transfer()]
+    const prepared = await stage.prepare(row)
+    const built = await stage.build(await stage.prepare(other))
+    isBuilt(built)
+    assert.deepEqual(built.coins, [{ txid: first, vout: 0 }])
+    await stage.write(other, built, 'SIGNED')
+    const second = await stage.coin()
+    assert.deepEqual(await stage.build(prepared), { kind: 'wait', reason: null, inMs: 50 })
+    const again = await stage.build(await stage.prepare(row))
+    isBuilt(again)
+    assert.deepEqual(again.coins, [{ txid: second, vout: 0 }])
+  })
+
+  test(`${family}: change of a transfer that is being signed is waited for, and nothing else`, async () => {
+    const stage = await new Stage(family).open()
+    await stage.coin()
+    const [row, other] = [await stage.transfer(), await stage.transfer()]
+    const built = await stage.build(await stage.prepare(other))
+    isBuilt(built)
+    const waiting = await stage.write(other, built, 'BUILT')
+    const prepared = await stage.prepare(row)
+    assert.deepEqual(await stage.build(prepared), { kind: 'wait', reason: 'waits for change of an earlier transfer', inMs: 1000 })
+    await database.get().query(`update chain_transactions set state = 'CONFIRMED' where id = $1`, [waiting.id])
+    const outcome = await stage.build(prepared)
+    assert.equal(outcome.kind, 'fail')
+    assert.match((outcome as Fail).reason, /^the wallet's coins do not cover the amount and a network fee at this rate: .* exceed the coins by /)
+  })
+
+  test(`${family}: our own transactions are known without asking, and so is one that is at hand`, async () => {
+    const stage = await new Stage(family).open()
+    const [txid, row] = [await stage.coin(), await stage.transfer()]
+    const shown = await stage.chain.coins?.previous(txid)
+    const signed = family === 'utxo' ? shown : `84${shown}a0f5f6`
+    stage.asked = []
+    assert.equal(await stage.chain.coins?.previous(txid, signed), shown)
+    await database.get().query(
+      `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, signed)
+       values ($1, $2, $3, 'SIGNED', '{}', 1, $4, $5)`, [randomUUID(), row.id, row.network, txid, signed])
+    assert.equal(await stage.chain.coins?.previous(txid), shown)
+    assert.deepEqual(stage.asked, [])
+  })
+
+  test(`${family}: a fee is told from the wallet's coins, from a usual transfer, and while the chain is away`, async () => {
+    const stage = await new Stage(family).open()
+    const { chain, owner, asset, to, wallet: walletId } = stage
+    const question = { owner, asset, rate: family === 'utxo' ? 10_000n : 44n, to: null }
+    const typical = await chain.quote({ ...question, amount: AMOUNT })
+    assert.equal(typical.basis, 'typical')
+    await stage.coin()
+    const quoted = await chain.quote({ ...question, amount: AMOUNT })
+    assert.equal(quoted.basis, 'wallet')
+    assert.deepEqual(await chain.quote({ ...question, amount: null }), typical)
+    assert.deepEqual(await chain.quote({ ...question, amount: 1n }), typical, 'dust')
+    const transfer = { owner, walletId, asset, to, amount: AMOUNT, feeRate: null, level: null }
+    const { fee, reserve } = await chain.estimate(transfer)
+    assert.equal(fee, reserve)
+    const built = await stage.build(await stage.prepare(await stage.transfer()))
+    isBuilt(built)
+    assert.equal(fee, built.worst)
+    assert.ok((await chain.estimate({ ...transfer, amount: COIN })).fee > 0n, 'coins may be bound')
+    const away = await new Stage(family).open()
+    await away.coin()
+    away.isUp = false
+    const blind = await away.chain.estimate({ ...transfer, owner: away.owner, walletId: away.wallet })
+    assert.equal(blind.fee, family === 'utxo' ? 2n * fee : fee)
+    assert.equal(away.chain.ratesReadAt(), null)
+    await assert.rejects(away.chain.rates(asset))
+  })
+
+  test(`${family}: less than the chain takes is unfit, with the least in words`, async () => {
+    const stage = new Stage(family)
+    const [least, reason] = family === 'utxo'
+      ? [294n, 'must be at least 0.00000294 BTC, the dust limit of this kind of address']
+      : [849_070n, 'must be at least 0.84907 ADA, which the chain wants in an output to this kind of address']
+    const payment = { to: stage.to, tag: null, asset: stage.asset }
+    assert.deepEqual(stage.chain.unfit({ ...payment, amount: least - 1n }), { field: 'amount', reason })
+    assert.equal(stage.chain.unfit({ ...payment, amount: least }), null)
+  })
+}
+
+test('cardano: a transfer that expired spends its coins again, and fails where they are gone', async () => {
+  const stage = await new Stage('cardano').open()
+  const row = await stage.transfer()
+  const first = await stage.coin(AMOUNT * 2n)
+  const built = await stage.build(await stage.prepare(row))
+  isBuilt(built)
+  await stage.write(row, built, 'EXPIRED')
+  await stage.coin(COIN * 10n)
+  const again = await stage.build(await stage.prepare(row))
+  isBuilt(again)
+  assert.deepEqual(again.coins, [{ txid: first, vout: 0 }])
+  const prepared = await stage.prepare(row)
+  await database.get().query('update utxos set spendable = false where txid = $1', [first])
+  assert.deepEqual(await stage.build(prepared), { kind: 'fail', reason: 'it expired, and its coins are no longer on the chain' })
+})
+
+test('cardano: lovelace stay with the tokens of a wallet', async () => {
+  const stage = await new Stage('cardano').open()
+  assert.equal(await stage.chain.kept(stage.tenant.omnibus, stage.asset), 0n)
+  const riders = { assets: { [`${'ab'.repeat(28)}00`]: '1' }, script_bytes: 0 }
+  const txid = await stage.coin()
+  await database.get().query('update utxos set riders = $2 where txid = $1', [txid, JSON.stringify(riders)])
+  assert.equal(await stage.chain.kept(stage.tenant.omnibus, stage.asset), cardano.keptWith([{ riders }]))
+})
+
+test('utxo: a replacement spends all coins of what waits, and what is held never shrinks', async () => {
+  const stage = await new Stage('utxo').open()
+  const first = await stage.coin()
+  const row = await stage.transfer({ feeRate: '2' })
+  const built = await stage.build(await stage.prepare(row))
+  isBuilt(built)
+  const waiting = [await stage.write(row, built, 'SIGNED')]
+  const replaceable = stage.chain.replaceable
+  assert.ok(replaceable)
+  assert.equal(await replaceable.marketPaysMore(row, waiting[0] as Waiting), true)
+  const least = await replaceable.leastRate(row, waiting)
+  assert.equal(least, 3000n, 'its own rate and the floor')
+  const replace = async (wanted: Parameters<typeof replaceable.prepare>[2], plan = {}) => {
+    const found = await replaceable.prepare({ ...row, plan }, stage.asset, wanted, waiting, false)
+    return found.kind === 'prepared' ? stage.build(found) : found
+  }
+  const refused = await replace({ kind: 'SPEED_UP', feeRate: '2.999', level: null })
+  assert.deepEqual(refused, { kind: 'fail', reason: 'its fee_rate is no longer high enough to take the place of what waits' })
+  const never = await replace({ kind: 'AUTO', feeRate: null, level: null })
+  assert.deepEqual(never, { kind: 'fail', reason: 'the fee_rate of the transfer allows no higher fee' })
+  const faster = await replace({ kind: 'SPEED_UP', feeRate: null, level: 'low' }, { fee_reserve: '1' })
+  isBuilt(faster)
+  assert.deepEqual([faster.coins, faster.hold?.amount], [[{ txid: first, vout: 0 }], faster.worst])
+  assert.equal(faster.worst, decode(registry, faster.unsigned, stage.at).fee_max)
+  const held = await replace({ kind: 'SPEED_UP', feeRate: '3', level: null }, { fee_reserve: '1000000' })
+  isBuilt(held)
+  assert.equal(held.hold?.amount, 1_000_000n)
+  const back = await replace({ kind: 'CANCEL', feeRate: null, level: null })
+  isBuilt(back)
+  const { payments } = decode(registry, back.unsigned, stage.at)
+  assert.deepEqual([back.hold, payments.map(({ address }) => address)], [undefined, [stage.change]])
+  assert.equal(payments[0]?.amount, COIN - back.worst)
+  const prepared = await replaceable.prepare(row, stage.asset, { kind: 'CANCEL', feeRate: null, level: null }, waiting, false) as Prepared
+  const next = await stage.transfer()
+  const spender = await stage.write(next, { ...built, coins: [] }, 'BUILT')
+  await database.get().query(
+    `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by)
+     values ('BTC', $1, 1, $2, $3, 1, 1, 'change', true, $4)`, [waiting[0]?.hash, stage.change, stage.wallet, spender.id])
+  assert.deepEqual(await stage.build(prepared), { kind: 'fail', reason: `transfer ${next.id} spends its change already` })
+})
+
+test('an answer is kept for a while, asked for once, and its time outlives a failure', async () => {
+  let [now, asked] = [5, 0]
+  const answer = cached(async () => {
+    if (++asked > 1) throw new Error('away')
+    return asked
+  }, 10, () => now)
+  assert.equal(answer.readAt(), null)
+  assert.deepEqual(await Promise.all([answer(), answer()]), [1, 1])
+  now = 14
+  assert.deepEqual([await answer(), answer.readAt()], [1, 5])
+  now = 15
+  await assert.rejects(answer())
+  assert.deepEqual([asked, answer.readAt()], [2, 5])
+})

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { ChangedCopy, fencedBlocks } from './changed-copy.ts'
+
+// Adds a family of chains as docs/adding-a-chain.md says, word for word, in a copy of the tree.
+const DOCUMENT = 'docs/adding-a-chain.md'
+const HEADING = 'A new family'
+const copy = new ChangedCopy()
+after(() => copy.remove())
+
+/** Each line of code, and the file that the document names before it. */
+const LISTS = ['packages/chains/src/list.ts', 'packages/platform/src/app/families.ts']
+
+test('the document’s commands and lines are all that a family needs: nothing else that exists is changed', () => {
+  const [made] = fencedBlocks(DOCUMENT, HEADING, 'sh')
+  assert.equal(made, 'npx node scripts/new-family.mjs toy\n')
+  const copied = copy.node('scripts/new-family.mjs', 'toy')
+  assert.equal(copied.status, 0, copied.output)
+  const lines = fencedBlocks(DOCUMENT, HEADING, 'ts')
+  assert.deepEqual(lines.map((text) => text.trim().split('\n').length), [1, 1])
+  for (const [at, path] of LISTS.entries()) copy.append(path, lines[at] as string)
+  const added = fencedBlocks(DOCUMENT, HEADING, 'json').map((block) => JSON.parse(block) as Record<string, unknown>)
+  assert.deepEqual(added.map((line) => line['asset_name'] ?? line['code'] ?? line['ticker']), ['TOY', 'TOY', 'TOY'])
+  copy.addToRegistry(added)
+  const { added: files, changed } = copy.changes()
+  assert.deepEqual(changed, ['packages/chains/data/registry.json', ...LISTS])
+  const folders = ['packages/chains/src/toy/', 'packages/chains/test/toy.test.ts', 'packages/platform/src/families/toy/', 'packages/platform/test/toy/']
+  assert.deepEqual(files.filter((path) => !folders.some((folder) => path.startsWith(folder))), [])
+})
+
+test('its types fit, the registry’s test takes its lines, and its own tests send transfers through the steps and the nodes’ rules', () => {
+  const types = copy.node('node_modules/typescript/bin/tsc', '--noEmit')
+  assert.equal(types.status, 0, types.output)
+  for (const path of [
+    'packages/chains/test/toy.test.ts', 'packages/chains/test/registry.test.ts', 'packages/chains/test/families.test.ts',
+    'packages/platform/test/toy/transfer.test.ts',
+  ]) {
+    const { status, output } = copy.test(path)
+    assert.equal(status, 0, output)
+    assert.match(output, /^ℹ pass [1-9]/m)
+  }
+})
+
+test('a name that is taken or none is refused, and nothing is copied', () => {
+  for (const args of [[], ['../evil'], ['Toy'], ['toy', 'too'], ['toy'], ['evm']]) {
+    const before = copy.changes()
+    assert.notEqual(copy.node('scripts/new-family.mjs', ...args).status, 0, args.join(' '))
+    assert.deepEqual(copy.changes(), before)
+  }
+})

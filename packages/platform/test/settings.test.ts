@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { amlInstallation } from '../src/aml/settings.ts'
+import { pricesInstallation } from '../src/prices/settings.ts'
+import { readSettings, readVariable } from '../src/settings/settings.ts'
+import { registry } from './deposits-support.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'custody-settings-'))
+after(() => { rmSync(folder, { recursive: true }) })
+const NONE = join(folder, 'none.json')
+
+/** A start on mainnet with this configuration. */
+function configured(text: string, env: Record<string, string> = {}) {
+  const file = join(folder, 'config.json')
+  writeFileSync(file, text)
+  return readSettings({ CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: file, ...env })
+}
+
+test('without any variable, and with empty ones, everything has its default', () => {
+  const settings = readSettings({})
+  const { prepaidTiers, sweep, ...rest } = settings
+  assert.deepEqual(rest, {
+    home: join(process.cwd(), '.custody'), port: 8080, host: '127.0.0.1', databaseUrl: null, network: 'local', rateLimit: 1000, rateScope: 'key',
+    authLegacy: false, trustProxy: 0, endpoints: {}, secretsKey: null, pollMs: 500, feeBumpAfterMs: 0, logLevel: 'info', role: 'all',
+    aml: { urls: { CHAINALYSIS: null, ELLIPTIC: null, TRM: null }, ellipticThresholds: [9, 7, 4], trmChains: {}, ofacFile: null },
+    prices: { coinGeckoUrl: null, coinGeckoKey: null, coinGeckoPlan: 'demo', coinGeckoIds: {}, exchanges: ['kraken'], everyMs: null },
+  })
+  assert.deepEqual([prepaidTiers.map(({ name }) => name), sweep['*']], [['STARTER', 'GROWTH', 'BUSINESS', 'ENTERPRISE'], { cost_multiple: 0n, min_amount: null }])
+  const empty = readSettings(Object.fromEntries([
+    'PORT', 'CUSTODY_HOST', 'CUSTODY_HOME', 'DATABASE_URL', 'CUSTODY_NETWORK', 'CUSTODY_CONFIG', 'CUSTODY_RATE_LIMIT', 'CUSTODY_RATE_SCOPE',
+    'CUSTODY_AUTH_LEGACY', 'CUSTODY_TRUST_PROXY', 'CUSTODY_ROLE', 'CUSTODY_FEE_BUMP_AFTER_S', 'CUSTODY_SWEEP_COST_MULTIPLE', 'CUSTODY_LOG_LEVEL',
+    'CUSTODY_SECRETS_KEY', 'CUSTODY_OFAC_FILE', 'CUSTODY_AML_TRM_URL', 'CUSTODY_AML_ELLIPTIC_THRESHOLDS', 'CUSTODY_PREPAID_TIERS',
+    'CUSTODY_COINGECKO_KEY', 'CUSTODY_COINGECKO_PLAN', 'CUSTODY_COINGECKO_URL', 'CUSTODY_COINGECKO_IDS', 'CUSTODY_PRICE_REFRESH_S', 'CUSTODY_AML_TRM_CHAINS',
+  ].map((name) => [name, ''])))
+  assert.deepEqual(empty, settings)
+  assert.deepEqual(readSettings({ CUSTODY_PRICE_EXCHANGES: '' }).prices.exchanges, [], 'no exchange at all is a choice')
+})
+
+test('what is set is taken', () => {
+  const settings = readSettings({
+    PORT: '0', CUSTODY_HOST: '0.0.0.0', CUSTODY_HOME: folder, DATABASE_URL: 'postgres://u:p@h/d', CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: NONE,
+    CUSTODY_RATE_LIMIT: '7', CUSTODY_RATE_SCOPE: 'endpoint', CUSTODY_AUTH_LEGACY: '1', CUSTODY_TRUST_PROXY: '16', CUSTODY_ROLE: 'api',
+    CUSTODY_FEE_BUMP_AFTER_S: '60', CUSTODY_SWEEP_COST_MULTIPLE: '1.5', CUSTODY_LOG_LEVEL: 'silent', CUSTODY_SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
+    CUSTODY_OFAC_FILE: 'list.json', CUSTODY_AML_ELLIPTIC_URL: 'https://proxy.example/e/', CUSTODY_AML_ELLIPTIC_THRESHOLDS: '8,6.5,2',
+    CUSTODY_AML_TRM_CHAINS: 'KLAY=kaia, ETH = ethereum_2', CUSTODY_PREPAID_TIERS: 'ONE:0:0:0:0', CUSTODY_COINGECKO_KEY: 'key', CUSTODY_COINGECKO_PLAN: 'pro',
+    CUSTODY_COINGECKO_IDS: 'KLAY=kaia', CUSTODY_PRICE_EXCHANGES: 'coinbase, kraken,coinbase', CUSTODY_PRICE_REFRESH_S: '50',
+  })
+  const { prepaidTiers, sweep, home, ...rest } = settings
+  assert.deepEqual(rest, {
+    port: 0, host: '0.0.0.0', databaseUrl: 'postgres://u:p@h/d', network: 'mainnet', rateLimit: 7, rateScope: 'endpoint', authLegacy: true, trustProxy: 16,
+    endpoints: {}, secretsKey: Buffer.alloc(32, 7).toString('base64'), pollMs: 5000, feeBumpAfterMs: 60_000, logLevel: 'silent', role: 'api',
+    aml: { urls: { CHAINALYSIS: null, ELLIPTIC: 'https://proxy.example/e', TRM: null }, ellipticThresholds: [8, 6.5, 2], trmChains: { KLAY: 'kaia', ETH: 'ethereum_2' }, ofacFile: 'list.json' },
+    prices: { coinGeckoUrl: null, coinGeckoKey: 'key', coinGeckoPlan: 'pro', coinGeckoIds: { KLAY: 'kaia' }, exchanges: ['coinbase', 'kraken'], everyMs: 50_000 },
+  })
+  assert.deepEqual([home, prepaidTiers.length, sweep['*']?.cost_multiple], [folder, 1, 1500n])
+  const aml = amlInstallation(settings.aml, null)
+  assert.deepEqual(aml.urls, { CHAINALYSIS: 'https://api.chainalysis.com', ELLIPTIC: 'https://proxy.example/e', TRM: 'https://api.trmlabs.com' })
+  assert.equal(amlInstallation(settings.aml, 'http://local').urls.TRM, 'http://local/aml/trm')
+  const prices = pricesInstallation(settings.prices, null, registry)
+  assert.deepEqual(
+    [prices.coinGeckoUrl, prices.coinGeckoKey, prices.exchanges, prices.everyMs],
+    ['https://pro-api.coingecko.com/api/v3', { header: 'x-cg-pro-api-key', value: 'key' }, [{ id: 'coinbase', url: null }, { id: 'kraken', url: null }], 50_000])
+  const local = pricesInstallation(readSettings({}).prices, 'http://local', registry)
+  assert.deepEqual(
+    [local.coinGeckoUrl, local.coinGeckoKey, local.exchanges, local.everyMs],
+    ['http://local/prices/coingecko', null, [{ id: 'kraken', url: 'http://local/prices/kraken' }], 1000])
+})
+
+test('what is wrong is said in one sentence that names the variable, and never a secret', () => {
+  for (const [name, text, said] of [
+    ['PORT', '65536', 'PORT=65536: must be an integer from 0 to 65535'],
+    ['PORT', '1.5', 'PORT=1.5: must be an integer from 0 to 65535'],
+    ['CUSTODY_RATE_LIMIT', '0', 'CUSTODY_RATE_LIMIT=0: must be an integer from 1 to 10000000'],
+    ['CUSTODY_RATE_LIMIT', 'many', 'CUSTODY_RATE_LIMIT=many: must be an integer from 1 to 10000000'],
+    ['CUSTODY_TRUST_PROXY', '-1', 'CUSTODY_TRUST_PROXY=-1: must be an integer from 0 to 16'],
+    ['CUSTODY_FEE_BUMP_AFTER_S', '86401', 'CUSTODY_FEE_BUMP_AFTER_S=86401: must be an integer from 0 to 86400'],
+    ['CUSTODY_PRICE_REFRESH_S', '51', 'CUSTODY_PRICE_REFRESH_S=51: must be an integer from 1 to 50'],
+    ['CUSTODY_NETWORK', 'testnet', 'CUSTODY_NETWORK=testnet: must be one of local, mainnet'],
+    ['CUSTODY_RATE_SCOPE', 'ip', 'CUSTODY_RATE_SCOPE=ip: must be one of key, endpoint'],
+    ['CUSTODY_AUTH_LEGACY', 'yes', 'CUSTODY_AUTH_LEGACY=yes: must be one of 0, 1'],
+    ['CUSTODY_ROLE', 'worker', 'CUSTODY_ROLE=worker: must be one of all, api'],
+    ['CUSTODY_LOG_LEVEL', 'loud', 'CUSTODY_LOG_LEVEL=loud: must be one of trace, debug, info, warn, error, fatal, silent'],
+    ['CUSTODY_COINGECKO_PLAN', 'free', 'CUSTODY_COINGECKO_PLAN=free: must be one of demo, pro'],
+    ['CUSTODY_COINGECKO_PLAN', 'pro', 'CUSTODY_COINGECKO_PLAN=pro: needs CUSTODY_COINGECKO_KEY'],
+    ['CUSTODY_AML_ELLIPTIC_THRESHOLDS', '4,7,9', 'CUSTODY_AML_ELLIPTIC_THRESHOLDS=4,7,9: must be three falling scores such as 9,7,4'],
+    ['CUSTODY_AML_ELLIPTIC_THRESHOLDS', '9,7', 'CUSTODY_AML_ELLIPTIC_THRESHOLDS=9,7: must be three falling scores such as 9,7,4'],
+    ['CUSTODY_AML_TRM_CHAINS', 'KLAY', 'CUSTODY_AML_TRM_CHAINS: "KLAY" is not NETWORK=chain'],
+    ['CUSTODY_AML_TRM_URL', 'trm', 'CUSTODY_AML_TRM_URL: must be an http(s) URL'],
+    ['CUSTODY_COINGECKO_URL', 'ftp://x', 'CUSTODY_COINGECKO_URL: must be an http(s) URL'],
+    ['CUSTODY_COINGECKO_IDS', 'KLAY=Kaia', 'CUSTODY_COINGECKO_IDS: "KLAY=Kaia" is not COIN=id'],
+    ['CUSTODY_COINGECKO_IDS', 'KLAI=kaia', /^CUSTODY_COINGECKO_IDS: there is no coin KLAI: one of BTC, /],
+    ['CUSTODY_PRICE_EXCHANGES', 'mtgox1', 'CUSTODY_PRICE_EXCHANGES: ccxt knows no exchange "mtgox1"'],
+    ['CUSTODY_PRICE_EXCHANGES', 'coinbase', 'CUSTODY_PRICE_EXCHANGES: the local chains come with kraken alone, not "coinbase"'],
+    ['CUSTODY_PREPAID_TIERS', 'A:1:0:0:0', /^CUSTODY_PREPAID_TIERS: the first tier must apply from a volume of 0; a tier is NAME:VOLUME/],
+    ['CUSTODY_SWEEP_COST_MULTIPLE', 'a lot', /^CUSTODY_SWEEP_COST_MULTIPLE: /],
+    ['DATABASE_URL', 'mysql://u:hidden@h/d', 'DATABASE_URL: must begin with postgresql://'],
+    ['CUSTODY_SECRETS_KEY', 'hidden', 'CUSTODY_SECRETS_KEY: must be 32 bytes in base64'],
+  ] as const) {
+    let message = ''
+    try {
+      readSettings({ [name]: text })
+    } catch (error) {
+      ({ message } = error as Error)
+    }
+    if (typeof said === 'string') assert.equal(message, said)
+    else assert.match(message, said)
+    assert.ok(!message.includes('hidden'), message)
+  }
+})
+
+test('a command reads one variable without the others', () => {
+  assert.equal(readVariable('CUSTODY_NETWORK', { PORT: 'wrong' }), 'local')
+  assert.equal(readVariable('CUSTODY_OFAC_FILE', { CUSTODY_OFAC_FILE: '' }), undefined)
+  assert.throws(() => readVariable('CUSTODY_NETWORK', { CUSTODY_NETWORK: 'x' }), /^Error: CUSTODY_NETWORK=x: must be one of local, mainnet$/)
+})
+
+test('the configuration of real networks is checked to the field, and a key in it is never shown', () => {
+  const good = configured(JSON.stringify({
+    comment: 'ours', networks: { BTC: { url: 'http://127.0.0.1:8332', username: 'u', password: 'p' }, TRX: { url: 'https://t', headers: { KEY: 'k' } } },
+    sweep: { networks: { BTC: { cost_multiple: 3 } }, assets: { USDT_ETH: { cost_multiple: '0.5', min_amount: '20.5' } } },
+  }))
+  assert.deepEqual(good.endpoints, { BTC: { url: 'http://127.0.0.1:8332', username: 'u', password: 'p' }, TRX: { url: 'https://t', headers: { KEY: 'k' } } })
+  assert.deepEqual(good.sweep, {
+    '*': { cost_multiple: 2000n, min_amount: null }, 'network:BTC': { cost_multiple: 3000n, min_amount: null },
+    'asset:USDT_ETH': { cost_multiple: 500n, min_amount: 20_500_000n },
+  })
+  assert.deepEqual(readSettings({ CUSTODY_CONFIG: join(folder, 'config.json') }).endpoints, {}, 'the local chains need none')
+  for (const [config, said] of [
+    ['{', /config\.json: is not valid JSON/],
+    ['[]', /config\.json: must hold a JSON object, as custody\.config\.example\.json does/],
+    ['{"networks":{"BTC":{"url":"hidden"}}}', /config\.json: networks\.BTC\.url: must be an http\(s\) URL$/],
+    ['{"networks":{"BTC":{}}}', /config\.json: networks\.BTC\.url: must be an http\(s\) URL$/],
+    ['{"networks":{"BTC":{"url":"http://x","password":7}}}', /config\.json: networks\.BTC\.password: must be a string$/],
+    ['{"networks":{"BTC":{"url":"http://x","headers":{"KEY":7}}}}', /config\.json: networks\.BTC\.headers\.KEY: must be a string$/],
+    ['{"sweep":{"networks":{"BTX":{"cost_multiple":1}}}}', /config\.json: sweep\.networks\.BTX: there is no network BTX$/],
+    ['{"sweep":{"assets":{"XBT":{"cost_multiple":1}}}}', /config\.json: sweep\.assets\.XBT: there is no asset XBT$/],
+    ['{"sweep":{"networks":{"BTC":{"min_amount":1}}}}', /config\.json: sweep\.networks\.BTC\.min_amount: an amount is set for an asset$/],
+    ['{"sweep":{"assets":{"BTC":{"min_amount":"1.123456789"}}}}', /config\.json: sweep\.assets\.BTC\.min_amount: /],
+    ['{"sweep":{"assets":{"BTC":{"cost_multiple":true}}}}', /config\.json: sweep\.assets\.BTC\.cost_multiple: must be a number/],
+  ] as const) {
+    assert.throws(() => configured(config), (error: Error) => {
+      assert.match(error.message, said)
+      assert.doesNotMatch(error.message, /hidden/)
+      return true
+    }, config)
+  }
+})

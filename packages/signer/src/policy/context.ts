@@ -1,0 +1,66 @@
+import { ChainError, decode, type Network, type Registry } from '@custody/chains'
+import type { KeyObject } from 'node:crypto'
+import { Refusal, type Code } from '../errors.ts'
+import type { CertifiedKey } from '../keys/keyring.ts'
+import type { Store } from '../store/index.ts'
+import { hashOfUnsigned, type Order, type Purpose, type Subject, type Verdict } from './order.ts'
+
+/** What a node judges by: its registry, its record, its peers' identities, the certified keys. */
+export interface Context {
+  registry: Registry
+  store: Store
+  identities: ReadonlyMap<number, KeyObject>
+  budgetFeeCaps: number
+  /** The workspace's certified key; may ask the peers for a certificate set this node missed. */
+  keyOf(workspace: string, curve: Network['curve']): Promise<CertifiedKey>
+}
+
+/** Judges an order of one purpose by all that does not depend on the record, and says what the record must allow. */
+export type Authority<P extends Purpose = Purpose> = (context: Context, order: Order, purpose: P) => Promise<Verdict>
+
+const CHAIN_CODES: Record<string, Code> = {
+  CHAIN_ID: 'CHAIN_ID_MISMATCH',
+  CONTRACT: 'CONTRACT_MISMATCH',
+  CHANGE: 'CHANGE_MISMATCH',
+  NETWORK: 'NETWORK_MISMATCH',
+  PREVIOUS_TRANSACTION: 'PREVIOUS_TRANSACTION',
+  PATH: 'FOREIGN_PATH',
+}
+
+/** @throws Refusal where this node does not know the network */
+export function networkNamed({ registry }: Context, code: string): Network {
+  const network = registry.network(code)
+  if (!network) throw new Refusal('NETWORK_MISMATCH', `The network ${code} is not in this node's registry`)
+  return network
+}
+
+/** The network of an asset. @throws Refusal where this node does not know the asset */
+export function networkOf(context: Context, ticker: string): Network {
+  const asset = context.registry.asset(ticker)
+  if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
+  return networkNamed(context, asset.network)
+}
+
+/**
+ * The transaction as this node decodes it, with the workspace's own key.
+ * @throws Refusal where it is on another network, or of no shape that is allowed
+ */
+export async function decodedOn(context: Context, order: Order, network: Network): Promise<Subject> {
+  if (order.unsigned.network !== network.code) throw new Refusal('NETWORK_MISMATCH', `The transaction must be on ${network.code}`)
+  const key = await context.keyOf(order.workspace, network.curve)
+  try {
+    return { order, network, key, decoded: decode(context.registry, order.unsigned, key.publicKeyAt) }
+  } catch (error) {
+    if (error instanceof ChainError) throw new Refusal(CHAIN_CODES[error.code] ?? 'SHAPE', error.message, { chain_code: error.code })
+    throw error
+  }
+}
+
+/** A verdict from what an authority has found; the fields that it leaves out are empty. */
+export function verdictOf(subject: Subject, part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>): Verdict {
+  return {
+    intent: null, seen: [], callers: [], assertAge: () => {}, voidNames: [], voids: [],
+    charges: [], leftover: null, fuelled: null, rule: null,
+    ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part,
+  }
+}

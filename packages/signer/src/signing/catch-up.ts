@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { leftoverRefusal } from '../policy/leftover.ts'
+import { accountOf, isNonceGap } from '../policy/nonce.ts'
+import type { Verdict } from '../policy/order.ts'
+import type { Config } from '../config.ts'
+import { reason, type Log } from '../log.ts'
+import type { Store } from '../store/index.ts'
+import type { Peers } from '../transport/peers.ts'
+
+const askSchema = z.strictObject({ account: z.string().max(256) })
+const tellSchema = z.strictObject({ nonce: z.string().regex(/^[0-9]{1,20}$/).nullable() })
+
+const addressSchema = z.strictObject({ network: z.string().max(32), address: z.string().max(128) })
+const placesSchema = z.array(z.tuple([z.string().max(128), z.string().regex(/^[0-9]{1,78}$/)])).max(10_000)
+const fuelledSchema = z.strictObject({ fuel: placesSchema, fees: placesSchema })
+
+/** A node takes part in two thirds of the signatures; the nonces and the fuel of the others it asks its peers for. */
+export class CatchUp {
+  readonly #parts: { config: Config; store: Store; peers: Peers; log: Log }
+
+  constructor(parts: { config: Config; store: Store; peers: Peers; log: Log }) {
+    this.#parts = parts
+    parts.peers.handle('/peer/fuelled', async (_node, body) => {
+      const { network, address } = addressSchema.parse(body)
+      const known = parts.store.state.fuelled.get(network, address)
+      const places = (map: Map<string, bigint> | undefined) =>
+        [...map ?? []].slice(-10_000).map(([place, amount]) => [place, amount.toString()])
+      return { fuel: places(known?.fuel), fees: places(known?.fees) }
+    })
+    parts.peers.handle('/peer/nonce', async (_node, body) => ({
+      nonce: parts.store.state.nonces.get(askSchema.parse(body).account)?.toString() ?? null,
+    }))
+  }
+
+  /** What this node must know from its peers before it judges by its record. */
+  async prepare(verdict: Verdict): Promise<void> {
+    const { state } = this.#parts.store
+    if (isNonceGap(state, verdict)) await this.learn(verdict)
+    if (leftoverRefusal(state, verdict) !== null) await this.#learnLeftover(verdict)
+  }
+
+  /** Not written down: it is asked for again, and a peer's word can only make this node as strict or lenient as the peer. */
+  async #learnLeftover({ network, leftover }: Verdict): Promise<void> {
+    const { config, store, peers, log } = this.#parts
+    const { address } = leftover!
+    await Promise.all(peers.nodes.map(async (node) => {
+      try {
+        const told = fuelledSchema.parse(await peers.call(node, '/peer/fuelled', { network: network.code, address }, {
+          timeout: Math.min(2000, config.timeouts_ms.round),
+        }))
+        const mapOf = (places: [string, string][]) => new Map(places.map(([place, amount]) => [place, BigInt(amount)]))
+        store.state.fuelled.merge(network.code, address, { fuel: mapOf(told.fuel), fees: mapOf(told.fees) })
+      } catch (error) {
+        log('warn', 'could not ask for the fuel of an address', { peer: node, reason: reason(error) })
+      }
+    }))
+  }
+
+  async learn(verdict: Verdict): Promise<void> {
+    const { config, store, peers, log } = this.#parts
+    const account = accountOf(verdict)!
+    await Promise.all(peers.nodes.map(async (node) => {
+      try {
+        const { nonce } = tellSchema.parse(await peers.call(node, '/peer/nonce', { account }, {
+          timeout: Math.min(2000, config.timeouts_ms.round),
+        }))
+        if (nonce !== null && BigInt(nonce) > (store.state.nonces.get(account) ?? -1n) && isNonceGap(store.state, verdict)) {
+          store.append('nonce', { account, nonce, from: node })
+        }
+      } catch (error) {
+        log('warn', 'could not ask for a nonce', { peer: node, reason: reason(error) })
+      }
+    }))
+  }
+}

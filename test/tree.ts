@@ -1,0 +1,16 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+
+/** Folders that hold nothing of ours. */
+const FOREIGN = new Set(['node_modules', 'target', '.git', '.custody', 'dist', 'coverage'])
+
+/** Our files that match, as paths below the root, in order. */
+export function find(pattern: string | string[]): string[] {
+  return globSync(pattern, { cwd: root, exclude: (path) => FOREIGN.has(path.split('/').at(-1) as string) }).sort()
+}
+
+export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+export const json = <T>(path: string): T => JSON.parse(read(path)) as T
