@@ -22,6 +22,7 @@ import { cancelTransaction } from '../src/transactions/cancel.ts'
 import { createTransaction } from '../src/transactions/create-transaction.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
+import { speedUp } from '../src/transactions/speed-up.ts'
 import { createWallet } from '../src/wallets/create-wallet.ts'
 import { claim } from '../src/engine/lease.ts'
 import type { Order } from '../../signer/src/policy/order.ts'
@@ -64,6 +65,8 @@ export class FamilyStage {
     this.place = place
     this.#devnet = devnet
     this.asset = registry.asset(place.code) as Asset
+    // The chain's clock stands where it began: each stage begins there too.
+    clock.offsetMs = 0
     const now = () => Date.now() + clock.offsetMs
     this.#turn = (ms) => {
       clock.offsetMs += ms
@@ -153,6 +156,20 @@ export class FamilyStage {
 
   async cancel(id: string): Promise<void> {
     await this.#ask(cancelTransaction, {}, await this.#sign(`/dac/v1/transaction/${id}/cancel`, {}), { id })
+  }
+
+  async speedUp(id: string, body: Record<string, unknown>): Promise<void> {
+    await this.#ask(speedUp, body, await this.#sign(`/dac/v1/transaction/${id}/speed-up`, body), { id })
+  }
+
+  /** The hash of a transfer that was sent and that no block has taken. */
+  async sentHash(id: string): Promise<string> {
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      const { hash, state } = await this.read(id)
+      if (hash !== null && (state === 'BROADCASTING' || state === 'CONFIRMING')) return hash
+      if (!(await this.turn())) break
+    }
+    return assert.fail(`it was never sent: ${JSON.stringify(await this.pending())}`)
   }
 
   #sign(uri: string, body: Record<string, unknown>) {

@@ -13,29 +13,45 @@ const database = useDatabase({ migrated: true, now: () => Date.now() + clock.off
 const home = mkdtempSync(join(tmpdir(), 'custody-steps-'))
 let devnet: Devnet
 
-/** `final`: a block is final as soon as it is there. `dies`: what the chain never takes has an end. `replaces`: by what a signed transfer gives way. `fuelled`: a tank pays. */
-interface Family extends Place { final?: true; dies: boolean; replaces: boolean; fuelled: boolean }
+/**
+ * `fuelled`: a tank pays. `isFinalAtOnce`: what is in a block is final. `end`: how the chain comes to the end of what it never
+ * took, and what becomes of that: built again, or given back. `congested`: rates of the chain, of what waits, and of what
+ * takes its place.
+ */
+interface Family extends Place {
+  fuelled?: boolean
+  isFinalAtOnce?: boolean
+  end?: { commands: Record<string, unknown>[]; becomes: 'another' | 'failed' }
+  congested?: { chain: string; low: string; high: string }
+}
 const FAMILIES: Record<string, Family> = {
   utxo: {
-    code: 'BTC', to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', held: '2', amount: '0.12345678', dies: false, replaces: true, fuelled: false,
+    code: 'BTC', to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', held: '2', amount: '0.12345678',
+    congested: { chain: '60', low: '5', high: '70' },
   },
   evm: {
-    code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1.000000000000000001', dies: false, replaces: true,
-    fuelled: true,
+    code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1.000000000000000001', fuelled: true,
+    congested: { chain: '40', low: '20', high: '90' },
   },
-  tron: { code: 'TRX', to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY', held: '300', amount: '12.345678', dies: true, replaces: false, fuelled: true },
-  xrp: { code: 'XRP', final: true, to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', held: '500', amount: '2.345678', dies: true, replaces: false, fuelled: false },
+  tron: {
+    code: 'TRX', to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY', held: '300', amount: '12.345678', fuelled: true,
+    end: { commands: [{ command: 'clock', advance: '+15m' }], becomes: 'failed' },
+  },
+  xrp: {
+    code: 'XRP', to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', held: '500', amount: '2.345678', isFinalAtOnce: true,
+    end: { commands: [{ command: 'mine', blocks: 70 }], becomes: 'another' },
+  },
   stellar: {
-    code: 'XLM', final: true, to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ', held: '500', amount: '2.3456789', dies: true,
-    replaces: false, fuelled: false,
+    code: 'XLM', to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ', held: '500', amount: '2.3456789', isFinalAtOnce: true,
+    end: { commands: [{ command: 'mine', blocks: 1, seconds: 400 }], becomes: 'another' },
   },
   cardano: {
-    code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '300', amount: '5.345678', dies: true,
-    replaces: false, fuelled: false,
+    code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '300', amount: '5.345678',
+    end: { commands: [{ command: 'mine', blocks: 1, seconds: 10_000 }], becomes: 'another' },
   },
   solana: {
-    code: 'SOL', final: true, to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin', held: '20', amount: '0.345678912', dies: true, replaces: false,
-    fuelled: false,
+    code: 'SOL', to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin', held: '20', amount: '0.345678912', isFinalAtOnce: true,
+    end: { commands: [{ command: 'mine', blocks: 300 }], becomes: 'failed' },
   },
 }
 
@@ -59,15 +75,18 @@ async function staged(family: Family, play: (stage: FamilyStage) => Promise<void
 }
 
 /** A transfer that is through took amount and, where no tank pays, its fee from the wallet, and is on the chain once. */
-async function confirmed(stage: FamilyStage, id: string, { fuelled }: Family, before: bigint): Promise<void> {
+async function confirmed(stage: FamilyStage, id: string, { fuelled = false }: Family, before: bigint): Promise<void> {
   const row = await stage.read(id)
   assert.deepEqual([row.status, row.state, row.failure_reason], ['confirmed', 'CONFIRMED', null])
   assert.equal(await stage.onChain(id), 1)
   assert.equal(before - await stage.available(), stage.amount + (fuelled ? 0n : BigInt(row.fee as string)))
 }
 
-/** The commits on every transfer's way; a fuelled one has one more. */
-const COMMITS = ['created', 'queued', 'built', 'signed', 'broadcasting', 'broadcast', 'included', 'settled'] as const
+/** The commits on a transfer's way. */
+const commitsOf = ({ fuelled, isFinalAtOnce }: Family): string[] => [
+  'created', 'queued', ...(fuelled ? ['fuel-reserved'] : []), 'built', 'signed', 'broadcasting', 'broadcast',
+  ...(isFinalAtOnce ? [] : ['included']), 'settled',
+]
 
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
@@ -81,8 +100,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await confirmed(stage, id, family, before)
       }))
 
-    const commits = COMMITS.filter((commit) => commit !== 'included' || !family.final)
-    for (const commit of [...commits, ...(family.fuelled ? ['fuel-reserved'] : [])])
+    for (const commit of commitsOf(family))
       test(`the process ends after ${commit}: paid once`, () =>
         staged(family, async (stage) => {
           const before = await stage.available()
@@ -127,7 +145,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await confirmed(stage, id, family, before)
       }))
 
-    test('a fee rate below what the chain asks is refused, and changes nothing', () =>
+    test('a fee rate of nothing is refused, and changes nothing', () =>
       staged(family, async (stage) => {
         const before = await stage.available()
         await assert.rejects(stage.create('cheap', { fee_rate: '0' }), /fee_rate/)
@@ -143,5 +161,52 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         assert.deepEqual([(await stage.read(id)).status, (await stage.read(id)).state], ['failed', 'CANCELLED'])
         assert.deepEqual([await stage.onChain(id), await stage.available()], [0, before])
       }))
+
+    const { end, congested } = family
+    if (end)
+      test(`what the chain never took ${end.becomes === 'failed' ? 'fails at its end, and the money is back' : 'is built again at its end: paid once'}`, () =>
+        staged(family, async (stage) => {
+          const before = await stage.available()
+          const id = await stage.create('late')
+          await stage.runTo(id, 'SIGNED')
+          await stage.control({ command: 'fault', mode: 'reject' })
+          const first = await stage.sentHash(id)
+          for (const command of end.commands) await stage.control(command)
+          await stage.control({ command: 'fault', mode: 'heal' })
+          await stage.scan()
+          await stage.run()
+          if (end.becomes === 'another') {
+            assert.notEqual((await stage.read(id)).hash, first)
+            return confirmed(stage, id, family, before)
+          }
+          const row = await stage.read(id)
+          assert.deepEqual([row.status, row.state], ['failed', 'FAILED'])
+          assert.match(row.failure_reason ?? '', /expired/)
+          assert.deepEqual([await stage.onChain(id), await stage.available()], [0, before])
+        }))
+
+    if (congested)
+      for (const way of ['sped up', 'cancelled'] as const)
+        test(`signed, below the market, ${way}: one of both is mined`, () =>
+          staged(family, async (stage) => {
+            const before = await stage.available()
+            await stage.control({ command: 'congestion', fee_rate: congested.chain })
+            try {
+              const id = await stage.create('low', { fee_rate: congested.low })
+              const first = await stage.sentHash(id)
+              if (way === 'cancelled') await stage.cancel(id)
+              else await stage.speedUp(id, { fee_rate: congested.high })
+              await stage.run()
+              const row = await stage.read(id)
+              if (way === 'sped up') {
+                assert.notEqual(row.hash, first)
+                return await confirmed(stage, id, family, before)
+              }
+              assert.deepEqual([row.status, row.state], ['failed', 'CANCELLED'])
+              assert.equal(before - await stage.available(), family.fuelled ? 0n : BigInt(row.fee as string))
+            } finally {
+              await stage.control({ command: 'congestion', fee_rate: '0' })
+            }
+          }))
   })
 }
