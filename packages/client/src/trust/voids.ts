@@ -1,6 +1,6 @@
 import { transactionId } from '@custody/request-auth'
 import type { Transaction } from '../types.ts'
-import type { FailureProof, OwnRequest } from './proof.ts'
+import type { FailureProof, OwnRequest, Void } from './proof.ts'
 import { signersOf, type PinnedTrust } from './trust.ts'
 
 const VOIDS_NEEDED = 2
