@@ -104,8 +104,10 @@ async function move(tx: Queryable, network: Network, scan: Scan, height: number,
 }
 
 async function rememberBlock(tx: Queryable, network: Network, block: ChainBlock): Promise<void> {
-  await tx.query(`insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict (network,
-    height) do update set hash = excluded.hash, parent = excluded.parent`, [network.code, block.height, block.hash, block.parent])
+  await tx.query(
+    `insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)
+     on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent`,
+    [network.code, block.height, block.hash, block.parent])
   await tx.query('delete from blocks where network = $1 and height < $2', [network.code, block.height - BLOCKS_KEPT])
 }
 

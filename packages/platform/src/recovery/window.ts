@@ -68,9 +68,9 @@ export async function rememberScans(services: Services): Promise<void> {
   await services.database.query('update network_scans set rescan_from = height where rescan_from is null and height is not null')
 }
 
-/** Scans again from there: what was found before is known and not found twice. */
+/** Scans networks again from the remembered heights; deposits that are known already are not recorded twice. */
 export async function scanAgain(services: Services, networks: readonly string[]): Promise<void> {
-  // A scan that is under way loses its lease, and with it what it was about to write.
+  // A scan under way loses its lease here, so that it writes nothing more.
   await services.database.query(
     `update network_scans set height = rescan_from, lease_token = gen_random_uuid(), lease_until = null
      where network = any($1) and rescan_from < height`,

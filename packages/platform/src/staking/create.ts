@@ -39,7 +39,7 @@ export async function once(
   )
 }
 
-/** Where a stake comes from and goes to, as transactions show it. The account signs, whatever it does. */
+/** A staking transaction's source and destination types, as transactions show them; the wallet's own account always signs. */
 const TYPES: Record<StakingKind, [source: string, destination: string]> = {
   STAKE: ['INTERNAL', 'STAKING'], UNSTAKE: ['STAKING', 'STAKING'], RELEASE: ['STAKING', 'INTERNAL'],
 }
@@ -101,7 +101,7 @@ export async function create(services: Services, o: New): Promise<Reply> {
   })
   if (earlier) return earlier
   services.environment.checkpoint('staking.created')
-  // Shown to the nodes so that the request stays usable beyond its short life; nobody waits for it.
+  // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
   void collectReceipts(services, row.id, signed)
   return { text: response }
 }

@@ -6,7 +6,7 @@ import { asked } from './chain.ts'
 import { create, once } from './create.ts'
 import { feeOf, stepsOf } from './steps.ts'
 
-/** Takes back what has completed its cooldown. The chain knows no part of it: all that has matured on the account returns. */
+/** Takes back TRX whose cooldown is over. The chain releases no part of it: all that has matured on the account returns. */
 export const releaseUnstaked = endpoint({
   method: 'POST', path: '/dav/v1/release-unstaked', summary: 'Release unstaked TRX after its cooldown', access: 'write',
   body: releaseBody, response: stakingShape,
