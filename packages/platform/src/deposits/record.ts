@@ -21,8 +21,8 @@ export async function findDeposits(services: Services, network: Network, block: 
   const addresses = [...new Set(block.transfers.map((transfer) => transfer.address))]
   if (addresses.length === 0) return []
   const owners = new Map((await services.database.query<OwnAddress>(
-    `select address, workspace_id, sub_account_id, path_index, kind from chain_addresses where network = $1
-      and address = any($2)`, [network.code, addresses])).map((row) => [row.address, row]))
+    `select address, workspace_id, sub_account_id, path_index, kind from chain_addresses
+     where network = $1 and address = any($2)`, [network.code, addresses])).map((row) => [row.address, row]))
   const numbers = occurrences(block.transfers.filter(({ address }) => owners.has(address)))
   const hits = [...numbers].map(([transfer, occurrence]) => ({ transfer, owner: owners.get(transfer.address) as OwnAddress, occurrence }))
   if (hits.length === 0) return []

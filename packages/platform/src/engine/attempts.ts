@@ -68,8 +68,8 @@ export async function assertUnspentChange(database: Queryable, attempts: readonl
 
 export async function changeSpender(database: Queryable, attempts: readonly Pick<Attempt, 'hash'>[]): Promise<string | null> {
   const row = await database.one<{ transaction_id: string }>(
-    `select c.transaction_id from utxos u join chain_transactions c on c.id = u.spent_by where u.origin = 'change'
-      and u.txid = any($1) and c.state <> 'VOID' limit 1`, [attempts.map(({ hash }) => hash)])
+    `select c.transaction_id from utxos u join chain_transactions c on c.id = u.spent_by
+     where u.origin = 'change' and u.txid = any($1) and c.state <> 'VOID' limit 1`, [attempts.map(({ hash }) => hash)])
   return row?.transaction_id ?? null
 }
 

@@ -112,8 +112,7 @@ async function write(
   )
   await insertChainTransaction(tx, {
     id, transaction_id: row.id, network: row.network, state: 'BUILT', account, nonce: built.nonce ?? null, unsigned,
-    fee_max: decoded.fee_max,
-    valid_until: built.validUntil ?? null, step: decoded.action?.kind ?? null,
+    fee_max: decoded.fee_max, valid_until: built.validUntil ?? null, step: decoded.action?.kind ?? null,
     replaces: inPlaceOf?.attempts.at(-1)?.id ?? null, replacement_id: inPlaceOf?.replacement.id ?? null,
   })
   for (const coin of built.coins ?? []) await takeCoin(tx, row, id, coin, dead.map((each) => each.id), inPlaceOf)
@@ -137,8 +136,8 @@ async function takeCoin(
   }, dead: readonly string[], inPlaceOf: InPlaceOf | undefined,
 ): Promise<void> {
   const taken = await tx.query(
-    `update utxos set spent_by = $4 where network = $1 and txid = $2 and vout = $3
-       and (spent_by is null or spent_by = any($5)) returning 1`,
+    `update utxos set spent_by = $4
+     where network = $1 and txid = $2 and vout = $3 and (spent_by is null or spent_by = any($5)) returning 1`,
     [row.network, txid, vout, id, dead])
   if (taken.length === 1) return
   const own = inPlaceOf && await tx.one('select 1 from utxos where network = $1 and txid = $2 and vout = $3 and spent_by = any($4)',

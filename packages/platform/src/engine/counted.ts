@@ -40,8 +40,8 @@ export async function stillCounts(tx: Queryable, row: Place, mark: string): Prom
 /** Whether a transfer whose fuel was made smaller relies on the resource that an unstake takes away; later ones do not. */
 export async function othersRely(database: Queryable, row: Place, resource: string | null): Promise<boolean> {
   const found = await database.one(
-    `select 1 from transactions where network = $1 and source_id = $2 and status = 'pending' and id <> $3
-       and coalesce(plan->>$4, '0') <> '0' limit 1`,
+    `select 1 from transactions
+     where network = $1 and source_id = $2 and status = 'pending' and id <> $3 and coalesce(plan->>$4, '0') <> '0' limit 1`,
     [row.network, row.source_id, row.id, `${(resource ?? '').toLowerCase()}_spared`])
   return found !== undefined
 }

@@ -23,8 +23,8 @@ export async function replace(services: Services, row: TransactionRow): Promise<
   // A forward has no caller's request that could allow a higher fee: the platform alone chooses its price.
   if (isForward(row) && replacement.kind === 'SPEED_UP') return giveUp(services, row, replacement, NO_REPLACEMENT)
   const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction }>(
-    `select id, unsigned from chain_transactions where transaction_id = $1 and replacement_id = $2
-      and state = 'BUILT'`, [row.id, replacement.id])
+    `select id, unsigned from chain_transactions
+     where transaction_id = $1 and replacement_id = $2 and state = 'BUILT'`, [row.id, replacement.id])
   if (built) return signReplacement(services, row, replacement, built)
   await buildReplacement(services, row, replacement)
 }

@@ -34,8 +34,8 @@ async function reserveMore(services: Services, row: TransactionRow, amount: bigi
     if (await lockedBalance(tx, { ...scope, kind: 'tank' }) < amount) return fail('the gas tank holds too little for a higher fee')
     const need = (BigInt(row.plan.need ?? '0') + amount).toString()
     const written = await tx.query(
-      `update transactions set plan = plan || jsonb_build_object('need', $3::text) where id = $1 and lease_token = $2
-        and plan->>'need' = $4 returning 1`,
+      `update transactions set plan = plan || jsonb_build_object('need', $3::text)
+       where id = $1 and lease_token = $2 and plan->>'need' = $4 returning 1`,
       [row.id, row.lease_token, need, row.plan.need])
     if (written.length !== 1) throw new Error('the plan of this fuel was changed by another worker')
     await post(

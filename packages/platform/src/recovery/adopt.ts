@@ -72,8 +72,8 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   if (byId) return byId
   const [{ network, decoded, workspaceId, unsigned: { bytes } }] = group.attempts
   const built = await tx.one<TransactionRow>(
-    `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id where c.network = $1
-       and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`,
+    `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id
+     where c.network = $1 and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`,
     [network.code, bytes],
   )
   if (built) return built
@@ -95,15 +95,15 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   }
   if (group.kind === 'FUEL') {
     return tx.one<TransactionRow>(
-      `select t.* from transactions t where kind = 'FUEL' and network = $1 and source_id = $2 and destination_id = $3
-         and amount = $4 ${unsigned} limit 1 for update`,
+      `select t.* from transactions t
+       where kind = 'FUEL' and network = $1 and source_id = $2 and destination_id = $3 and amount = $4 ${unsigned} limit 1 for update`,
       [network.code, group.from, group.to, group.amount.toString()],
     )
   }
   if (group.kind === 'LEND' || group.kind === 'LEND_BACK') {
     return tx.one<TransactionRow>(
-      `select t.* from transactions t where kind = $5 and network = $1 and source_id = $2 and destination_id = $3
-         and amount = $4 ${unsigned} limit 1 for update`,
+      `select t.* from transactions t
+       where kind = $5 and network = $1 and source_id = $2 and destination_id = $3 and amount = $4 ${unsigned} limit 1 for update`,
       [network.code, group.from, group.to, group.amount.toString(), group.kind],
     )
   }
@@ -192,8 +192,8 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
     ...(group.resource === null ? {} : { resource: group.resource }),
   }
   const row = await insertTransaction(tx, {
-    id: group.id, kind: group.kind, state: 'CONFIRMING', workspace_id: workspaceId, sub_account_id: place.subAccountId,
-    wallet_id: place.walletId,
+    id: group.id, kind: group.kind, state: 'CONFIRMING',
+    workspace_id: workspaceId, sub_account_id: place.subAccountId, wallet_id: place.walletId,
     asset: group.asset.asset_name, network: network.code, amount: group.amount, fee, fee_asset: group.asset.fee_asset,
     source_type: source, source_id: group.from, destination_type: destination, destination_id: group.to, address_tag: group.tag,
     sequence_id: group.sequenceId, hash: group.attempts.at(-1)?.signed.hash ?? null, memo: rule ? `auto-forwarding ${rule.id}` : null, plan,

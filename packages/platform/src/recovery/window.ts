@@ -85,8 +85,8 @@ export async function endSearch(services: Services): Promise<void> {
 /** An address that a deposit has found is one that was handed out: it is listed again, without the label that it had. */
 export async function listFound(services: Services): Promise<{ network: string; address: string; asset: string }[]> {
   await services.database.query(
-    `update wallet_addresses a set handed_out = true from deposits d where not a.handed_out and a.address_tag is null
-      and d.network = a.network and d.address = a.address`,
+    `update wallet_addresses a set handed_out = true from deposits d
+     where not a.handed_out and a.address_tag is null and d.network = a.network and d.address = a.address`,
   )
   return services.database.query(
     `insert into wallet_addresses (wallet_id, network, address) select distinct t.wallet_id, c.network, c.address from chain_addresses c

@@ -19,8 +19,8 @@ export const releaseUnstaked = endpoint({
         client.headTime(), services.networks.stakes(network.code).parameters(),
       ]))
       const waiting = await services.database.query<{ amount: string; address: string; release_at: Date; releasing_by: string | null }>(
-        `select amount::text, address, release_at, releasing_by from cooldowns where wallet_id = $1
-          and released_by is null order by release_at`, [wallet.id])
+        `select amount::text, address, release_at, releasing_by from cooldowns
+         where wallet_id = $1 and released_by is null order by release_at`, [wallet.id])
       const matured = waiting.filter(({ release_at, releasing_by }) => release_at.getTime() <= headTime && releasing_by === null)
       if (!matured.some((each) => each.address === address)) throw nothing(waiting.filter((each) => each.address === address))
       return create(services, {
