@@ -39,7 +39,7 @@ export const shown = (recorded: Recorded, error: NotAdopted): Unadopted => ({
   matters: error.matters,
 })
 
-/** What went wrong with one record stays with it: everything else goes on. */
+/** An error of one record is reported for that record alone: the others go on. */
 function notAdopted(services: Services, error: unknown): NotAdopted {
   if (error instanceof NotAdopted) return error
   services.log.error({ err: error }, 'a recorded transaction could not be adopted')
