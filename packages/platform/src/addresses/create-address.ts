@@ -54,8 +54,8 @@ export const createAddress = endpoint({
       const tag = tagged ? newTag(services) : null
       if (!tagged) {
         const last = await tx.one<{ index: number }>(
-          `select coalesce(max(path_index), 0) as index from chain_addresses where network = $1 and sub_account_id = $2
-            and kind in ('omnibus', 'deposit')`,
+          `select coalesce(max(path_index), 0) as index from chain_addresses
+           where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
           [network.code, caller.subAccountId])
         index = (last?.index ?? 0) + 1
         address = await ensureAddress(services, tx, network, caller, index, 'deposit')

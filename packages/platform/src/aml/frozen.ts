@@ -36,8 +36,8 @@ export async function frozenAmong(database: Queryable, o: {
   keys: readonly string[]
 }): Promise<FrozenRow[]> {
   return database.query<FrozenRow>(
-    `select f.* from frozen_addresses f where f.sub_account_id = $1 and f.space = $2 and f.address_key = any($3)
-      and f.unfrozen_at is null and ${NOT_RELEASED}`,
+    `select f.* from frozen_addresses f
+     where f.sub_account_id = $1 and f.space = $2 and f.address_key = any($3) and f.unfrozen_at is null and ${NOT_RELEASED}`,
     [o.subAccountId, o.space, o.keys, o.transactionId])
 }
 
@@ -47,8 +47,8 @@ const NOT_RELEASED = `not exists (select 1 from aml_holds h join frozen_addresse
 /** Addresses that an unfreezing has cleared for a transaction, for good. */
 export async function clearedFor(database: Queryable, transactionId: string): Promise<Set<string>> {
   const rows = await database.query<{ address_key: string }>(
-    `select e.address_key from aml_holds h join frozen_addresses e on e.id = h.freeze_id where h.transaction_id = $1
-      and h.released_at is not null`, [transactionId])
+    `select e.address_key from aml_holds h join frozen_addresses e on e.id = h.freeze_id
+     where h.transaction_id = $1 and h.released_at is not null`, [transactionId])
   return new Set(rows.map((row) => row.address_key))
 }
 

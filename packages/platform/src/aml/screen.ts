@@ -85,8 +85,8 @@ async function levelsOf(
       const level = await services.aml.providers[policy.provider].screen(token, {
         address: (known.get(key) as Counterparty).address, network: network.code,
       })
-      await services.database.query(`insert into aml_screenings (transaction_id, provider, address_key, risk_level,
-        screened_at) values ($1, $2, $3, $4, $5)`,
+      await services.database.query(
+        'insert into aml_screenings (transaction_id, provider, address_key, risk_level, screened_at) values ($1, $2, $3, $4, $5)',
         [row.id, policy.provider, key, level, new Date(services.environment.now())])
       levels.set(key, level)
     }))

@@ -38,8 +38,7 @@ import type { Endpoint } from '../http/endpoint.ts'
 export const endpoints: readonly Endpoint[] = [
   getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, createAddress, listAddresses, listKeys, postValidateAddress,
   createTransaction, readTransaction, listTransactions, speedUp, cancelTransaction, listGasTanks, listTankEntries, networkFeeRates,
-  estimateFeeEndpoint,
-  readPrepaidFee, listPrepaidEntries, listPrices,
+  estimateFeeEndpoint, readPrepaidFee, listPrepaidEntries, listPrices,
   saveAmlSettings, readAmlSettings, unfreezeAddress, listFrozen,
   createRule, listRules, readRule, pauseRule, resumeRule, deleteRule, ruleHistory,
   stake, unstake, releaseUnstaked, readStaking,

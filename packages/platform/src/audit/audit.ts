@@ -84,11 +84,15 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
   }
   // Reserved platform fees are those of transactions that are under way and were neither charged nor given back.
   const reserved = await services.database.query<{ workspace: string; balance: string; sum: string }>(
-    `select w.name workspace, a.balance::text, coalesce(t.sum, 0)::text sum from ledger_accounts a
-      join workspaces w on w.id = a.workspace_id
-     left join (select workspace_id, sum(platform_fee) from transactions where status = 'pending' and platform_fee > 0
-       and not exists (select 1 from ledger_entries where kind in ('prepaid-charge', 'prepaid-refund')
-       and reference = transactions.id::text) group by 1) t on t.workspace_id = a.workspace_id
+    `select w.name workspace, a.balance::text, coalesce(t.sum, 0)::text sum
+     from ledger_accounts a join workspaces w on w.id = a.workspace_id
+     left join (
+       select workspace_id, sum(platform_fee) from transactions
+       where status = 'pending' and platform_fee > 0 and not exists (
+         select 1 from ledger_entries where kind in ('prepaid-charge', 'prepaid-refund') and reference = transactions.id::text
+       )
+       group by 1
+     ) t on t.workspace_id = a.workspace_id
      where a.kind = 'prepaid_reserved' and a.balance <> coalesce(t.sum, 0) limit 100`)
   for (const row of reserved) {
     differences.push({

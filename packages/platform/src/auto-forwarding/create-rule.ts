@@ -67,8 +67,9 @@ async function activate(services: Services, caller: Caller, id: string, signed: 
   const { accepted, refused, problems } = await showRule(services, signed)
   if (accepted.length >= NODES_NEEDED) {
     return services.database.transaction(async (tx) => {
-      const row = await tx.one<RuleRow>(`update forward_rules set state = 'ACTIVE', receipts = $2, next_run_at = $3,
-        updated_at = $3 where id = $1 and state = 'PENDING' returning *`, [id, JSON.stringify(accepted), tx.now()])
+      const row = await tx.one<RuleRow>(
+        `update forward_rules set state = 'ACTIVE', receipts = $2, next_run_at = $3, updated_at = $3
+         where id = $1 and state = 'PENDING' returning *`, [id, JSON.stringify(accepted), tx.now()])
       if (!row) throw new ApiError('SIGNERS_UNAVAILABLE', 'the signer nodes were too slow; the rule was given up')
       await emit(
         tx, caller.workspaceId, caller.subAccountId, 'auto_forwarding.created',

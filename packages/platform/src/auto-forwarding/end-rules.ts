@@ -42,8 +42,8 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
 async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow): Promise<void> {
   if (!rule.end_request) return
   const rows = await tx.query<TransactionRow>(
-    `select t.* from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.status = 'pending'
-      and t.state <> 'VOIDING' for no key update of t`, [rule.id])
+    `select t.* from forwards f join transactions t on t.id = f.transaction_id
+     where f.rule_id = $1 and t.status = 'pending' and t.state <> 'VOIDING' for no key update of t`, [rule.id])
   for (const row of rows) {
     if (!UNSIGNED_STATES.has(row.state) && !services.networks.get(row.network).replaceable) continue
     await openCancellation(tx, services.environment.uuid(), row.id, rule.end_request)
@@ -54,8 +54,8 @@ async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow
 export async function endRules(services: Services): Promise<void> {
   const now = services.database.now()
   await services.database.query(
-    `update forward_rules set state = 'ENDING', next_run_at = $1 where state = 'PENDING'
-      and created_at < $1::timestamptz - $2 * interval '1 second'`, [now, PENDING_S])
+    `update forward_rules set state = 'ENDING', next_run_at = $1
+     where state = 'PENDING' and created_at < $1::timestamptz - $2 * interval '1 second'`, [now, PENDING_S])
   const rules = await services.database.query<RuleRow>(
     `select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= $1 order by next_run_at limit 20`, [now]
   )

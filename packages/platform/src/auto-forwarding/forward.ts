@@ -46,8 +46,8 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
     if (!later) throw error
     // Not where more has come in since: that is looked at again at once.
     await services.database.query(
-      `update forward_rules set next_run_at = $5::timestamptz + $2 * interval '1 millisecond', last_error = $3 where id = $1
-        and waiting = $4`,
+      `update forward_rules set next_run_at = $5::timestamptz + $2 * interval '1 millisecond', last_error = $3
+       where id = $1 and waiting = $4`,
       [rule.id, later.waitMs, later.message.slice(0, 500) || null, rule.waiting, services.database.now()])
   }
 }

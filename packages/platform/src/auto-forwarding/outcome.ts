@@ -14,9 +14,9 @@ export async function returnForward(tx: Queryable, row: TransactionRow, reason: 
   await tx.query(
     `with back as (update forwards set returned = true where transaction_id = $1 and not returned returning rule_id, amount)
      update forward_rules r set waiting = r.waiting + b.amount, failures = r.failures + 1, last_error = $2, updated_at = $5,
-       next_run_at = case when r.state = 'ACTIVE' then $5::timestamptz + least(
-         $4::double precision, $3 * power(2, least(r.failures, 20))
-       ) * interval '1 second' else r.next_run_at end
+       next_run_at = case when r.state = 'ACTIVE'
+         then $5::timestamptz + least($4::double precision, $3 * power(2, least(r.failures, 20))) * interval '1 second'
+         else r.next_run_at end
      from back b where r.id = b.rule_id`, [row.id, `the last forward failed: ${reason}`.slice(0, 500), RETRY_MIN_S, RETRY_MAX_S, tx.now()])
 }
 

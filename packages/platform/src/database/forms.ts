@@ -66,8 +66,8 @@ const formOfTransactions = (): string => Object.entries(FORMS).map(([kind, { sta
 export async function applyForms(tx: Queryable): Promise<string[]> {
   const form = formOfTransactions()
   const known = await tx.one<{ said: string | null }>(
-    `select obj_description(oid, 'pg_constraint') said from pg_constraint where conname = $1
-      and conrelid = 'transactions'::regclass`, [NAME])
+    `select obj_description(oid, 'pg_constraint') said from pg_constraint
+     where conname = $1 and conrelid = 'transactions'::regclass`, [NAME])
   if (known?.said === form) return []
   await tx.query(`alter table transactions drop constraint if exists ${NAME}`)
   await tx.query(`alter table transactions add constraint ${NAME} check (${form}) not valid`)

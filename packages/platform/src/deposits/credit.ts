@@ -32,7 +32,7 @@ function frozenAccount(row: TransactionRow): Omit<Posting, 'amount'> | null {
   }
 }
 
-/** Whether a deposit that has reached its depth is nobody's yet: it is in the books, and pending until a wallet holds it. */
+/** Whether a deposit at its depth belongs to no wallet yet: it is booked in suspense, and pending until a wallet takes it. */
 export const isSuspended = (row: Pick<TransactionRow, 'state'>): boolean => row.state === 'SUSPENSE'
 
 /** Credits a deposit that has reached its depth and may pass; without a wallet it goes to suspense. */
@@ -65,7 +65,7 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
   }
 }
 
-/** Takes a deposit back whose block is gone. Credited ones may leave the account below zero: that loss is real. */
+/** Takes a deposit back whose block is gone. A credited one that was spent leaves the account below zero: that loss is real. */
 export async function revert(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
   const booked = row.status === 'confirmed' || isSuspended(row)
   if (booked) {
@@ -90,7 +90,7 @@ export async function revert(services: Services, tx: Queryable, row: Transaction
       tx, 'deposit-frozen-reverted', depositReference(row),
       [{ workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount }, { ...frozen, amount: -amount }]
     )
-    // What is still held is held anew if the deposit returns; what was released stays released.
+    // A freeze that still holds the deposit is found anew if it returns; one that was released stays released.
     await tx.query('delete from aml_holds where transaction_id = $1 and released_at is null', [row.id])
   }
   await tx.query(

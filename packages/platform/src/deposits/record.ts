@@ -21,27 +21,27 @@ export async function findDeposits(services: Services, network: Network, block: 
   const addresses = [...new Set(block.transfers.map((transfer) => transfer.address))]
   if (addresses.length === 0) return []
   const owners = new Map((await services.database.query<OwnAddress>(
-    `select address, workspace_id, sub_account_id, path_index, kind from chain_addresses where network = $1
-      and address = any($2)`, [network.code, addresses])).map((row) => [row.address, row]))
+    `select address, workspace_id, sub_account_id, path_index, kind from chain_addresses
+     where network = $1 and address = any($2)`, [network.code, addresses])).map((row) => [row.address, row]))
   const numbers = occurrences(block.transfers.filter(({ address }) => owners.has(address)))
   const hits = [...numbers].map(([transfer, occurrence]) => ({ transfer, owner: owners.get(transfer.address) as OwnAddress, occurrence }))
   if (hits.length === 0) return []
   // Fuel and sweeps stay inside the books; change is known from its own transaction.
   const own = await services.database.query<{ hash: string; kind: string }>(
-    `select c.hash, t.kind from chain_transactions c join transactions t on t.id = c.transaction_id where c.network = $1
-      and c.hash = any($2)`,
+    `select c.hash, t.kind from chain_transactions c join transactions t on t.id = c.transaction_id
+     where c.network = $1 and c.hash = any($2)`,
     [network.code, hits.map(({ transfer }) => transfer.txid)])
   const kinds = new Map(own.map(({ hash, kind }) => [hash, kind]))
   const senders = [
     ...new Set(hits.flatMap(({ transfer }) => (transfer.sender !== null && !kinds.has(transfer.txid) ? [transfer.sender] : []))),
   ]
   const ownSenders = new Set((senders.length === 0 ? [] : await services.database.query<{ address: string }>(
-    `select address from chain_addresses where network = $1 and address = any($2) and kind in ('tank',
-      'deposit')`, [network.code, senders])).map((row) => row.address))
+    `select address from chain_addresses where network = $1 and address = any($2) and kind in ('tank', 'deposit')`,
+    [network.code, senders])).map((row) => row.address))
   const found = hits.filter(({ transfer, owner }) => {
     const kind = kinds.get(transfer.txid)
     if (kind === undefined && transfer.sender !== null && ownSenders.has(transfer.sender)) {
-      // Only the platform moves coins from there. A database that does not know it is older than the chain.
+      // Only the platform sends from its own addresses: a database without this transaction is older than the chain.
       services.log.error(
         { network: network.code, txid: transfer.txid, sender: transfer.sender },
         'a transaction of our own is unknown here and is not credited; was an old backup restored?'
@@ -99,14 +99,14 @@ async function sendersSoon(services: Services, network: Network, txid: string): 
   }
 }
 
-/** The wallet that a deposit is for: without a tag the sub-account's, with one that was handed out its wallet, else nobody's. */
+/** The wallet that a deposit is for: without a tag the sub-account's, else the one that its tag was handed out for, if any. */
 async function walletOf(
   tx: Queryable, network: Network, owner: OwnAddress, asset: Asset, address: string, tag: string | null
 ): Promise<{ id: string } | undefined> {
   if (tag === null) {
     const known = await ownWallet(tx, owner, asset.asset_name)
     if (known || asset.type !== 'native' || traitsOf(network).deposits !== 'spendable') return known
-    // Its address was handed out, so there was a wallet, and an older database has forgotten it: its coins need one.
+    // The address was handed out, so its wallet existed and a restored older database lost it: the coins need it again.
     return tx.one(
       'insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4) returning id',
       [owner.sub_account_id, asset.asset_name, owner.workspace_id, asset.network])
@@ -121,8 +121,8 @@ async function ownWallet(tx: Queryable, owner: OwnAddress, asset: string): Promi
 }
 
 /**
- * Writes a deposit as detected; one that a reorganisation took back comes to life again. Only the very same: whatever
- * pays another address, asset, amount or tag is a deposit of its own.
+ * Writes a deposit as detected; the very same deposit that a reorganisation took back comes to life again. A transfer
+ * that differs in address, asset, amount or tag is a deposit of its own.
  */
 export async function recordDeposit(services: Services, tx: Queryable, network: Network, block: ChainBlock, found: Found): Promise<void> {
   const { transfer, owner, occurrence } = found
@@ -135,12 +135,12 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
     [network.code, transfer.txid, transfer.address, asset.asset_name, transfer.amount.toString(), tag, occurrence])
   if (existing) {
     if (existing.block_hash === block.hash) return
-    // Two blocks of one chain cannot hold it: whoever shows that is not believed.
+    // Two blocks of one chain cannot hold the same deposit: an endpoint that shows it twice is not believed.
     if (existing.block_hash !== null) {
       const where = { network: network.code, txid: transfer.txid, block: block.hash, recorded: existing.block_hash }
       return services.log.error(where, 'a block shows a deposit that another block of the chain holds; it is not credited again')
     }
-    // Who paid may be another one: a contract may have taken it from elsewhere.
+    // The sender may differ in the new block: a contract may pay out what somebody else paid in.
     await tx.query(
       `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7
        where transaction_id = $1`,

@@ -104,8 +104,10 @@ async function move(tx: Queryable, network: Network, scan: Scan, height: number,
 }
 
 async function rememberBlock(tx: Queryable, network: Network, block: ChainBlock): Promise<void> {
-  await tx.query(`insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict (network,
-    height) do update set hash = excluded.hash, parent = excluded.parent`, [network.code, block.height, block.hash, block.parent])
+  await tx.query(
+    `insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)
+     on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent`,
+    [network.code, block.height, block.hash, block.parent])
   await tx.query('delete from blocks where network = $1 and height < $2', [network.code, block.height - BLOCKS_KEPT])
 }
 
@@ -127,8 +129,8 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
   if (!differs) return from
   await services.database.transaction(async (tx) => {
     const gone = await tx.query<TransactionRow>(
-      `select t.* from transactions t join deposits d on d.transaction_id = t.id where d.network = $1
-        and d.block_height > $2 for update of t`, [network.code, height])
+      `select t.* from transactions t join deposits d on d.transaction_id = t.id
+       where d.network = $1 and d.block_height > $2 for update of t`, [network.code, height])
     for (const row of gone) await revert(services, tx, row)
     await tx.query(
       `update utxos set block_height = null, spendable = (origin = 'change' and not contested) where network = $1 and block_height > $2`,

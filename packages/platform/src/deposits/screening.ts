@@ -24,7 +24,7 @@ export async function depthReached(services: Services, tx: Queryable, row: Trans
   )
 }
 
-/** What a deposit is held with whose senders are not all known. */
+/** The reason shown for a deposit that is held because not all its senders are known. */
 const UNKNOWN = 'held: part of what paid has no known address, so that nobody can be screened; the operator decides'
 
 /** SCREENING → CREDITED or FROZEN. Without a clear answer it stays, uncredited. */
@@ -34,7 +34,7 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
   let frozen: boolean | null
   try {
     const { parties, unknown } = await partiesOf(services, row, network)
-    // What has no address cannot be screened: whoever wants deposits screened does not want this one passed.
+    // A sender without an address cannot be screened: where deposits are screened, such a deposit is held.
     const isUnknown = unknown && isOn(await readPolicy(services.database, subAccountId), 'deposit')
     const hits = await screen(services, row, network, 'deposit', parties)
     frozen = await services.database.transaction(async (tx) => {
@@ -67,7 +67,7 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
   if (frozen !== null) services.environment.checkpoint(frozen ? 'deposit.frozen' : 'deposit.credited')
 }
 
-/** The coins are ours on the chain, and in the books nobody's to spend. */
+/** Books a held deposit as frozen: the coins are ours on the chain, and no wallet may spend them. */
 async function freeze(
   services: Services, tx: Queryable, row: TransactionRow, hits: readonly Hit[], space: string, isUnknown: boolean,
 ): Promise<void> {
@@ -91,11 +91,11 @@ async function freeze(
   })
 }
 
-/** FROZEN → SCREENING, once nothing holds it any more; its other senders may not have been asked for yet. */
+/** FROZEN → SCREENING, once no freeze holds the deposit any more; its other senders may still have to be screened. */
 export async function awaitDepositUnfreezing(services: Services, row: TransactionRow): Promise<void> {
   await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
-    // Read under the lock: the operator may have released it a moment ago.
+    // The plan is read under the lock: the operator may have released the unknown sender a moment ago.
     const fresh = await tx.one<Pick<TransactionRow, 'plan'>>('select plan from transactions where id = $1', [row.id])
     const isUnknown = fresh?.plan.unknown_sender === '1' && !fresh.plan.senders_released
     await advance(tx, row, isUnknown || await isHeld(tx, row.id) ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })

@@ -15,7 +15,7 @@ interface Deposit {
   occurrence: number
 }
 
-/** Whom a deposit is screened for. `unknown`: some of what paid has no address, and nobody can be asked about it. */
+/** Whom a deposit is screened for. `unknown`: part of what paid has no address, so it cannot be screened. */
 export interface Parties {
   parties: Counterparty[]
   unknown: boolean

@@ -25,8 +25,8 @@ export const sweep: Kind<'SWEEP'> = {
     await book(services, tx, row, o)
     if (o.succeeded) {
       await tx.query(
-        `update transactions set state = 'SWEPT', updated_at = $3 where kind = 'DEPOSIT' and wallet_id = $1
-          and destination_id = $2 and state = 'CREDITED'`,
+        `update transactions set state = 'SWEPT', updated_at = $3
+         where kind = 'DEPOSIT' and wallet_id = $1 and destination_id = $2 and state = 'CREDITED'`,
         [row.wallet_id, row.source_id, tx.now()])
     }
     await takeEnergyBack(services, tx, row)

@@ -72,7 +72,7 @@ function notWorth(
   const native = services.registry.asset(network.native_asset) as Asset
   const show = (value: bigint, of: Asset) => `${formatAmount(value, of.decimals)} ${of.asset_name}`
   if (amount < minAmount) return `waits: ${show(amount, asset)} are less than the smallest sweep of ${show(minAmount, asset)}`
-  // What pays for itself must bring more than it costs in any case: the signer nodes refuse it otherwise.
+  // A sweep that pays its own fee must always bring more than it costs: the signer nodes refuse it otherwise.
   const times = own && multiple < 2n * SCALE ? 2n * SCALE : multiple
   if (times === 0n) return null
   let [value, price] = [amount, cost]

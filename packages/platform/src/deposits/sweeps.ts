@@ -11,8 +11,8 @@ export async function queueSweep(
   tx: Queryable, of: Pick<TransactionRow, 'workspace_id' | 'sub_account_id' | 'wallet_id' | 'asset' | 'network' | 'fee_asset' | 'source_id'>
 ): Promise<void> {
   const held = await tx.one(
-    `select 1 from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3
-      and balance > 0`, [of.wallet_id, of.asset, of.source_id])
+    `select 1 from ledger_accounts
+     where wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3 and balance > 0`, [of.wallet_id, of.asset, of.source_id])
   if (!held) return
   const omnibus = await tx.one<{ address: string }>(
     `select address from chain_addresses where network = $1 and sub_account_id = $2 and kind = 'omnibus'`, [of.network, of.sub_account_id])
@@ -23,8 +23,8 @@ export async function queueSweep(
        and p.asset = $3)`,
     [of.network, of.source_id, of.asset])
   const queued = scan && await insertUnlessThere(tx, {
-    id: randomUUID(), kind: 'SWEEP', state: 'QUEUED', workspace_id: of.workspace_id, sub_account_id: of.sub_account_id,
-    wallet_id: of.wallet_id,
+    id: randomUUID(), kind: 'SWEEP', state: 'QUEUED',
+    workspace_id: of.workspace_id, sub_account_id: of.sub_account_id, wallet_id: of.wallet_id,
     asset: of.asset, network: of.network, amount: 0n, fee_asset: of.fee_asset, source_type: 'INTERNAL', source_id: of.source_id,
     destination_type: 'OMNIBUS', destination_id: omnibus.address, plan: { height: scan.height },
   })

@@ -10,11 +10,11 @@ export interface Attempt {
   id: string; attempt: number; hash: string; signed: string; unsigned: UnsignedTransaction; fee_max: string; fee: string | null;
   succeeded: boolean | null; state: string
   account: string | null; nonce: string | null; valid_until: string | null; broadcast_at: Date | null
-  /** What it replaced an earlier one for; null: the first. */
+  /** Why it replaced an earlier attempt; null: it is the first. */
   replacement: ReplacementKind | null
 }
 
-/** Signed and perhaps mined one day, the newest first. */
+/** The attempts that are signed and may still be mined, the newest first. */
 export async function liveAttempts(database: Queryable, transactionId: string): Promise<Attempt[]> {
   return database.query<Attempt>(
     `select c.id, c.attempt, c.hash, c.signed, c.unsigned, c.fee_max::text, c.fee::text, c.succeeded, c.state, c.account,
@@ -55,7 +55,7 @@ export async function waitingAttempts(services: Services, row: TransactionRow): 
   return attempts
 }
 
-/** UTXO: a later transfer spends the change, and would vanish with what it spends from. */
+/** UTXO: refuses where a later transfer spends the change of these attempts: it would vanish with them. */
 export async function assertUnspentChange(database: Queryable, attempts: readonly Attempt[]): Promise<void> {
   const spent = await changeSpender(database, attempts)
   if (spent) {
@@ -68,14 +68,14 @@ export async function assertUnspentChange(database: Queryable, attempts: readonl
 
 export async function changeSpender(database: Queryable, attempts: readonly Pick<Attempt, 'hash'>[]): Promise<string | null> {
   const row = await database.one<{ transaction_id: string }>(
-    `select c.transaction_id from utxos u join chain_transactions c on c.id = u.spent_by where u.origin = 'change'
-      and u.txid = any($1) and c.state <> 'VOID' limit 1`, [attempts.map(({ hash }) => hash)])
+    `select c.transaction_id from utxos u join chain_transactions c on c.id = u.spent_by
+     where u.origin = 'change' and u.txid = any($1) and c.state <> 'VOID' limit 1`, [attempts.map(({ hash }) => hash)])
   return row?.transaction_id ?? null
 }
 
 /**
- * One attempt is final: the others never will be. UTXO: the winner's coins are spent, what only the others would have
- * spent is free again, and of all the change only the winner's exists.
+ * Ends the other attempts of a transfer once one is final. UTXO: the winner's coins are spent, coins that only the
+ * others would have spent are free again, and of all the change only the winner's exists.
  */
 export async function resolveAttempts(
   tx: Queryable, winner: Attempt, consumes: readonly string[], attempts: readonly Attempt[]

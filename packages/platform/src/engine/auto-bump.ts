@@ -2,7 +2,7 @@ import { changeSpender, type Attempt } from './attempts.ts'
 import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
-/** What has been bumped this often waits for its caller. */
+/** A transaction that was bumped this often is bumped no more: its caller decides. */
 const BUMPS_MAX = 5
 
 /**

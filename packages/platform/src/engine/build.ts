@@ -11,7 +11,7 @@ export async function build(services: Services, row: TransactionRow): Promise<vo
   const kind = services.kinds[row.kind]
   if (await kind.heldBack?.(services, row)) return
   const chain = services.networks.get(row.network)
-  // What the tank itself sends was planned when it was made.
+  // A transaction that the tank itself sends was planned when its row was made.
   const isPlanned = chain.fuelled !== null && row.source_type === 'GAS_TANK'
   const task = await taskOf(services, row)
   if (task.sweeps && task.amount === 0n) return refuse(services, row, 'nothing is left to sweep')
@@ -20,7 +20,7 @@ export async function build(services: Services, row: TransactionRow): Promise<vo
   if (!chain.fuelled || isPlanned) return prepareAndCommit(services, task)
   const priced = await (kind.price?.(services, chain, task) ?? chain.fuelled.price(task, await services.tanks.maxGasPrice(services, row)))
   if (priced.kind !== 'priced') return halt(services, row, priced)
-  // Its fuel is a cost of its own; what pays for itself must only bring more than it takes.
+  // A sweep that the tank pays for also costs its fuel; one that pays for itself must only bring more than its fee.
   const cost = priced.own ? priced.worst : priced.worst + priced.fuel.cost
   if (await kind.postpones?.(services, row, chain, { amount: task.amount, cost, own: priced.own })) return
   if (!priced.own) return services.tanks.start(services, row, chain, priced)
@@ -30,7 +30,7 @@ export async function build(services: Services, row: TransactionRow): Promise<vo
 /** FUELING → SIGNING, once what was taken of the tank has come. */
 export async function buildFuelled(services: Services, row: TransactionRow): Promise<void> {
   const task = await taskOf(services, row)
-  // A call of the chain's own is one of several: what held for the first may not hold for the next.
+  // A staking call is one of several: what the chain allowed before the first it may refuse now.
   const refusal = task.action ? await services.kinds[row.kind].refusal?.(services, services.networks.get(row.network), task) : null
   if (refusal) return refuse(services, row, refusal)
   await prepareAndCommit(services, task)

@@ -49,15 +49,15 @@ export interface Task<K extends TransactionKind = TransactionKind> {
   asset: Asset
   /** All that its address holds of the asset goes, instead of the row's amount. */
   sweeps: boolean
-  /** What is known to be there for a sweep, else the row's amount. Smallest unit. */
+  /** A sweep: what the books know at the address; else the row's amount. Smallest unit. */
   amount: bigint
   /** A call of the chain's own instead of a payment. */
   action: TronAction | null
 }
 
-/** Nothing can be done yet. `reason` is shown as the row's last_error; null: it is no trouble. */
+/** The transaction cannot be made yet. `reason` is shown as the row's last_error; null: it is no trouble. */
 export interface Wait { kind: 'wait'; reason: string | null; inMs: number }
-/** It will never be. */
+/** The transaction can never be made. `reason` is shown to its caller. */
 export interface Fail { kind: 'fail'; reason: string }
 
 export const wait = (reason: string | null, inMs: number): Wait => ({ kind: 'wait', reason, inMs })
@@ -110,7 +110,7 @@ export interface Prepared {
 export interface Loan {
   tank: string
   amount: bigint
-  /** What the chain would lend, before what is under way. */
+  /** The stake that the chain would lend; our loans under way are not taken off yet. */
   lendable: bigint
   fee: bigint
   backFee: bigint
@@ -160,10 +160,10 @@ export interface Dearer {
   kind: 'dearer'
   /** The most that it may cost. */
   worst: bigint
-  /** By how much that passes what is held for the transaction; why it cannot be, where nobody has signed for more. */
+  /** By how much that passes what is held for the transaction; `short`: the refusal where no caller has signed for more. */
   more: bigint
   short: string
-  /** What must come to the source address beside what is there, and how. */
+  /** What must still come to the source address for the fee, and by which fuel. */
   need: bigint
   fuel: Priced['fuel']
 }
@@ -234,7 +234,7 @@ export interface Chain {
   prepare(task: Task): Promise<Prepared | Wait | Fail>
   /** Null where the sending wallet pays its own fees. */
   readonly fuelled: Fuelled | null
-  /** Null where nothing can take the place of what is signed. */
+  /** Null where a signed transaction cannot be replaced. */
   readonly replaceable: Replaceable | null
   /** Null where wallets are accounts. */
   readonly coins: Coins | null
@@ -245,7 +245,7 @@ export interface Chain {
   findSigned?(account: string, message: string, validUntil: number): Promise<Signed | null>
   /** Whether too little is left of a built transaction's life to sign and send it; absent: it is never built anew for that. */
   isStale?(validUntil: number): Promise<boolean>
-  /** Where bytes do not say their end: the latest that one signed by now can have. */
+  /** The latest end of life that a transaction signed by now can have, on chains whose bytes do not tell it. */
   latestEnd?(): Promise<number>
   /** The next number that the chain would take of an account; absent: it counts none. */
   nextNonce?(account: string): Promise<bigint>

@@ -26,7 +26,7 @@ export async function commitBuilt(
   const key = await services.keys.get(row.workspace_id, network.curve)
   const refused = await services.database.transaction(async (tx): Promise<Fail | null> => {
     await takeLock(tx, row, prepared)
-    // A later transfer that spends its change would vanish with what is replaced.
+    // A later transfer that spends the change of the replaced transaction would vanish with it.
     const spender = inPlaceOf ? await changeSpender(tx, inPlaceOf.attempts) : null
     if (spender) return fail(`transfer ${spender} spends its change already`)
     const answer = await prepared.build(tx, await unsweptOf(services, tx, row))
@@ -72,7 +72,7 @@ export function overCap(services: Services, network: Network, worst: bigint): Fa
   return fail(`a network fee of up to ${show(worst)} exceeds the cap of ${show(cap)}`)
 }
 
-/** What is held for the fee follows what it has become. */
+/** Adjusts what the wallet holds for the fee to the fee of the transaction as it was built. */
 async function holdFee(
   services: Services, tx: Queryable, row: TransactionRow, id: string, { hold }: Built, inPlaceOf: InPlaceOf | undefined,
 ): Promise<Fail | null> {
@@ -94,7 +94,7 @@ async function holdFee(
   return null
 }
 
-/** A replacement gives nothing back: what it takes the place of may still be mined. */
+/** A cheaper replacement frees nothing of what is held for the fee: the dearer transaction may still be mined. */
 function heldAfter(row: TransactionRow, hold: Hold, inPlaceOf: InPlaceOf | undefined): bigint {
   const held = BigInt(row.plan[hold.noted] ?? '0')
   return inPlaceOf && hold.amount < held ? held : hold.amount
@@ -106,14 +106,13 @@ async function write(
 ): Promise<void> {
   const { unsigned, account = null, hold } = built
   if (account !== null && decoded.from.at(-1) !== account) throw new Error('the derived address is not the source address')
-  // What died is excluded by this one from now on, and is never taken up again: its number and its coins are free for this one alone.
+  // Expired attempts of this transfer are excluded by this one, which takes their number and coins: none is ever taken up again.
   const dead = await tx.query<{ id: string }>(
     `update chain_transactions set state = 'VOID' where transaction_id = $1 and state = 'EXPIRED' returning id`, [row.id]
   )
   await insertChainTransaction(tx, {
     id, transaction_id: row.id, network: row.network, state: 'BUILT', account, nonce: built.nonce ?? null, unsigned,
-    fee_max: decoded.fee_max,
-    valid_until: built.validUntil ?? null, step: decoded.action?.kind ?? null,
+    fee_max: decoded.fee_max, valid_until: built.validUntil ?? null, step: decoded.action?.kind ?? null,
     replaces: inPlaceOf?.attempts.at(-1)?.id ?? null, replacement_id: inPlaceOf?.replacement.id ?? null,
   })
   for (const coin of built.coins ?? []) await takeCoin(tx, row, id, coin, dead.map((each) => each.id), inPlaceOf)
@@ -129,7 +128,7 @@ async function write(
   })
 }
 
-/** A coin that is free, or that a dead attempt of the same transaction held. A replacement leaves those of what waits where they are. */
+/** Takes a coin that is free or was held by a dead attempt of the same transfer; a replacement keeps those of the waiting ones. */
 async function takeCoin(
   tx: Queryable, row: TransactionRow, id: string, { txid, vout }: {
     txid: string
@@ -137,8 +136,8 @@ async function takeCoin(
   }, dead: readonly string[], inPlaceOf: InPlaceOf | undefined,
 ): Promise<void> {
   const taken = await tx.query(
-    `update utxos set spent_by = $4 where network = $1 and txid = $2 and vout = $3
-       and (spent_by is null or spent_by = any($5)) returning 1`,
+    `update utxos set spent_by = $4
+     where network = $1 and txid = $2 and vout = $3 and (spent_by is null or spent_by = any($5)) returning 1`,
     [row.network, txid, vout, id, dead])
   if (taken.length === 1) return
   const own = inPlaceOf && await tx.one('select 1 from utxos where network = $1 and txid = $2 and vout = $3 and spent_by = any($4)',

@@ -20,8 +20,8 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
     if (status.state === 'absent' && await buryDead(services, row, chain)) return
     if (attempts.some(({ state }) => state === 'INCLUDED')) {
       await services.database.query(
-        `update chain_transactions set state = 'SIGNED', block_height = null, block_hash = null where transaction_id = $1
-          and state = 'INCLUDED'`, [row.id])
+        `update chain_transactions set state = 'SIGNED', block_height = null, block_hash = null
+         where transaction_id = $1 and state = 'INCLUDED'`, [row.id])
     }
     if (await startReplacing(services, row)) return
     await bumpLowFee(services, row, attempts)

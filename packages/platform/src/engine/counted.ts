@@ -13,7 +13,7 @@ export interface OwnPoints extends Points { mark: string }
 
 export type Place = Pick<TransactionRow, 'id' | 'network' | 'source_id' | 'workspace_id' | 'fee_asset'>
 
-/** What the others of an account's transactions count on. */
+/** Points of the account's own stake that its other transactions under way count on. */
 export async function countedOn(database: Queryable, row: Place): Promise<OwnPoints> {
   const rows = await database.query<{ id: string; energy: string; bandwidth: string }>(
     `select id, coalesce(plan->>'energy_counted', '0') energy, coalesce(plan->>'bandwidth_counted', '0') bandwidth from transactions
@@ -27,12 +27,12 @@ export async function countedOn(database: Queryable, row: Place): Promise<OwnPoi
   }
 }
 
-/** Until the database transaction ends nothing else of the account begins to count. */
+/** Keeps other transactions of the account from counting on its stake until the database transaction ends. */
 export async function lockCounting(tx: Queryable, row: Pick<TransactionRow, 'workspace_id' | 'fee_asset' | 'source_id'>): Promise<void> {
   await lockedBalance(tx, { workspace: row.workspace_id, asset: row.fee_asset, kind: 'float', address: row.source_id })
 }
 
-/** Under {@link lockCounting}: whether what was planned by is still so. */
+/** Under {@link lockCounting}: whether the same transactions count on the account's stake as when this one was planned. */
 export async function stillCounts(tx: Queryable, row: Place, mark: string): Promise<boolean> {
   return (await countedOn(tx, row)).mark === mark
 }
@@ -40,8 +40,8 @@ export async function stillCounts(tx: Queryable, row: Place, mark: string): Prom
 /** Whether a transfer whose fuel was made smaller relies on the resource that an unstake takes away; later ones do not. */
 export async function othersRely(database: Queryable, row: Place, resource: string | null): Promise<boolean> {
   const found = await database.one(
-    `select 1 from transactions where network = $1 and source_id = $2 and status = 'pending' and id <> $3 and coalesce(plan->>$4,
-      '0') <> '0' limit 1`,
+    `select 1 from transactions
+     where network = $1 and source_id = $2 and status = 'pending' and id <> $3 and coalesce(plan->>$4, '0') <> '0' limit 1`,
     [row.network, row.source_id, row.id, `${(resource ?? '').toLowerCase()}_spared`])
   return found !== undefined
 }

@@ -14,9 +14,9 @@ export const nothingExcludes = ({ network }: Chain): boolean => traitsOf(network
 const AGAIN = 'it expired before the chain included it; the amount is back, and it can be sent again as a new transfer'
 
 /**
- * A signed transaction whose time is over, which the chain proves to be absent, is given up, and the transfer is
- * built again with what excludes the first: the same sequence, or the same coins; without either it fails. Answers
- * false where it may still be included.
+ * Gives a signed transaction up whose time is over and which the chain proves to be absent. The transfer is built again
+ * on the same sequence or the same coins, which excludes the first; on chains that know neither it fails. Answers false
+ * where the transaction may still be included.
  */
 export async function buryDead(services: Services, row: TransactionRow, dead: Expiring): Promise<boolean> {
   if (dead.valid_until === null) return false
@@ -24,7 +24,7 @@ export async function buryDead(services: Services, row: TransactionRow, dead: Ex
   if (!await chain.isDead?.(dead.hash, Number(dead.valid_until))) return false
   const other = await chain.findSigned?.(dead.account ?? row.source_id as string, dead.unsigned.bytes, Number(dead.valid_until))
   if (other) {
-    // The nodes may have signed the message twice, and somebody published the signature that is not ours: it paid all the same.
+    // The nodes may have signed the message twice, and the signature that we do not hold was published: the payment was made.
     const found = { transaction: row.id, hash: dead.hash, found: other.hash }
     services.log.error(found, 'the transaction was published under another signature, whose hash is taken over')
     await services.database.transaction(async (tx) => {
@@ -35,7 +35,7 @@ export async function buryDead(services: Services, row: TransactionRow, dead: Ex
     return true
   }
   const kind = services.kinds[row.kind]
-  // Nobody can ask again for what was adopted without its request.
+  // For a transfer that was adopted without its caller's request the nodes would sign nothing more.
   const again = (kind.isAskedFor?.(row) ?? true) && (!nothingExcludes(chain) || kind.retriesFailure === true)
   services.log.warn(
     { transaction: row.id, hash: dead.hash },
@@ -43,12 +43,12 @@ export async function buryDead(services: Services, row: TransactionRow, dead: Ex
   )
   await services.database.transaction(async (tx) => {
     await tx.query(`update chain_transactions set state = 'EXPIRED', block_height = null, block_hash = null where id = $1`, [dead.id])
-    // Its change will never be made.
+    // The dead transaction's change will never be made.
     await tx.query(
       `update utxos set spendable = false, block_height = null where network = $1 and txid = $2 and origin = 'change'`,
       [row.network, dead.hash]
     )
-    // Where nothing excludes the dead one, the nodes sign no other for this transfer.
+    // On chains where nothing excludes the dead transaction the nodes sign no other for this transfer.
     if (!again) return startFailing(services, tx, row, kind.action?.(row) ? 'a call of it expired before the chain included it' : AGAIN)
     await advance(tx, row, { state: 'QUEUED', confirmations: 0, last_error: 'expired without being included', run_in_ms: 0 })
   })

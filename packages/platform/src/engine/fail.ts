@@ -15,7 +15,7 @@ const RETURN_RETRY_MS = 30_000
  * is shown, so that a hostile platform cannot use the request again after the caller has paid by other means.
  */
 export async function startFailing(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
-  // What is lent must come back: it is tried until it does.
+  // The return of lent energy never fails for good: it is tried until the stake is back.
   if (services.kinds[row.kind].retriesFailure) {
     return advance(tx, row, { state: 'QUEUED', last_error: reason, run_in_ms: RETURN_RETRY_MS })
   }
@@ -25,7 +25,7 @@ export async function startFailing(services: Services, tx: Queryable, row: Trans
   await finish(services, tx, row, reason)
 }
 
-/** States that a cancellation ends at once. While fuel is under way it waits for that, so that the books know where it lies. */
+/** States that a cancellation ends at once. In FUELING it waits for the fuel, so that the books know where that lies. */
 const ENDED_BY_CANCEL = new Set(['CREATED', 'SCREENING', 'AML_HELD', 'QUEUED', 'SIGNING'])
 const CANCELLED = 'it was cancelled before it was signed; the amount is back'
 
@@ -38,7 +38,7 @@ export async function cancelUnsigned(
   return true
 }
 
-/** By what the nodes know a transfer: its caller's request, its place among the forwards of a rule, or (where it was adopted) its id. */
+/** What names a transfer to the nodes: its caller's request, its place among a rule's forwards, or (where it was adopted) its id. */
 function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
   if (row.plan.rule_id !== undefined) return { forward: { rule: row.plan.rule_id, id: row.id } }
   if (row.request === null) return { transaction_id: row.id }
@@ -47,8 +47,8 @@ function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
 }
 
 /**
- * What was signed for a transaction and has died on its chain, or is a step that is done: it can be given up; anything
- * else that was signed may still move money. Its fuel went to an address of ours, is booked by itself, and pays nobody.
+ * Hashes of signed transactions that need not stop a failing transfer: those that died on the chain, steps that are done,
+ * and the transfer's fuel, which went to an address of ours and has books of its own. Anything else may still move money.
  */
 const HARMLESS = `select hash from chain_transactions where hash is not null and (
   transaction_id = $1 and (state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED')
@@ -59,7 +59,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
   const harmless = await services.database.query<{ hash: string }>(HARMLESS, [row.id])
   const outcome = await voidIntent(services, voidedBy(row), harmless.map(({ hash }) => hash))
   if (outcome.signed.length > 0 && row.plan.cancel) {
-    // The nodes finished the signature just before: the transfer goes on, and what cancels it competes with it on the chain.
+    // The nodes finished the signature just before: the transfer goes on, and its cancellation competes with it on the chain.
     const built = await services.database.one(`select 1 from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
     if (built) {
       return advance(services.database, row, { state: 'SIGNING', plan: { cancel: null, reason: null }, last_error: null, run_in_ms: 0 })
@@ -84,7 +84,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
   services.environment.checkpoint('transaction.failed')
 }
 
-/** Frees what its unsigned and dead transactions hold, lets its kind give every reservation back, and ends it. */
+/** Ends a transfer as failed: frees the coins of its unsigned and dead attempts, and its kind gives every reservation back. */
 async function finish(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
   const kind = services.kinds[row.kind]
   await kind.failing?.(services, tx, row, reason)
@@ -101,7 +101,7 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
     `update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = $2
      where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id, tx.now()])
   const state: State = row.plan.cancel ? 'CANCELLED' : ending.state ?? 'FAILED'
-  // What never reached a chain has cost nothing.
+  // A transfer that never reached a chain has cost nothing.
   const end = { state, status: 'failed' as const, failure_reason: ending.reason ?? reason, fee: ending.fee ?? 0n, plan: ending.plan ?? {} }
   await advance(tx, row, end)
   await kind.failed?.(services, tx, row, ending)

@@ -4,7 +4,7 @@ import type { TransactionRow } from './transaction.ts'
 import { refuse, type Replacement } from './replacement.ts'
 import { liveAttempts } from './attempts.ts'
 
-/** A replacement that cannot be: what waits goes on waiting. */
+/** Gives a replacement up that cannot be made: the waiting transaction goes on waiting. */
 export async function giveUp(services: Services, row: TransactionRow, replacement: Replacement, reason: string): Promise<void> {
   services.log.warn(
     { transaction: row.id, replacement: replacement.kind, reason }, 'a replacement is given up; what was signed before goes on'

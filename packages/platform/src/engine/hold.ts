@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.ts'
 
-/** `outdated`: the nodes know more, which only the operator can mend. */
+/** Why the database is held. `outdated`: the nodes know more than it; the operator must run the reconciliation. */
 export interface Held { cause: 'comparing' | 'unheard' | 'outdated' | 'adopting' | 'adopted'; reason: string }
 
 /**
@@ -33,7 +33,7 @@ export class Hold {
     if (this.#held !== null) throw new ApiError('UNAVAILABLE', `nothing is changed now: ${this.#held.reason}`)
   }
 
-  /** Adopts; what holds afterwards is what the next comparison says. */
+  /** Marks that records are being adopted; afterwards the next comparison decides whether the database stays held. */
   async during<T>(reason: string, work: () => Promise<T>): Promise<T> {
     this.#held = { cause: 'adopting', reason }
     try {

@@ -72,12 +72,12 @@ export interface NewChainTransaction {
   unsigned: UnsignedTransaction
   fee_max: bigint
   valid_until: number | null
-  /** Which call of several it is. */
+  /** Staking: which call of its transaction this is. */
   step: string | null
-  /** The first attempt that it takes the place of, and by whose wish. */
+  /** The first of the attempts that this one replaces, and the replacement that asked for it. */
   replaces: string | null
   replacement_id: string | null
-  /** Of one that is known to be signed: recovery. */
+  /** Recovery alone: the signed bytes that the nodes' records hold. */
   signed?: { raw: string; hash: string; at: Date }
 }
 
@@ -86,12 +86,9 @@ export async function insertChainTransaction(tx: Queryable, row: NewChainTransac
   await tx.query(
     `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, attempt, valid_until, step,
        replaces, replacement_id, signed, hash, broadcast_at, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, (
-       select coalesce(max(attempt), 0) + 1 from chain_transactions where transaction_id = $2
-     ), $9, $10,
-       $11, $12, $13, $14, $15, $16)`,
+     values ($1, $2, $3, $4, $5, $6, $7, $8,
+       (select coalesce(max(attempt), 0) + 1 from chain_transactions where transaction_id = $2), $9, $10, $11, $12, $13, $14, $15, $16)`,
     [row.id, row.transaction_id, row.network, row.state, row.account, row.nonce?.toString() ?? null, JSON.stringify(row.unsigned),
       row.fee_max.toString(), row.valid_until, row.step, row.replaces, row.replacement_id, row.signed?.raw ?? null,
-      row.signed?.hash ?? null,
-      row.signed?.at ?? null, row.signed?.at ?? tx.now()])
+      row.signed?.hash ?? null, row.signed?.at ?? null, row.signed?.at ?? tx.now()])
 }

@@ -36,14 +36,14 @@ export async function lowestFree(tx: Queryable, network: string, account: string
 }
 
 /**
- * What may take another place: no node has seen it, and it goes on to be signed. One that was signed before and died keeps
- * its number: the nodes would sign no other.
+ * Condition for a transaction that may take another number: no node has seen it, and it goes on to be signed. One whose
+ * earlier attempt was signed and died keeps its number: the nodes would sign no other.
  */
 const MOVABLE = `c.network = $1 and c.account = $2 and c.state = 'BUILT' and c.replaces is null and c.shown_at is null
   and t.state = 'SIGNING' and not t.plan ? 'cancel'
   and not exists (select 1 from chain_transactions e where e.transaction_id = c.transaction_id and e.hash is not null)`
 
-/** Whether anything waits that will take the place of one that was given up. */
+/** Whether a transaction waits that will take the number of one that was given up. */
 export async function isGapClosing(tx: Queryable, network: string, account: string): Promise<boolean> {
   return (
     (await tx.one(`select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where ${MOVABLE} limit 1`, [
@@ -53,7 +53,7 @@ export async function isGapClosing(tx: Queryable, network: string, account: stri
   )
 }
 
-/** `before`: one below is not signed yet. `held`: how many of the numbers from the last settled one on up to this are taken. */
+/** A transaction's place. `before`: a lower number is not signed yet. `held`: how many numbers from the last settled one on are taken. */
 interface Standing {
   unsigned: UnsignedTransaction
   nonce: string

@@ -1,5 +1,5 @@
-/** In place of the hash of a request that nobody has any more: the transaction was adopted from the signer nodes' records. */
+/** Stands in place of a payload's hash for a transaction that was adopted from the nodes' records: its request is lost. */
 export const ADOPTED_PAYLOAD = 'adopted'
 
-/** Whether a `sequence_id` is used again with the payload that it was used with, as far as anybody knows. */
+/** Whether a `sequence_id` comes again with the payload of its first use; true where that payload is lost. */
 export const isSamePayload = (known: string | undefined, payloadHash: string): boolean => known === payloadHash || known === ADOPTED_PAYLOAD

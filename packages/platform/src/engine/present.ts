@@ -49,7 +49,7 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     destination_id: row.destination_id,
     address_tag: row.address_tag,
     status: row.status,
-    // A deposit that screening holds reads as a transfer that it holds.
+    // A deposit that screening holds is shown with the state that a held transfer has.
     sub_status: row.state === 'FROZEN' ? 'AML_HELD' : row.state,
     confirmations: row.confirmations,
     memo: row.memo,

@@ -9,7 +9,7 @@ import type { Services } from './services.ts'
 import { signBuilt, UNAVAILABLE_RETRY_MS } from './sign.ts'
 import { isForward, NO_REPLACEMENT, type TransactionRow } from './transaction.ts'
 
-/** A waiting transaction for which something is asked turns to it; false where nothing is. */
+/** Begins the replacement that was asked for a waiting transaction; false where none was. */
 export async function startReplacing(services: Services, row: TransactionRow): Promise<boolean> {
   if (!await openReplacement(services.database, row.id)) return false
   await advance(services.database, row, { state: 'REPLACING', last_error: null, run_in_ms: 0 })
@@ -20,11 +20,11 @@ export async function startReplacing(services: Services, row: TransactionRow): P
 export async function replace(services: Services, row: TransactionRow): Promise<void> {
   const replacement = await openReplacement(services.database, row.id)
   if (!replacement) return advance(services.database, row, { state: 'BROADCASTING', run_in_ms: 0 })
-  // A forward's only price is the platform's: nobody has signed another.
+  // A forward has no caller's request that could allow a higher fee: the platform alone chooses its price.
   if (isForward(row) && replacement.kind === 'SPEED_UP') return giveUp(services, row, replacement, NO_REPLACEMENT)
   const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction }>(
-    `select id, unsigned from chain_transactions where transaction_id = $1 and replacement_id = $2
-      and state = 'BUILT'`, [row.id, replacement.id])
+    `select id, unsigned from chain_transactions
+     where transaction_id = $1 and replacement_id = $2 and state = 'BUILT'`, [row.id, replacement.id])
   if (built) return signReplacement(services, row, replacement, built)
   await buildReplacement(services, row, replacement)
 }
@@ -34,7 +34,7 @@ async function buildReplacement(services: Services, row: TransactionRow, replace
   if (!replaceable) return giveUp(services, row, replacement, whyFinal(network))
   const attempts = await liveAttempts(services.database, row.id)
   const { status } = await findIncluded(services, row, attempts)
-  // Fuel that is under way is waited for even so: only then the books know where it lies.
+  // Fuel that is under way for the replacement is waited for all the same, so that the books know where it lies.
   if (status.state === 'included' && replacement.state !== 'FUELING') {
     return giveUp(services, row, replacement, 'a block holds the transaction already')
   }

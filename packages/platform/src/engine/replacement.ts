@@ -6,7 +6,7 @@ import type { TransactionRow } from './transaction.ts'
 
 export type ReplacementKind = 'SPEED_UP' | 'CANCEL' | 'AUTO'
 
-/** A row of `replacements`: what is to take a waiting transaction's place. */
+/** A row of `replacements`: a speed-up or cancellation that is to take a waiting transaction's place. */
 export interface Replacement {
   id: string; transaction_id: string; kind: ReplacementKind; state: 'PENDING' | 'FUELING' | 'DONE' | 'REFUSED'
   request: TransactionRow['request']; receipts: unknown[]; fee_rate: string | null; fee_level: string | null

@@ -40,14 +40,14 @@ export interface Services {
   devnet: ((command: Record<string, unknown>) => Promise<Record<string, unknown>>) | null
 }
 
-/** Addresses of ours. */
+/** Finds and makes the platform's own addresses. */
 export interface Addresses {
   /** A sub-account's, as wallet creation stored them. Outside of database transactions only. */
   omnibus(network: Network, owner: Owner): Promise<string>
   change(network: Network, owner: Owner): Promise<string>
   /**
    * Commits where the scan of a network starts, once, before an address on it is stored.
-   * @throws ApiError `NETWORK_UNAVAILABLE` where the chain cannot be asked: an address would be handed out that nobody watches
+   * @throws ApiError `NETWORK_UNAVAILABLE` where the chain cannot be asked: an address would be handed out that no scan watches
    */
   startScan(network: Network): Promise<void>
 }
@@ -71,7 +71,10 @@ export interface Included { fee: bigint; feeMax: bigint; succeeded: boolean; fin
 /** How a transaction that failed is shown, where it is not as usual. */
 export interface Ending<K extends TransactionKind = TransactionKind> { state?: 'PARTIAL'; reason?: string; fee?: bigint; plan?: Plan<K> }
 
-/** What a kind of transaction means: one object a kind, in its product's folder. It sees the states and the plan of its own kind alone. */
+/**
+ * What a kind of transaction means: one object a kind, in its product's folder. It sees the states and the plan of its own
+ * kind alone. "It" below is a transaction of that kind.
+ */
 export interface Kind<K extends TransactionKind = TransactionKind> {
   /** Steps of states that only this kind has, or does in its own way. */
   steps?: Partial<Record<StateOf<K>, Step<K>>>
@@ -91,21 +94,21 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
   recorded?(services: Services, row: TransactionRow<K>): Promise<{ hash: string } | Fail | null>
   /** Under whose authority the nodes sign. Absent: it is never signed. @param of asks another transaction's kind */
   purpose?(services: Services, row: TransactionRow<K>, replacement: Replacement | undefined, of: AskPurpose): Promise<Purpose>
-  /** Within the commit that shows its hash. */
+  /** Called within the commit that shows its hash. */
   broadcast?(services: Services, tx: Queryable, row: TransactionRow<K>): Promise<void>
-  /** It is in a block, final or not: comes several times. */
+  /** Called when a block holds it, final or not, so more than once. */
   included?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Included): Promise<void>
-  /** Books its end on the chain, and ends it. Absent: deposits, which the scan ends. */
+  /** Books its end on the chain, and ends it. Absent for deposits, which the scan ends. */
   settle?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Outcome): Promise<void>
-  /** Whether the nodes can still be asked for it; absent: they can. */
+  /** Whether the nodes can still be asked to sign for it; absent: they can. */
   isAskedFor?(row: TransactionRow<K>): boolean
-  /** It is tried again instead of failing: what was taken must come back. */
+  /** It is tried again instead of failing, since what it brings back must come back. */
   retriesFailure?: boolean
-  /** Before a failure locks or books anything. */
+  /** Called before its failure locks or books anything. */
   failing?(services: Services, tx: Queryable, row: TransactionRow<K>, reason: string): Promise<void>
-  /** Gives every reservation back. */
+  /** Gives every reservation back when it fails. */
   release?(services: Services, tx: Queryable, row: TransactionRow<K>, reason: string): Promise<Ending<K>>
-  /** Last: after everything else is locked and written. */
+  /** Called last in its failure, after everything else is locked and written. */
   failed?(services: Services, tx: Queryable, row: TransactionRow<K>, ending: Ending<K>): Promise<void>
   /** After this time a waiting transaction is bumped where the market pays more; 0: never. */
   bumpAfterMs?(services: Services): number
@@ -120,11 +123,11 @@ export interface Tanks {
   maxGasPrice(services: Services, row: TransactionRow): Promise<bigint | null>
   /** → FUELING: what is missing at the source address is taken from the tank, or the transaction fails or waits. */
   start(services: Services, row: TransactionRow, chain: Chain, priced: Priced): Promise<void>
-  /** Whether all that was taken has come. */
+  /** Whether all that was taken of the tank for the transaction has come. */
   arrived(services: Services, row: TransactionRow): Promise<'arrived' | 'waits' | Fail>
   /** What a dearer replacement needs beyond what is held: at once (`taken`), or by further fuel that is under way (`started`). */
   startMore(services: Services, row: TransactionRow, replacement: Replacement, dearer: Dearer): Promise<'taken' | 'started' | Fail>
-  /** Whether that has come. Once it has, the row's plan counts it. */
+  /** Whether the further fuel of a replacement has come. Once it has, the row's plan counts it. */
   arrivedMore(services: Services, row: TransactionRow, replacement: Replacement): Promise<'arrived' | 'waits' | Fail>
 }
 

@@ -1,6 +1,6 @@
 /**
- * One question for everybody who asks it at the same time, and for whoever asks within `keptMs` of its answer. An error
- * is everybody's who waited for it, and is not kept.
+ * Puts a question once for all callers that ask at the same time or within `keptMs` of its answer. An error goes to all
+ * that waited for it, and is not kept.
  */
 export function shared<T>(ask: () => Promise<T>, keptMs: number, clock: () => number): () => Promise<T> {
   let answer: Promise<T> | null = null

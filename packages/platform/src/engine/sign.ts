@@ -47,8 +47,8 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     nonce: string | null
     step: string | null
   }>(
-    `select id, unsigned, valid_until::text, account, nonce::text, step from chain_transactions where transaction_id = $1
-      and state = 'BUILT' order by attempt desc limit 1`, [row.id])
+    `select id, unsigned, valid_until::text, account, nonce::text, step from chain_transactions
+     where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
   if (!built) throw new Error('SIGNING without an unsigned transaction')
   if (await rebuildStale(services, row, built)) return
   const unsigned = await placeToSign(services, row, built)

@@ -4,8 +4,8 @@ import { nothingExcludes } from './expiry.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * What was built and has waited for the nodes too long is built again, with a life of its own. Answers true then.
- * Nodes that have begun to sign the first refuse the second, and nothing is paid twice.
+ * Builds an unsigned transaction again, with a new end of its life, where it has waited for the nodes too long to be
+ * sent in time. Answers true then. Nodes that have begun to sign the first refuse the second: nothing is paid twice.
  */
 export async function rebuildStale(services: Services, row: TransactionRow, built: {
   id: string
@@ -16,7 +16,7 @@ export async function rebuildStale(services: Services, row: TransactionRow, buil
   if (!await chain.isStale?.(Number(built.valid_until))) return false
   await services.database.transaction(async (tx) => {
     await tx.query(`update chain_transactions set state = 'VOID' where id = $1 and state = 'BUILT'`, [built.id])
-    // What has taken fuel is not planned again.
+    // A transfer that has taken fuel from the tank keeps its plan: fees are not planned a second time.
     const state = row.plan.fuel_id === undefined ? 'QUEUED' : 'FUELING'
     await advance(tx, row, { state, last_error: 'it grew old before it was signed', run_in_ms: 0 })
   })
@@ -24,9 +24,9 @@ export async function rebuildStale(services: Services, row: TransactionRow, buil
 }
 
 /**
- * The nodes have begun to sign an earlier transaction of this transfer, and their answer was lost: they sign no other.
- * That one is taken up again, whatever its age, so that its hash is known: it is included, or proven dead. Answers
- * false where there is none.
+ * Takes an earlier transaction of this transfer up again, whatever its age: the nodes have begun to sign it, their answer
+ * was lost, and they sign no other. Once its hash is known, it is included or proven dead. Answers false where there is
+ * no earlier one.
  */
 export async function returnToEarlier(services: Services, row: TransactionRow, built: {
   id: string

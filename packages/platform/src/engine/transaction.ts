@@ -12,7 +12,7 @@ export const ASKED_FOR: ReadonlySet<TransactionKind> = new Set(['WITHDRAWAL', 'S
 
 /** What was decided about a transaction, kept with it as JSON; null takes a field away. */
 export type Plan<K extends TransactionKind = TransactionKind> = { [F in FieldOf<K>]?: string | null }
-/** The same as it is read. */
+/** A plan as it is read from the database. */
 export type Noted<K extends TransactionKind = TransactionKind> = { [F in FieldOf<K>]?: string | undefined }
 
 /** A row of `transactions`. Amounts are decimal strings in the smallest unit. */
@@ -25,7 +25,7 @@ export interface TransactionRow<K extends TransactionKind = TransactionKind> {
   request: { api_key: string; token: string; method: string; uri: string; body: string } | null
   receipts: unknown[]; plan: Noted<K>; fee_rate: string | null; fee_level: string | null
   created_at: Date; updated_at: Date; confirmed_at: Date | null; attempts: number; lease_token: string | null
-  /** The nodes' own, of one that failed. */
+  /** The voids that the nodes have signed for a transaction that failed. */
   voids?: SignedVoid[]
   /** Millionths of a USD; absent or null: nothing is charged for it. */
   amount_usd?: string | null; platform_fee?: string | null
@@ -36,5 +36,5 @@ export const isForward = (row: { plan: { rule_id?: string | undefined } }): bool
 /** Why a signed forward cannot be sped up. */
 export const NO_REPLACEMENT = 'it was forwarded by a rule and is signed; the platform itself bumps it where the operator turned that on'
 
-/** A row's plan with what is about to be written to it. */
+/** A row's plan together with fields that are about to be written to it. */
 export const planned = (row: Pick<TransactionRow, 'plan'>, change: Plan): Noted => ({ ...row.plan, ...change }) as Noted

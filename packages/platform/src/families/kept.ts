@@ -5,7 +5,7 @@ const PATIENCE_MS = 2000
 
 /**
  * What must stay on an account, at most ten seconds old. Where the chain is away or slow it is what was said last of
- * that account, and `fallback` where nothing ever was: nobody waits for an answer's sake.
+ * that account, and `fallback` where nothing ever was: a caller's answer does not wait for the chain.
  */
 export function keptOn(
   environment: Environment, ask: (address: string) => Promise<bigint>, fallback: bigint,

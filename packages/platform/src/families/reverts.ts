@@ -5,6 +5,6 @@ import type { TransactionRow } from '../engine/transaction.ts'
 const ATTEMPTS_MAX = 8
 const RETRY_MS = 3000
 
-/** The chain says that it would refuse a transfer: what it waits for may come in the next blocks. */
+/** Waits where the chain would refuse a transfer now, since the next blocks may change that; fails after too many looks. */
 export const wouldRevert = (row: TransactionRow, reason: string): Wait | Fail =>
   row.attempts < ATTEMPTS_MAX ? wait(reason, RETRY_MS) : fail(`the chain would refuse this transfer: ${reason}`)

@@ -2,7 +2,7 @@ import type { Queryable } from '../database/pool.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { post, type Posting } from '../ledger/post.ts'
 
-/** What the fuel of a transfer leaves at its address goes from reserved to float, less the fee that was paid. */
+/** Postings of a transfer's fuel once its fee was paid: the rest goes from the address's reserved float to its float. */
 export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): Posting[] {
   const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
   return [
@@ -13,12 +13,12 @@ export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): P
 }
 
 /**
- * Tron gives staked energy to whichever transaction comes first: one may have paid what was held for another, and the address owes it
- * until that one is booked.
+ * Whether a fee may overdraw its address's reserved float. Tron gives staked energy to whichever transaction comes first,
+ * so one may pay more than was held for it; the address owes the difference until the other transaction is booked.
  */
 export const overdraws = (held: bigint, fee: bigint): { overdraw: boolean } => ({ overdraw: fee > held })
 
-/** What was held at its address for a transaction that failed is float again: what was taken of that, and fuel that has come. */
+/** Turns what a failed transaction held at its address back into float: float that it took, and fuel that has come for it. */
 export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<void> {
   const fuel = row.plan.fuel_id ? await fuelOf(tx, row.plan.fuel_id) : undefined
   const came = fuel?.settled === '1' ? BigInt(fuel.amount) : 0n

@@ -54,7 +54,7 @@ function overTankCap({ decimals, asset_name: name }: Asset, worst: bigint, cap: 
 
 /**
  * Takes float, and from the tank what is missing. Answers why not, where the tank holds too little.
- * @param replacementId what a dearer transaction in place of a waiting one needs beyond what is held for that
+ * @param replacementId the replacement that needs more than is held for the waiting transaction; none: it is the first
  */
 export async function reserveFuel(
   services: Services, tx: Queryable, row: TransactionRow, native: Asset, { need, fuel: { cost, plan } }: Pick<Priced, 'need' | 'fuel'>,

@@ -20,8 +20,8 @@ export const fuel: Kind<'FUEL'> = {
       kind: 'fuel', for: await of(services, parent, replacement), gas: String(gas), max_fee_per_gas: String(price), l1_fee: l1Fee ?? '0',
     }
   },
-  // Booked when it is in a block, for the transfer waits for it and its bytes stay valid if the block goes; where they may die, when it
-  // is final.
+  // Fuel is booked as soon as a block holds it: the transfer waits for it, and its bytes stay valid if the block goes. On
+  // chains where they may die it is booked when it is final.
   async included(services, tx, row, o) {
     if (o.final || !nothingExcludes(services.networks.get(row.network))) await bookFuel(tx, row, o)
   },
@@ -33,7 +33,7 @@ export const fuel: Kind<'FUEL'> = {
 async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succeeded }: Included): Promise<void> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const amount = BigInt(row.amount)
-  // With the fee of the chain below, which the transaction itself does not name.
+  // `need` includes what a roll-up's base chain charges, which the transaction's own fee limit does not name.
   const reserved = amount + BigInt(row.plan.need ?? feeMax)
   const moved = succeeded ? amount : 0n
   const done = await post(tx, 'fuel', row.id, [

@@ -38,14 +38,14 @@ export async function releaseTankFee(tx: Queryable, row: TransactionRow): Promis
 /** Whether the tank can still lend so much; its stake and balance are locked until the database transaction ends. */
 export async function canLend(tx: Queryable, row: TransactionRow, loan: Loan): Promise<boolean> {
   const staked = await lockedBalance(tx, { ...scopeOf(row), kind: 'staked_energy', address: loan.tank })
-  // The chain lends nothing that today's use rests on, and knows nothing yet of loans that are not sent.
+  // `lendable` is the chain's word, which knows nothing yet of loans that are reserved and not sent: they are taken off.
   const underWay = await lockedBalance(tx, { ...scopeOf(row), kind: 'staked_energy_reserved', address: loan.tank })
   return staked >= loan.amount && loan.lendable - underWay >= loan.amount && await lockedBalance(tx, {
     ...scopeOf(row), kind: 'tank',
   }) >= loan.fee + loan.backFee
 }
 
-/** Under {@link canLend}: the loan, with the fee of its return held beside its own. */
+/** Reserves a loan after {@link canLend}, with its own fee and the fee of its return. */
 export async function reserveLoan(services: Services, tx: Queryable, row: TransactionRow, loan: Loan): Promise<string> {
   const id = services.environment.uuid()
   const scope = scopeOf(row)
@@ -81,7 +81,7 @@ export async function loanOf(database: Queryable, row: TransactionRow): Promise<
   return row.plan.loan_id ? fuelOf(database, row.plan.loan_id) : undefined
 }
 
-/** A loan, or its return, is final. Its return was held for; whoever borrowed may have ended already. */
+/** Books a final loan or return. A loan whose borrower has ended already is returned at once; that fee was held with it. */
 async function settleLoan(services: Services, tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
   const scope = scopeOf(row)
   const amount = BigInt(row.amount)
@@ -116,7 +116,7 @@ async function queueReturn(services: Services, tx: Queryable, loan: TransactionR
   )
 }
 
-/** The transfer that energy was lent for has ended: it goes back to the tank, now or as soon as it has been lent. */
+/** Returns lent energy to the tank when its transfer has ended, or as soon as a loan under way is final. */
 export async function takeEnergyBack(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
   if (!row.plan.loan_id) return
   const loan = await tx.one<TransactionRow>('select * from transactions where id = $1 for update', [row.plan.loan_id])
@@ -125,7 +125,7 @@ export async function takeEnergyBack(services: Services, tx: Queryable, row: Tra
   if (loan.plan.settled === '1') await queueReturn(services, tx, loan)
 }
 
-/** A loan that never was: stake and fees are the tank's again. `whole`: its own fee was not spent. */
+/** Gives stake and fees of a loan that failed back to the tank. `whole`: its own fee was not spent. */
 async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Promise<void> {
   const scope = scopeOf(row)
   const amount = BigInt(row.amount)
@@ -141,7 +141,7 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
   }
 }
 
-/** Energy is lent, or taken back, for one transfer and under its authority. */
+/** The calls that lend energy for one transfer and take it back, under that transfer's authority. */
 const lending = (kind: 'delegate' | 'undelegate'): Kind<'LEND' | 'LEND_BACK'> => ({
   action: callOf,
   async purpose(services, row, _replacement, of) {
@@ -159,5 +159,5 @@ export const lend: Kind<'LEND'> = {
     return {}
   },
 }
-/** What is lent must come back: it is tried until it does. */
+/** The return of a loan: tried until the stake is back with the tank. */
 export const lendBack: Kind<'LEND_BACK'> = { ...lending('undelegate'), retriesFailure: true }

@@ -16,7 +16,7 @@ const TYPES: Record<string, string> = {
   'tank-fee-release': 'release',
 }
 
-/** Every movement of a tank and of the fuel that it left at addresses, newest first. The sums of the changes are what it holds. */
+/** Every movement of a tank and of the fuel that it left at addresses, newest first. The changes sum up to its balance. */
 export const listTankEntries = endpoint({
   method: 'GET', path: '/dac/v1/gas-tanks/{network}/entries', summary: 'List the movements of a gas tank', access: 'read',
   params: z.strictObject({ network: z.string() }),

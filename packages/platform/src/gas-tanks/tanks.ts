@@ -27,15 +27,15 @@ export const tanks: Tanks = {
   arrivedMore,
 }
 
-/** A dearer transaction of the tank itself costs the tank more. */
+/** Reserves the higher fee of a replacement where the tank itself is the sender. */
 async function reserveMore(services: Services, row: TransactionRow, amount: bigint): Promise<'taken' | Fail> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   return services.database.transaction(async (tx) => {
     if (await lockedBalance(tx, { ...scope, kind: 'tank' }) < amount) return fail('the gas tank holds too little for a higher fee')
     const need = (BigInt(row.plan.need ?? '0') + amount).toString()
     const written = await tx.query(
-      `update transactions set plan = plan || jsonb_build_object('need', $3::text) where id = $1 and lease_token = $2
-        and plan->>'need' = $4 returning 1`,
+      `update transactions set plan = plan || jsonb_build_object('need', $3::text)
+       where id = $1 and lease_token = $2 and plan->>'need' = $4 returning 1`,
       [row.id, row.lease_token, need, row.plan.need])
     if (written.length !== 1) throw new Error('the plan of this fuel was changed by another worker')
     await post(
@@ -46,7 +46,7 @@ async function reserveMore(services: Services, row: TransactionRow, amount: bigi
   })
 }
 
-/** Further fuel, which only the caller's own word brings. */
+/** Takes further fuel for a replacement that its caller asked for; one of the platform's own gets none. */
 async function fuelMore(services: Services, row: TransactionRow, replacement: Replacement, dearer: Dearer): Promise<'started' | Fail> {
   if (replacement.kind === 'AUTO') return fail(dearer.short)
   const native = services.registry.asset(row.fee_asset) as Asset
@@ -60,7 +60,7 @@ async function fuelMore(services: Services, row: TransactionRow, replacement: Re
   })
 }
 
-/** What came to the address for the replacement is held for the transfer from then on. */
+/** Holds fuel that has come to the address for a replacement as fuel of the transfer. */
 async function arrivedMore(services: Services, row: TransactionRow, replacement: Replacement): Promise<'arrived' | 'waits' | Fail> {
   const { fuel_id: fuelId, float_taken: float, counted } = replacement.plan
   if (counted === '1') return 'arrived'

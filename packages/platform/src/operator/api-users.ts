@@ -21,8 +21,8 @@ export const createApiUser: Command = async (services, input) => {
       workspace, wish.subAccount, wish.index,
     ])
     const subs = await tx.query<{ id: string; name: string; path_index: number }>(
-      `select id, name, path_index from sub_accounts where workspace_id = $1 and (name = $2
-        or path_index = $3)`, [workspace, wish.subAccount, wish.index])
+      `select id, name, path_index from sub_accounts
+       where workspace_id = $1 and (name = $2 or path_index = $3)`, [workspace, wish.subAccount, wish.index])
     const sub = subs.find((each) => each.name === wish.subAccount && each.path_index === wish.index)
     if (!sub) {
       const here = subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')

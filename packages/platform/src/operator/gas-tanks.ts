@@ -122,8 +122,8 @@ export const drainTank: Command = async (services, input) => {
       tx, 'drain-reserve', id, [{ ...scope, kind: 'tank', amount: -balance }, { ...scope, kind: 'tank_reserved', amount: balance }]
     )
     await insertTransaction(tx, {
-      id, kind: 'DRAIN', state: 'QUEUED', workspace_id: workspaceId, asset: native.asset_name, network: network.code, amount, fee,
-      fee_asset: native.asset_name,
+      id, kind: 'DRAIN', state: 'QUEUED', workspace_id: workspaceId, network: network.code,
+      asset: native.asset_name, amount, fee, fee_asset: native.asset_name,
       source_type: 'GAS_TANK', source_id: tank.address, destination_type: 'EXTERNAL', destination_id: to.address,
       plan: { order: String(input['order']), reserved_fee: fee.toString(), ...plan },
     })

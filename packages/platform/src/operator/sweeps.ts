@@ -48,8 +48,8 @@ export const setSweep: Command = async (services, input) => {
        min_amount = case when $5 then excluded.min_amount else sweep_settings.min_amount end, updated_at = $6`,
     [change.scope, multiple ?? null, multiple !== undefined, change.min ?? null, change.min !== undefined, services.database.now()])
   await services.database.query(
-    `update transactions set next_run_at = $1 where kind = 'SWEEP' and status = 'pending' and plan ? 'waits'
-      and lease_token is null`, [services.database.now()])
+    `update transactions set next_run_at = $1
+     where kind = 'SWEEP' and status = 'pending' and plan ? 'waits' and lease_token is null`, [services.database.now()])
   return { scope: change.scope, ...await report(services) }
 }
 

@@ -30,12 +30,12 @@ export function turnOfDayLoop(services: Services): Loop {
 /** One workspace's turn of the day. Does nothing where another worker has done it. */
 async function decide(services: Services, tx: Queryable, workspaceId: string, today: string): Promise<void> {
   const account = await tx.one<Account>(
-    `select workspace_id, tier, paid_month::text, paid::text from prepaid_accounts where workspace_id = $1
-      and decided_on < $2 for update`, [workspaceId, today])
+    `select workspace_id, tier, paid_month::text, paid::text from prepaid_accounts
+     where workspace_id = $1 and decided_on < $2 for update`, [workspaceId, today])
   if (!account) return
   const sum = await tx.one<{ volume: string }>(
-    `select coalesce(sum(amount_usd), 0)::text volume from prepaid_volumes where workspace_id = $1 and day < $2::date
-      and day >= $2::date - ${VOLUME_DAYS}`, [workspaceId, today])
+    `select coalesce(sum(amount_usd), 0)::text volume from prepaid_volumes
+     where workspace_id = $1 and day < $2::date and day >= $2::date - ${VOLUME_DAYS}`, [workspaceId, today])
   const tiers = services.settings.prepaidTiers
   const reached = tierOfVolume(tiers, BigInt(sum?.volume ?? '0'))
   const free = tiers.findLast(({ from, monthly }) => monthly === 0n && from <= reached.from) ?? tiers[0] as Tier

@@ -39,7 +39,7 @@ export const shown = (recorded: Recorded, error: NotAdopted): Unadopted => ({
   matters: error.matters,
 })
 
-/** What went wrong with one record stays with it: everything else goes on. */
+/** An error of one record is reported for that record alone: the others go on. */
 function notAdopted(services: Services, error: unknown): NotAdopted {
   if (error instanceof NotAdopted) return error
   services.log.error({ err: error }, 'a recorded transaction could not be adopted')
@@ -81,7 +81,7 @@ export async function adoptAll(services: Services, recorded: readonly Recorded[]
     if (group) group.push(opened)
     else groups.set(key, [opened])
   }
-  // Fuel comes last: what it was for says which addresses are ours.
+  // Fuel comes last: the transactions that it was for tell which addresses are ours.
   for (const attempts of [...groups.values()].sort((a, b) => Number(isFuel(a)) - Number(isFuel(b)))) {
     try {
       const { adopted, walletsMade } = await adopt(services, await groupOf(services, attempts), scanFrom)
@@ -94,7 +94,7 @@ export async function adoptAll(services: Services, recorded: readonly Recorded[]
   return all
 }
 
-/** What could not be adopted is kept, so that it is told of until it is, and holds nobody else up. */
+/** Keeps the transactions that could not be adopted: they are reported until they are, and do not hold the database. */
 export async function noteUnadopted(services: Services, { unadopted }: AdoptedAll, tried: readonly Recorded[]): Promise<void> {
   const failed = new Set(unadopted.map(({ recorded }) => recorded.id))
   await services.database.query('delete from unadopted_steps where id = any($1)', [

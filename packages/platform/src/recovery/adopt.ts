@@ -66,19 +66,19 @@ async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Pr
   return { subAccountId: owner.subAccountId, walletId: wallet.id, feeWalletId: feeWallet?.id ?? null, walletsMade: made, delayDays }
 }
 
-/** The row that this database has of it already: by its name, or what was about to do the same. */
+/** The row that this database has of a recorded transaction: under its id, or one that was about to do the same. */
 async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | undefined> {
   const byId = await tx.one<TransactionRow>('select * from transactions where id = $1 for update', [group.id])
   if (byId) return byId
   const [{ network, decoded, workspaceId, unsigned: { bytes } }] = group.attempts
   const built = await tx.one<TransactionRow>(
-    `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id where c.network = $1
-       and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`,
+    `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id
+     where c.network = $1 and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`,
     [network.code, bytes],
   )
   if (built) return built
   if (group.kind === 'WITHDRAWAL') return undefined
-  // The same place in the account's order, signed for the same: a dearer attempt of what is known.
+  // A known transaction was signed for the same place in the account's order: the recorded one is a dearer attempt of it.
   const sibling = decoded.nonce === null ? undefined : await tx.one<TransactionRow>(
     `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id
      where c.network = $1 and c.account = $2 and c.nonce = $3 and c.hash is not null and c.state <> 'VOID' and t.kind = $4
@@ -95,15 +95,15 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   }
   if (group.kind === 'FUEL') {
     return tx.one<TransactionRow>(
-      `select t.* from transactions t where kind = 'FUEL' and network = $1 and source_id = $2 and destination_id = $3
-         and amount = $4 ${unsigned} limit 1 for update`,
+      `select t.* from transactions t
+       where kind = 'FUEL' and network = $1 and source_id = $2 and destination_id = $3 and amount = $4 ${unsigned} limit 1 for update`,
       [network.code, group.from, group.to, group.amount.toString()],
     )
   }
   if (group.kind === 'LEND' || group.kind === 'LEND_BACK') {
     return tx.one<TransactionRow>(
-      `select t.* from transactions t where kind = $5 and network = $1 and source_id = $2 and destination_id = $3
-         and amount = $4 ${unsigned} limit 1 for update`,
+      `select t.* from transactions t
+       where kind = $5 and network = $1 and source_id = $2 and destination_id = $3 and amount = $4 ${unsigned} limit 1 for update`,
       [network.code, group.from, group.to, group.amount.toString(), group.kind],
     )
   }
@@ -150,7 +150,7 @@ export async function adopt(services: Services, group: Group, scanFrom: ScanFrom
   return { adopted, walletsMade: place.walletsMade }
 }
 
-/** Whether a row is the one that was recorded; what a sweep and a release move is known at their end only. */
+/** Whether a row fits what was recorded. Amounts of sweeps and releases do not count: they are known at the end only. */
 function isOf(known: TransactionRow, group: Group, workspaceId: string): boolean {
   const isFixed = known.kind !== 'SWEEP' && known.kind !== 'RELEASE'
   const isSame = known.workspace_id === workspaceId && known.kind === group.kind && known.asset === group.asset.asset_name
@@ -166,7 +166,7 @@ function endsOf(kind: TransactionRow['kind'], isTank: boolean): [source: string,
   return ['INTERNAL', kind === 'WITHDRAWAL' ? 'EXTERNAL' : 'OMNIBUS']
 }
 
-/** A row of its own, with the reservations that an ordinary one has when it is signed. */
+/** Makes a row for a recorded transaction, with the reservations that an ordinary one has when it is signed. */
 async function create(services: Services, tx: Queryable, group: Group, place: Place): Promise<TransactionRow> {
   const { network, workspaceId, recorded } = group.attempts[0]
   const at = new Date(recorded.at)
@@ -180,7 +180,7 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
   const [source, destination] = endsOf(group.kind, place.walletId === null)
   const loan = group.kind === 'LEND_BACK' ? await returnedLoan(tx, network.code, group) : null
   const plan: Plan = {
-    // Nothing can be signed for it any more: there is no request here.
+    // The caller's request is not here: nothing more can be signed for an adopted transaction.
     adopted: '1',
     ...(rule ? { rule_id: rule.id } : {}),
     ...(group.kind === 'SWEEP' ? { height: `adopted ${recorded.id}` } : {}),
@@ -192,8 +192,8 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
     ...(group.resource === null ? {} : { resource: group.resource }),
   }
   const row = await insertTransaction(tx, {
-    id: group.id, kind: group.kind, state: 'CONFIRMING', workspace_id: workspaceId, sub_account_id: place.subAccountId,
-    wallet_id: place.walletId,
+    id: group.id, kind: group.kind, state: 'CONFIRMING',
+    workspace_id: workspaceId, sub_account_id: place.subAccountId, wallet_id: place.walletId,
     asset: group.asset.asset_name, network: network.code, amount: group.amount, fee, fee_asset: group.asset.fee_asset,
     source_type: source, source_id: group.from, destination_type: destination, destination_id: group.to, address_tag: group.tag,
     sequence_id: group.sequenceId, hash: group.attempts.at(-1)?.signed.hash ?? null, memo: rule ? `auto-forwarding ${rule.id}` : null, plan,
@@ -216,7 +216,7 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
   return row
 }
 
-/** What the request was answered with: of a stake no more than this. */
+/** The answer that the caller's request got; a staking request is answered with id, status and hash alone. */
 const answerOf = (services: Services, row: TransactionRow): string =>
   stringifyJson(row.kind === 'WITHDRAWAL' ? presentTransaction(row, services.registry) : { id: row.id, status: row.status, hash: row.hash })
 
@@ -233,13 +233,13 @@ function reservedIn(network: Network, group: Group, place: Place, fee: bigint): 
   if (group.kind === 'LEND' || group.kind === 'LEND_BACK') return { reserved_fee: fee.toString(), back_fee: '0' }
   if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null)) return { reserved_fee: fee.toString() }
   if (paysForItself(network, group)) return { need: '0', own: '1' }
-  // From the float at the address, whatever fuel has come there for it.
+  // The fee is paid from the float at the address, where its fuel is booked as well.
   if (traitsOf(network).feesFrom === 'tank') return { need: '0' }
   if (place.feeWalletId !== null) return { fee_wallet: place.feeWalletId, fee_held: fee.toString() }
   return group.kind === 'WITHDRAWAL' ? { fee_reserve: fee.toString() } : {}
 }
 
-/** A forward takes of what waits for its rule; where its deposits are not found again yet, of what will. */
+/** Takes a forward off what waits for its rule; deposits that are not found again yet are noted as forwarded ahead. */
 async function noteForward(tx: Queryable, row: TransactionRow, ruleId: string, network: Network, fee: bigint, at: Date): Promise<void> {
   const gross = BigInt(row.amount) + (traitsOf(network).feesFrom === 'wallet' && row.asset === row.fee_asset ? fee : 0n)
   await tx.query('insert into forwards (transaction_id, rule_id, amount, created_at) values ($1, $2, $3, $4)', [
@@ -254,7 +254,7 @@ async function noteForward(tx: Queryable, row: TransactionRow, ruleId: string, n
   ])
 }
 
-/** A row that had not come so far: from here on it is confirmed like every other. */
+/** Moves a known row that was not signed here to CONFIRMING; from then on it is an ordinary transaction. */
 async function goOn(services: Services, tx: Queryable, group: Group, row: TransactionRow, place: Place): Promise<void> {
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   if (newest.decoded.action) {
@@ -262,7 +262,7 @@ async function goOn(services: Services, tx: Queryable, group: Group, row: Transa
       `update transactions set plan = '{"step":"0","fees_paid":"0"}'::jsonb || plan || '{"adopted_steps":"1"}' where id = $1`,
       [row.id],
     )
-    // Of several calls an earlier one is under way: this one follows it.
+    // An earlier call of the same staking transaction is under way: the recorded one follows it.
     if (
       group.kind !== 'LEND' &&
       group.kind !== 'LEND_BACK' &&

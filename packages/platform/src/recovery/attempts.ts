@@ -44,7 +44,7 @@ export async function writeAttempts(
       id, transaction_id: row.id, network: network.code, account, nonce: decoded.nonce, unsigned, fee_max: decoded.fee_max,
       valid_until: decoded.valid_until ?? end, step, replaces: step === null ? first : null, replacement_id: replacement,
       signed: { ...each.signed, at: new Date(recorded.at) },
-      // Of the calls of a stake one is under way; those after it wait for it.
+      // One call of a staking transaction is under way at a time; the later ones wait for it.
       state: isLater ? 'VOID' : 'SIGNED',
     })
     first ??= id
@@ -54,7 +54,7 @@ export async function writeAttempts(
   return signed.length > 0
 }
 
-/** What was built here and given to no node: it is built again, on what is left. */
+/** Voids a transaction that was built here and shown to no node, and frees its coins: it is built again on others. */
 async function giveWay(tx: Queryable, built: Stored): Promise<void> {
   await tx.query(`update chain_transactions set state = 'VOID' where id = $1`, [built.id])
   await tx.query('update utxos set spent_by = null where spent_by = $1', [built.id])
@@ -82,7 +82,7 @@ async function freePlace(services: Services, tx: Queryable, opened: Opened, row:
   }
 }
 
-/** The caller's signed cancellation is not here any more; that there was one is. */
+/** Writes that a transfer was cancelled by its caller, whose signed request is lost. */
 async function noteCancel(services: Services, tx: Queryable, row: TransactionRow, at: number): Promise<string> {
   const id = services.environment.uuid()
   await tx.query(
@@ -92,7 +92,7 @@ async function noteCancel(services: Services, tx: Queryable, row: TransactionRow
   return id
 }
 
-/** A coin that is not known yet is one of a deposit: the scanner credits it when it comes to its block. */
+/** Writes the coins that an attempt spends and makes. An unknown one is a deposit's: the scanner credits it at its block. */
 async function writeCoins(
   tx: Queryable,
   { network, decoded, unsigned, coins, signed }: Opened,

@@ -72,7 +72,7 @@ function parts(text: string | null | undefined): unknown[] {
  * @throws NotAdopted
  */
 export async function groupOf(services: Services, attempts: [Opened, ...Opened[]]): Promise<Group> {
-  // A cancellation pays nobody; what it cancels says what was wanted.
+  // A cancellation only pays its own sender: the attempt that it cancels says what the transaction was for.
   const main = attempts.find(({ recorded }) => recorded.purpose !== 'cancel') ?? attempts[0]
   const { recorded, decoded, network, subAccount, workspaceId } = main
   const kind = Object.hasOwn(KINDS, recorded.purpose) ? KINDS[recorded.purpose] : undefined
@@ -116,7 +116,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
       sub === subAccount &&
       ticker === asset.asset_name &&
       typeof sequence === 'string'
-    // A forward, or what has taken its place after its owner took it back.
+    // A forward, or the cancellation that its owner sent in its place.
     const [step, ruleId] = parts(recorded.step)
     const rule = step === 'forward' ? ruleId : null
     return {
@@ -143,7 +143,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   }
   if (!isTank) throw impossible()
   const order = kind === 'DRAIN' ? parts(recorded.step)[1] : null
-  // Fuel stays with us, a drain leaves.
+  // Fuel goes to an address of the workspace, a drain never does.
   const own = await services.database.one(
     'select 1 from chain_addresses where network = $1 and address = $2 and workspace_id = $3 and sub_account_id is not null',
     [network.code, base.to, workspaceId],
@@ -153,7 +153,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   return { ...base, id, order: typeof order === 'string' ? order : null }
 }
 
-/** What it moves, as it was decoded here. */
+/** What a group's transactions move, as they were decoded here. */
 function didOf(
   purpose: string,
   kind: TransactionKind,

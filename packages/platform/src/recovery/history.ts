@@ -65,7 +65,7 @@ export interface Recorded extends Omit<Body<'step'>, 'unsigned'> {
   /** Each node's finished signatures: one that verifies is enough, none that does not is believed. */
   signatures: Body<'signed'>['signatures'][]
   nodes: number[]
-  /** Nodes tell different things of it. */
+  /** The nodes' records of it differ. */
   disputed: boolean
 }
 
@@ -76,7 +76,7 @@ export interface Mark { node: number; generation: number; height: number; hash: 
 
 export interface History {
   unknown: Recorded[]
-  /** Known, but not that they are signed; of networks where change comes back, which would look like a deposit. */
+  /** Transactions that this database knows as unsigned, on networks where their change would look like a deposit. */
   unsigned: Recorded[]
   enrolled: Enrolled[]
   rules: Body<'rule'>[]

@@ -10,7 +10,7 @@ const UNHEARD = 'fewer than two signer nodes tell what they have recorded, so no
 const HELD_CHECK_MS = 5000
 const CHECK_MS = 60_000
 
-/** Compares the nodes' records with this database, and holds or releases by what is found. Answers why it is held. */
+/** Compares the nodes' records with this database, and holds or releases the database by the outcome. Answers why it is held. */
 export async function compareRecords(services: Services): Promise<string | null> {
   if (services.hold.isAdopting) return services.hold.because
   const { unknown, unsigned, enrolled, marks, missing } = await readHistory(services, false)
@@ -21,7 +21,7 @@ export async function compareRecords(services: Services): Promise<string | null>
   )
   let lost = 0
   for (const step of unknown) if (!noted.has(step.id) && (await isLost(services, step, enrolled))) lost++
-  // While this was read another comparison may have begun to adopt.
+  // While the records were read a reconciliation may have begun to adopt them.
   if (services.hold.isAdopting) return services.hold.because
   if (lost > 0) {
     const what = `the signer nodes have recorded ${lost} transactions that this database does not know`
@@ -34,14 +34,14 @@ export async function compareRecords(services: Services): Promise<string | null>
       )
     services.hold.set({ cause: 'outdated', reason })
   } else if (marks.length < NODES_NEEDED) {
-    // Once compared, what two nodes cannot tell now was complete when they could.
+    // Fewer than two nodes answered: a database that was compared before stays usable, one that was not stays held.
     if (services.hold.because !== null)
       services.hold.set({
         cause: 'unheard', reason: `${UNHEARD} (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')})`,
       })
   } else {
-    // Nothing works yet: what was signed and was not committed here is taken over before blocks are read, for its change
-    // would look like a deposit.
+    // While the database is held no loop works. Signatures that were not committed here are taken over before blocks are
+    // read: the change of their transactions would look like a deposit.
     if (services.hold.because !== null && unsigned.length > 0 && services.settings.role === 'all') await finishUnsigned(services, unsigned)
     if (services.hold.because !== null) services.log.info('the database knows everything that the signer nodes have recorded')
     await saveMarks(services, marks)
@@ -50,7 +50,7 @@ export async function compareRecords(services: Services): Promise<string | null>
   return services.hold.because
 }
 
-/** Whether a recorded transaction shows that something was lost: what one node tells, and nothing proves, holds nobody up. */
+/** Whether a recorded transaction shows that this database lost something. One node's word without proof holds nothing up. */
 async function isLost(services: Services, step: Recorded, enrolled: readonly Enrolled[]): Promise<boolean> {
   if (step.nodes.length >= NODES_NEEDED) return true
   const isKnown = await services.database.one('select 1 from workspaces where name = $1', [step.workspace])
@@ -74,19 +74,19 @@ async function finishUnsigned(services: Services, unsigned: readonly Recorded[])
     )
 }
 
-/** Before any work: held until the first comparison has said that nothing is missing. */
+/** Holds the database before any work, until the first comparison has found nothing missing. */
 export async function holdUntilCompared(services: Services): Promise<void> {
   services.hold.set({ cause: 'comparing', reason: 'the records of the signer nodes are being compared with this database' })
   await compareRecords(services).catch((error: unknown) => {
     services.log.warn({ err: reasonOf(error) }, 'the records of the signer nodes could not be compared')
   })
   const { held: hold } = services.hold
-  // That the database is older was told already.
+  // The comparison has logged already that the database is older.
   if (!hold || hold.cause === 'outdated') return
   services.log.warn({ reason: hold.reason }, 'nothing is changed until the signer nodes have been heard')
 }
 
-/** Compares again and again: soon while something holds, else rarely, so that little is left to read at the next start. */
+/** Compares the records again and again: often while the database is held, else rarely, so that the next start reads little. */
 export function compareLoop(services: Services): Loop {
   let comparedAt = services.environment.now()
   return {

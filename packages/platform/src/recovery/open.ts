@@ -84,7 +84,7 @@ function assembled(
   throw new NotAdopted('it entered signing, and no signer node has its signatures', false)
 }
 
-/** The record leaves out what the inputs come from: those transactions are asked for again. */
+/** Adds the transactions that the inputs come from, which a record leaves out: the chain is asked for them. */
 async function withPrevious(
   services: Services,
   network: Network,

@@ -15,7 +15,7 @@ export type ScanFrom = Readonly<Record<string, number>>
 
 /**
  * API users that two nodes have enrolled alike and this database does not know, with their workspaces and sub-accounts;
- * and those that two nodes have revoked. A single node makes and takes nobody.
+ * and those that two nodes have revoked. One node alone can neither add nor revoke an API user.
  */
 export async function adoptUsers(
   services: Services,
@@ -36,7 +36,7 @@ export async function adoptUsers(
         return { sub_account: known.name, done: 'revoked' as const }
       }
       const workspace = await ensureWorkspace(services, tx, user.workspace)
-      // A name of another index stays with that: the path is what holds the coins.
+      // A name that another index has stays there: the path index decides whose the coins are, not the name.
       const wanted = user.sub_account_name ?? `sub-account ${user.sub_account}`
       await tx.query('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing', [
         workspace,

@@ -3,7 +3,7 @@ import { post } from '../ledger/post.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { reserveStake } from './stake-steps.ts'
 
-/** Below zero for as long as the deposits that it was paid from are not found again. */
+/** Accounts may go below zero here, until the deposits that paid for the transaction are found again. */
 const OVERDRAW = { overdraw: true }
 
 /** Holds in the books what an ordinary transaction holds once it is signed; its booking takes it from there. */
@@ -48,7 +48,7 @@ export async function reserve(tx: Queryable, row: TransactionRow, fee: bigint): 
       ],
       OVERDRAW,
     )
-    // Nothing waits for it here: what arrives is float, and what it was for pays its fee out of that.
+    // No transfer waits for adopted fuel: it is booked as float, from which its transfer pays the fee.
     const address = { ...tank, address: row.destination_id }
     await post(
       tx,
@@ -77,7 +77,7 @@ async function holdFee(tx: Queryable, row: TransactionRow, feeWallet: string, fe
   )
 }
 
-/** A known transfer of a token whose fee another wallet pays, and which had not been built. */
+/** Reserves the fee of a known token transfer in the wallet that pays it, where the transfer was not built here yet. */
 export async function lendFeeWallet(tx: Queryable, row: TransactionRow, feeWallet: string, fee: bigint): Promise<void> {
   await holdFee(tx, row, feeWallet, fee)
   await tx.query(`update transactions set plan = plan || jsonb_build_object('fee_wallet', $2::text, 'fee_held', $3::text) where id = $1`, [

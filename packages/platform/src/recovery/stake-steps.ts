@@ -21,7 +21,7 @@ const actionIn = ({ decoded }: Opened): TronAction => {
 }
 const place = (each: Opened): number => ORDER.indexOf(actionIn(each).kind)
 
-/** What calls of Stake 2.0 are together: the first says what, the receiver for whom. */
+/** The staking transaction that these calls make up: its first call names the kind, the receiver whom it is for. */
 export function stakesOf(
   attempts: [Opened, ...Opened[]],
 ): { kind: TransactionKind; attempts: [Opened, ...Opened[]]; amount: bigint; to: string; resource: TronResource | null } {
@@ -58,7 +58,7 @@ export async function reserveStake(tx: Queryable, row: TransactionRow, fee: bigi
   await post(tx, isLoan ? 'loan-reserve' : isTank ? 'tank-stake-reserve' : 'reserve', row.id, postings, { overdraw: true })
 }
 
-/** A return whose loan is known here takes the fee that was held for it, and no second return is made. */
+/** The known loan that a recorded return ends: the return takes the fee that was held for it, and no second one is made. */
 export async function returnedLoan(
   tx: Queryable,
   network: string,

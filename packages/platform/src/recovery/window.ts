@@ -68,9 +68,9 @@ export async function rememberScans(services: Services): Promise<void> {
   await services.database.query('update network_scans set rescan_from = height where rescan_from is null and height is not null')
 }
 
-/** Scans again from there: what was found before is known and not found twice. */
+/** Scans networks again from the remembered heights; deposits that are known already are not recorded twice. */
 export async function scanAgain(services: Services, networks: readonly string[]): Promise<void> {
-  // A scan that is under way loses its lease, and with it what it was about to write.
+  // A scan under way loses its lease here, so that it writes nothing more.
   await services.database.query(
     `update network_scans set height = rescan_from, lease_token = gen_random_uuid(), lease_until = null
      where network = any($1) and rescan_from < height`,
@@ -85,8 +85,8 @@ export async function endSearch(services: Services): Promise<void> {
 /** An address that a deposit has found is one that was handed out: it is listed again, without the label that it had. */
 export async function listFound(services: Services): Promise<{ network: string; address: string; asset: string }[]> {
   await services.database.query(
-    `update wallet_addresses a set handed_out = true from deposits d where not a.handed_out and a.address_tag is null
-      and d.network = a.network and d.address = a.address`,
+    `update wallet_addresses a set handed_out = true from deposits d
+     where not a.handed_out and a.address_tag is null and d.network = a.network and d.address = a.address`,
   )
   return services.database.query(
     `insert into wallet_addresses (wallet_id, network, address) select distinct t.wallet_id, c.network, c.address from chain_addresses c

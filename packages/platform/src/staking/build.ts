@@ -8,7 +8,7 @@ import { actionOf, stakingOf } from './steps.ts'
 
 const OTHERS_RETRY_MS = 2000
 
-/** Bandwidth of all its steps comes from the tank, at once. */
+/** Prices a staking transaction: the bandwidth of all its steps is taken from the tank at once. */
 export async function priceStaking({ database }: Services, chain: Chain, { row }: Task): Promise<Priced | Wait> {
   const staking = stakingOf(row)
   if (staking.kind === 'UNSTAKE' && staking.account === staking.address && await othersRely(database, row, staking.resource)) {
@@ -25,7 +25,7 @@ export async function priceStaking({ database }: Services, chain: Chain, { row }
   }
 }
 
-/** Why the chain, or our own rules, do not take the step under way now; null: they do. Signed, it could only die. */
+/** Why the chain, or our own rules, would refuse the step under way now, so that it is not signed; null: they would not. */
 export async function stepRefusal(services: Services, chain: Chain, { row }: Task): Promise<string | null> {
   const { client } = stakesOf(chain)
   const staking = stakingOf(row)

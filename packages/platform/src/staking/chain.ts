@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts'
 /** `energyPerMillionTrx` is points × 10^6 for 1 TRX of 10^6 sun. */
 const SCALE = 10n ** 12n
 
-/** Asks the chain, or answers that it is away: nothing is guessed. */
+/** Asks the chain; where it cannot be asked the request is refused, and nothing is guessed. */
 export async function asked<T>(network: Network, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()

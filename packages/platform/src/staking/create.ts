@@ -39,7 +39,7 @@ export async function once(
   )
 }
 
-/** Where a stake comes from and goes to, as transactions show it. The account signs, whatever it does. */
+/** A staking transaction's source and destination types, as transactions show them; the wallet's own account always signs. */
 const TYPES: Record<StakingKind, [source: string, destination: string]> = {
   STAKE: ['INTERNAL', 'STAKING'], UNSTAKE: ['STAKING', 'STAKING'], RELEASE: ['STAKING', 'INTERNAL'],
 }
@@ -72,8 +72,8 @@ export async function create(services: Services, o: New): Promise<Reply> {
     workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: o.wallet.id, parent_id: null,
     asset: asset.asset_name, network: network.code, amount: o.amount.toString(), fee: o.fee.toString(), fee_asset: asset.fee_asset,
     source_type: sourceType, source_id: o.account, destination_type: destinationType, destination_id: o.address, address_tag: null,
-    memo: null, sequence_id: o.sequenceId ?? null, state: 'QUEUED', status: 'pending', failure_reason: null, last_error: null, hash: null,
-    confirmations: 0,
+    memo: null, sequence_id: o.sequenceId ?? null, state: 'QUEUED', status: 'pending', failure_reason: null, last_error: null,
+    hash: null, confirmations: 0,
     request: { api_key: caller.apiKey, ...signed }, receipts: [], plan, fee_rate: null, fee_level: null,
     created_at: now, updated_at: now, confirmed_at: null, attempts: 0, lease_token: null, amount_usd: null, platform_fee: null,
   }
@@ -88,10 +88,9 @@ export async function create(services: Services, o: New): Promise<Reply> {
     }
     await insertTransaction(tx, {
       id: row.id, kind, state: 'QUEUED', workspace_id: row.workspace_id, sub_account_id: row.sub_account_id, wallet_id: row.wallet_id,
-      asset: row.asset, network: row.network, amount: o.amount, fee: o.fee, fee_asset: row.fee_asset, source_type: sourceType,
-      source_id: o.account,
-      destination_type: destinationType, destination_id: o.address, sequence_id: row.sequence_id, request: row.request, plan,
-      created_at: now, next_run_at: now,
+      asset: row.asset, network: row.network, amount: o.amount, fee: o.fee, fee_asset: row.fee_asset,
+      source_type: sourceType, source_id: o.account, destination_type: destinationType, destination_id: o.address,
+      sequence_id: row.sequence_id, request: row.request, plan, created_at: now, next_run_at: now,
     })
     await lockCounting(tx, row)
     await o.reserve(tx, row.id)
@@ -101,7 +100,7 @@ export async function create(services: Services, o: New): Promise<Reply> {
   })
   if (earlier) return earlier
   services.environment.checkpoint('staking.created')
-  // Shown to the nodes so that the request stays usable beyond its short life; nobody waits for it.
+  // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
   void collectReceipts(services, row.id, signed)
   return { text: response }
 }

@@ -13,7 +13,7 @@ export async function giveBackStake(
   }
   const { scope, free, held } = poolsOf(row)
   const { staked, reserved } = stakeAccounts(resource)
-  // After a first step of two the TRX is staked for the wallet's own address, whichever way it was going.
+  // Between two steps the TRX is staked for the wallet's own address, on a stake as on an unstake.
   const holder = kind === 'UNSTAKE' && at === 0 ? address : account
   await post(tx, 'release', row.id, kind === 'STAKE' && at === 0
     ? [{ ...scope, kind: held, amount: -amount }, { ...scope, kind: free, amount }]

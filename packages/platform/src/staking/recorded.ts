@@ -2,17 +2,17 @@ import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { actionOf, isStaking, stakingOf, type StakingStep } from './steps.ts'
 
-/** The recorded call that is under way, of several; null where it is not recorded. */
+/** The call of a staking row that is under way; null for other kinds, and once all are done. */
 export const stepUnderWay = (row: TransactionRow): StakingStep | null => {
   if (!isStaking(row)) return null
   const staking = stakingOf(row)
   return staking.at < staking.steps.length ? actionOf(staking).kind : null
 }
 
-/** After one recorded call the next: signed long ago, it is confirmed like the first. Answers its hash; null where none is recorded. */
+/** Turns to the next call of an adopted staking row, which was signed long ago. Answers its hash; null where none is recorded. */
 export async function nextRecorded(services: Services, row: TransactionRow): Promise<string | null> {
   const found = await services.database.one<{ hash: string }>(
-    `update chain_transactions set state = 'SIGNED' where transaction_id = $1 and state = 'VOID' and hash is not null
-       and step = $2 returning hash`, [row.id, stepUnderWay(row)])
+    `update chain_transactions set state = 'SIGNED'
+     where transaction_id = $1 and state = 'VOID' and hash is not null and step = $2 returning hash`, [row.id, stepUnderWay(row)])
   return found?.hash ?? null
 }

@@ -6,7 +6,7 @@ import { asked } from './chain.ts'
 import { create, once } from './create.ts'
 import { feeOf, stepsOf } from './steps.ts'
 
-/** Takes back what has completed its cooldown. The chain knows no part of it: all that has matured on the account returns. */
+/** Takes back TRX whose cooldown is over. The chain releases no part of it: all that has matured on the account returns. */
 export const releaseUnstaked = endpoint({
   method: 'POST', path: '/dav/v1/release-unstaked', summary: 'Release unstaked TRX after its cooldown', access: 'write',
   body: releaseBody, response: stakingShape,
@@ -19,8 +19,8 @@ export const releaseUnstaked = endpoint({
         client.headTime(), services.networks.stakes(network.code).parameters(),
       ]))
       const waiting = await services.database.query<{ amount: string; address: string; release_at: Date; releasing_by: string | null }>(
-        `select amount::text, address, release_at, releasing_by from cooldowns where wallet_id = $1
-          and released_by is null order by release_at`, [wallet.id])
+        `select amount::text, address, release_at, releasing_by from cooldowns
+         where wallet_id = $1 and released_by is null order by release_at`, [wallet.id])
       const matured = waiting.filter(({ release_at, releasing_by }) => release_at.getTime() <= headTime && releasing_by === null)
       if (!matured.some((each) => each.address === address)) throw nothing(waiting.filter((each) => each.address === address))
       return create(services, {

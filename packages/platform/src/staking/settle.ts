@@ -14,10 +14,10 @@ import { actionOf, poolsOf, stakeAccounts, type Staking, type StakingStep } from
 const DAY_MS = 86_400_000
 const EVENTS: Record<Staking['kind'], string> = { STAKE: 'staking.staked', UNSTAKE: 'staking.unstaked', RELEASE: 'staking.released' }
 
-/** What a final step of the chain did; `staking` as the chain tells it. */
+/** What a step did on the chain, once it is final; `staking` as the chain tells it. */
 export interface StepOutcome { fee: bigint; succeeded: boolean; confirmations: number; staking: { withdrawn: bigint; time: number } }
 
-/** Books a final step; then the next one is built, or the whole is done. */
+/** Books a step that is final; then the next one is built, or the staking transaction is done. */
 export async function settleStaking(
   services: Services, tx: Queryable, row: TransactionRow, staking: Staking, o: StepOutcome
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function settleStaking(
     )
   }
   if (step === 'unfreeze') await noteCooldown(tx, row, staking, o.staking.time)
-  // An unfreeze takes back what has matured in between as well, whether somebody asked for it or not.
+  // The chain's unfreeze call also releases TRX whose cooldown is over, whether a release was asked for or not.
   const released = o.staking.withdrawn > 0n ? await release(services, tx, row, o.staking.withdrawn) : 0n
   if (!isLast) {
     await advance(tx, row, {
@@ -84,7 +84,7 @@ function moves(row: TransactionRow, { account, address, resource, amount, at, st
   const { staked, reserved } = stakeAccounts(resource)
   const { scope, held } = poolsOf(row)
   switch (step) {
-    // What is to be lent is nobody else's until it is.
+    // A stake that is to be lent stays reserved until it is lent.
     case 'freeze': return [
       { ...scope, kind: held, amount: -amount }, { ...scope, kind: at === steps.length - 1 ? staked : reserved, address: account, amount },
     ]
@@ -103,7 +103,7 @@ async function noteCooldown(
 ): Promise<void> {
   const releaseAt = new Date(blockTime + Number(row.plan.delay_days) * DAY_MS)
   await tx.query(
-    `insert into cooldowns (transaction_id, wallet_id, network, account, address, resource, amount, release_at) values ($1, $2, $3,
-      $4, $5, $6, $7, $8) on conflict do nothing`,
+    `insert into cooldowns (transaction_id, wallet_id, network, account, address, resource, amount, release_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
     [row.id, row.wallet_id, row.network, account, address, resource, amount.toString(), releaseAt])
 }

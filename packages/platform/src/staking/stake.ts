@@ -63,7 +63,7 @@ export const stake = endpoint({
           if (available < amount) throw insufficient(amount, available, asset)
           await post(tx, 'reserve', id, [{ ...scope, kind: 'available', amount: -amount }, { ...scope, kind: 'reserved', amount }])
         },
-        // Unstaking and releasing cost nothing and go on without it.
+        // Only stakes pay a platform fee: unstaking and releasing go on while the prepaid account is empty.
         lastly: (tx, id) => reservePlatformFee(tx, { transactionId: id, workspaceId: caller.workspaceId, quote }),
       })
     })

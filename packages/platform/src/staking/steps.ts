@@ -23,7 +23,7 @@ export interface Staking {
   kind: StakingKind
   /** The account that signs, and whose TRX it is. */
   account: string
-  /** Who has the resource. */
+  /** The address that has the resource. */
   address: string
   resource: TronResource | null
   amount: bigint
@@ -61,13 +61,13 @@ const ACCOUNTS: Record<TronResource, { staked: AccountKind; reserved: AccountKin
   BANDWIDTH: { staked: 'staked_bandwidth', reserved: 'staked_bandwidth_reserved' },
 }
 
-/** The ledger's accounts of a resource's stake: what stands, and what a transaction under way has taken. */
+/** The ledger's accounts of a resource's stake: `staked` stands, `reserved` was taken by a transaction under way. */
 export function stakeAccounts(resource: TronResource | null): { staked: AccountKind; reserved: AccountKind } {
   if (resource === null) throw new Error('a stake without a resource')
   return ACCOUNTS[resource]
 }
 
-/** Where its TRX comes from and returns to: a wallet, or the workspace's gas tank. */
+/** Where the TRX of a staking transaction comes from and returns to: a wallet, or the workspace's gas tank. */
 export function poolsOf(row: TransactionRow): {
   scope: Pick<Posting, 'workspace' | 'wallet' | 'asset'>
   free: AccountKind

@@ -80,7 +80,7 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
   services.environment.checkpoint('transaction.created')
   if (answer.replayed) return replayed(answer.response, isSamePayload(answer.payload_hash, payloadHash))
   services.database.tell({ type: 'transaction.created', workspace: caller.workspaceId, payload: answer.response })
-  // Shown to the nodes so that the request stays usable beyond its short life; nobody waits for it.
+  // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
   void collectReceipts(services, row.id, signed)
   return { text: answer.response }
 }

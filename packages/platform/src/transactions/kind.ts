@@ -48,7 +48,7 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
   bumpAfterMs: ({ settings }) => settings.feeBumpAfterMs,
 }
 
-/** Who held the fee pays it: another wallet of the sub-account, fuel at the address, or the wallet itself. */
+/** Books a final transfer. Its fee is paid by what holds it: another wallet of the sub-account, fuel, or the wallet itself. */
 async function settle(services: Services, tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
@@ -83,7 +83,7 @@ async function settle(services: Services, tx: Queryable, row: TransactionRow, o:
   ])
 }
 
-/** The caller's request, or the one that made a forward's rule; a replacement stands on a request of its own. */
+/** What the nodes sign for: the caller's request, or that of a forward's rule; a replacement has a request of its own. */
 async function purposeOf(services: Services, row: TransactionRow, replacement: Replacement | undefined): Promise<Purpose> {
   const rule = row.plan.rule_id
   const forward = rule === undefined ? null : await forwardPurpose(services, row.id, rule)
@@ -92,14 +92,14 @@ async function purposeOf(services: Services, row: TransactionRow, replacement: R
   if (replacement?.kind === 'CANCEL') {
     return { kind: 'cancel', of: pay, ...await receiptsOf(services, replacement.request, 'replacements', replacement.id) }
   }
-  // A bump of our own stays within the newest limit that the caller has signed.
+  // The platform's own fee bump stays within the newest limit that the caller has signed.
   const faster = replacement?.kind === 'AUTO'
     ? (await replacementsOf(services.database, row.id)).findLast(({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE')
     : replacement
   return faster && pay.kind === 'pay' ? { ...pay, speed_up: await receiptsOf(services, faster.request, 'replacements', faster.id) } : pay
 }
 
-/** A forward has the request that made its rule. */
+/** A forward's authority is the request that made its rule. */
 async function forwardPurpose(services: Services, id: string, ruleId: string): Promise<Purpose> {
   const rule = await services.database.one<{ request: SignedRequest; receipts: unknown[] }>(
     'select request, receipts from forward_rules where id = $1', [ruleId])

@@ -7,7 +7,7 @@ import type { Chain, Payment, Refusal } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 import { checkedFeeRate } from '../engine/check-fee-rate.ts'
 
-/** Longer than this nobody waits for an answer's sake: the worker asks again before anything is signed. */
+/** How long a caller's answer waits for the chain: the worker asks it again before anything is signed. */
 const PATIENCE_MS = 2000
 
 /** A refusal as the API answers it. @param amountField what the caller calls the amount */
@@ -42,17 +42,17 @@ export function checkTransfer(
   return { amount, destination: validation.address, addressTag: validation.address_tag }
 }
 
-/** Nobody pays himself: on chains with accounts the transfer would move nothing. */
+/** Whether a payment goes to the account that sends it, where wallets are accounts: such a transfer would move nothing. */
 export function isOwnAccount({ network, coins }: Chain, destination: string, source: string): boolean {
   return coins === null && accountOf(network, destination) === source
 }
 
-/** What the chain knows against a payment, for an answer that must not wait: where it is away or slow, nothing is said. */
+/** What the chain knows against a payment; null too where it is away or slow, for the caller's answer does not wait. */
 export async function refusalSoon({ environment }: Services, chain: Chain, payment: Payment): Promise<Refusal | null> {
   return Promise.race([chain.refusal(payment).catch(() => null), environment.sleep(PATIENCE_MS).then(() => null)])
 }
 
-/** Where another wallet of the sub-account pays the fee. The worker takes it; this only answers early. */
+/** Refuses early where the sub-account's native wallet must pay a token's fee and holds too little; the worker reserves it. */
 export async function checkFeeWallet(
   services: Services, subAccountId: string, asset: Asset, chain: Chain, source: string, fee: bigint
 ): Promise<void> {

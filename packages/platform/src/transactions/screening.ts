@@ -9,7 +9,7 @@ import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from '../aml/screen.ts
 import { isOn, readPolicy } from '../aml/policy.ts'
 import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
 
-/** Unfreezing wakes what it held; this only finds what a killed process missed. */
+/** How often a held transfer looks for its release. Unfreezing wakes it at once; the poll is for a process that was killed. */
 const HELD_POLL_MS = 10 * 60_000
 
 const networkOf = (services: Services, row: TransactionRow) => services.networks.get(row.network).network
@@ -37,7 +37,7 @@ export async function startScreening(services: Services, row: TransactionRow): P
   services.environment.checkpoint(clear ? 'transaction.queued' : 'transaction.screening')
 }
 
-/** SCREENING → AML_HELD, or on to where the transfer came from. Without a clear answer it stays. */
+/** SCREENING → AML_HELD, or back to the state that the transfer came from. Without a clear answer it stays. */
 export async function screenWithdrawal(services: Services, row: TransactionRow): Promise<void> {
   const network = networkOf(services, row)
   const parties = [{ address: row.destination_id as string, tag: row.address_tag }]
@@ -70,7 +70,7 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
   services.environment.checkpoint(held ? 'transaction.held' : 'transaction.screened')
 }
 
-/** AML_HELD → SCREENING, once nothing holds it any more. What was unfrozen is not asked for again. */
+/** AML_HELD → SCREENING, once no freeze holds the transfer any more. Unfrozen addresses are not screened again. */
 export async function awaitUnfreezing(services: Services, row: TransactionRow): Promise<void> {
   const held = await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
@@ -82,16 +82,16 @@ export async function awaitUnfreezing(services: Services, row: TransactionRow): 
 }
 
 /**
- * Called before a transfer is built and right before it is signed. True: it was sent back to SCREENING, and the caller
- * does nothing more with it. One that is held before anything was signed gives back its number in the account's order,
- * or every later transfer would wait with it.
+ * Screens a transfer once more, before it is built and right before it is signed. True: it was sent back to SCREENING, and
+ * the caller does nothing more with it. A transfer that was not shown to a node gives its number in the account's order
+ * back, or every later one would wait with it.
  */
 export async function screenAgain(services: Services, row: TransactionRow): Promise<boolean> {
-  // Screened a moment ago, on its way here.
+  // A new transfer was screened a moment ago.
   if (row.state === 'QUEUED' && services.environment.now() - row.created_at.getTime() < FRESH_MS) return false
   if (await isClear(services, row)) return false
   await services.database.transaction(async (tx) => {
-    // What has taken fuel is not planned again.
+    // A transfer that has taken fuel from the tank keeps its plan: fees are not planned a second time.
     const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
     const resume = row.state === 'SIGNING' && await unbuild(services, tx, row) ? before : row.state
     await advance(tx, row, { state: 'SCREENING', plan: { resume }, run_in_ms: 0 })
@@ -99,9 +99,9 @@ export async function screenAgain(services: Services, row: TransactionRow): Prom
   return true
 }
 
-/** Takes the unsigned transaction back where no node has seen it; whoever comes next in the account's order takes its place. */
+/** Takes the unsigned transaction back where no node has seen it; the account's next transfer takes its number. */
 async function unbuild(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
-  // Only where later ones of the account wait for its number.
+  // Only chains that number an account's transactions make later ones wait for this one.
   if (!services.networks.get(row.network).nextNonce) return false
   if (row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
   const chain = await tx.query<{ state: string; shown_at: Date | null; account: string | null }>(

@@ -7,10 +7,9 @@ const NOBODY: Subject = { address: '0x0000000000000000000000000000000000000001',
 
 /** TRM's names of chains by network code; an installation may correct them. */
 const CHAINS: Record<string, string> = {
-  BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin', BCH: 'bitcoin_cash', ETH: 'ethereum', BSC: 'binance_smart_chain',
-  POL: 'polygon',
-  BASE: 'base', ARB: 'arbitrum', AVAX: 'avalanche_c_chain', OP_ETH: 'optimism', FTM: 'fantom', CRO: 'cronos', ONE: 'harmony',
-  KLAY: 'klaytn',
+  BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin', BCH: 'bitcoin_cash', ETH: 'ethereum',
+  BSC: 'binance_smart_chain', POL: 'polygon', BASE: 'base', ARB: 'arbitrum', AVAX: 'avalanche_c_chain', OP_ETH: 'optimism',
+  FTM: 'fantom', CRO: 'cronos', ONE: 'harmony', KLAY: 'klaytn',
   TRX: 'tron', XRP: 'ripple', XLM: 'stellar', ADA: 'cardano', SOL: 'solana',
 }
 

@@ -8,8 +8,8 @@ interface CoinRow { txid: string; vout: number; value: string; path_index: numbe
 const COLUMNS = 'txid, vout, value::text, path_index, address, riders'
 
 /**
- * Coins that a wallet may spend now. Change is one when it stands in a block: what it comes from ends at a slot, and
- * a transaction built on it could not be built again.
+ * Coins that a wallet may spend now. Change counts only once a block holds it: a transaction that makes change may expire
+ * at its slot, and whatever was built on that change with it.
  */
 export async function cardanoCoins(
   database: Queryable, walletId: string, network: Network, subAccountIndex: number
@@ -20,7 +20,7 @@ export async function cardanoCoins(
   return rows.map((row) => coinOf(row, network, subAccountIndex))
 }
 
-/** Coins of a transfer's dead transactions. `gone`: some of them no longer stand on the chain. */
+/** Coins that a transfer's dead transactions spent. `gone`: some of them are no longer unspent on the chain. */
 export async function coinsOfDead(
   database: Queryable, transactionId: string, network: Network, subAccountIndex: number
 ): Promise<{ coins: cardano.Coin[]; gone: boolean }> {

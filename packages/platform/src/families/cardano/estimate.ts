@@ -34,7 +34,7 @@ export async function quote({ context, network, client }: CoinChain<CardanoClien
   })
 }
 
-/** Every output must hold something for its bytes. */
+/** Refuses an amount below the least that the ledger asks of an output for its bytes. */
 export function unfit(network: Network, { to, amount, asset }: Payment): Refusal | null {
   const least = cardano.leastPayment(network, to, amount)
   if (amount >= least) return null

@@ -6,7 +6,7 @@ import { ownTransaction } from '../coins/previous.ts'
 import { estimate, kept, quote, unfit } from './estimate.ts'
 import { prepare } from './prepare.ts'
 
-/** Cardano. Nothing takes the place of what is signed: it ends by itself. */
+/** Cardano: wallets are sets of coins; a signed transaction cannot be replaced, it ends at its slot. */
 export const connectCardano: Connect = (context, network, endpoint, fetch) =>
   cardanoChain(context, network, new CardanoClient(network, endpoint, fetch, () => context.environment.now()))
 

@@ -28,7 +28,7 @@ export async function prepare(chain: CoinChain<CardanoClient>, { row, asset, amo
   }
   const foreseen = await choose(context.database, cardano.NOMINAL_END).catch(notChosen)
   const previous = await previousOf(foreseen instanceof ChainError ? [] : foreseen.coins, chain.previous)
-  // Last: the transaction's life begins with it.
+  // Asked last: the transaction's life begins with the chain's answer.
   const validUntil = await client.validUntil()
   return {
     kind: 'prepared', lock: 'wallet',

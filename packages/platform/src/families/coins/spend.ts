@@ -3,7 +3,7 @@ import type { Queryable } from '../../database/pool.ts'
 import { fail, wait, type Built, type Fail, type Hold, type Wait } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 
-/** Change of other transfers comes when they are signed, or with their block; how soon it is looked for. */
+/** How soon change of other transfers is looked for: it comes when they are signed, or with their block. */
 const WAIT_FOR_CHANGE_MS = 1000
 /** How soon coins are chosen again where those that were foreseen are gone. */
 const CHOOSE_AGAIN_MS = 50
@@ -11,7 +11,7 @@ const CHOOSE_AGAIN_MS = 50
 interface Choice {
   coins: readonly { txid: string; vout: number }[]
   fee: bigint
-  /** What of the fee the wallet pays beside the amount; absent: it is paid out of the coins. */
+  /** The part of the fee that the wallet pays beside the amount; absent: the fee is paid out of the coins. */
   hold?: Hold
   validUntil?: number
   /** What the coins come from, as far as it was foreseen. */
@@ -19,7 +19,7 @@ interface Choice {
   build(): UnsignedTransaction
 }
 
-/** The transaction of chosen coins. Where others were foreseen, what they come from is asked for in the next round. */
+/** Builds on the chosen coins. Where they are not those that were foreseen, the next round asks what they come from. */
 export function spend({ coins, fee, hold, validUntil, previous, build }: Choice): Built | Wait {
   if (coins.some(({ txid }) => !previous.has(txid))) return wait(null, CHOOSE_AGAIN_MS)
   return {

@@ -7,7 +7,7 @@ import { l1FeeOf } from './l1-fee.ts'
 
 /** Gas of a token transfer where the chain cannot be asked. */
 const TOKEN_GAS = 65_000n
-/** Nobody's: the first twenty bytes of SHA-256("custody"). */
+/** An address without a known key, as an estimate's stand-in: the first twenty bytes of SHA-256("custody"). */
 const UNUSED_ADDRESS = '0x21a7f61c15cef4ddedae076d6b7393f1d3d4a9b5'
 
 const usualGas = ({ type }: Asset): bigint => (type === 'native' ? evmBuild.NATIVE_GAS : TOKEN_GAS)

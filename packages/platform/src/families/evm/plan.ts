@@ -9,7 +9,7 @@ import { l1FeeOf } from './l1-fee.ts'
 export interface GasPlan {
   gas: bigint
   fee: evmBuild.EvmFee
-  /** Of the fuel, which must not wait behind a low rate of the caller's: all others of the tank wait behind it. */
+  /** Price of the fuel, never the caller's low rate: all later transactions of the tank wait behind it. */
   fuelFee: evmBuild.EvmFee
   /** Roll-ups: what publishing the transaction below may cost. */
   l1Fee: bigint
@@ -33,7 +33,7 @@ export function planFields(plan: Omit<GasPlan, 'fuelFee'>): Plan {
   }
 }
 
-/** The caller's own rate is the maximum; else the level's of the moment. */
+/** The price of a transfer: the caller's own rate is the maximum, else the level's price of the moment. */
 function feeOf(row: TransactionRow, rates: EvmFeeRates, network: Network): evmBuild.EvmFee {
   const level = rates[(row.fee_level as FeeLevel | null) ?? DEFAULT_LEVEL]
   if (row.fee_rate === null) return level
@@ -45,7 +45,7 @@ function feeOf(row: TransactionRow, rates: EvmFeeRates, network: Network): evmBu
 
 export const worstOf = ({ gas, fee, l1Fee }: Pick<GasPlan, 'gas' | 'fee' | 'l1Fee'>): bigint => gas * fee.maxFeePerGas + l1Fee
 
-/** The fuel is a transaction too, no longer than the one that it is for. */
+/** What the fuel itself costs. Publishing it on a roll-up costs no more than its transfer, whose bytes are at least as long. */
 export function fuelOf(plan: GasPlan): Priced['fuel'] {
   const cost = evmBuild.NATIVE_GAS * plan.fuelFee.maxFeePerGas + plan.l1Fee
   return {

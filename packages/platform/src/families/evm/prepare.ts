@@ -9,7 +9,7 @@ import { planFields, planOf, worstOf } from './plan.ts'
 export async function prepare(evm: Evm, { row, asset, sweeps }: Task): Promise<Prepared> {
   const { network } = evm
   const plan = planOf(row)
-  // What pays for itself leaves at its address what it needs.
+  // A sweep that pays for itself leaves its fee at the address.
   const own = row.plan.own === '1'
   const account = row.source_id as string
   const path = await sourcePath(evm.database, row, network)

@@ -28,7 +28,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   if (sweeps && isToken && familyOf(network).address(network, receiver.publicKey) !== to) {
     throw new Error('the derived address is not where the sweep goes')
   }
-  // Last: the transaction's life begins with it.
+  // Asked last: the transaction's life begins with the chain's answer.
   const { blockhash, validUntil } = await client.lifetime()
   const built = (amount: bigint, units: number, price: bigint): UnsignedTransaction => {
     const shape = { asset, amount, blockhash, units, unitPrice: price }

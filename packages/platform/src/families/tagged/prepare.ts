@@ -23,7 +23,7 @@ export async function prepare(chain: Tagged, { row, asset, amount }: Task): Prom
   const key = await context.keys.get(row.workspace_id, network.curve)
   const path = await sourcePath(context.database, row, network)
   const publicKey = key.at(path)
-  // Last: the transaction's life begins with it.
+  // Asked last: the transaction's life begins with the chain's answer.
   const validUntil = await client.validUntil()
   return {
     kind: 'prepared',

@@ -19,7 +19,7 @@ export async function prepare(chain: Template, { row, asset, sweeps, amount }: T
   const { sequence: next } = await client.account(account)
   const key = await context.keys.get(row.workspace_id, network.curve)
   const path = await sourcePath(context.database, row, network)
-  // Last: the transaction's life begins with it.
+  // Asked last: the transaction's life begins with the chain's answer.
   const validUntil = await client.validUntil()
   return {
     kind: 'prepared',

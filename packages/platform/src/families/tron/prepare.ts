@@ -13,7 +13,7 @@ export async function prepare(tron: Tron, { row, asset, sweeps, action }: Task):
   const need = BigInt(row.plan.need ?? '0')
   const path = await sourcePath(tron.database, row, network)
   const key = await tron.keys.get(row.workspace_id, network.curve)
-  // Last: the transaction's life begins with it.
+  // Asked last: the transaction's life begins with the chain's answer.
   const reference = await tron.client.reference()
   return {
     kind: 'prepared', lock: 'account',

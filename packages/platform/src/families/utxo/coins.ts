@@ -2,7 +2,7 @@ import { pathOf, type Network, type utxo } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import type { Owner } from '../../engine/chain.ts'
 
-/** What is looked through for one transfer. */
+/** The most coins that are looked through for one transfer. */
 const COINS_MAX = 2000
 
 interface CoinRow { txid: string; vout: number; value: string; path_index: number; address: string }

@@ -71,9 +71,9 @@ async function prepare(
       if (selection instanceof ChainError) return fail(NOT_COVERED)
       const { utxos: coins, fee } = selection
       const parts = { selection, changeAddress, changePath: pathOf(network, owner.subAccountIndex, CHANGE_INDEX), previous }
-      // A cancellation pays out of what it brings back: a wallet that was emptied can be cancelled for all the same.
+      // A cancellation pays its fee out of the amount that it brings back, so that an emptied wallet can cancel too.
       if (cancels) return spend({ coins, fee, previous, build: () => utxo.buildReturn(network, parts) })
-      // What waits may be mined all the same: what is held for the dearest of them stays.
+      // A waiting attempt may still be mined: the fee of the dearest stays held.
       const hold = holdOf(row, asset, highest([fee, BigInt(row.plan.fee_reserve ?? '0')]))
       return spend({ coins, fee, hold, previous, build: () => utxo.buildTransfer(network, { ...parts, to, amount }) })
     },
