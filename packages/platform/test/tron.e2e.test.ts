@@ -124,7 +124,7 @@ test('rates and estimates', async () => {
 
 test('a contract, itself, a tag, another form, a rate below the price: 400 with the reason', async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
-    ['TRX', USDT, {}, /is a contract/], ['USDC_TRX', USDC, {}, /own contract/], ['TRX', source, {}, /leave from/], ['USDC_TRX', source, {}, /leave from/], ['TRX', NEW, { address_tag: '7' }, /no address_tag/],
+    ['TRX', USDT, {}, /is a contract/], ['USDC_TRX', USDC, {}, /own contract/], ['TRX', source, {}, /leave from/], ['USDC_TRX', source, {}, /leave from/], ['TRX', NEW, { address_tag: '7' }, /no address tags/],
     ['TRX', '41cdea5b0c6d5d6e7a0e26c9a2a2ac1d2c4a02e5f3', {}, /starts with T/], ['TRX', NEW, { fee_rate: 999 }, /price of 1000 Sun/], ['USDC_TRX', NEW, { fee_rate: 99 }, /price of 100 Sun/], ['TRX', NEW, { fee_rate: 1000.5 }, /at most 0 decimals/],
   ]
   for (const [asset, to, more, reason] of cases) {
