@@ -5,8 +5,8 @@ import { balance, call, fundedWallet, rpc, sleep, terminal, TestPlatform, transf
 const platform = new TestPlatform()
 const ETH_TO = '0x00000000000000000000000000000000000000d1'
 const USDT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
-const WALLETS = 10
-const EACH = 8
+const WALLETS = 20
+const EACH = 10
 
 before(() => platform.start())
 after(() => platform.remove())
@@ -19,7 +19,7 @@ const audit = async () => {
   assert.equal(report.ok, true, JSON.stringify(report.differences))
 }
 
-test('80 transfers at once from 10 wallets on one tank, killed in the middle, one fuel dropped: every nonce once, no gap, nothing stuck', { timeout: 600_000 }, async () => {
+test('200 transfers at once from 20 wallets on one tank, killed in the middle, one fuel dropped: every nonce once, no gap, nothing stuck', { timeout: 600_000 }, async () => {
   const users = await Promise.all(Array.from({ length: WALLETS }, (_, at) => platform.user('crowd', { subAccount: `sub-${at}` })))
   await Promise.all(users.map((user) => fundedWallet(platform, user, 'USDT_ETH', String(EACH))))
   const bodies = users.flatMap((user, at) => Array.from({ length: EACH }, (_, count) => ({ user, body: transferBody('USDT_ETH', '1', ETH_TO, { sequence_id: `${at}-${count}` }) })))
