@@ -313,6 +313,23 @@ test('a drain leaves the tank, and two sweeps of one address are booked side by 
   assert.deepEqual((await at.reconcile()).audit?.differences, [])
 })
 
+test('fuel and a sweep with the same number, amount and receiver have the same bytes: each is its own account’s', async () => {
+  const at = await world()
+  const amount = 10n ** 12n
+  const fuel = { from: [0, 0] as [number, number], to: OMNIBUS, amount, step: ['fuel', 'sweep', at.workspace, 1, 'ETH', 0] }
+  const sweep = { from: [1, 1] as [number, number], to: OMNIBUS, amount, step: ['sweep', at.workspace, 1, 'ETH', 1] }
+  const [fuelled, swept] = [at.sign('fuel', fuel), at.sign('sweep', sweep)]
+  assert.equal(fuelled.unsigned.bytes, swept.unsigned.bytes)
+  at.record([1, 2], 'fuel', fuelled, fuel)
+  at.record([1, 2], 'sweep', swept, sweep)
+  at.mine(fuelled, TANK, OMNIBUS, amount)
+  at.mine(swept, DEPOSIT, OMNIBUS, amount)
+  assert.deepEqual((await at.reconcile()).unadopted, [])
+  await at.work()
+  assert.deepEqual((await at.transactions()).map(({ kind, state }) => [kind, state]).sort(), [['FUEL', 'CONFIRMED'], ['SWEEP', 'CONFIRMED']])
+  assert.deepEqual((await at.reconcile()).audit?.differences, [])
+})
+
 test('a forward is its rule’s, and the deposits that it came from are not forwarded again', async () => {
   const at = await world()
   const rule = randomUUID()

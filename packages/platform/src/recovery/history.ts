@@ -88,8 +88,12 @@ export interface History {
   missing: { node: number; reason: string }[]
 }
 
-const idOf = (unsigned: { network: string; bytes: string }): string =>
-  createHash('sha256').update(`${unsigned.network} ${unsigned.bytes}`).digest('hex')
+/**
+ * What tells a transaction from every other: the bytes of one account may be those of another with the same number (EVM
+ * names the sender by the signature alone), so whose key signs belongs to it.
+ */
+const idOf = (workspace: string, { network, bytes, inputs }: Pick<UnsignedTransaction, 'network' | 'bytes' | 'inputs'>): string =>
+  createHash('sha256').update(JSON.stringify([workspace, network, bytes, inputs.map(({ path }) => path)])).digest('hex')
 
 interface NodeHistory {
   node: number
@@ -221,7 +225,7 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
         step: {
           ...step,
           unsigned: change ? { ...rest, change } : rest,
-          id: idOf(unsigned),
+          id: idOf(step.workspace, unsigned),
           at,
           signatures: [],
           nodes: [told.node],
@@ -252,10 +256,11 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
 /** Which of the recorded transactions this database has, with their states. */
 export async function knownOf(services: Services, steps: readonly Recorded[]): Promise<Map<string, string>> {
   if (steps.length === 0) return new Map()
-  const rows = await services.database.query<{ network: string; bytes: string; state: string }>(
-    `select network, unsigned->>'bytes' bytes, state from chain_transactions where unsigned->>'bytes' = any($1)
-       order by state = 'BUILT', attempt desc`, [steps.map(({ unsigned }) => unsigned.bytes)])
-  return new Map(rows.map((row) => [idOf(row), row.state]))
+  const rows = await services.database.query<{ workspace: string; unsigned: UnsignedTransaction; state: string }>(
+    `select w.name workspace, c.unsigned, c.state
+     from chain_transactions c join transactions t on t.id = c.transaction_id join workspaces w on w.id = t.workspace_id
+     where c.unsigned->>'bytes' = any($1) order by c.state = 'BUILT', c.attempt desc`, [steps.map(({ unsigned }) => unsigned.bytes)])
+  return new Map(rows.map(({ workspace, unsigned, state }) => [idOf(workspace, unsigned), state]))
 }
 
 /** Writes down how far the records were compared, once nothing in them is unknown any more. */
