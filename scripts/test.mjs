@@ -116,7 +116,6 @@ async function* events() {
 
 for await (const text of compose(events, new spec())) process.stdout.write(text)
 totals.set('duration_ms', performance.now() - started)
-for (const [name, value] of totals) console.log(`ℹ ${name} ${value}`)
 // A part of a file says nothing about the whole.
 if (forwarded.length === 0) {
   mkdirSync(join(MEMORY, '..'), { recursive: true })
@@ -129,11 +128,15 @@ if (flags.includes('--times') || process.env.CI) {
   }))
   const dearest = [...wallS.keys()].sort((a, b) => (cpuS.get(b) ?? 0) - (cpuS.get(a) ?? 0) || wallS.get(b) - wallS.get(a))
   const column = (seconds) => (seconds === undefined ? '-' : seconds.toFixed(1)).padStart(8)
-  console.log('ℹ   CPU s  wall s')
+  const sum = (seconds) => [...seconds.values()].reduce((all, each) => all + each, 0)
+  console.log('   CPU s  wall s')
+  console.log(`${column(sum(cpuS))}${column(totals.get('duration_ms') / 1000)}  all of them`)
   for (const file of flags.includes('--times') ? dearest : dearest.slice(0, 10)) {
-    console.log(`ℹ${column(cpuS.get(file))}${column(wallS.get(file))}  ${file}`)
+    console.log(`${column(cpuS.get(file))}${column(wallS.get(file))}  ${file}`)
   }
 }
+// The last lines, also for whoever reads them by a program.
+for (const [name, value] of totals) console.log(`ℹ ${name} ${value}`)
 rmSync(folder, { recursive: true })
 const failed = (totals.get('fail') ?? 1) + (totals.get('cancelled') ?? 0) > 0
 process.exit(failed ? 1 : 0)
