@@ -8,13 +8,14 @@ const POINTS = ['fee_limit', 'energy_counted', 'bandwidth_counted', 'energy_spar
 const FUELLED = ['fuel_id', 'float_taken', 'loan_id'] as const
 /** Another wallet of the sub-account that pays its fee. */
 const OTHER_WALLET = ['fee_wallet', 'fee_held'] as const
+/** Earlier builds wrote it into tank transactions that were adopted; one that still waits must go on after an upgrade. */
+const ONCE_WRITTEN = ['back_fee'] as const
 /** `earlier`: an attempt that nodes had begun to sign. `adopted`: found in the nodes' records. */
 const LIFE = ['earlier', 'adopted'] as const
 const STAKING_STATES = [...SIGNED, 'FUELING', 'VOIDING', 'PARTIAL'] as const
 const STAKING = [
-  ...FUELLED, ...LIFE, ...POINTS, 'need', 'resource', 'step', 'fees_paid', 'delay_days', 'expected_at', 'order', 'reserved_fee',
-  'adopted_steps',
-  'reason', 'refunded',
+  ...FUELLED, ...LIFE, ...ONCE_WRITTEN, ...POINTS, 'need', 'resource', 'step', 'fees_paid', 'delay_days', 'expected_at', 'order',
+  'reserved_fee', 'adopted_steps', 'reason', 'refunded',
 ] as const
 const LENDING = [
   ...LIFE, 'fee_limit', 'need', 'resource', 'reserved_fee', 'back_fee', 'settled', 'ended', 'step', 'fees_paid', 'delay_days',
@@ -39,7 +40,7 @@ export const FORMS = {
     states: [...SIGNED, 'REPLACING'],
     plan: [...GAS, ...LIFE, 'fee_limit', 'for_gas', 'for_max_fee_per_gas', 'for_l1_fee', 'replacement', 'settled', 'cancel'],
   },
-  DRAIN: { states: SIGNED, plan: [...GAS, ...LIFE, 'fee_limit', 'order', 'reserved_fee'] },
+  DRAIN: { states: SIGNED, plan: [...GAS, ...LIFE, ...ONCE_WRITTEN, 'fee_limit', 'order', 'reserved_fee'] },
   STAKE: { states: STAKING_STATES, plan: STAKING },
   UNSTAKE: { states: STAKING_STATES, plan: STAKING },
   RELEASE: { states: STAKING_STATES, plan: STAKING },

@@ -48,12 +48,12 @@ async function buildReplacement(services: Services, row: TransactionRow, replace
   const wanted: Wanted = { kind: replacement.kind, feeRate: replacement.fee_rate, level: replacement.fee_level as FeeLevel | null }
   const ask = (fuelled: boolean) => replaceable.prepare(row, asset, wanted, attempts, fuelled)
   let prepared = await ask(replacement.state === 'FUELING')
-  if (prepared.kind === 'dearer') {
+  // Rates may rise between the asking and the reserving: only what was reserved is ever paid.
+  while (prepared.kind === 'dearer') {
     const more = overCap(services, network, prepared.worst) ?? await services.tanks.startMore(services, row, replacement, prepared)
     if (more === 'started') return
-    prepared = more === 'taken' ? await ask(true) : more
+    prepared = more === 'taken' ? await ask(false) : more
   }
-  if (prepared.kind === 'dearer') throw new Error('a replacement that is never dear enough')
   if (prepared.kind === 'fail') return giveUp(services, row, replacement, prepared.reason)
   const refused = await commitBuilt(services, row, prepared, { replacement, attempts })
   if (refused) await giveUp(services, row, replacement, refused.reason)

@@ -1,7 +1,7 @@
+import { soon } from '../engine/patience.ts'
 import type { Environment } from '../environment.ts'
 
 const FRESH_MS = 10_000
-const PATIENCE_MS = 2000
 
 /**
  * What must stay on an account, at most ten seconds old. Where the chain is away or slow it is what was said last of
@@ -19,13 +19,6 @@ export function keptOn(
   return async (address) => {
     const last = known.get(address)
     if (last && environment.now() - last.at < FRESH_MS) return last.value
-    const otherwise = last?.value ?? fallback
-    const done = new AbortController()
-    const late = environment.sleep(PATIENCE_MS, done.signal).then(() => otherwise)
-    try {
-      return await Promise.race([read(address).catch(() => otherwise), late])
-    } finally {
-      done.abort()
-    }
+    return soon(environment, read(address), last?.value ?? fallback)
   }
 }

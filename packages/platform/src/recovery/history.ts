@@ -92,8 +92,8 @@ export interface History {
  * What tells a transaction from every other: the bytes of one account may be those of another with the same number (EVM
  * names the sender by the signature alone), so whose key signs belongs to it.
  */
-const idOf = (workspace: string, { network, bytes, inputs }: Pick<UnsignedTransaction, 'network' | 'bytes' | 'inputs'>): string =>
-  createHash('sha256').update(JSON.stringify([workspace, network, bytes, inputs.map(({ path }) => path)])).digest('hex')
+const idOf = (workspace: string, network: string, bytes: string, paths: readonly (readonly number[])[]): string =>
+  createHash('sha256').update(JSON.stringify([workspace, network, bytes, paths])).digest('hex')
 
 interface NodeHistory {
   node: number
@@ -225,7 +225,7 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
         step: {
           ...step,
           unsigned: change ? { ...rest, change } : rest,
-          id: idOf(step.workspace, unsigned),
+          id: idOf(step.workspace, unsigned.network, unsigned.bytes, unsigned.inputs.map((input) => input.path)),
           at,
           signatures: [],
           nodes: [told.node],
@@ -256,11 +256,13 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
 /** Which of the recorded transactions this database has, with their states. */
 export async function knownOf(services: Services, steps: readonly Recorded[]): Promise<Map<string, string>> {
   if (steps.length === 0) return new Map()
-  const rows = await services.database.query<{ workspace: string; unsigned: UnsignedTransaction; state: string }>(
-    `select w.name workspace, c.unsigned, c.state
+  // Not the whole of it: an unsigned transaction holds the ones that it spends, which can be megabytes.
+  const rows = await services.database.query<{ workspace: string; network: string; bytes: string; paths: number[][]; state: string }>(
+    `select w.name workspace, c.unsigned->>'network' network, c.unsigned->>'bytes' bytes,
+       jsonb_path_query_array(c.unsigned, '$.inputs[*].path') paths, c.state
      from chain_transactions c join transactions t on t.id = c.transaction_id join workspaces w on w.id = t.workspace_id
      where c.unsigned->>'bytes' = any($1) order by c.state = 'BUILT', c.attempt desc`, [steps.map(({ unsigned }) => unsigned.bytes)])
-  return new Map(rows.map(({ workspace, unsigned, state }) => [idOf(workspace, unsigned), state]))
+  return new Map(rows.map(({ workspace, network, bytes, paths, state }) => [idOf(workspace, network, bytes, paths), state]))
 }
 
 /** Writes down how far the records were compared, once nothing in them is unknown any more. */

@@ -5,10 +5,8 @@ import { readAmount } from '../assets/read-amount.ts'
 import { accountOf } from '../aml/address-key.ts'
 import type { Chain, Payment, Refusal } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
+import { soon } from '../engine/patience.ts'
 import { checkedFeeRate } from '../engine/check-fee-rate.ts'
-
-/** How long a caller's answer waits for the chain: the worker asks it again before anything is signed. */
-const PATIENCE_MS = 2000
 
 /** A refusal as the API answers it. @param amountField what the caller calls the amount */
 export const refusalError = ({ field, reason }: Refusal, amountField = 'amount'): ApiError => {
@@ -47,9 +45,9 @@ export function isOwnAccount({ network, coins }: Chain, destination: string, sou
   return coins === null && accountOf(network, destination) === source
 }
 
-/** What the chain knows against a payment; null too where it is away or slow, for the caller's answer does not wait. */
+/** What the chain knows against a payment; null too where it is away or slow: the worker asks again before anything is signed. */
 export async function refusalSoon({ environment }: Services, chain: Chain, payment: Payment): Promise<Refusal | null> {
-  return Promise.race([chain.refusal(payment).catch(() => null), environment.sleep(PATIENCE_MS).then(() => null)])
+  return soon(environment, chain.refusal(payment), null)
 }
 
 /** Refuses early where the sub-account's native wallet must pay a token's fee and holds too little; the worker reserves it. */

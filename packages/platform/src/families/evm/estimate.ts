@@ -22,12 +22,10 @@ export async function estimate(evm: Evm, { asset, amount, to, feeRate, level }: 
   const gas = usualGas(asset)
   const price = feeRate !== null
     ? feeRateInteger(evm.network, feeRate)
-    : await evm.feeRates().then((rates) => halfOf(rates[level ?? DEFAULT_LEVEL]), () => 0n)
+    : await evm.feeRates().then((rates) => expectedPrice(rates[level ?? DEFAULT_LEVEL]), () => 0n)
   const l1Fee = await l1FeeOf(evm, asset, { to, amount, gas, fee: exactly(price) }, false).catch(() => 0n)
   return { fee: gas * price + l1Fee, reserve: 0n }
 }
-
-const halfOf = ({ maxFeePerGas, maxPriorityFeePerGas }: evmBuild.EvmFee): bigint => (maxFeePerGas + maxPriorityFeePerGas) / 2n
 
 export async function quote(evm: Evm, { owner, asset, rate, amount, to }: QuoteQuestion): Promise<Quote> {
   const whole = 10n ** BigInt(asset.decimals)
