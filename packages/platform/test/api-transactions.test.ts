@@ -81,7 +81,7 @@ test('one that the chain reverted shows what it cost', async () => {
   const made = await create()
   const row = await leased(made.id)
   await api.database.transaction(async (tx) => {
-    await chargePlatformFee(tx, api.services, row.id)
+    await chargePlatformFee(api.services, tx, row)
     await withdrawal.settle?.(api.services, tx, { ...row, hash: 'ab'.repeat(32) }, { fee: 123n, succeeded: false, cancelled: false, confirmations: 6, staking: undefined })
   })
   const ended = await read(made.id)

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { FamilyName } from '@custody/chains'
+import { type FamilyName, traitsOf } from '@custody/chains'
 import fc from 'fast-check'
-import { traitsOf } from '../src/engine/traits.ts'
 import { DEPTH, FAMILIES, useDatabase, World, type Outcome, type ScriptedTransaction, type Tenant } from './deposits-support.ts'
 
 /**

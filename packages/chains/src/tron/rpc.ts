@@ -8,6 +8,7 @@ import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type TronResource } from '../types.ts'
 import { addressBytes, addressHex, addressOfHex } from './address.ts'
 import { LIFE_MS, refBlock, transferData, type TronReference } from './build.ts'
+import type { Account, Block, ConstantCall, Header, Info, Int, Log, Resources, Transaction } from './wire.ts'
 
 /** keccak256("Transfer(address,address,uint256)") */
 const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
@@ -17,32 +18,6 @@ const TIMESTAMP_SPREAD_MS = 86_400_000
 /** Answers to a broadcast that speak of the node, not of the transaction. */
 const NODE_TROUBLE = new Set(['SERVER_BUSY', 'NO_CONNECTION', 'NOT_ENOUGH_EFFECTIVE_CONNECTION', 'BLOCK_UNSOLIDIFIED', 'OTHER_ERROR'])
 const RESOURCE_NUMBERS: Record<TronResource, number> = { BANDWIDTH: 0, ENERGY: 1 }
-
-/** Numbers arrive exact: those beyond 2^53 as bigint. */
-type Int = number | bigint
-interface Header { number?: number; parentHash: string; timestamp?: number }
-interface Block { blockID?: string; block_header?: { raw_data: Header }; transactions?: Transaction[] }
-interface Transaction {
-  txID: string; ret?: { contractRet?: string }[];
-  raw_data: { contract: { type: string; parameter: { value: { owner_address?: string; to_address?: string; amount?: Int } } }[] }
-}
-interface Log { address: string; topics?: string[]; data?: string }
-interface Info {
-  id?: string; fee?: Int; blockNumber?: number; blockTimeStamp?: number; withdraw_expire_amount?: Int; result?: string;
-  receipt?: { result?: string }; log?: Log[]
-}
-interface Account {
-  address?: string; balance?: Int; frozenV2?: { type?: string; amount?: Int }[];
-  unfrozenV2?: { type?: string; unfreeze_amount?: Int; unfreeze_expire_time?: Int }[]
-}
-interface Resources {
-  freeNetUsed?: Int; freeNetLimit?: Int; NetUsed?: Int; NetLimit?: Int; EnergyUsed?: Int; EnergyLimit?: Int; TotalNetLimit?: Int;
-  TotalNetWeight?: Int; TotalEnergyLimit?: Int; TotalEnergyWeight?: Int
-}
-interface ConstantCall {
-  result?: { result?: boolean; code?: string; message?: string }; energy_used?: Int; constant_result?: string[];
-  transaction?: { ret?: { ret?: string }[] }
-}
 
 /** The chain's parameters that costs follow from. Sun, points and days. */
 export interface TronParameters {

@@ -193,6 +193,6 @@ function workLoops(services: Services): Loop[] {
     watchReleasableLoop(services),
     housekeepingLoop(services),
     autoForwardingLoop(services),
-    { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction(requeueSweeps).then(() => false) },
+    { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction((tx) => requeueSweeps(services, tx)).then(() => false) },
   ]
 }

@@ -1,7 +1,6 @@
-import { formatAmount, type Network } from '@custody/chains'
+import { formatAmount, type Network, traitsOf } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Chain } from '../engine/chain.ts'
-import { traitsOf } from '../engine/traits.ts'
 import { USD_DECIMALS } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import type { AuditReport, Difference } from './report.ts'

@@ -56,7 +56,7 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
     `update utxos u set spendable = true from deposits d
      where d.transaction_id = $1 and u.network = d.network and u.txid = d.txid and u.vout = d.position
        and u.address = d.address and u.value = d.amount`, [row.id])
-  if (account.kind === 'unswept') await queueSweep(tx, { ...row, source_id: row.destination_id })
+  if (account.kind === 'unswept') await queueSweep(services, tx, { ...row, source_id: row.destination_id })
   if (row.kind === 'DEPOSIT') {
     await emit(
       tx, row.workspace_id, row.sub_account_id, suspended ? 'deposit.suspended' : 'deposit.confirmed',

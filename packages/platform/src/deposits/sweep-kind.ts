@@ -1,10 +1,11 @@
 import type { Queryable } from '../database/pool.ts'
-import { releaseOtherWallet } from '../engine/other-wallet.ts'
+import { otherWalletPostings } from '../engine/other-wallet.ts'
 import type { Kind, Outcome, Services } from '../engine/services.ts'
 import { endTransaction } from '../engine/settle.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-import { floatPostings, overdraws, releaseFloat } from '../gas-tanks/float.ts'
+import { floatPostings, overdraws } from '../gas-tanks/float.ts'
 import { takeEnergyBack } from '../gas-tanks/lend.ts'
+import { releaseNetworkFee } from '../gas-tanks/release.ts'
 import { post } from '../ledger/post.ts'
 import { sweepWaits } from './sweep-policy.ts'
 import { queueSweep } from './sweeps.ts'
@@ -31,12 +32,10 @@ export const sweep: Kind<'SWEEP'> = {
     }
     await takeEnergyBack(services, tx, row)
     await endTransaction(services, tx, row, o, false)
-    await queueSweep(tx, row)
+    await queueSweep(services, tx, row)
   },
   async release(services, tx, row) {
-    await releaseOtherWallet(tx, row)
-    await takeEnergyBack(services, tx, row)
-    await releaseFloat(tx, row)
+    await releaseNetworkFee(services, tx, row)
     return {}
   },
 }
@@ -57,16 +56,13 @@ async function book(services: Services, tx: Queryable, row: TransactionRow, o: O
 async function bookOwn(tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const moved = o.succeeded ? BigInt(row.amount) : 0n
-  const payer = row.plan.fee_wallet
-  const feeAccount = { workspace: row.workspace_id, wallet: payer ?? null, asset: row.fee_asset }
-  const held = BigInt(row.plan.fee_held ?? '0')
+  const paysItself = row.plan.fee_wallet === undefined
   await post(tx, 'settle', row.id, [
-    { ...account, kind: 'unswept', address: row.source_id, amount: -moved - (payer === undefined ? o.fee : 0n) },
+    { ...account, kind: 'unswept', address: row.source_id, amount: -moved - (paysItself ? o.fee : 0n) },
     { ...account, kind: 'available', amount: moved },
-    { ...feeAccount, wallet: null, kind: 'chain', amount: o.fee },
-    ...(payer === undefined ? [] : [
-      { ...feeAccount, kind: 'reserved' as const, amount: -held }, { ...feeAccount, kind: 'available' as const, amount: held - o.fee },
-    ]),
+    ...(paysItself
+      ? [{ workspace: row.workspace_id, asset: row.fee_asset, kind: 'chain' as const, amount: o.fee }]
+      : otherWalletPostings(row, o.fee)),
     // Tron: where another transaction took the free bandwidth first, more was paid than was kept back.
   ], overdraws(BigInt(row.plan.need ?? o.fee), o.fee))
 }

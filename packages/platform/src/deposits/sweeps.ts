@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import type { Queryable } from '../database/pool.ts'
 import { insertUnlessThere } from '../engine/insert.ts'
+import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
 /**
@@ -8,7 +8,8 @@ import type { TransactionRow } from '../engine/transaction.ts'
  * at this height of the chain. One that waits until there is more is looked at again.
  */
 export async function queueSweep(
-  tx: Queryable, of: Pick<TransactionRow, 'workspace_id' | 'sub_account_id' | 'wallet_id' | 'asset' | 'network' | 'fee_asset' | 'source_id'>
+  services: Services, tx: Queryable,
+  of: Pick<TransactionRow, 'workspace_id' | 'sub_account_id' | 'wallet_id' | 'asset' | 'network' | 'fee_asset' | 'source_id'>,
 ): Promise<void> {
   const held = await tx.one(
     `select 1 from ledger_accounts
@@ -23,7 +24,7 @@ export async function queueSweep(
        and p.asset = $3)`,
     [of.network, of.source_id, of.asset])
   const queued = scan && await insertUnlessThere(tx, {
-    id: randomUUID(), kind: 'SWEEP', state: 'QUEUED',
+    id: services.environment.uuid(), kind: 'SWEEP', state: 'QUEUED',
     workspace_id: of.workspace_id, sub_account_id: of.sub_account_id, wallet_id: of.wallet_id,
     asset: of.asset, network: of.network, amount: 0n, fee_asset: of.fee_asset, source_type: 'INTERNAL', source_id: of.source_id,
     destination_type: 'OMNIBUS', destination_id: omnibus.address, plan: { height: scan.height },
@@ -36,7 +37,7 @@ export async function queueSweep(
 }
 
 /** Deposit addresses that hold something and have no sweep under way: theirs failed, or none was possible when they were credited. */
-export async function requeueSweeps(tx: Queryable): Promise<void> {
+export async function requeueSweeps(services: Services, tx: Queryable): Promise<void> {
   const rows = await tx.query<TransactionRow>(
     `select d.*, a.address source_id from ledger_accounts a
      cross join lateral (
@@ -48,5 +49,5 @@ export async function requeueSweeps(tx: Queryable): Promise<void> {
          where p.kind = 'SWEEP' and p.network = d.network and p.source_id = a.address and p.asset = a.asset
          and (p.status = 'pending' or p.updated_at > $1::timestamptz - interval '1 minute'))
      limit 100`, [tx.now()])
-  for (const row of rows) await queueSweep(tx, row)
+  for (const row of rows) await queueSweep(services, tx, row)
 }

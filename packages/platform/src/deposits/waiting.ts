@@ -54,5 +54,5 @@ export async function leaveSuspense(
     'deposit.confirmed',
     stringifyJson(presentTransaction({ ...row, ...end }, services.registry)),
   )
-  if (unswept) await queueSweep(tx, { ...row, wallet_id: walletId, source_id: row.destination_id })
+  if (unswept) await queueSweep(services, tx, { ...row, wallet_id: walletId, source_id: row.destination_id })
 }

@@ -1,6 +1,5 @@
-import { formatAmount, type Network, type Registry } from '@custody/chains'
+import { formatAmount, type Network, type Registry, traitsOf } from '@custody/chains'
 import { ApiError } from '../errors.ts'
-import { traitsOf } from './traits.ts'
 import { feeRateInteger } from './fee-rate.ts'
 
 /**

@@ -1,15 +1,14 @@
-import type { UnsignedTransaction } from '@custody/chains'
+import { traitsOf, type UnsignedTransaction } from '@custody/chains'
 import type { Chain } from './chain.ts'
 import { startFailing } from './fail.ts'
 import { advance } from './lease.ts'
 import type { Services } from './services.ts'
-import { traitsOf } from './traits.ts'
 import type { TransactionRow } from './transaction.ts'
 
 interface Expiring { id: string; hash: string; valid_until: string | null; account: string | null; unsigned: UnsignedTransaction }
 
 /** Accounts have no sequence and wallets no coins: a transaction that died cannot be followed by another that excludes it. */
-export const nothingExcludes = ({ network }: Chain): boolean => traitsOf(network).nothingExcludes ?? false
+export const nothingExcludes = ({ network }: Chain): boolean => traitsOf(network).nothingExcludes
 
 const AGAIN = 'it expired before the chain included it; the amount is back, and it can be sent again as a new transfer'
 

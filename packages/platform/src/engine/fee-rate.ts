@@ -1,6 +1,5 @@
-import { parseAmount, type LevelRates, type Network } from '@custody/chains'
+import { type LevelRates, type Network, parseAmount, traitsOf } from '@custody/chains'
 import { DEFAULT_LEVEL, type FeeLevel } from './chain.ts'
-import { traitsOf } from './traits.ts'
 
 /** A caller's fee rate in the chain's own integer. @throws ChainError on surplus decimals */
 export function feeRateInteger(network: Network, text: string): bigint {

@@ -1,6 +1,6 @@
 import { buildFuelled } from './build.ts'
 import { cancelUnsigned, startFailing } from './fail.ts'
-import { advance } from './lease.ts'
+import { advance, wakeOne } from './lease.ts'
 import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
@@ -13,7 +13,12 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
   if (recorded && 'reason' in recorded) return fails(recorded.reason)
   if (recorded) return advance(services.database, row, { state: 'CONFIRMING', hash: recorded.hash, last_error: null, run_in_ms: 0 })
   const fuel = await services.tanks.arrived(services, row)
-  if (fuel === 'waits') return advance(services.database, row, { run_in_ms: null })
+  if (fuel === 'waits') {
+    await advance(services.database, row, { run_in_ms: null })
+    // Fuel that came while this was under way could not wake it.
+    if (await services.tanks.arrived(services, row) !== 'waits') await wakeOne(services.database, row.id)
+    return
+  }
   if (fuel !== 'arrived') return fails(fuel.reason)
   if (await cancelUnsigned(services, row, FUELLED)) return
   await buildFuelled(services, row)

@@ -81,10 +81,17 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   if (written.length !== 1) throw new LeaseLost(row.id)
 }
 
-/** Makes the waiting transactions of a network due now: its chain has moved. */
+/** Makes a transaction due now that waits for something which has happened; one that a worker holds is left to it. */
+export async function wakeOne(tx: Queryable, id: string | null): Promise<void> {
+  await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [id, tx.now()])
+}
+
+/**
+ * Makes the sent transactions of a network due now: its chain has moved. What waits for fuel is woken when that is booked:
+ * a crowd behind one tank would else be asked anew at every block.
+ */
 export async function wake(tx: Queryable, network: string): Promise<void> {
   await tx.query(
-    `update transactions set next_run_at = $2 where network = $1 and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING',
-      'FUELING')
+    `update transactions set next_run_at = $2 where network = $1 and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING')
        and lease_token is null and next_run_at is not null`, [network, tx.now()])
 }

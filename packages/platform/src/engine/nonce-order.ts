@@ -1,7 +1,7 @@
 import { withNonce, type UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
-import { advance } from './lease.ts'
+import { advance, wakeOne } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /** A transaction's place in its account's order; null where its network knows none. */
@@ -154,7 +154,7 @@ async function closeGap(
     'a transaction takes the place of one that was given up',
   )
   if (last.id === own.id) return unsigned
-  await tx.query(`update transactions set next_run_at = $2 where id = $1 and lease_token is null`, [last.transaction_id, tx.now()])
+  await wakeOne(tx, last.transaction_id)
   return 'another'
 }
 

@@ -9,14 +9,14 @@ import { awaitFuel } from './fuel.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { cancelUnsigned, voidAndFail } from './fail.ts'
-import type { TransactionRow } from './transaction.ts'
+import type { State, TransactionRow } from './transaction.ts'
 
 const CONCURRENCY = 16
 const RETRY_MIN_MS = 500
 const RETRY_MAX_MS = 30_000
 
 /** What is done next in each state of an outgoing transaction; a kind may have states and steps of its own. */
-const STEPS: Record<string, Step> = {
+const STEPS: Partial<Record<State, Step>> = {
   QUEUED: build,
   FUELING: awaitFuel,
   SIGNING: sign,

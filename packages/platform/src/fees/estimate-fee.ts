@@ -1,4 +1,4 @@
-import { formatAmount, validateAddress, type Asset } from '@custody/chains'
+import { type Asset, formatAmount, traitsOf, validateAddress } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { readAmount } from '../assets/read-amount.ts'
@@ -6,7 +6,6 @@ import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
 import { assetName, decimal, text } from '../http/schemas.ts'
-import { traitsOf } from '../engine/traits.ts'
 import { feeRateInteger } from '../engine/fee-rate.ts'
 
 /** What a transfer would cost at a fee rate, in the network's native coin. */

@@ -1,6 +1,5 @@
-import { formatAmount, type Asset } from '@custody/chains'
+import { type Asset, formatAmount, traitsOf } from '@custody/chains'
 import type { Chain, FeeLevel } from '../engine/chain.ts'
-import { traitsOf } from '../engine/traits.ts'
 import { ApiError } from '../errors.ts'
 
 /**

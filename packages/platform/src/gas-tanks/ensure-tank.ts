@@ -26,14 +26,16 @@ export async function ensureGasTank(services: Services, workspaceId: string, net
     [workspaceId, network.code, address, chain.fuelled.threshold.toString(), firstFill(services, chain).toString()])
 }
 
+/** Of `gas_tanks g`, in SQL: whether a payment into the tank was ever credited. */
+export const IS_FILLED = `exists (
+  select 1 from transactions t
+  where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
+)`
+
 /** True while a local tank waits for its first fill: it is about to hold enough, so nothing fails for it. */
 export async function isFilling(database: Queryable, workspaceId: string, network: string): Promise<boolean> {
   const row = await database.one(
-    `select 1 from gas_tanks g where g.workspace_id = $1 and g.network = $2 and g.first_fill > 0
-       and not exists (
-         select 1 from transactions t
-         where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
-       )`,
+    `select 1 from gas_tanks g where g.workspace_id = $1 and g.network = $2 and g.first_fill > 0 and not ${IS_FILLED}`,
     [workspaceId, network])
   return row !== undefined
 }

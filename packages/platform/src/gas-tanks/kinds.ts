@@ -1,5 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import { nothingExcludes } from '../engine/expiry.ts'
+import { wakeOne } from '../engine/lease.ts'
 import { replacementsOf } from '../engine/replacement.ts'
 import type { Included, Kind } from '../engine/services.ts'
 import { endTransaction } from '../engine/settle.ts'
@@ -44,7 +45,7 @@ async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succe
   ])
   if (!done) return
   if (succeeded) await tx.query(`update transactions set plan = plan || '{"settled":"1"}' where id = $1`, [row.id])
-  await wakeParent(tx, row)
+  await wakeOne(tx, row.parent_id)
 }
 
 /** All that a tank holds, sent to where the operator's recorded order says. */
@@ -71,12 +72,6 @@ async function giveBack(tx: Queryable, row: TransactionRow, fee: bigint): Promis
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const held = BigInt(row.amount) + fee
   await post(tx, 'release', row.id, [{ ...scope, kind: 'tank_reserved', amount: -held }, { ...scope, kind: 'tank', amount: held }])
-  await wakeParent(tx, row)
+  await wakeOne(tx, row.parent_id)
   return {}
-}
-
-async function wakeParent(tx: Queryable, row: TransactionRow): Promise<void> {
-  if (row.parent_id) {
-    await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
-  }
 }

@@ -3,7 +3,7 @@ import type { Queryable } from '../database/pool.ts'
 import { lockedBalance, post, type Posting } from '../ledger/post.ts'
 import type { Loan } from '../engine/chain.ts'
 import { insertTransaction } from '../engine/insert.ts'
-import { advance } from '../engine/lease.ts'
+import { advance, wakeOne } from '../engine/lease.ts'
 import type { Kind, Outcome, Services } from '../engine/services.ts'
 import type { Plan, TransactionRow } from '../engine/transaction.ts'
 import { fuelOf, type Supply } from './float.ts'
@@ -106,7 +106,7 @@ async function settleLoan(services: Services, tx: Queryable, row: TransactionRow
     services.log.error({ transaction: row.id, tank, borrower }, 'lent energy did not come back; the stake is still lent on the chain')
   }
   if (lends && o.succeeded && fresh?.ended === '1') await queueReturn(services, tx, row)
-  if (lends) await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
+  if (lends) await wakeOne(tx, row.parent_id)
 }
 
 async function queueReturn(services: Services, tx: Queryable, loan: TransactionRow): Promise<void> {
@@ -136,9 +136,7 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
     },
     { ...scope, kind: 'tank_reserved', amount: -fees }, { ...scope, kind: 'tank', amount: fees },
   ])
-  if (row.parent_id) {
-    await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [row.parent_id, tx.now()])
-  }
+  await wakeOne(tx, row.parent_id)
 }
 
 /** The calls that lend energy for one transfer and take it back, under that transfer's authority. */

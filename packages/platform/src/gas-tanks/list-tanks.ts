@@ -1,10 +1,9 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, traitsOf } from '@custody/chains'
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
-import { traitsOf } from '../engine/traits.ts'
-import { firstFill, hasTank } from './ensure-tank.ts'
+import { firstFill, hasTank, IS_FILLED } from './ensure-tank.ts'
 
 const tankShape = z.object({
   id: z.string().nullable(), network: z.string(), asset: z.string(), address: z.string().nullable(), balance: z.number(),
@@ -41,10 +40,7 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
            where a.workspace_id = g.workspace_id and a.kind in ('float', 'float_reserved') and a.asset = ($2::jsonb)->>g.network
          ), 0
        )::text float,
-       exists (
-         select 1 from transactions t
-         where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
-       ) deposits
+       ${IS_FILLED} deposits
      from gas_tanks g where g.workspace_id = $1`,
     [workspaceId, JSON.stringify(Object.fromEntries(services.registry.networks.map((network) => [network.code, network.native_asset])))])
   return services.networks.all().filter(hasTank).map((chain) => {

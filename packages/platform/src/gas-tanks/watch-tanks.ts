@@ -2,6 +2,7 @@ import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
+import { IS_FILLED } from './ensure-tank.ts'
 import { gasTanksOf } from './list-tanks.ts'
 
 /** Tells of each tank whose balance has fallen below its threshold, to nothing, or has risen again: once for each change. */
@@ -19,10 +20,7 @@ export function watchTanksLoop(services: Services): Loop {
                when coalesce(sum(a.balance), 0) < g.threshold then 'low' else 'ok' end now
            from gas_tanks g left join ledger_accounts a
              on a.workspace_id = g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network
-           where g.first_fill = 0 or exists (
-             select 1 from transactions t
-             where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
-           )
+           where g.first_fill = 0 or ${IS_FILLED}
            group by g.id) tanks where was <> now limit 100`, [natives])
       for (const tank of changed) {
         const shown = (await gasTanksOf(services, tank.workspace_id)).find(({ network }) => network === tank.network)

@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount, validateAddress, type Asset } from '@custody/chains'
+import { type Asset, formatAmount, parseAmount, traitsOf, validateAddress } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
 import { ensureGasTank, hasTank, isFilling } from '../gas-tanks/ensure-tank.ts'
@@ -6,7 +6,6 @@ import { gasTanksOf } from '../gas-tanks/list-tanks.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import type { Chain, Fuelled } from '../engine/chain.ts'
 import { insertTransaction } from '../engine/insert.ts'
-import { traitsOf } from '../engine/traits.ts'
 import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
 

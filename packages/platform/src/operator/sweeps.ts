@@ -1,9 +1,8 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, traitsOf } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { sweepPolicyOf } from '../deposits/sweep-policy.ts'
 import { MULTIPLE_DECIMALS } from '../settings/sweep-rules.ts'
 import { readDecimal, scopeNamed } from '../settings/sweep-rules.ts'
-import { traitsOf } from '../engine/traits.ts'
 import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
 

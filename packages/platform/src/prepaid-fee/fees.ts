@@ -4,7 +4,8 @@ import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
-import type { Services } from '../engine/services.ts'
+import type { Kind, Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { feeOf, tierNamed } from '../settings/tiers.ts'
 import { showUsd } from '../decimals.ts'
 
@@ -74,11 +75,14 @@ export async function reservePlatformFee(tx: Queryable, o: { transactionId: stri
 }
 
 /** Takes the reserved fee, once: before the signed bytes first go out. Does nothing where none was reserved. */
-export async function chargePlatformFee(tx: Queryable, services: Services, transactionId: string): Promise<void> {
-  await tx.query('select prepaid_charge($1, $2)', [transactionId, utcDay(services)])
+export async function chargePlatformFee(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
+  if (row.platform_fee) await tx.query('select prepaid_charge($1, $2)', [row.id, utcDay(services)])
 }
 
-/** Gives the fee back, once, of a transaction that failed without ever being included. Does nothing where none was reserved. */
-export async function releasePlatformFee(tx: Queryable, services: Services, transactionId: string): Promise<void> {
-  await tx.query('select prepaid_release($1, $2)', [transactionId, utcDay(services)])
-}
+/** What a kind of transaction does with its platform fee: taken when it goes out, given back (`refunded`) where it never did. */
+export const platformFee = {
+  broadcast: chargePlatformFee,
+  async failed(services, tx, row, { plan }) {
+    if (plan?.['refunded']) await tx.query('select prepaid_release($1, $2)', [row.id, utcDay(services)])
+  },
+} satisfies Kind<'WITHDRAWAL' | 'STAKE' | 'UNSTAKE' | 'RELEASE'>

@@ -1,9 +1,8 @@
 import { insertTransaction } from '../engine/insert.ts'
 import { stringifyJson } from '@custody/request-auth'
-import { TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
+import { type Network, TANK_SUB_ACCOUNT, traitsOf } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
-import { traitsOf } from '../engine/traits.ts'
 import { chargePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
@@ -279,5 +278,5 @@ async function goOn(services: Services, tx: Queryable, group: Group, row: Transa
   }
   if (place.feeWalletId !== null && row.plan.fee_wallet === undefined) await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
   // Its bytes may have been public since before the backup was restored.
-  if (row.platform_fee) await chargePlatformFee(tx, services, row.id)
+  await chargePlatformFee(services, tx, row)
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { UnsignedTransaction } from '@custody/chains'
+import { traitsOf, type UnsignedTransaction } from '@custody/chains'
 import { z } from 'zod'
-import { traitsOf } from '../engine/traits.ts'
 import type { Services } from '../engine/services.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 

@@ -1,8 +1,7 @@
-import { OMNIBUS_INDEX } from '@custody/chains'
+import { OMNIBUS_INDEX, traitsOf } from '@custody/chains'
 import { ensureAddress, ensureChange, ensureOmnibus } from '../addresses/derive.ts'
 import type { Owner } from '../engine/chain.ts'
 import { startedNetworks } from '../addresses/start-scan.ts'
-import { traitsOf } from '../engine/traits.ts'
 import type { Services } from '../engine/services.ts'
 
 /** Addresses are handed out one after the other, so that those which follow the last known one may have been handed out too. */

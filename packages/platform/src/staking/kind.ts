@@ -3,7 +3,7 @@ import { receiptsOf } from '../engine/request.ts'
 import type { Kind } from '../engine/services.ts'
 import { releaseFloat } from '../gas-tanks/float.ts'
 import { releaseTankFee, takeEnergyBack } from '../gas-tanks/lend.ts'
-import { chargePlatformFee, releasePlatformFee } from '../prepaid-fee/fees.ts'
+import { platformFee } from '../prepaid-fee/fees.ts'
 import { priceStaking, stepRefusal } from './build.ts'
 import { giveBackStake, leftOver } from './fail.ts'
 import { nextRecorded } from './recorded.ts'
@@ -12,6 +12,7 @@ import { actionOf, stakingOf, type StakingKind } from './steps.ts'
 
 /** A stake, an unstake or a release: calls of the chain one after the other, by a caller's request or by an order of the operator. */
 export const staking: Kind<StakingKind> = {
+  ...platformFee,
   action: (row) => actionOf(stakingOf(row)),
   refusal: stepRefusal,
   price: priceStaking,
@@ -24,9 +25,6 @@ export const staking: Kind<StakingKind> = {
   async purpose(services, row) {
     if (row.plan.order !== undefined) return { kind: 'tank-stake', order: row.plan.order }
     return { kind: 'stake', step: actionOf(stakingOf(row)).kind, ...await receiptsOf(services, row.request, 'transactions', row.id) }
-  },
-  async broadcast(services, tx, row) {
-    if (row.platform_fee) await chargePlatformFee(tx, services, row.id)
   },
   async settle(services, tx, row, o) {
     if (!o.staking) throw new Error('the chain does not tell what a call of staking did')
@@ -43,8 +41,5 @@ export const staking: Kind<StakingKind> = {
       // The fee of a stake whose first call is in a block was earned.
       ...(row.platform_fee && !isPartial ? { plan: { refunded: '1' } } : {}),
     }
-  },
-  async failed(services, tx, row, { plan }) {
-    if (plan?.['refunded']) await releasePlatformFee(tx, services, row.id)
   },
 }

@@ -1,20 +1,22 @@
 import type { SignedRequest } from '@custody/request-auth'
-import { releaseFloat, floatPostings, overdraws } from '../gas-tanks/float.ts'
+import { floatPostings, overdraws } from '../gas-tanks/float.ts'
 import { takeEnergyBack } from '../gas-tanks/lend.ts'
+import { releaseNetworkFee } from '../gas-tanks/release.ts'
 import type { Queryable } from '../database/pool.ts'
 import { replacementsOf, type Replacement } from '../engine/replacement.ts'
-import { releaseOtherWallet } from '../engine/other-wallet.ts'
+import { otherWalletPostings } from '../engine/other-wallet.ts'
 import { receiptsOf } from '../engine/request.ts'
 import type { Kind, Outcome, Services } from '../engine/services.ts'
 import { endTransaction } from '../engine/settle.ts'
 import { isForward, type TransactionRow } from '../engine/transaction.ts'
 import { post } from '../ledger/post.ts'
-import { chargePlatformFee, releasePlatformFee } from '../prepaid-fee/fees.ts'
+import { platformFee } from '../prepaid-fee/fees.ts'
 import type { Purpose } from '../signing/sign.ts'
 import { awaitUnfreezing, screenAgain, screenWithdrawal, startScreening } from './screening.ts'
 
 /** A transfer to somebody else, by its caller's request or by a standing rule. */
 export const withdrawal: Kind<'WITHDRAWAL'> = {
+  ...platformFee,
   steps: { CREATED: startScreening, SCREENING: screenWithdrawal, AML_HELD: awaitUnfreezing },
   heldBack: screenAgain,
   async refusal(_services, chain, { row, asset, amount }) {
@@ -22,9 +24,6 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
     return refusal && `${refusal.field}: ${refusal.reason}`
   },
   purpose: purposeOf,
-  async broadcast(services, tx, row) {
-    if (row.platform_fee) await chargePlatformFee(tx, services, row.id)
-  },
   async settle(services, tx, row, o) {
     await (o.succeeded ? services.forwards.done(tx, row) : services.forwards.returned(tx, row, 'the chain reverted it'))
     await settle(services, tx, row, o)
@@ -37,13 +36,8 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
     const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
     const total = BigInt(row.amount) + BigInt(row.plan.fee_reserve ?? '0')
     await post(tx, 'release', row.id, [{ ...account, kind: 'reserved', amount: -total }, { ...account, kind: 'available', amount: total }])
-    await releaseOtherWallet(tx, row)
-    await takeEnergyBack(services, tx, row)
-    await releaseFloat(tx, row)
+    await releaseNetworkFee(services, tx, row)
     return row.platform_fee ? { plan: { refunded: '1' } } : {}
-  },
-  async failed(services, tx, row, { plan }) {
-    if (plan?.['refunded']) await releasePlatformFee(tx, services, row.id)
   },
   bumpAfterMs: ({ settings }) => settings.feeBumpAfterMs,
 }
@@ -56,15 +50,8 @@ async function settle(services: Services, tx: Queryable, row: TransactionRow, o:
     ...account, kind: 'available' as const, amount,
   }
   if (row.plan.fee_wallet !== undefined) {
-    const feeAccount = { workspace: row.workspace_id, wallet: row.plan.fee_wallet, asset: row.fee_asset }
-    const held = BigInt(row.plan.fee_held ?? '0')
-    await post(tx, 'settle', row.id, [
-      { ...account, kind: 'reserved', amount: -amount }, moved,
-      { ...feeAccount, kind: 'reserved', amount: -held },
-      { ...feeAccount, wallet: null, kind: 'chain', amount: o.fee },
-      { ...feeAccount, kind: 'available', amount: held - o.fee },
-    ])
-    return
+    return void await post(
+      tx, 'settle', row.id, [{ ...account, kind: 'reserved', amount: -amount }, moved, ...otherWalletPostings(row, o.fee)])
   }
   if (services.networks.get(row.network).fuelled) {
     const held = BigInt(row.plan.need ?? '0')

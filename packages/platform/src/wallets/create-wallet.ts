@@ -1,3 +1,4 @@
+import { traitsOf } from '@custody/chains'
 import { z } from 'zod'
 import { ensureChange, ensureOmnibus } from '../addresses/derive.ts'
 import { listOmnibus } from '../addresses/omnibus.ts'
@@ -7,7 +8,6 @@ import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName } from '../http/schemas.ts'
 import { creditWaitingDeposits } from '../deposits/waiting.ts'
-import { traitsOf } from '../engine/traits.ts'
 import type { WalletRow } from '../assets/find-wallet.ts'
 import { presentWallet, walletShape } from './present.ts'
 

@@ -1,7 +1,6 @@
-import { stellar, StellarClient, xrp, XrpClient, type Network, type ResignedClient, type TaggedClient } from '@custody/chains'
+import { type Network, type ResignedClient, stellar, StellarClient, type TaggedClient, traitsOf, xrp, XrpClient } from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { chosenRate } from '../../engine/fee-rate.ts'
-import { traitsOf } from '../../engine/traits.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { keptOn } from '../kept.ts'
 import { prepare } from './prepare.ts'

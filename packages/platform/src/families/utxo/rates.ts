@@ -1,6 +1,5 @@
-import type { Network, UtxoClient } from '@custody/chains'
+import { type Network, traitsOf, type UtxoClient } from '@custody/chains'
 import { DEFAULT_LEVEL, type FeeLevel } from '../../engine/chain.ts'
-import { traitsOf } from '../../engine/traits.ts'
 import { feeRateInteger } from '../../engine/fee-rate.ts'
 import type { CoinChain } from '../coins/chain.ts'
 

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyStage } from './family-stage.ts'
+
+/** A transfer that waits for its fuel: nothing but the fuel wakes it, and the fuel always does. */
+const clock = { offsetMs: 0 }
+const database = useDatabase({ migrated: true, now: () => Date.now() + clock.offsetMs })
+const home = mkdtempSync(join(tmpdir(), 'custody-fuel-'))
+const ETH = { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' }
+let devnet: Devnet
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { manual: true })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+async function staged(play: (stage: FamilyStage, id: string) => Promise<void>): Promise<void> {
+  const stage = new FamilyStage(database.get(), devnet, ETH, clock)
+  try {
+    await stage.open()
+    await play(stage, await stage.create('fuelled'))
+    await stage.run()
+    await stage.check()
+  } finally {
+    await stage.close()
+  }
+}
+const due = async (stage: FamilyStage, id: string) =>
+  (await stage.database.one<{ due: boolean }>('select next_run_at <= $2 due from transactions where id = $1', [id, stage.database.now()]))?.due
+
+test('blocks that do not hold it leave the transfer alone: a crowd that waits for one tank costs nothing', () => staged(async (stage, id) => {
+  await stage.runTo(id, 'FUELING')
+  assert.equal(await due(stage, id), false)
+  await stage.control({ command: 'mine', blocks: 1 })
+  await stage.scan()
+  assert.equal(await due(stage, id), false, 'a block is no reason to look again')
+}))
+
+test('fuel that is booked while its transfer is looked at wakes it all the same', () => staged(async (stage, id) => {
+  await stage.runTo(id, 'FUELING')
+  const { arrived } = stage.services.tanks
+  const tanks = stage.services.tanks as { arrived: typeof arrived }
+  let came = false
+  tanks.arrived = async (services, row) => {
+    const answer = await arrived(services, row)
+    if (row.id !== id || answer !== 'waits' || came) return answer
+    came = true
+    while (await arrived(services, row) === 'waits') assert.ok(await stage.turn(), 'the fuel is never booked')
+    return answer
+  }
+  try {
+    await stage.database.query('update transactions set next_run_at = $2 where id = $1', [id, stage.database.now()])
+    for (let round = 0; !came && round < 50; round++) await stage.turn()
+    assert.ok(came, 'it was never looked at')
+    assert.equal(await due(stage, id), true)
+  } finally {
+    tanks.arrived = arrived
+  }
+}))
