@@ -8,7 +8,7 @@ import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type TronResource } from '../types.ts'
 import { addressBytes, addressHex, addressOfHex } from './address.ts'
 import { LIFE_MS, refBlock, transferData, type TronReference } from './build.ts'
-import type { Account, Block, ConstantCall, Header, Info, Int, Log, Resources, Transaction } from './wire.ts'
+import type { Account, Block, ConstantCall, Info, Int, Log, Resources, Transaction } from './wire.ts'
 
 /** keccak256("Transfer(address,address,uint256)") */
 const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
