@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 /** The platform is killed at every commit of screening, holding and releasing. */
-const platform = new TestPlatform(undefined, undefined, 'kept')
+const platform = new TestPlatform()
 let user: User
 let counter = 0
 const freshAddress = () => `0x${(++counter).toString(16).padStart(40, 'f')}`

@@ -182,23 +182,23 @@ test('the rate limit: 429 with Retry-After beyond the allowance, other keys go o
   assert.equal((await problem('GET', '/dac/v1/transactions')).status, 200)
 })
 
-test('the operator’s command: JSON on the last line, errors on standard error, enrolment repeated', () => {
-  const created = platform.cli('api-user', 'create', '--workspace', 'operated', '--sub-account', 'main', '--role', 'read-only', '--public-key', platform.writePublicKey(), '--json')
+test('the operator’s command: JSON on the last line, errors on standard error, enrolment repeated', async () => {
+  const created = await platform.cli('api-user', 'create', '--workspace', 'operated', '--sub-account', 'main', '--role', 'read-only', '--public-key', platform.writePublicKey(), '--json')
   assert.equal(created.status, 0, created.stderr)
   const { api_key: apiKey } = JSON.parse(created.stdout.trim().split('\n').at(-1) as string) as { api_key: string }
-  const again = platform.cli('api-user', 'enrol', '--api-key', apiKey, '--json')
+  const again = await platform.cli('api-user', 'enrol', '--api-key', apiKey, '--json')
   assert.deepEqual([again.status, JSON.parse(again.stdout).enrolled], [0, true], again.stderr)
-  const wallet = platform.cli('wallet', 'set', '--workspace', 'api', '--sub-account', 'main', '--asset', 'BTC', '--status', 'inactive', '--reason', 'a look', '--json')
+  const wallet = await platform.cli('wallet', 'set', '--workspace', 'api', '--sub-account', 'main', '--asset', 'BTC', '--status', 'inactive', '--reason', 'a look', '--json')
   assert.deepEqual([wallet.status, JSON.parse(wallet.stdout).status], [0, 'inactive'], wallet.stderr)
-  assert.match(platform.cli('wallet', 'set', '--id', JSON.parse(wallet.stdout).id, '--status', 'active').stdout, /api \/ main {2}BTC {2}active\n/)
-  assert.match(platform.cli('wallet', 'list', '--workspace', 'api').stdout, /api \/ main {2}BTC {2}active\n/)
+  assert.match((await platform.cli('wallet', 'set', '--id', JSON.parse(wallet.stdout).id, '--status', 'active')).stdout, /api \/ main {2}BTC {2}active\n/)
+  assert.match((await platform.cli('wallet', 'list', '--workspace', 'api')).stdout, /api \/ main {2}BTC {2}active\n/)
   for (const [words, said] of [
     [['api-user', 'create', '--workspace', 'x'], '--public-key'], [['api-user', 'revoke', '--api-key', 'none'], '--api-key: must be a UUID'], [['api-user', 'revoke', '--api-key', randomUUID()], 'no API user'], [['gas-tank', 'list', '--workspace', 'none'], 'no workspace'],
     [['gas-tank', 'address', '--workspace', 'operated', '--network', 'BTC'], '--network'], [['devnet', 'fund', 'BTC', 'nowhere', '1'], 'address'], [['devnet', 'mine', 'BTC', 'x'], 'blocks'], [['nonsense'], 'unknown command'],
     [['wallet', 'set', '--status', 'inactive'], 'give --id'], [['wallet', 'set', '--id', randomUUID()], '--status'], [['wallet', 'set', '--id', randomUUID(), '--status', 'active'], 'no wallet'],
     [['request', 'GET', 'x'], 'usage'], [['signer', 'refresh', '--workspace', 'none'], 'no key of none'], [['keygen', '--out', platform.writePublicKey()], 'exists already'],
   ] as const) {
-    const refused = platform.cli(...words, '--json')
+    const refused = await platform.cli(...words, '--json')
     assert.equal(refused.status, 1, words.join(' '))
     assert.equal(refused.stdout, '', words.join(' '))
     assert.match(refused.stderr, new RegExp(said), words.join(' '))
@@ -208,7 +208,7 @@ test('the operator’s command: JSON on the last line, errors on standard error,
 test('revoked keys are refused', async () => {
   const gone = await platform.user('gone')
   assert.equal((await problem('GET', '/dac/v1/transactions', undefined, {}, gone)).status, 200)
-  assert.equal(platform.cli('api-user', 'revoke', '--api-key', gone.apiKey, '--json').status, 0)
+  assert.equal((await platform.cli('api-user', 'revoke', '--api-key', gone.apiKey, '--json')).status, 0)
   assert.equal((await problem('GET', '/dac/v1/transactions', undefined, {}, gone)).status, 401)
 })
 

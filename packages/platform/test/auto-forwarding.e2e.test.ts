@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { openDatabase } from '../src/database/pool.ts'
-import { balance, call, rpc, sleep, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
+import { balance, call, rpc, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
 
 /** Standing rules: what comes in goes on to one destination, once, within the caller's own limits. */
-const platform = new TestPlatform(undefined, undefined, 'kept')
+const platform = new TestPlatform(undefined, undefined, 'beside')
 let shop: User
 let customer: User
 
@@ -40,12 +40,27 @@ const waits = (user: User, id: string, amount: string) => waitFor(`${amount} wai
   const rule = await read(user, id)
   return rule.waiting === amount ? rule : null
 })
-function audited(): void {
-  const audit = platform.cli('audit', '--json')
+async function audited(): Promise<void> {
+  const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 }
 /** A user of its own sub-account, so that tests do not share rules. */
 const newUser = (name: string) => platform.user('shop', { subAccount: name })
+
+/** A rule of somebody else's, for which something comes in and goes on: whatever else was due has been looked at before. */
+let witness: { user: User; rule: string; place: Place; forwards: number } | undefined
+async function lookedAtAll(): Promise<void> {
+  if (!witness) {
+    const user = await newUser('witness')
+    const { omnibus } = await wallet(user, 'ETH')
+    const to = '0x00000000000000000000000000000000000000f9'
+    const { body } = await make(user, { asset: 'ETH', min_amount: 0.01, daily_cap: 9, destination_address: to })
+    witness = { user, rule: body.id, place: omnibus, forwards: 0 }
+  }
+  witness.user.base = platform.base
+  await fund('ETH', witness.place, '0.02')
+  await forwarded(witness.user, witness.rule, ++witness.forwards)
+}
 
 before(async () => {
   await platform.start()
@@ -184,21 +199,20 @@ describe('forwards', () => {
     const { omnibus } = await wallet(user, 'ETH')
     const { omnibus: theirs } = await wallet(customer, 'ETH')
     const short = await make(user, { asset: 'ETH', min_amount: 1, daily_cap: 30, ...rest(theirs), expires_at: soon(3) })
-    await sleep(3500)
-    assert.equal((await read(user, short.body.id)).status, 'expired')
+    await waitFor('its end', async () => (await read(user, short.body.id)).status === 'expired')
     await credited(user, (await fund('ETH', omnibus, '2'))['hash'])
     const { body: rule, status } = await make(user, { asset: 'ETH', min_amount: 1, daily_cap: 30, ...rest(theirs) })
     assert.equal(status, 200)
     assert.equal((await call<Rule>(user, 'POST', `${PATH}/${rule.id}/pause`, {})).body.status, 'paused')
     await credited(user, (await fund('ETH', omnibus, '3'))['hash'])
     assert.equal((await waits(user, rule.id, '3')).status, 'paused')
-    await sleep(2000)
+    await lookedAtAll()
     assert.equal((await history(user, rule.id)).total, '0')
     await call(user, 'POST', `${PATH}/${rule.id}/resume`, {})
     assert.deepEqual((await forwarded(user, rule.id, 1)).map((each) => each.amount), ['3'])
     assert.equal((await call<Rule>(user, 'DELETE', `${PATH}/${rule.id}`, {})).body.status, 'deleted')
     await credited(user, (await fund('ETH', omnibus, '4'))['hash'])
-    await sleep(2000)
+    await lookedAtAll()
     assert.equal((await history(user, rule.id)).total, '1')
     assert.equal((await history(user, short.body.id)).total, '0')
     assert.equal((await balance(user, 'ETH')).balance, '6')
@@ -206,7 +220,7 @@ describe('forwards', () => {
     const [maker, reader] = [await newUser('ends'), user]
     const last = await make(maker, { asset: 'ETH', min_amount: 1, daily_cap: 30, ...rest(theirs) })
     assert.equal(last.status, 200, last.text)
-    assert.equal(platform.cli('api-user', 'revoke', '--api-key', maker.apiKey).status, 0)
+    assert.equal((await platform.cli('api-user', 'revoke', '--api-key', maker.apiKey)).status, 0)
     await fund('ETH', omnibus, '1')
     await waitFor('refusal', async () => /was revoked/.test(String((await read(reader, last.body.id)).reason)))
     assert.equal((await history(reader, last.body.id)).total, '0')
@@ -255,7 +269,7 @@ describe('forwards', () => {
     } finally {
       await platform.operator('devnet', { command: 'fault', network: 'BTC', mode: 'heal' })
     }
-    audited()
+    await audited()
   })
   test('a deletion without a body is refused: its signature would be a GET’s', async () => {
     const user = await newUser('bodiless')
@@ -270,17 +284,17 @@ describe('forwards', () => {
     const { omnibus } = await wallet(user, 'POL')
     const { omnibus: theirs } = await wallet(customer, 'POL')
     const { body: rule } = await make(user, { asset: 'POL', min_amount: 1, daily_cap: 3, ...rest(theirs) })
-    assert.equal(platform.cli('gas-tank', 'set', '--workspace', 'failing', '--network', 'POL', '--fee-cap', '0.000000001').status, 0)
+    assert.equal((await platform.cli('gas-tank', 'set', '--workspace', 'failing', '--network', 'POL', '--fee-cap', '0.000000001')).status, 0)
     await fund('POL', omnibus, '2')
     const failed = await waitFor('failure', async () => (await history(user, rule.id)).data.find(({ status }) => status === 'failed'))
     const shown = await waits(user, rule.id, '2')
     assert.match(String(shown.reason), /the last forward failed: a network fee/)
     assert.equal((await balance(user, 'POL')).balance, '2')
-    assert.equal(platform.cli('gas-tank', 'set', '--workspace', 'failing', '--network', 'POL', '--fee-cap', 'none').status, 0)
+    assert.equal((await platform.cli('gas-tank', 'set', '--workspace', 'failing', '--network', 'POL', '--fee-cap', 'none')).status, 0)
     const [done] = await forwarded(user, rule.id, 1)
     assert.deepEqual([done?.amount, (await read(user, rule.id)).waiting, (await terminal(user, failed.id)).status], ['2', '0', 'failed'])
   })
-  test('the books agree with the chains', () => { audited() })
+  test('the books agree with the chains', audited)
 })
 
 function traits(asset: string): string {
@@ -291,11 +305,11 @@ test('a deposit address keeps what is not worth its sweep, until there is more',
   const user = await newUser('dust')
   const { deposit } = await wallet(user, 'ETH')
   const { deposit: tokens } = await wallet(user, 'USDT_ETH')
-  assert.equal(platform.cli('sweep', 'set', '--cost-multiple', 'x').status, 1)
-  assert.match(platform.cli('sweep', 'set', '--network', 'NOPE', '--cost-multiple', '2').stderr, /there is no network NOPE/)
-  const set = platform.cli('sweep', 'set', '--network', 'ETH', '--cost-multiple', '1000', '--json')
+  assert.equal((await platform.cli('sweep', 'set', '--cost-multiple', 'x')).status, 1)
+  assert.match((await platform.cli('sweep', 'set', '--network', 'NOPE', '--cost-multiple', '2')).stderr, /there is no network NOPE/)
+  const set = await platform.cli('sweep', 'set', '--network', 'ETH', '--cost-multiple', '1000', '--json')
   assert.equal(set.status, 0, set.stderr)
-  assert.equal(platform.cli('sweep', 'set', '--asset', 'USDT_ETH', '--cost-multiple', '0', '--min-amount', '20').status, 0)
+  assert.equal((await platform.cli('sweep', 'set', '--asset', 'USDT_ETH', '--cost-multiple', '0', '--min-amount', '20')).status, 0)
   await credited(user, (await fund('ETH', deposit, '0.001'))['hash'])
   await credited(user, (await fund('USDT_ETH', tokens, '15'))['hash'])
   const waiting = await waitFor('two waiting sweeps', async () => {
@@ -306,7 +320,7 @@ test('a deposit address keeps what is not worth its sweep, until there is more',
   assert.match(waiting.find(({ address }) => address === deposit.address)?.reason ?? '', /not worth 1000 times the network fee/)
   assert.match(waiting.find(({ address }) => address === tokens.address)?.reason ?? '', /15 USDT_ETH are less than the smallest sweep of 20/)
   assert.deepEqual(await balance(user, 'ETH').then(({ balance: free, omnibus_balance: held }) => [free, held]), ['0', '0.001'])
-  audited()
+  await audited()
   await credited(user, (await fund('USDT_ETH', tokens, '5'))['hash'])
   await waitFor('swept tokens', async () => (await balance(user, 'USDT_ETH')).balance === '20')
   await credited(user, (await fund('ETH', deposit, '40'))['hash'])
@@ -317,8 +331,8 @@ test('a deposit address keeps what is not worth its sweep, until there is more',
     const states = sweeps.data.map(({ sub_status: state }) => state).filter((state) => address === tokens.address || state !== 'QUEUED')
     assert.deepEqual(states, ['CONFIRMED'], 'one sweep for both deposits')
   }
-  for (const args of [['--network', 'ETH', '--cost-multiple', 'none'], ['--asset', 'USDT_ETH', '--cost-multiple', 'none', '--min-amount', 'none']]) assert.equal(platform.cli('sweep', 'set', ...args).status, 0)
-  audited()
+  for (const args of [['--network', 'ETH', '--cost-multiple', 'none'], ['--asset', 'USDT_ETH', '--cost-multiple', 'none', '--min-amount', 'none']]) assert.equal((await platform.cli('sweep', 'set', ...args)).status, 0)
+  await audited()
 })
 
 test('killed between credit and forward, and at each commit of a forward: once each', { timeout: 600_000 }, async () => {
@@ -333,7 +347,7 @@ test('killed between credit and forward, and at each commit of a forward: once e
     user.base = platform.base
     await forwarded(user, rule.id, count)
   }
-  await sleep(2000)
+  await lookedAtAll()
   const { data } = await history(user, rule.id)
   assert.equal(data.length, count)
   // A rule that nobody was told of does not stay.
@@ -350,7 +364,7 @@ test('killed between credit and forward, and at each commit of a forward: once e
   assert.equal((await make(other, { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(to) })).status, 200)
   assert.equal(BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [to.address, 'latest'])), BigInt(count) * 10n ** 18n)
   shop.base = customer.base = platform.base
-  audited()
+  await audited()
 })
 
 test('fewer than two nodes: no rule is made; a deletion waits for the second', async () => {

@@ -182,12 +182,12 @@ test('what expired unseen is built again out of the same coins, and paid once', 
 
 test('nodes that sleep past the end of a transaction: it is paid once', async () => {
   const before = await lovelaceAt(STRANGER)
-  const nodes = [1, 2, 3].map((node) => platform.childPid(`HOME/signers/node-${node}`))
-  for (const pid of nodes) process.kill(pid, 'SIGSTOP')
-  const { id } = await sent('2', STRANGER)
-  await waitFor('built', async () => (await shown(id)).sub_status === 'SIGNING')
-  await devnet({ command: 'mine', blocks: 20, seconds: 4000 })
-  for (const pid of nodes) process.kill(pid, 'SIGCONT')
+  const { id } = await platform.withoutNodes(async () => {
+    const made = await sent('2', STRANGER)
+    await waitFor('built', async () => (await shown(made.id)).sub_status === 'SIGNING')
+    await devnet({ command: 'mine', blocks: 20, seconds: 4000 })
+    return made
+  })
   await done(id)
   assert.equal(await lovelaceAt(STRANGER) - before, 2_000_000n)
 })

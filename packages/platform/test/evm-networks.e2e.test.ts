@@ -15,7 +15,7 @@ const elsewhere = [
 ].map(([network, local]) => (
   { ...added[0], asset_name: `EURC_${network}`, network, contract_address: { local } }))
 copy.addToRegistry(elsewhere)
-const platform = new TestPlatform(undefined, join(copy.root, 'packages', 'platform'))
+const platform = new TestPlatform(undefined, join(copy.root, 'packages', 'platform'), 'prepared')
 let alice: User
 const TO = '0x00000000000000000000000000000000000000B1'
 
@@ -56,7 +56,7 @@ test('a token and a network added by the document pass the registry’s test and
   )
   const checked = copy.test('packages/chains/test/registry.test.ts')
   assert.equal(checked.status, 0, checked.output)
-  const printed = platform.cli('devnet', 'contract', 'ETH', 'EURC', '--json')
+  const printed = await platform.cli('devnet', 'contract', 'ETH', 'EURC', '--json')
   assert.deepEqual(
     JSON.parse(printed.stdout), { asset: 'EURC_ETH', local: (added[0] as { contract_address: { local: string } }).contract_address.local }
   )
@@ -64,17 +64,17 @@ test('a token and a network added by the document pass the registry’s test and
     await call<{ price_usd: string }[]>(alice, 'GET', `/dac/v1/prices?assets=${asset}`)
   ).body[0]?.price_usd
   assert.deepEqual([await priceOf('EURC_ETH'), await priceOf('GNOSIS')], ['1.08', '1'])
-  assert.equal(platform.cli('devnet', 'price', 'EURC', '1.10').status, 0)
+  assert.equal((await platform.cli('devnet', 'price', 'EURC', '1.10')).status, 0)
   await waitFor('the new price of EURC', async () => await priceOf('EURC_ETH') === '1.1')
 })
 
-test('the new network’s endpoint is printed with the others', () => {
-  const printed = platform.cli('devnet', 'urls')
+test('the new network’s endpoint is printed with the others', async () => {
+  const printed = await platform.cli('devnet', 'urls')
   assert.equal(printed.status, 0, printed.stderr)
   assert.match(printed.stdout, /^GNOSIS {2}Ethereum JSON-RPC {6}http:\/\/127\.0\.0\.1:\d+\/gnosis\n {8}curl -s .*eth_blockNumber/m)
   assert.match(printed.stdout, /^XLM {5}Horizon {16}http:\S+\/xlm\/horizon$/m)
   assert.match(printed.stdout, /^SOL {5}Solana JSON-RPC {8}http:\S+\/sol, ws:\S+\/sol$/m)
-  const { endpoints } = JSON.parse(platform.cli('devnet', 'urls', '--json').stdout) as { endpoints: { network: string; url: string; example: string }[] }
+  const { endpoints } = JSON.parse((await platform.cli('devnet', 'urls', '--json')).stdout) as { endpoints: { network: string; url: string; example: string }[] }
   assert.match(endpoints.find(({ network }) => network === 'GNOSIS')?.url ?? '', /\/gnosis$/)
 })
 
@@ -84,7 +84,7 @@ test('a token of Tron and one of Solana, added the same way, are received and se
   ].map(async ([network, to]) => {
     const ticker = `EURC_${network}`
     assert.deepEqual(
-      JSON.parse(platform.cli('devnet', 'contract', network as string, 'EURC', '--json').stdout),
+      JSON.parse((await platform.cli('devnet', 'contract', network as string, 'EURC', '--json')).stdout),
       { asset: ticker, local: elsewhere.find((line) => line.network === network)?.contract_address.local }
     )
     // On Solana the sub-account's own SOL pays the fee.
@@ -145,7 +145,7 @@ test('a tank of each network is listed, and one can be drained', { timeout: 240_
   for (const network of networks()) assert.equal(tanks.find((tank) => tank.network === network)?.status, 'ok', network)
   for (const network of ['ONE', 'OP_ETH']) {
     const to = `0x00000000000000000000000000000000000000${network === 'ONE' ? 'd1' : 'd2'}`
-    const drained = platform.cli('gas-tank', 'drain', '--workspace', 'alice', '--network', network, '--to', to)
+    const drained = await platform.cli('gas-tank', 'drain', '--workspace', 'alice', '--network', network, '--to', to)
     assert.equal(drained.status, 0, drained.stderr)
     assert.ok(await coinsOf(network, to) > 9n * whole(18))
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { balance, call, fundedWallet, rpc, sleep, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'prepared')
 let user: User
 
 const BTC_TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
@@ -30,7 +30,7 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
     const [eth, btc] = await Promise.all([post(transferBody('ETH', '1', to)), post(transferBody('BTC', '0.01', BTC_TO))])
     assert.equal(eth.status, 200, eth.text)
     assert.equal(btc.status, 200, btc.text)
-    await sleep(4000)
+    await Promise.all([eth, btc].map(({ body }) => platform.tried(body.id, mode === 'lag' ? 1 : 2)))
     await Promise.all(['ETH', 'BTC'].map((network) => fault(network, 'heal')))
     assert.equal((await terminal(user, eth.body.id, 150_000)).status, 'confirmed')
     const done = await terminal(user, btc.body.id, 150_000)
@@ -63,7 +63,7 @@ test('two signer nodes down: transfers wait as pending and go on when one is bac
   for (const pid of stopped) process.kill(pid, 'SIGSTOP')
   const created = await post(transferBody('ETH', '1', to))
   assert.equal(created.status, 200, created.text)
-  await sleep(6000)
+  await platform.tried(created.body.id, 1)
   assert.equal((await call<Transfer>(user, 'GET', `/dac/v1/transaction/${created.body.id}`)).body.status, 'pending')
   process.kill(stopped[0] as number, 'SIGCONT')
   try {
@@ -146,7 +146,7 @@ test('SIGTERM drains and exits 0 within 10 s; the next start goes on', async () 
   assert.equal(await received(to), ETHER)
 })
 
-test('the books agree with the chains', () => {
-  const audit = platform.cli('audit', '--json')
+test('the books agree with the chains', async () => {
+  const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 })

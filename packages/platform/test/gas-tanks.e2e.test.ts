@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, rpc, sleep, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'prepared')
 const ETH_TO = '0x00000000000000000000000000000000000000d1'
 const USDT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const WALLETS = 20
@@ -61,7 +61,7 @@ test('a tank that is low or empty is told once; transfers fail with what is miss
     const found = await tankOf(user, 'ARB')
     return found.address && found.balance === '10' ? found : null
   })
-  assert.equal(platform.cli('gas-tank', 'drain', '--workspace', 'thin', '--network', 'ARB', '--to', ETH_TO, '--json').status, 0)
+  assert.equal((await platform.cli('gas-tank', 'drain', '--workspace', 'thin', '--network', 'ARB', '--to', ETH_TO, '--json')).status, 0)
   await waitFor('the tank is empty', async () => (await tankOf(user, 'ARB')).status === 'empty')
   const before = await balance(user, 'USDT_ARB')
   const failed = await terminal(user, (await post(user, transferBody('USDT_ARB', '5', ETH_TO))).body.id)
@@ -93,21 +93,21 @@ test('the operator limits what a tank pays: cap, gas price, threshold; mistakes 
   await fundedWallet(platform, user, 'USDT_POL', '100')
   const set = (...options: string[]) => platform.cli('gas-tank', 'set', '--workspace', 'limited', '--network', 'POL', ...options)
   for (const [options, message] of [[['--fee-cap', 'x'], /--fee-cap/], [[], /at least one/], [['--max-gas-price', '0'], /--max-gas-price/], [['--threshold', 'none'], /--threshold/]] as const) {
-    const answer = set(...options)
+    const answer = await set(...options)
     assert.equal(answer.status, 1)
     assert.match(answer.stderr, message)
   }
-  assert.equal(set('--fee-cap', '0.000001', '--threshold', '20').status, 0)
+  assert.equal((await set('--fee-cap', '0.000001', '--threshold', '20')).status, 0)
   assert.deepEqual([(await tankOf(user, 'POL')).fee_cap, (await tankOf(user, 'POL')).threshold], ['0.000001', '20'])
   const capped = await terminal(user, (await post(user, transferBody('USDT_POL', '5', ETH_TO))).body.id)
   assert.match(String(capped.failure_reason), /exceeds the gas tank's cap of 0.000001 POL/)
   assert.equal((await balance(user, 'USDT_POL')).balance, '100')
   // A price far below the chain's: it waits, and goes on once the limit is gone.
-  assert.equal(set('--fee-cap', 'none', '--max-gas-price', '0.000000001').status, 0)
+  assert.equal((await set('--fee-cap', 'none', '--max-gas-price', '0.000000001')).status, 0)
   const { id } = (await post(user, transferBody('USDT_POL', '5', ETH_TO))).body
-  await sleep(3000)
+  await platform.tried(id)
   const waiting = (await call<Transfer & { sub_status: string }>(user, 'GET', `/dac/v1/transaction/${id}`)).body
   assert.deepEqual([waiting.status, waiting.sub_status], ['pending', 'QUEUED'])
-  assert.equal(set('--max-gas-price', 'none').status, 0)
+  assert.equal((await set('--max-gas-price', 'none')).status, 0)
   assert.equal((await terminal(user, id)).status, 'confirmed')
 })

@@ -7,10 +7,12 @@ import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
 import { startDevnet } from '../../devnet/test/support.ts'
-import { freePorts, makeHomes, runNode } from '../../signer/test/homes.ts'
+import { freePorts, makeHomes, nodeHere, runNode } from '../../signer/test/homes.ts'
 import { signersFolder } from '../src/app/local.ts'
 import { callPlatform } from '../src/operator/connect.ts'
+import { openDatabase, type Database } from '../src/database/pool.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
+import type { Here } from './here.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
@@ -31,12 +33,13 @@ const PACE = 10
 const DEATH_MS = 120_000
 
 /**
- * What the first start finds. `prepared`: tables and keys. `own`: an empty home. `kept`: as prepared, and nodes and chains
- * are this process's, so that they stay, and cost nothing, when the platform is killed and started again.
+ * What the first start finds, and where it runs. `here`: tables and keys, and everything but the database server in this
+ * process. `beside`: as that, but the nodes are processes. `prepared`: tables and keys, and the platform starts its own
+ * processes, as `npm start` does. `kept`: so, but nodes and chains stay when the platform is killed. `own`: an empty home.
  */
-type Ground = 'prepared' | 'own' | 'kept'
+type Ground = 'here' | 'beside' | 'prepared' | 'kept' | 'own'
 
-/** A platform in a process of its own, on a home of its own. */
+/** A platform on a home of its own. */
 export class TestPlatform {
   readonly home: string
   /** The platform's package: this one, or that of a changed copy. */
@@ -45,10 +48,12 @@ export class TestPlatform {
   readonly #killFile: string
   readonly #ground: Ground
   readonly #kept: (() => Promise<unknown>)[] = []
+  #here: Here | null = null
+  #database: Database | null = null
   process: ChildProcess | null = null
   output = ''
 
-  constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-')), folder = PLATFORM, ground: Ground = 'prepared') {
+  constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-')), folder = PLATFORM, ground: Ground = 'here') {
     this.home = home
     this.#killFile = join(home, 'kill-at')
     this.package = folder
@@ -59,16 +64,30 @@ export class TestPlatform {
     const [devnet, ...signers] = await freePorts(4)
     await Promise.all([makeHomes(signersFolder(this.home), signers), prepareDatabase(this.home)])
     writeFileSync(join(this.home, 'ports.json'), JSON.stringify({ signers, devnet }), { mode: 0o600 })
-    if (this.#ground !== 'kept') return
-    await Promise.all([
-      startDevnet(join(this.home, 'devnet'), { port: devnet as number, manual: false, pace: PACE }).then((chains) => this.#kept.push(chains.stop)),
-      ...[1, 2, 3].map((node) => runNode(join(signersFolder(this.home), `node-${node}`)).then((child) => this.#kept.push(() => endOf(child)))),
-    ])
+    if (this.#ground === 'prepared') return
+    const homes = [1, 2, 3].map((node) => join(signersFolder(this.home), `node-${node}`))
+    const beside = () => Promise.all(homes.map((home) => runNode(home).then((child) => this.#kept.push(() => endOf(child)))))
+    if (this.#ground === 'kept') {
+      const chains = startDevnet(join(this.home, 'devnet'), { port: devnet as number, manual: false, pace: PACE })
+      await Promise.all([chains.then(({ stop }) => this.#kept.push(stop)), beside()])
+      return
+    }
+    // Loaded only where it is used: most of it is a platform's.
+    const { Here } = await import('./here.ts')
+    const { Devnet } = await import('../../devnet/src/devnet.ts')
+    const chains = await Devnet.start(join(this.home, 'devnet'), devnet as number, { pace: PACE })
+    this.#kept.push(async () => chains.close())
+    await (this.#ground === 'beside' ? beside() : Promise.all(homes.map((home) => nodeHere(home).then((stop) => this.#kept.push(stop)))))
+    this.#here = new Here(this.home, chains.url, (text) => (this.output += text))
   }
 
   async start(env: Record<string, string> = {}): Promise<void> {
     this.output = ''
     if (this.#ground !== 'own' && !existsSync(join(this.home, 'ports.json'))) await this.#prepare()
+    if (this.#here) {
+      this.base = await this.#here.start(env)
+      return
+    }
     const child = spawn(
       process.execPath, [join(this.package, MAIN)],
       { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', CUSTODY_LOCAL_PACE: String(PACE), CUSTODY_TEST_KILL_FILE: this.#killFile, CUSTODY_TEST_KEPT: this.#ground === 'kept' ? '1' : '0', ...env } }
@@ -100,11 +119,13 @@ export class TestPlatform {
   }
 
   async kill(): Promise<void> {
+    if (this.#here) return this.#here.kill()
     this.process?.kill('SIGKILL')
     await this.ended()
   }
 
   async stop(): Promise<number | null> {
+    if (this.#here) return this.#here.stop().then(() => 0)
     this.process?.kill('SIGTERM')
     await this.ended()
     return this.process?.exitCode ?? null
@@ -112,7 +133,9 @@ export class TestPlatform {
 
   /** Ends everything and removes the home. */
   async remove(): Promise<void> {
+    await this.#database?.close()
     if (this.process && this.process.exitCode === null && this.process.signalCode === null) await this.stop()
+    await this.#here?.remove()
     await Promise.all(this.#kept.splice(0).map((end) => end()))
     const pidFile = join(this.home, 'postgres', 'data', 'postmaster.pid')
     if (existsSync(pidFile)) {
@@ -140,13 +163,16 @@ export class TestPlatform {
 
   /** Has the process die at a commit that `work` leads to, and starts a new one. Answers may be lost with it. */
   async dieAt(checkpoint: string, work: () => Promise<unknown>): Promise<void> {
-    const ended = this.ended().then(() => true)
-    writeFileSync(this.#killFile, checkpoint)
+    const here = this.#here
+    const ended = (here ? here.ended : this.ended()).then(() => true)
+    if (here) here.dieAt = checkpoint
+    else writeFileSync(this.#killFile, checkpoint)
     await work().catch(() => undefined)
     const patience = new AbortController()
     const died = await Promise.race([ended, later(DEATH_MS, false, { signal: patience.signal })])
     patience.abort()
-    rmSync(this.#killFile)
+    if (here) here.dieAt = null
+    else rmSync(this.#killFile)
     if (!died) throw new Error(`${checkpoint} was never reached`)
     await this.start()
   }
@@ -172,11 +198,44 @@ export class TestPlatform {
     })
   }
 
+  /** Runs something while none of the three nodes answers. */
+  async withoutNodes<T>(run: () => Promise<T>): Promise<T> {
+    return (this.#here as Here).withoutNodes(run)
+  }
+
+  /** Runs something while the platform is stopped as by SIGSTOP: it asks and hears nothing. */
+  async asleep<T>(run: () => Promise<T>): Promise<T> {
+    return (this.#here as Here).asleep(run)
+  }
+
+  /** The platform's database, for what its API does not tell. */
+  get database(): Database {
+    const { database_url: url } = JSON.parse(readFileSync(join(this.home, 'runtime.json'), 'utf8')) as { database_url: string }
+    this.#database ??= openDatabase(url, { max: 1 })
+    return this.#database
+  }
+
+  /** Resolves once a transaction, or what it waits for, was tried so many times in the state in which it stands, or has ended. */
+  async tried(id: string, times = 2): Promise<void> {
+    await waitFor(`${times} tries of ${id}`, () => this.database.one(
+      `select 1 from transactions where (id = $1 or parent_id = $1) and (status <> 'pending' or attempts >= $2 and lease_token is null)`,
+      [id, times]))
+  }
+
+  /** Resolves once nothing is left that could be done now. */
+  async atRest(): Promise<void> {
+    const due = `select 1 from transactions where status = 'pending' and (lease_token is not null or next_run_at <= now()) limit 1`
+    await waitFor('rest', async () => (await this.database.one(due)) === undefined)
+  }
+
   /** The operator's command as an operator runs it. */
-  cli(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-    return spawnSync(
-      process.execPath, [join(this.package, CLI), ...args], { encoding: 'utf8', env: { ...process.env, CUSTODY_HOME: this.home } }
-    )
+  cli(...args: string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
+    const child = spawn(process.execPath, [join(this.package, CLI), ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home },
+    })
+    const said = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (text: string) => (said[name] += text))
+    return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...said })))
   }
 
   writePublicKey(): string {

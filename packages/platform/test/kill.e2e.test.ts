@@ -8,7 +8,7 @@ const CHECKPOINTS = [
   'transaction.broadcasting', 'transaction.broadcast', 'transaction.included', 'transaction.settled', 'scan.block', 'deposit.credited',
 ]
 
-const platform = new TestPlatform(undefined, undefined, 'kept')
+const platform = new TestPlatform()
 after(() => platform.remove())
 
 const ETHER = 10n ** 18n
@@ -55,6 +55,6 @@ test('killed at each commit of a transfer: nothing is lost, nothing is paid twic
   assert.equal(BigInt(tokens), BigInt(count) * 2_000_000n)
   const fees = (await call<{ data: Transfer[] }>(user, 'GET', '/dac/v1/transactions?asset=BTC&type=Withdraw')).body.data.reduce((sum, each) => sum + Math.round(Number(each.fee) * 1e8), 0)
   assert.equal(Math.round(Number((await balance(user, 'BTC')).balance) * 1e8), Math.round(Number(start.btc) * 1e8) - count * 10_000_000 - fees)
-  const audit = platform.cli('audit', '--json')
+  const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 })

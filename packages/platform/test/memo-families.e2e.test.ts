@@ -204,12 +204,12 @@ test('XLM: two transfers to an account that does not exist yet: one creates it, 
 
 test('XRP: nodes that sleep past the end of a transaction sign another, and it is paid once', async () => {
   const target = Wallet.generate().address
-  const nodes = [1, 2, 3].map((node) => platform.childPid(`HOME/signers/node-${node}`))
-  for (const pid of nodes) process.kill(pid, 'SIGSTOP')
-  const created = await send('XRP', '4', target)
-  await waitFor('built', async () => (await call<Transfer>(alice, 'GET', `/dac/v1/transaction/${created.body.id}`)).body.sub_status === 'SIGNING')
-  await mine('XRP', 70)
-  for (const pid of nodes) process.kill(pid, 'SIGCONT')
+  const created = await platform.withoutNodes(async () => {
+    const created = await send('XRP', '4', target)
+    await waitFor('built', async () => (await call<Transfer>(alice, 'GET', `/dac/v1/transaction/${created.body.id}`)).body.sub_status === 'SIGNING')
+    await mine('XRP', 70)
+    return created
+  })
   await confirmed(created)
   assert.equal(await xrpBalance(target), '4000000')
 })
@@ -227,15 +227,14 @@ test('XRP: what expired and can no longer be paid is voided at the nodes, fails 
   const { Sequence: sequence } = (await xrp('account_info', { account: own['XRP'], ledger_index: 'validated' })).account_data
   // The platform sleeps while its transaction dies and the destination begins to require a tag.
   const control = (command: Record<string, unknown>) => fetch(`${devnet}/control`, { method: 'POST', body: JSON.stringify(command) })
-  const pid = platform.process?.pid as number
-  process.kill(pid, 'SIGSTOP')
-  await control({ command: 'mine', network: 'XRP', blocks: 70 })
-  await control({ command: 'fault', network: 'XRP', mode: 'heal' })
-  const client = new Client(`${devnet.replace('http', 'ws')}/xrp`)
-  await client.connect()
-  await client.submitAndWait({ TransactionType: 'AccountSet', Account: shop.address, SetFlag: 1 }, { wallet: shop })
-  await client.disconnect()
-  process.kill(pid, 'SIGCONT')
+  await platform.asleep(async () => {
+    await control({ command: 'mine', network: 'XRP', blocks: 70 })
+    await control({ command: 'fault', network: 'XRP', mode: 'heal' })
+    const client = new Client(`${devnet.replace('http', 'ws')}/xrp`)
+    await client.connect()
+    await client.submitAndWait({ TransactionType: 'AccountSet', Account: shop.address, SetFlag: 1 }, { wallet: shop })
+    await client.disconnect()
+  })
   const done = await terminal(alice, created.body.id)
   assert.equal(done.status, 'failed')
   assert.match(String(done.failure_reason), /only with a destination tag/)
@@ -275,14 +274,14 @@ test('the operator credits a deposit in suspense to the wallet of the account th
   assert.equal((await deposit(hash)).sub_status, 'SUSPENSE')
   const { suspense } = await platform.operator('suspense list') as { suspense: { id: string; hash: string }[] }
   const { id } = suspense.find((each) => each.hash === hash) as { id: string }
-  assert.ok(platform.cli('suspense', 'list').stdout.includes(`${id}  `), 'the list prints what assign takes')
-  const assigned = platform.cli('suspense', 'assign', '--id', id, '--json')
+  assert.ok((await platform.cli('suspense', 'list')).stdout.includes(`${id}  `), 'the list prints what assign takes')
+  const assigned = await platform.cli('suspense', 'assign', '--id', id, '--json')
   assert.equal(assigned.status, 0, assigned.stderr)
   assert.equal((await deposit(hash)).sub_status, 'CREDITED')
   assert.equal(Number((await balance(alice, 'XRP')).balance).toFixed(6), (before + 2).toFixed(6))
-  const again = platform.cli('suspense', 'assign', '--id', id)
+  const again = await platform.cli('suspense', 'assign', '--id', id)
   assert.deepEqual([again.status, /not in suspense but CREDITED/.test(again.stderr)], [1, true])
-  assert.match(platform.cli('suspense', 'assign', '--id', 'nothing').stderr, /there is no deposit nothing/)
+  assert.match((await platform.cli('suspense', 'assign', '--id', 'nothing')).stderr, /there is no deposit nothing/)
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))
 })

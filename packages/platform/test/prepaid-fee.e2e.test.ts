@@ -71,18 +71,18 @@ test('the account: its shape, who may read it, what is refused', async () => {
 
 test('the operator tops up and takes, never below zero; a workspace that does not exist is made', async () => {
   const cli = (...args: string[]) => platform.cli('prepaid-fee', ...args)
-  const up = cli('adjust', '--workspace', 'funds', '--amount', '250.5', '--json')
+  const up = await cli('adjust', '--workspace', 'funds', '--amount', '250.5', '--json')
   assert.equal(up.status, 0, up.stderr)
   assert.equal((JSON.parse(up.stdout) as { balance: number }).balance, 100_250.5)
-  assert.equal((JSON.parse(cli('adjust', '--workspace', 'funds', '--amount=-12.5', '--json').stdout) as { balance: number }).balance, 100_238)
+  assert.equal((JSON.parse((await cli('adjust', '--workspace', 'funds', '--amount=-12.5', '--json')).stdout) as { balance: number }).balance, 100_238)
   for (const [amount, message] of [['-200000', /below zero/], ['0', /--amount/], ['1e3', /--amount/], ['0.0000001', /6 decimals/], ['x', /--amount/]] as const) {
-    const refused = cli('adjust', '--workspace', 'funds', `--amount=${amount}`)
+    const refused = await cli('adjust', '--workspace', 'funds', `--amount=${amount}`)
     assert.equal(refused.status, 1)
     assert.match(refused.stderr, message)
   }
-  const shown = cli('show', '--workspace', 'funds', '--json')
+  const shown = await cli('show', '--workspace', 'funds', '--json')
   assert.equal((JSON.parse(shown.stdout) as { balance: number }).balance, 100_238)
-  assert.equal(cli('show', '--workspace', 'nobody').status, 1)
+  assert.equal((await cli('show', '--workspace', 'nobody')).status, 1)
   await explains(await platform.user('funds'))
 })
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { chmodSync, cpSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, sleep, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 /** An older backup of the database is restored, while nodes and chains have gone on: what they know comes back. */
-const platform = new TestPlatform()
+const platform = new TestPlatform(undefined, undefined, 'prepared')
 const data = join(platform.home, 'postgres', 'data')
 const backup = join(platform.home, 'backup')
 
@@ -74,7 +74,7 @@ async function stake(): Promise<void> {
   const tank = String((await platform.operator('gas-tank address', { workspace: 'acme', network: 'TRX' }))['address'])
   await platform.fund('TRX', tank, '40000')
   await waitFor('the tank', async () => Number((await call<{ network: string; balance: string }[]>(user, 'GET', '/dac/v1/gas-tanks')).body.find(({ network }) => network === 'TRX')?.balance) > 30_000)
-  const staked = platform.cli('gas-tank', 'stake', '--workspace', 'acme', '--network', 'TRX', '--amount', '20000', '--resource', 'ENERGY')
+  const staked = await platform.cli('gas-tank', 'stake', '--workspace', 'acme', '--network', 'TRX', '--amount', '20000', '--resource', 'ENERGY')
   assert.equal(staked.status, 0, staked.stderr)
   await fundedWallet(platform, user, 'USDT_TRX', '50')
   const lent = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('USDT_TRX', '1', TRX.to))
@@ -161,7 +161,7 @@ test('an older database adopts what the nodes have recorded and the chains show'
   await waitFor('the sweep on Tron', async () =>
     (await list(user)).some(({ asset, type, status }) => asset === 'TRX' && type === 'Sweep' && status === 'confirmed'),
   )
-  assert.equal(platform.cli('audit').status, 0)
+  assert.equal((await platform.cli('audit')).status, 0)
   const before = {
     balances: await balances(user, NAMES),
     later: await balances(later, ['ETH', 'BTC']),
@@ -181,12 +181,12 @@ test('an older database adopts what the nodes have recorded and the chains show'
   assert.equal((await call(user, 'POST', '/dac/v1/address', { asset: 'ETH' })).status, 503)
   assert.equal((await call(user, 'GET', '/dac/v1/wallets?asset=ETH')).status, 200)
 
-  const planned = platform.cli('reconcile', '--dry-run', '--json')
+  const planned = await platform.cli('reconcile', '--dry-run', '--json')
   assert.ok((JSON.parse(planned.stdout) as { transactions: unknown[] }).transactions.length >= ROUNDS * NAMES.length + 2, planned.stdout)
   assert.equal((await fetch(`${platform.base}/readyz`)).status, 503)
 
   const started = Date.now()
-  const done = platform.cli('reconcile', '--json')
+  const done = await platform.cli('reconcile', '--json')
   t.diagnostic(`reconciled in ${Date.now() - started} ms`)
   const report = JSON.parse(done.stdout || '{}') as {
     transactions: { id: string; hash: string; state: string; kind: string }[]
@@ -204,7 +204,7 @@ test('an older database adopts what the nodes have recorded and the chains show'
   assert.equal((await fetch(`${platform.base}/readyz`)).status, 200)
   assert.deepEqual([report.users.map(({ api_key: key }) => key).sort(), report.waiting], [[later.apiKey, receiver.apiKey].sort(), []])
   assert.ok(report.transactions.every(({ state, hash }) => state === 'CONFIRMED' && hash !== ''))
-  assert.equal(platform.cli('audit').status, 0)
+  assert.equal((await platform.cli('audit')).status, 0)
 
   const [mine, theirs] = [await list(user), await list(later)]
   assert.deepEqual(paid(mine), paid(before.list), 'every transfer, with its hash, amount, fee and id')
@@ -229,7 +229,7 @@ test('an older database adopts what the nodes have recorded and the chains show'
   }
   const next = await depositAddress(user, 'ETH')
   assert.ok(!before.list.some(({ destination_id: to }) => to === next.address))
-  const twice = platform.cli('reconcile', '--json')
+  const twice = await platform.cli('reconcile', '--json')
   assert.equal(twice.status, 0, twice.stdout)
   const second = JSON.parse(twice.stdout) as Record<string, unknown[]>
   assert.deepEqual(['users', 'transactions', 'wallets', 'deposits', 'unadopted'].map((name) => second[name]?.length), [0, 0, 0, 0, 0])
@@ -237,6 +237,6 @@ test('an older database adopts what the nodes have recorded and the chains show'
   // What was adopted is what new transfers stand on: coins, nonces, sequences.
   for (const asset of NAMES) await send('user', asset, `after-${asset}`)
   await settled()
-  await sleep(500)
-  assert.equal(platform.cli('audit').status, 0)
+  await platform.atRest()
+  assert.equal((await platform.cli('audit')).status, 0)
 })

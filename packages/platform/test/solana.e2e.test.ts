@@ -121,12 +121,12 @@ test('an answer that is lost pays once', async () => {
 test('nodes that sleep past the end of a transaction: it is paid once, or fails with the money back', async () => {
   const held = (await balance(user, 'SOL')).balance
   const before = await lamports(NEW)
-  const nodes = [1, 2, 3].map((node) => platform.childPid(`HOME/signers/node-${node}`))
-  for (const pid of nodes) process.kill(pid, 'SIGSTOP')
-  const { id } = await sent('SOL', '0.04', NEW)
-  await waitFor('built', async () => (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status === 'SIGNING')
-  await devnet({ command: 'mine', network: 'SOL', blocks: 160 })
-  for (const pid of nodes) process.kill(pid, 'SIGCONT')
+  const { id } = await platform.withoutNodes(async () => {
+    const made = await sent('SOL', '0.04', NEW)
+    await waitFor('built', async () => (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${made.id}`)).body.sub_status === 'SIGNING')
+    await devnet({ command: 'mine', network: 'SOL', blocks: 160 })
+    return made
+  })
   const done = await terminal(user, id)
   const paid = await lamports(NEW) - before
   if (done.status === 'confirmed') assert.equal(paid, 40_000_000)

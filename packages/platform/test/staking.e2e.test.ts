@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
-const platform = new TestPlatform(undefined, undefined, 'kept')
+const platform = new TestPlatform()
 let user: User
 let own = ''
 /** A customer of ours, whose account is active. */
@@ -54,7 +54,7 @@ async function lent(from: string, to: string): Promise<Record<string, number>> {
 }
 const events = async (id: string) => (await database.query<{ type: string }>(`select type from events where payload->>'id' = $1 and type like 'staking.%' order by id`, [id])).map(({ type }) => type)
 async function moved(days: number): Promise<void> {
-  const shifted = platform.cli('devnet', 'clock', `+${days}d`)
+  const shifted = await platform.cli('devnet', 'clock', `+${days}d`)
   assert.equal(shifted.status, 0, shifted.stderr)
 }
 async function walletOf(name: string, trx: string): Promise<{ user: User; address: string }> {
@@ -278,7 +278,7 @@ test('a stake that the chain never takes dies, and the TRX is back; a second cal
   const state = async (id: string) => (await call<Transfer>(late, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status
   await waitFor('it is signed', async () => ['BROADCASTING', 'FUELING'].includes(await state(dying.body.id)))
   await waitFor('it or its fuel is sent', async () => (await database.query(`select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where $1 in (t.id, t.parent_id) and c.state = 'SIGNED' and c.broadcast_at is not null`, [dying.body.id])).length > 0)
-  assert.equal(platform.cli('devnet', 'clock', '+15m').status, 0)
+  assert.equal((await platform.cli('devnet', 'clock', '+15m')).status, 0)
   const dead = await terminal(late, dying.body.id)
   assert.equal(dead.status, 'failed')
   assert.match(dead.failure_reason ?? '', /expired.*the amount is back/)
@@ -289,7 +289,7 @@ test('a stake that the chain never takes dies, and the TRX is back; a second cal
   await waitFor('the first call is sent', async () => (await database.query(`select 1 from chain_transactions where transaction_id = $1 and step = 'freeze' and state in ('INCLUDED', 'CONFIRMED')`, [half.body.id])).length > 0)
   await devnet({ command: 'fault', network: 'TRX', mode: 'reject' })
   await waitFor('the second is sent', async () => (await database.query(`select 1 from chain_transactions where transaction_id = $1 and step = 'delegate' and broadcast_at is not null`, [half.body.id])).length > 0)
-  assert.equal(platform.cli('devnet', 'clock', '+15m').status, 0)
+  assert.equal((await platform.cli('devnet', 'clock', '+15m')).status, 0)
   const partial = await terminal(late, half.body.id)
   await devnet({ command: 'fault', network: 'TRX', mode: 'heal' })
   assert.deepEqual([partial.status, partial.sub_status], ['failed', 'PARTIAL'])

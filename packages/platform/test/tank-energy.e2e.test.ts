@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
-const platform = new TestPlatform(undefined, undefined, 'kept')
+const platform = new TestPlatform()
 let user: User
 let from = ''
 let tank = ''
@@ -59,12 +59,12 @@ test('without stake the tank burns TRX', async () => {
 test('the operator stakes for the tank, by an order at each node', async () => {
   await platform.fund('TRX', tank, '40000')
   await waitFor('the top-up', async () => await tankSun() > 40_000_000_000)
-  const bad = order('stake', '--amount', '0.5')
+  const bad = await order('stake', '--amount', '0.5')
   assert.match(bad.stderr, /at least 1 TRX/)
-  assert.match(order('stake', '--amount', '900000').stderr, /the tank holds/)
-  assert.match(order('unstake', '--amount', '5').stderr, /0 TRX of the tank's stake/)
-  assert.match(order('release').stderr, /nothing that was unstaked/)
-  const made = order('stake', '--amount', '30000', '--resource', 'ENERGY')
+  assert.match((await order('stake', '--amount', '900000')).stderr, /the tank holds/)
+  assert.match((await order('unstake', '--amount', '5')).stderr, /0 TRX of the tank's stake/)
+  assert.match((await order('release')).stderr, /nothing that was unstaked/)
+  const made = await order('stake', '--amount', '30000', '--resource', 'ENERGY')
   assert.equal(made.status, 0, made.stderr)
   assert.equal(await staked(tank), 30_000_000_000)
   await audited()
@@ -95,7 +95,7 @@ test('as many as the stake suffices for borrow at once, the others burn; everyth
 
 test('what dies gives the energy back all the same', async () => {
   // Used energy comes back over a day.
-  assert.equal(platform.cli('devnet', 'clock', '+1d').status, 0)
+  assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
   const { body } = await send('3')
   await waitFor('the loan is final', async () => (await of('EnergyLoan')).some(({ status, confirmations }) => status === 'confirmed' && Number(confirmations) > 0) && (await lent(from)) > 0)
   await platform.operator('devnet', { command: 'fault', network: 'TRX', mode: 'reject' })
@@ -103,7 +103,7 @@ test('what dies gives the energy back all the same', async () => {
     const { sub_status } = (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${body.id}`)).body
     return ['BROADCASTING', 'CONFIRMING', 'CONFIRMED'].includes(sub_status) && sub_status
   })
-  assert.equal(platform.cli('devnet', 'clock', '+15m').status, 0)
+  assert.equal((await platform.cli('devnet', 'clock', '+15m')).status, 0)
   const done = await terminal(user, body.id)
   if (state === 'BROADCASTING') assert.match(done.failure_reason ?? '', /expired/)
   await platform.operator('devnet', { command: 'fault', network: 'TRX', mode: 'heal' })
@@ -114,7 +114,7 @@ test('what dies gives the energy back all the same', async () => {
 
 test('killed while energy is lent: it comes back once', { timeout: 400_000 }, async () => {
   for (const point of ['transaction.fuel-reserved', 'transaction.signed', 'transaction.settled']) {
-    assert.equal(platform.cli('devnet', 'clock', '+1d').status, 0)
+    assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
     const send = () => call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('USDT_TRX', '1', TO, { sequence_id: point }))
     await platform.dieAt(point, send)
     user.base = platform.base
@@ -130,14 +130,14 @@ test('killed while energy is lent: it comes back once', { timeout: 400_000 }, as
 
 test('the operator unstakes, waits and releases', async () => {
   const held = await tankSun()
-  const made = order('unstake', '--amount', '10000')
+  const made = await order('unstake', '--amount', '10000')
   assert.equal(made.status, 0, made.stderr)
   assert.equal(await staked(tank), 20_000_000_000)
-  assert.match(order('release').stderr, /nothing that was unstaked/)
+  assert.match((await order('release')).stderr, /nothing that was unstaked/)
   await audited()
-  assert.equal(platform.cli('devnet', 'clock', '+15d').status, 0)
-  assert.match(order('unstake', '--amount', '1').stderr, /gas-tank release/)
-  const released = order('release')
+  assert.equal((await platform.cli('devnet', 'clock', '+15d')).status, 0)
+  assert.match((await order('unstake', '--amount', '1')).stderr, /gas-tank release/)
+  const released = await order('release')
   assert.equal(released.status, 0, released.stderr)
   assert.ok(await tankSun() > held + 9_999_000_000)
   await audited()

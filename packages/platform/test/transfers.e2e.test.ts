@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, rpc, sleep, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 const platform = new TestPlatform(undefined, undefined, 'own')
 let alice: User
@@ -153,7 +153,7 @@ test('coins that arrive before their wallet exists wait for it', async () => {
 test('an empty tank fails the transfer with a reason that names the tank; a top-up makes the next one pass', async () => {
   const dave = await platform.user('dave')
   await fundedWallet(platform, dave, 'ETH', '2')
-  const drained = platform.cli('gas-tank', 'drain', '--workspace', 'dave', '--network', 'ETH', '--to', '0x00000000000000000000000000000000000000d1', '--json')
+  const drained = await platform.cli('gas-tank', 'drain', '--workspace', 'dave', '--network', 'ETH', '--to', '0x00000000000000000000000000000000000000d1', '--json')
   assert.equal(drained.status, 0, drained.stderr)
   const failed = await terminal(dave, (await post(transferBody('ETH', '1', ETH_TO), dave)).body.id)
   assert.equal(failed.status, 'failed')
@@ -211,7 +211,7 @@ test('transfers of one wallet at once, from one coin and from several: each wait
 })
 
 test('the books agree with the chains', async () => {
-  await sleep(500)
-  const audit = platform.cli('audit', '--json')
+  await platform.atRest()
+  const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 })

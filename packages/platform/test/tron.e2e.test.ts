@@ -193,7 +193,7 @@ test('the tank is drained; then nothing leaves, the reason names tank and amount
   await fundedWallet(platform, poor, 'USDC_TRX', '5')
   const { address } = await tankOf(poor)
   const target = 'TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8'
-  const drained = platform.cli('gas-tank', 'drain', '--workspace', 'tron-empty', '--network', 'TRX', '--to', target)
+  const drained = await platform.cli('gas-tank', 'drain', '--workspace', 'tron-empty', '--network', 'TRX', '--to', target)
   assert.equal(drained.status, 0, drained.stderr)
   assert.equal(await trx(target), 998_900_000)
   assert.equal(await tankSun(poor), 0)
@@ -208,7 +208,7 @@ test('the tank is drained; then nothing leaves, the reason names tank and amount
   await waitFor('the top-up', async () => await tankSun(poor) === 20_000_000)
   await confirmed('USDC_TRX', '1', TO, {}, poor)
   // To an account that exists: free bandwidth carries it, and nothing stays behind.
-  const again = platform.cli('gas-tank', 'drain', '--workspace', 'tron-empty', '--network', 'TRX', '--to', target)
+  const again = await platform.cli('gas-tank', 'drain', '--workspace', 'tron-empty', '--network', 'TRX', '--to', target)
   assert.equal(again.status, 0, again.stderr)
   assert.equal(await tankSun(poor), 0)
   await audited()
@@ -243,7 +243,7 @@ test('what the chain never took dies with its time, fails, and the money is back
     return await waiting('FUEL') === 1 && await waiting('SWEEP') === 1
   })
   assert.equal(await stateOf(fuelled.id, other), 'FUELING')
-  const moved = platform.cli('devnet', 'clock', '+15m')
+  const moved = await platform.cli('devnet', 'clock', '+15m')
   assert.equal(moved.status, 0, moved.stderr)
   for (const { id } of [plain, fuelled]) {
     const done = await terminal(other, id)
@@ -264,12 +264,12 @@ test('what the chain never took dies with its time, fails, and the money is back
 test('nodes that sleep past the end of a transaction: it is paid once, or fails with the money back', async () => {
   const held = (await balance(user, 'TRX')).balance
   const before = await trx(NEW)
-  const nodes = [1, 2, 3].map((each) => platform.childPid(`HOME/signers/node-${each}`))
-  for (const pid of nodes) process.kill(pid, 'SIGSTOP')
-  const { id } = await sent('TRX', '0.5', NEW)
-  await waitFor('built', async () => ['SIGNING', 'FUELING'].includes(await stateOf(id)))
-  await devnet({ command: 'clock', network: 'TRX', advance: '+11m' })
-  for (const pid of nodes) process.kill(pid, 'SIGCONT')
+  const { id } = await platform.withoutNodes(async () => {
+    const made = await sent('TRX', '0.5', NEW)
+    await waitFor('built', async () => ['SIGNING', 'FUELING'].includes(await stateOf(made.id)))
+    await devnet({ command: 'clock', network: 'TRX', advance: '+11m' })
+    return made
+  })
   const done = await terminal(user, id)
   const paid = await trx(NEW) - before
   if (done.status === 'confirmed') assert.equal(paid, 500_000)
@@ -295,10 +295,10 @@ test('the platform is killed in between: each transfer is paid once', async () =
 
 test('the clock of the chain alone moves, for good, and transfers go on', async () => {
   const now = async () => (await node<{ block_header: { raw_data: { timestamp: number } } }>('wallet/getnowblock', {})).block_header.raw_data.timestamp
-  const moved = platform.cli('devnet', 'clock', '+14d', '--json')
+  const moved = await platform.cli('devnet', 'clock', '+14d', '--json')
   assert.equal(moved.status, 0, moved.stderr)
   assert.ok(await now() > Date.now() + 14 * 86_400_000)
-  assert.notEqual(platform.cli('devnet', 'clock', '14').status, 0)
+  assert.notEqual((await platform.cli('devnet', 'clock', '14')).status, 0)
   await platform.stop()
   await platform.start()
   user.base = platform.base

@@ -74,11 +74,11 @@ test('verify-address finds it from what the README saves', async () => {
   const key = join(platform.home, 'key.pem')
   writeFileSync(key, PRIVATE_KEY)
   writeFileSync(pinned, JSON.stringify(trust))
-  const saved = platform.cli('request', 'GET', '/dac/v1/keys', '--api-key', user.apiKey, '--key', key, '--json')
+  const saved = await platform.cli('request', 'GET', '/dac/v1/keys', '--api-key', user.apiKey, '--key', key, '--json')
   assert.equal(saved.status, 0, saved.stderr)
   writeFileSync(keys, saved.stdout)
   const { address } = await client().createAddress('ETH')
-  const found = platform.cli('verify-address', 'ETH', address, '--keys', keys, '--trust', pinned)
+  const found = await platform.cli('verify-address', 'ETH', address, '--keys', keys, '--trust', pinned)
   assert.match(
     found.stdout, /^0x\w{40} is the ETH address 1\/60\/3 of acme \/ main; its key is certified by signer nodes 1, 2, 3\n$/, found.stderr
   )

@@ -13,7 +13,7 @@ const ONE = 10n ** 18n
 const from = [1, ETH.chain_index, 0]
 
 before(async () => {
-  house = await House.start((config) => { config.budget_fee_caps = 3 })
+  house = await House.start((config) => { config.budget_fee_caps = 3 }, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

@@ -5,7 +5,7 @@ import { callerPem, House, type Json } from './house.ts'
 
 /** Rule 1: a sub-account's name and index are bound by all three nodes, unique both ways, for ever. */
 let house: House
-before(async () => { house = await House.start() })
+before(async () => { house = await House.start(undefined, 'prepared', 'apart') })
 after(async () => { await house.stop() })
 
 const enrolment = (workspace: string, sub_account: string, more: Record<string, unknown> = {}) => ({ api_key: randomUUID(), public_key_pem: callerPem, role: 'full', workspace, sub_account, ...more })

@@ -27,7 +27,7 @@ const FEE = 21_000n * 2_000_000_000n
 const GWEI = 1_000_000_000n
 
 before(async () => {
-  house = await House.start()
+  house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
 })
 after(async () => { await house.stop() })

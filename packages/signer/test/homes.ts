@@ -5,6 +5,10 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { loadConfig } from '../src/config.ts'
+import { realEnvironment } from '../src/environment.ts'
+import { openLog } from '../src/log.ts'
+import { startNode } from '../src/node.ts'
 import { setup } from '../src/setup.ts'
 import { copyOf, prepared } from './prepared.ts'
 
@@ -54,6 +58,14 @@ export async function runNode(home: string, hear: (text: string) => void = () =>
     child.once('exit', (code) => { reject(new Error(`the node of ${home} ended with ${code}: ${heard.slice(-500)}`)) })
   })
   return child
+}
+
+/** A node in this process: for tests that end none and look at none from outside. Answers what stops it. */
+export async function nodeHere(home: string, hear: (text: string) => void = () => {}): Promise<() => Promise<void>> {
+  const config = loadConfig(home)
+  const exit = (code: number): never => { throw new Error(`the node of ${home} ended with ${code}`) }
+  const { stop } = await startNode(config, { ...realEnvironment, exit }, openLog(config.node, realEnvironment.now, hear), process.env)
+  return stop
 }
 
 const keysOf = (home: string): Promise<Record<keyof typeof KEYS, number>> => new Promise((resolve, reject) => {

@@ -24,7 +24,7 @@ const path = [1, ETH.chain_index, 0]
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
 before(async () => {
-  house = await House.start()
+  house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
   await house.kill(1)

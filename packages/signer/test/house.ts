@@ -9,7 +9,7 @@ import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { encodeFunctionData, erc20Abi, serializeTransaction } from 'viem'
-import { editConfigs, freePorts, makeHomes, runNode, type HomeConfig } from './homes.ts'
+import { editConfigs, freePorts, makeHomes, nodeHere, runNode, type HomeConfig } from './homes.ts'
 
 /** A house of three real nodes on free ports, driven as the platform and the operator drive it. */
 /** JSON of whatever shape the node gave. */
@@ -24,13 +24,19 @@ export class House {
   readonly home: string
   peers!: { nodes: { node: number; port: number; socket: string; home: string; certificate: string; identity: string }[] }
   readonly processes = new Map<number, ChildProcess>()
+  readonly #here: (() => Promise<void>)[] = []
   readonly agents = new Map<string, Agent>()
   logs = ''
 
   constructor() { this.home = mkdtempSync(join(tmpdir(), 'signer-')) }
 
-  /** With `own` keys no other test has its nodes' identities or its keys, and its pool is kept at one key. */
-  static async start(edit: (config: HomeConfig) => void = () => {}, keys: 'prepared' | 'own' = 'prepared'): Promise<House> {
+  /**
+   * With `own` keys no other test has its nodes' identities or its keys, and its pool is kept at one key. Nodes are in this
+   * process; `apart`, each is one of its own, which can be killed, stopped and run again.
+   */
+  static async start(
+    edit: (config: HomeConfig) => void = () => {}, keys: 'prepared' | 'own' = 'prepared', where: 'here' | 'apart' = 'here',
+  ): Promise<House> {
     const house = new House()
     await makeHomes(house.home, await freePorts(3), keys)
     house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
@@ -39,7 +45,10 @@ export class House {
       config.timeouts_ms.round = 2500
       edit(config)
     })
-    await Promise.all([1, 2, 3].map((node) => house.run(node)))
+    await Promise.all(house.peers.nodes.map(async ({ node, home }) => {
+      if (where === 'apart') await house.run(node)
+      else house.#here.push(await nodeHere(home, (text) => { house.logs += text }))
+    }))
     return house
   }
 
@@ -68,6 +77,7 @@ export class House {
   async stop(): Promise<void> {
     for (const [, child] of this.processes) child.kill('SIGCONT')
     await Promise.all([...this.processes.keys()].map((node) => this.kill(node)))
+    await Promise.all(this.#here.map((stop) => stop()))
     for (const agent of this.agents.values()) agent.destroy()
     rmSync(this.home, { recursive: true, force: true })
   }

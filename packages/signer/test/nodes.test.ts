@@ -19,7 +19,7 @@ const from = [1, ETH.chain_index, 0]
 const secrets: string[] = []
 
 before(async () => {
-  house = await House.start()
+  house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

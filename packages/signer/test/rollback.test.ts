@@ -8,7 +8,7 @@ import { BTC, btc, funding, House, pay, SINK_BTC, transfer, type Answer, type Wo
 let house: House
 let workspace: Workspace
 before(async () => {
-  house = await House.start()
+  house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
 })
 after(async () => { await house.stop() })

@@ -17,7 +17,7 @@ let next = 1
 let turn = 0
 
 before(async () => {
-  house = await House.start((config) => { config.budget_fee_caps = 1 })
+  house = await House.start((config) => { config.budget_fee_caps = 1 }, 'prepared', 'apart')
   workspace = await house.workspace()
 })
 after(async () => { await house.stop() })

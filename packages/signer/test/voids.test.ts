@@ -9,7 +9,7 @@ let workspace: Workspace
 const ONE = 10n ** 18n
 
 before(async () => {
-  house = await House.start()
+  house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
 })
 after(async () => { await house.stop() })

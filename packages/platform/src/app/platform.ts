@@ -7,15 +7,12 @@ import { createAml } from '../aml/aml.ts'
 import { amlInstallation } from '../aml/settings.ts'
 import { forwards } from '../auto-forwarding/forwards.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
-import { startEmbeddedPostgres } from '../database/embedded.ts'
 import { narrate } from '../ledger/narrate.ts'
 import { migrate } from '../database/migrate.ts'
-import { openDatabase } from '../database/pool.ts'
 import { scanLoop } from '../deposits/scanner.ts'
 import { AddressBook } from '../addresses/book.ts'
 import { startedNetworksShared } from '../addresses/start-scan.ts'
 import { requeueSweeps } from '../deposits/sweeps.ts'
-import { systemEnvironment } from '../environment.ts'
 import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
 import { tanks } from '../gas-tanks/tanks.ts'
 import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
@@ -38,34 +35,44 @@ import { transactionLoop } from '../engine/run.ts'
 import { runLoops, type Loop } from '../engine/loop.ts'
 import { housekeepingLoop } from './housekeeping.ts'
 import { readiness } from './readiness.ts'
-import { devnetControl, devnetUrlOf, localEndpoints, identityFolder, startLocal } from './local.ts'
+import { devnetControl, devnetUrlOf, localEndpoints, identityFolder } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
 import { connectAll } from './connect.ts'
 import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
+import { thisMachine, type World } from './world.ts'
 import { checkDatabase, checkPort, homeProblem, listenProblem } from './preflight.ts'
 
-export interface RunningPlatform { port: number; services: Services; stop(): Promise<void> }
+export interface RunningPlatform {
+  port: number
+  services: Services
+  /** Ends in order: what is under way is finished. */
+  stop(): Promise<void>
+  /** Lets go of its ports and connections at once and waits for nothing, as a process does that is killed. */
+  abandon(): Promise<void>
+}
 
 /** The face to the operator, started where this process has the workers. */
 type Operate = (services: Services) => Promise<{ close(): Promise<void> | void }>
 
 /** Starts everything that the settings ask for, in the order in which it is needed. */
-export async function startPlatform(settings: Settings, operate: Operate): Promise<RunningPlatform> {
+export async function startPlatform(settings: Settings, operate: Operate, world: World = thisMachine()): Promise<RunningPlatform> {
   const undo: (() => Promise<void> | void)[] = []
-  const log = pino({ level: settings.logLevel, redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'] }, pino.destination(2))
+  const log = pino({ level: settings.logLevel, redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'] }, world.log)
   try {
-    return await start(settings, log, undo, operate)
+    return await start(settings, world, log, undo, operate)
   } catch (error) {
     for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
     throw (error as NodeJS.ErrnoException).path?.startsWith(settings.home) ? homeProblem(error, settings.home) : error
   }
 }
 
-async function start(settings: Settings, log: Logger, undo: (() => Promise<void> | void)[], operate: Operate): Promise<RunningPlatform> {
-  const environment = systemEnvironment()
+async function start(
+  settings: Settings, world: World, log: Logger, undo: (() => Promise<void> | void)[], operate: Operate,
+): Promise<RunningPlatform> {
+  const { environment, fetch } = world
   const all = settings.role === 'all'
   if (all) undo.push(takeHome(settings.home))
   else if (!existsSync(settings.home)) {
@@ -79,11 +86,11 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const local = settings.network === 'local'
   const runtimeFile = join(settings.home, 'runtime.json')
   const [postgres, chains] = await Promise.all([
-    all && settings.databaseUrl === null ? startEmbeddedPostgres(settings.home).then((started) => {
+    all && settings.databaseUrl === null ? world.startPostgres(settings.home).then((started) => {
       undo.push(() => started.stop())
       return started
     }) : null,
-    all && local ? startLocal(settings.home, log).then((started) => {
+    all && local ? world.startLocal(settings.home, log).then((started) => {
       undo.push(async () => void await Promise.all(started.children.map((child) => child.stop())))
       return started
     }) : null,
@@ -91,7 +98,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile)
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
-  const database = openDatabase(databaseUrl, {
+  const database = world.openDatabase(databaseUrl, {
     now: environment.now,
     onError: (error, what) => log.warn({ err: error.message }, what),
     onEvent: (event) => narrate(log, event),
@@ -134,6 +141,7 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
   undo.push(() => controller.abort())
   await services.prices.start(controller.signal)
   await holdUntilCompared(services)
+  let operator: Awaited<ReturnType<Operate>> | null = null
   let loops: Promise<void> = runLoops(services, [compareLoop(services)], controller.signal)
   if (all) {
     // This home's workers were ours alone: leases of a killed run need not be waited for.
@@ -141,8 +149,8 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
     if (postgres) await database.query('update network_scans set lease_until = null')
     const work = runLoops(services, workLoops(services).map((loop) => unlessHeld(services, loop)), controller.signal)
     loops = Promise.all([loops, work]).then(() => undefined)
-    const operator = await operate(services)
-    undo.push(() => operator.close())
+    operator = await operate(services)
+    undo.push(() => operator?.close())
   }
   const server = await buildServer(services, api)
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
@@ -156,6 +164,13 @@ async function start(settings: Settings, log: Logger, undo: (() => Promise<void>
       controller.abort()
       await loops
       for (const step of undo.reverse()) await step()
+    },
+    async abandon() {
+      controller.abort()
+      server.server.closeAllConnections()
+      server.server.close()
+      signers.close()
+      await Promise.all([operator?.close(), database.close()])
     },
   }
 }

@@ -1,0 +1,22 @@
+import { pino, type DestinationStream } from 'pino'
+import { startEmbeddedPostgres } from '../database/embedded.ts'
+import { openDatabase } from '../database/pool.ts'
+import { systemEnvironment, type Environment } from '../environment.ts'
+import { startLocal } from './local.ts'
+
+/** What a platform finds around it. A test gives another: its own clock, its own servers, a network that it can cut. */
+export interface World {
+  environment: Environment
+  fetch: typeof globalThis.fetch
+  openDatabase: typeof openDatabase
+  startPostgres: typeof startEmbeddedPostgres
+  startLocal: typeof startLocal
+  /** Where the log's lines go. */
+  log: DestinationStream
+}
+
+/** This machine: its clock, its network, PostgreSQL and signer nodes as processes, the log on standard error. */
+export const thisMachine = (): World => ({
+  environment: systemEnvironment(), fetch: globalThis.fetch, openDatabase, startPostgres: startEmbeddedPostgres, startLocal,
+  log: pino.destination(2),
+})
