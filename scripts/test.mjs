@@ -4,7 +4,7 @@
 // npm test -- --times         says at the end what each file took; in CI the ten dearest are always named
 // npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
 //
-// Two files run at a time for each processor: the dearest first, by what they took last time, else by their size, so
+// Three files run at a time for each processor: the dearest first, by what they took last time, else by their size, so
 // that none is left alone at the end. End-to-end tests (*.e2e.test.ts) start whole platforms, which mostly wait: they go
 // before all others. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines
 // are node:test's totals over everything that ran.
@@ -18,7 +18,7 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
-const FILES_PER_PROCESSOR = 2
+const FILES_PER_PROCESSOR = 3
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
 await underPinnedNode(fileURLToPath(import.meta.url))

@@ -6,7 +6,7 @@ import { openDatabase } from '../src/database/pool.ts'
 import { balance, call, rpc, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
 
 /** Standing rules: what comes in goes on to one destination, once, within the caller's own limits. */
-const platform = new TestPlatform(undefined, undefined, 'beside')
+const platform = new TestPlatform({ ground: 'beside' })
 let shop: User
 let customer: User
 

@@ -9,7 +9,7 @@ import { blocksOf, documents, ROOT, type Block } from './documents.ts'
 import { TestPlatform } from './harness.ts'
 
 /** Every command of the documents is run, in one sitting a document, in its order: what bites the next one is found here. */
-const platform = new TestPlatform(undefined, undefined, 'own')
+const platform = new TestPlatform({ ground: 'own' })
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
 before(() => platform.start())
 after(async () => {

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
-import { startDevnet } from '../../devnet/test/support.ts'
 import { freePorts, makeHomes, nodeHere, runNode } from '../../signer/test/homes.ts'
 import { signersFolder } from '../src/app/local.ts'
 import { callPlatform } from '../src/operator/connect.ts'
@@ -35,9 +34,12 @@ const DEATH_MS = 120_000
 /**
  * What the first start finds, and where it runs. `here`: tables and keys, and everything but the database server in this
  * process. `beside`: as that, but the nodes are processes. `prepared`: tables and keys, and the platform starts its own
- * processes, as `npm start` does. `kept`: so, but nodes and chains stay when the platform is killed. `own`: an empty home.
+ * processes, as `npm start` does. `own`: so, in an empty home.
  */
-type Ground = 'here' | 'beside' | 'prepared' | 'kept' | 'own'
+type Ground = 'here' | 'beside' | 'prepared' | 'own'
+
+/** Those of this test process. */
+const platforms: TestPlatform[] = []
 
 /** A platform on a home of its own. */
 export class TestPlatform {
@@ -45,7 +47,6 @@ export class TestPlatform {
   /** The platform's package: this one, or that of a changed copy. */
   readonly package: string
   base = ''
-  readonly #killFile: string
   readonly #ground: Ground
   readonly #kept: (() => Promise<unknown>)[] = []
   #here: Here | null = null
@@ -53,11 +54,11 @@ export class TestPlatform {
   process: ChildProcess | null = null
   output = ''
 
-  constructor(home = mkdtempSync(join(tmpdir(), 'custody-test-')), folder = PLATFORM, ground: Ground = 'here') {
-    this.home = home
-    this.#killFile = join(home, 'kill-at')
+  constructor({ home, folder = PLATFORM, ground = 'here' }: { home?: string; folder?: string; ground?: Ground } = {}) {
+    this.home = home ?? mkdtempSync(join(tmpdir(), 'custody-test-'))
     this.package = folder
     this.#ground = ground
+    platforms.push(this)
   }
 
   async #prepare(): Promise<void> {
@@ -67,11 +68,6 @@ export class TestPlatform {
     if (this.#ground === 'prepared') return
     const homes = [1, 2, 3].map((node) => join(signersFolder(this.home), `node-${node}`))
     const beside = () => Promise.all(homes.map((home) => runNode(home).then((child) => this.#kept.push(() => endOf(child)))))
-    if (this.#ground === 'kept') {
-      const chains = startDevnet(join(this.home, 'devnet'), { port: devnet as number, manual: false, pace: PACE })
-      await Promise.all([chains.then(({ stop }) => this.#kept.push(stop)), beside()])
-      return
-    }
     // Loaded only where it is used: most of it is a platform's.
     const { Here } = await import('./here.ts')
     const { Devnet } = await import('../../devnet/src/devnet.ts')
@@ -90,7 +86,7 @@ export class TestPlatform {
     }
     const child = spawn(
       process.execPath, [join(this.package, MAIN)],
-      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', CUSTODY_LOCAL_PACE: String(PACE), CUSTODY_TEST_KILL_FILE: this.#killFile, CUSTODY_TEST_KEPT: this.#ground === 'kept' ? '1' : '0', ...env } }
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', CUSTODY_LOCAL_PACE: String(PACE), ...env } }
     )
     this.process = child
     child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()))
@@ -107,7 +103,7 @@ export class TestPlatform {
 
   /** Another API process on the same home and database. */
   async startApi(): Promise<TestPlatform> {
-    const other = new TestPlatform(this.home, this.package)
+    const other = new TestPlatform({ home: this.home, folder: this.package })
     await other.start({ CUSTODY_ROLE: 'api' })
     return other
   }
@@ -161,18 +157,16 @@ export class TestPlatform {
     return String((await this.operator('devnet', { command: 'fund', asset, address, amount, tag: null }))['hash'])
   }
 
-  /** Has the process die at a commit that `work` leads to, and starts a new one. Answers may be lost with it. */
+  /** Has a platform that runs here die at a commit that `work` leads to, and starts a new one. Answers may be lost with it. */
   async dieAt(checkpoint: string, work: () => Promise<unknown>): Promise<void> {
-    const here = this.#here
-    const ended = (here ? here.ended : this.ended()).then(() => true)
-    if (here) here.dieAt = checkpoint
-    else writeFileSync(this.#killFile, checkpoint)
+    const here = this.#here as Here
+    const ended = here.ended.then(() => true)
+    here.dieAt = checkpoint
     await work().catch(() => undefined)
     const patience = new AbortController()
     const died = await Promise.race([ended, later(DEATH_MS, false, { signal: patience.signal })])
     patience.abort()
-    if (here) here.dieAt = null
-    else rmSync(this.#killFile)
+    here.dieAt = null
     if (!died) throw new Error(`${checkpoint} was never reached`)
     await this.start()
   }
@@ -315,7 +309,10 @@ export async function balance(user: User, asset: string): Promise<{ balance: str
   return first
 }
 
+/** A transfer once it has ended. The database is asked until then: a signed request costs ten times as much. */
 export const terminal = (user: User, id: string, timeoutMs = 150_000) => waitFor(`transfer ${id}`, async () => {
+  const platform = platforms.find(({ base }) => base === user.base)
+  if (platform && await platform.database.one(`select 1 from transactions where id = $1 and status = 'pending'`, [id])) return null
   const { body } = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)
   return body.status === 'confirmed' || body.status === 'failed' ? body : null
 }, timeoutMs)

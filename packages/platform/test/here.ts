@@ -130,9 +130,12 @@ export class Here {
     return this.#ended
   }
 
+  /** Ends in order, and its database server with it. */
   async stop(): Promise<void> {
     if (!this.#breath.isDead) await this.#running?.stop()
     this.#breath.isDead = true
+    await this.#postgres?.stop()
+    this.#postgres = null
   }
 
   /** Nothing is asked and nothing heard meanwhile. */
@@ -165,6 +168,6 @@ export class Here {
   /** Ends it and its database server. */
   async remove(): Promise<void> {
     if (!this.#breath.isDead) await this.kill()
-    await this.#postgres?.stop()
+    await this.stop()
   }
 }

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 /** An older backup of the database is restored, while nodes and chains have gone on: what they know comes back. */
-const platform = new TestPlatform(undefined, undefined, 'prepared')
+const platform = new TestPlatform()
 const data = join(platform.home, 'postgres', 'data')
 const backup = join(platform.home, 'backup')
 

@@ -43,8 +43,6 @@ export const identityFolder = (home: string): string => process.env['CUSTODY_SIG
 /** Starts three signer nodes and the local chains. `local` only: three nodes under one user are not custody. */
 export async function startLocal(home: string, log: Logger): Promise<{ children: Child[]; devnetUrl: string }> {
   const ports = await portsOf(home)
-  // A test that ends this process again and again keeps nodes and chains itself, on this home's ports.
-  if (process.env['CUSTODY_TEST_KEPT'] === '1') return { children: [], devnetUrl: `http://127.0.0.1:${ports.devnet}` }
   const logs = join(home, 'logs')
   mkdirSync(logs, { recursive: true, mode: 0o700 })
   if (!existsSync(join(platformIdentity(home), 'peers.json'))) {

@@ -12,7 +12,7 @@ import { migrate } from '../database/migrate.ts'
 import { scanLoop } from '../deposits/scanner.ts'
 import { AddressBook } from '../addresses/book.ts'
 import { startedNetworksShared } from '../addresses/start-scan.ts'
-import { requeueSweeps } from '../deposits/sweeps.ts'
+import { requeueSweepsLoop } from '../deposits/sweeps.ts'
 import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
 import { tanks } from '../gas-tanks/tanks.ts'
 import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
@@ -208,6 +208,6 @@ function workLoops(services: Services): Loop[] {
     watchReleasableLoop(services),
     housekeepingLoop(services),
     autoForwardingLoop(services),
-    { name: 'sweeps', everyMs: 20_000, run: async () => services.database.transaction((tx) => requeueSweeps(services, tx)).then(() => false) },
+    requeueSweepsLoop(services),
   ]
 }

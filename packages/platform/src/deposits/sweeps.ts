@@ -1,5 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import { insertUnlessThere } from '../engine/insert.ts'
+import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
@@ -36,8 +37,18 @@ export async function queueSweep(
     [of.network, of.source_id, of.asset, tx.now()])
 }
 
+export function requeueSweepsLoop(services: Services): Loop {
+  return {
+    name: 'sweeps', everyMs: 20_000,
+    async run() {
+      await services.database.transaction((tx) => requeueSweeps(services, tx))
+      return false
+    },
+  }
+}
+
 /** Deposit addresses that hold something and have no sweep under way: theirs failed, or none was possible when they were credited. */
-export async function requeueSweeps(services: Services, tx: Queryable): Promise<void> {
+async function requeueSweeps(services: Services, tx: Queryable): Promise<void> {
   const rows = await tx.query<TransactionRow>(
     `select d.*, a.address source_id from ledger_accounts a
      cross join lateral (
