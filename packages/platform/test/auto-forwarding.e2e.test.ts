@@ -6,7 +6,7 @@ import { openDatabase } from '../src/database/pool.ts'
 import { balance, call, rpc, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
 
 /** Standing rules: what comes in goes on to one destination, once, within the caller's own limits. */
-const platform = new TestPlatform({ ground: 'beside' })
+const platform = new TestPlatform()
 let shop: User
 let customer: User
 
@@ -372,16 +372,12 @@ test('fewer than two nodes: no rule is made; a deletion waits for the second', a
   const { omnibus } = await wallet(user, 'ETH')
   const { omnibus: theirs } = await wallet({ ...customer, base: platform.base }, 'ETH')
   const { body: rule } = await make(user, { asset: 'ETH', min_amount: 1, daily_cap: 30, ...rest(theirs) })
-  const pids = [2, 3].map((node) => platform.childPid(`signer/src/main.ts --home HOME/signers/node-${node}`))
-  for (const pid of pids) process.kill(pid, 'SIGSTOP')
-  try {
+  await platform.nodesDown([2, 3], async () => {
     const ending = await call<Rule>(user, 'DELETE', `${PATH}/${rule.id}`, {})
     assert.deepEqual([ending.status, ending.body.status], [200, 'deleting'], ending.text)
     const refused = await make(user, { asset: 'ETH', min_amount: 1, daily_cap: 30, ...rest(theirs) })
     assert.deepEqual([refused.status, refused.body.code], [503, 'SIGNERS_UNAVAILABLE'], refused.text)
-  } finally {
-    for (const pid of pids) process.kill(pid, 'SIGCONT')
-  }
+  })
   await waitFor('deletion', async () => (await read(user, rule.id)).status === 'deleted')
   await credited(user, (await fund('ETH', omnibus, '2'))['hash'])
   const again = await make(user, { asset: 'ETH', min_amount: 1, daily_cap: 30, ...rest(theirs) })

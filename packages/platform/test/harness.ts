@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
-import { freePorts, makeHomes, nodeHere, runNode } from '../../signer/test/homes.ts'
+import type { Devnet } from '../../devnet/src/devnet.ts'
+import { freePorts, makeHomes, nodeHere } from '../../signer/test/homes.ts'
 import { signersFolder } from '../src/app/local.ts'
 import { callPlatform } from '../src/operator/connect.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
@@ -33,10 +34,10 @@ const DEATH_MS = 120_000
 
 /**
  * What the first start finds, and where it runs. `here`: tables and keys, and everything but the database server in this
- * process. `beside`: as that, but the nodes are processes. `prepared`: tables and keys, and the platform starts its own
- * processes, as `npm start` does. `own`: so, in an empty home.
+ * process. `prepared`: tables and keys, and the platform starts its own processes, as `npm start` does. `own`: so, in an
+ * empty home.
  */
-type Ground = 'here' | 'beside' | 'prepared' | 'own'
+type Ground = 'here' | 'prepared' | 'own'
 
 /** Those of this test process. */
 const platforms: TestPlatform[] = []
@@ -48,7 +49,9 @@ export class TestPlatform {
   readonly package: string
   base = ''
   readonly #ground: Ground
-  readonly #kept: (() => Promise<unknown>)[] = []
+  /** What stops each node that runs here. */
+  readonly #nodes = new Map<number, () => Promise<void>>()
+  #chains: Devnet | null = null
   #here: Here | null = null
   #database: Database | null = null
   process: ChildProcess | null = null
@@ -66,15 +69,17 @@ export class TestPlatform {
     await Promise.all([makeHomes(signersFolder(this.home), signers), prepareDatabase(this.home)])
     writeFileSync(join(this.home, 'ports.json'), JSON.stringify({ signers, devnet }), { mode: 0o600 })
     if (this.#ground === 'prepared') return
-    const homes = [1, 2, 3].map((node) => join(signersFolder(this.home), `node-${node}`))
-    const beside = () => Promise.all(homes.map((home) => runNode(home).then((child) => this.#kept.push(() => endOf(child)))))
     // Loaded only where it is used: most of it is a platform's.
     const { Here } = await import('./here.ts')
     const { Devnet } = await import('../../devnet/src/devnet.ts')
     const chains = await Devnet.start(join(this.home, 'devnet'), devnet as number, { pace: PACE })
-    this.#kept.push(async () => chains.close())
-    await (this.#ground === 'beside' ? beside() : Promise.all(homes.map((home) => nodeHere(home).then((stop) => this.#kept.push(stop)))))
+    this.#chains = chains
+    await Promise.all([1, 2, 3].map((node) => this.#startNode(node)))
     this.#here = new Here(this.home, chains.url, (text) => (this.output += text))
+  }
+
+  async #startNode(node: number): Promise<void> {
+    this.#nodes.set(node, await nodeHere(join(signersFolder(this.home), `node-${node}`)))
   }
 
   async start(env: Record<string, string> = {}): Promise<void> {
@@ -132,7 +137,8 @@ export class TestPlatform {
     await this.#database?.close()
     if (this.process && this.process.exitCode === null && this.process.signalCode === null) await this.stop()
     await this.#here?.remove()
-    await Promise.all(this.#kept.splice(0).map((end) => end()))
+    await Promise.all([...this.#nodes.values()].map((stop) => stop()))
+    this.#chains?.close()
     const pidFile = join(this.home, 'postgres', 'data', 'postmaster.pid')
     if (existsSync(pidFile)) {
       try {
@@ -192,7 +198,17 @@ export class TestPlatform {
     })
   }
 
-  /** Runs something while none of the three nodes answers. */
+  /** Runs something while these nodes, which run here, do not. */
+  async nodesDown<T>(nodes: readonly number[], run: () => Promise<T>): Promise<T> {
+    await Promise.all(nodes.map((node) => this.#nodes.get(node)?.()))
+    try {
+      return await run()
+    } finally {
+      await Promise.all(nodes.map((node) => this.#startNode(node)))
+    }
+  }
+
+  /** Runs something while none of the three nodes answers; what was asked of them is answered afterwards, or too late. */
   async withoutNodes<T>(run: () => Promise<T>): Promise<T> {
     return (this.#here as Here).withoutNodes(run)
   }
@@ -245,12 +261,6 @@ export class TestPlatform {
     if (!Number.isInteger(pid) || pid < 2) throw new Error(`no process matches ${word}`)
     return pid
   }
-}
-
-async function endOf(child: ChildProcess): Promise<void> {
-  const ended = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGTERM')
-  await ended
 }
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
