@@ -1,4 +1,4 @@
-import type { ChainBlock, Network } from '@custody/chains'
+import type { ChainBlock, ChainTip, Network } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import type { Chain } from '../engine/chain.ts'
@@ -15,6 +15,9 @@ const BLOCKS_PER_RUN = 50
 /** Blocks remembered per network; a reorganisation deeper than this stops the scanner with an error. */
 const BLOCKS_KEPT = 2000
 
+/** While a chain stands still the database is asked for what else may be due this often only. */
+const FULL_PASS_MS = 5000
+
 interface Scan { height: string; lease_token: string }
 
 /** Follows one network block by block: finds deposits, credits them at depth, walks back over reorganisations. */
@@ -22,6 +25,8 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
   const { network } = chain
   let started = false
   let probed = false
+  /** The tip at which a pass found nothing left to do, and when. */
+  let done: { tip: ChainTip; at: number } | null = null
   return {
     name: `scan ${network.code}`,
     everyMs: services.settings.pollMs,
@@ -33,14 +38,25 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
         await chain.client.probe()
         probed = true
       }
+      const now = services.environment.now()
+      const tip = await chain.client.tip()
+      const stands = done !== null && done.tip.hash === tip.hash && done.tip.height === tip.height && done.tip.finalHeight === tip.finalHeight
+      if (stands && done !== null && now - done.at < FULL_PASS_MS) {
+        services.metrics.scannedAt.labels(network.code).set(now / 1000)
+        return false
+      }
+      done = null
       const scan = await services.database.one<Scan>(
         `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
          where network = $1 and height is not null and (lease_until is null or lease_until < $3) returning height::text, lease_token`,
         [network.code, SCAN_LEASE_MS, services.database.now()])
       if (!scan) return false
       try {
-        const more = await scanOnce(services, chain, scan)
-        if (!more) services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
+        const more = await scanOnce(services, chain, scan, tip)
+        if (!more) {
+          services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
+          done = { tip, at: now }
+        }
         return more
       } finally {
         await services.database.query('update network_scans set lease_until = null where network = $1 and lease_token = $2', [
@@ -51,9 +67,8 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
   }
 }
 
-async function scanOnce(services: Services, chain: Chain, scan: Scan): Promise<boolean> {
+async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: ChainTip): Promise<boolean> {
   const { network, client } = chain
-  const tip = await client.tip()
   const final = tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1
   let height = Number(scan.height)
   let moved = false
