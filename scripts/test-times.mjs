@@ -19,4 +19,7 @@ function spentS() {
 }
 
 const file = process.env.CUSTODY_TEST_TIMES
-if (isMainThread && file) process.once('exit', () => appendFileSync(file, `${process.argv[1]}\t${spentS().toFixed(2)}\n`))
+// Of files that run together the first is named.
+const [, own, first] = process.argv
+const name = own?.endsWith('test-group.mjs') ? first : own
+if (isMainThread && file) process.once('exit', () => appendFileSync(file, `${name}\t${spentS().toFixed(2)}\n`))

@@ -4,7 +4,8 @@
 // npm test -- --times         says at the end what each file took; in CI the ten dearest are always named
 // npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
 //
-// Three files run at a time for each processor: the dearest first, by what they took last time, else by their size, so
+// Each file runs in a process of its own; what needs nothing but itself (TOGETHER) runs in one, as most of what such a file
+// takes is the loading of what it tests. Three run at a time for each processor: the dearest first, by what they took last time, else by their size, so
 // that none is left alone at the end. End-to-end tests (*.e2e.test.ts) start whole platforms, which mostly wait: they go
 // before all others. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines
 // are node:test's totals over everything that ran.
@@ -52,14 +53,26 @@ if (files.length === 0) {
   process.exit(1)
 }
 
-/** How long each file took when it last ran here, in seconds. */
+/** Folders whose tests start nothing: their files run in one process, but those with hooks, which would be everybody's. */
+const TOGETHER = ['packages/chains/test', 'packages/request-auth/test', 'test']
+const hasHooks = (file) => /^(before|after|beforeEach|afterEach)\(|\bmock\b/m.test(readFileSync(join(root, file), 'utf8'))
+/** What runs in one process, by the name under which it is told. */
+const units = new Map()
+for (const file of files) {
+  const folder = TOGETHER.find((each) => file.startsWith(`${each}/`) && !hasHooks(file))
+  const name = folder === undefined ? file : `${folder}/*`
+  units.set(name, [...units.get(name) ?? [], file])
+}
+
+/** How long each took when it last ran here, in seconds. */
 const MEMORY = join(root, 'node_modules', '.cache', 'test', 'times.json')
 const remembered = existsSync(MEMORY) ? JSON.parse(readFileSync(MEMORY, 'utf8')) : {}
 /** A file that is new here: about so many of its bytes take a second. */
 const BYTES_PER_S = 500
-const isEndToEnd = (file) => file.endsWith('.e2e.test.ts')
-const expectedS = new Map(files.map((file) => [file, remembered[file] ?? statSync(join(root, file)).size / BYTES_PER_S]))
-files.sort((a, b) => isEndToEnd(b) - isEndToEnd(a) || expectedS.get(b) - expectedS.get(a))
+const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
+const sizeS = (members) => members.reduce((sum, file) => sum + statSync(join(root, file)).size, 0) / BYTES_PER_S
+const expectedS = new Map([...units].map(([name, members]) => [name, remembered[name] ?? sizeS(members)]))
+const order = [...units.keys()].sort((a, b) => isEndToEnd(b) - isEndToEnd(a) || expectedS.get(b) - expectedS.get(a))
 const concurrency = FILES_PER_PROCESSOR * availableParallelism()
 
 const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
@@ -77,13 +90,15 @@ if (files.length > 1 && files.some((file) => /^packages\/(signer|platform)\//.te
   spawnSync(process.execPath, [join(root, 'packages', 'signer', 'test', 'homes.ts')], { stdio: 'inherit' })
 }
 
-/** Runs one file in a process of its own. Its totals are kept back and added up; its events come as one piece. */
-async function runFile(file) {
+/** Runs a unit in a process of its own. Its totals are kept back and added up; its events come as one piece. */
+async function runUnit(name) {
   const events = []
   const begun = performance.now()
   const deadline = new AbortController()
   const timer = setTimeout(() => deadline.abort(), FILE_TIMEOUT_MS)
-  const stream = run({ files: [join(root, file)], cwd: root, execArgv, signal: deadline.signal })
+  const paths = units.get(name).map((file) => join(root, file))
+  const what = paths.length === 1 ? { files: paths } : { files: [join(root, 'scripts', 'test-group.mjs')], argv: paths }
+  const stream = run({ ...what, cwd: root, execArgv, signal: deadline.signal })
   try {
     for await (const event of stream) {
       const total = event.type === 'test:diagnostic' && event.data.nesting === 0 && event.data.file === undefined ? TOTAL.exec(event.data.message) : null
@@ -92,19 +107,19 @@ async function runFile(file) {
     }
   } finally {
     clearTimeout(timer)
-    wallS.set(file, (performance.now() - begun) / 1000)
+    wallS.set(name, (performance.now() - begun) / 1000)
   }
-  if (deadline.signal.aborted) console.error(`${file}: killed, for it did not end within ${FILE_TIMEOUT_MS / 1000} s`)
+  if (deadline.signal.aborted) console.error(`${name}: killed, for it did not end within ${FILE_TIMEOUT_MS / 1000} s`)
   return events
 }
 
-/** Events of all files as of one run, file by file as they end. */
+/** Events of all units as of one run, each as it ends. */
 async function* events() {
-  const waiting = [...files]
+  const waiting = [...order]
   const running = []
   while (waiting.length > 0 || running.length > 0) {
     while (waiting.length > 0 && running.length < concurrency) {
-      const entry = { result: runFile(waiting.shift()) }
+      const entry = { result: runUnit(waiting.shift()) }
       entry.done = entry.result.then(() => entry)
       running.push(entry)
     }
@@ -124,15 +139,16 @@ if (forwarded.length === 0) {
 if (flags.includes('--times') || process.env.CI) {
   const cpuS = new Map(readFileSync(process.env.CUSTODY_TEST_TIMES, 'utf8').trim().split('\n').map((line) => {
     const [path, seconds] = line.split('\t')
-    return [relative(root, path ?? '').split(sep).join('/'), Number(seconds)]
+    const file = relative(root, path ?? '').split(sep).join('/')
+    return [[...units].find(([, members]) => members[0] === file)?.[0] ?? file, Number(seconds)]
   }))
   const dearest = [...wallS.keys()].sort((a, b) => (cpuS.get(b) ?? 0) - (cpuS.get(a) ?? 0) || wallS.get(b) - wallS.get(a))
   const column = (seconds) => (seconds === undefined ? '-' : seconds.toFixed(1)).padStart(8)
   const sum = (seconds) => [...seconds.values()].reduce((all, each) => all + each, 0)
   console.log('   CPU s  wall s')
   console.log(`${column(sum(cpuS))}${column(totals.get('duration_ms') / 1000)}  all of them`)
-  for (const file of flags.includes('--times') ? dearest : dearest.slice(0, 10)) {
-    console.log(`${column(cpuS.get(file))}${column(wallS.get(file))}  ${file}`)
+  for (const name of flags.includes('--times') ? dearest : dearest.slice(0, 10)) {
+    console.log(`${column(cpuS.get(name))}${column(wallS.get(name))}  ${name}`)
   }
 }
 // The last lines, also for whoever reads them by a program.

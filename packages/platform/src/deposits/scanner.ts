@@ -20,6 +20,8 @@ const FULL_PASS_MS = 5000
 
 interface Scan { height: string; lease_token: string }
 
+const isSame = (a: ChainTip, b: ChainTip): boolean => a.hash === b.hash && a.height === b.height && a.finalHeight === b.finalHeight
+
 /** Follows one network block by block: finds deposits, credits them at depth, walks back over reorganisations. */
 export function scanLoop(services: Services, chain: Chain, startedNetworks: () => Promise<Set<string>>): Loop {
   const { network } = chain
@@ -40,8 +42,7 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
       }
       const now = services.environment.now()
       const tip = await chain.client.tip()
-      const stands = done !== null && done.tip.hash === tip.hash && done.tip.height === tip.height && done.tip.finalHeight === tip.finalHeight
-      if (stands && done !== null && now - done.at < FULL_PASS_MS) {
+      if (done !== null && now - done.at < FULL_PASS_MS && isSame(done.tip, tip)) {
         services.metrics.scannedAt.labels(network.code).set(now / 1000)
         return false
       }
