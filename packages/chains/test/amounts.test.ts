@@ -1,7 +1,7 @@
 // Money as text: exact, or refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { formatAmount, parseAmount } from '../src/index.ts'
 import { refuses } from './support.ts'
 

@@ -5,7 +5,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { OutScript, Transaction as Scure } from '@scure/btc-signer'
 import bitcore from 'bitcore-lib'
 import { Transaction } from 'bitcoinjs-lib'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { familyOf, utxo, type Network, type SignedTransaction, type UnsignedTransaction, type UtxoParams } from '../src/index.ts'
 import { addressOf, BTC, BTC_ASSETS, fund, highS, P2PKH, previousOf, publicKeyAt, refuses, sign, signDigest } from './support.ts'
 

@@ -1,7 +1,7 @@
 // BIP173 and BIP350: the published segwit addresses, valid and invalid; Base58Check (BIP13); BIP84's own address.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { p2pkh, p2sh, p2tr, p2wpkh, p2wsh, Address, OutScript } from '@scure/btc-signer'
 import { familyOf, utxo, validateAddress, type Network, type UtxoParams } from '../src/index.ts'
 import { BTC, local, mainnet, P2PKH, publicKeyAt } from './support.ts'

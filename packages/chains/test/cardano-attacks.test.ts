@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FixedTransactionBody } from '@emurgo/cardano-serialization-lib-nodejs'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import type { UnsignedTransaction } from '../src/index.ts'
 import { addressBytes } from '../src/cardano/address.ts'
 import { encodeBody, parseBody, type Body, type Output } from '../src/cardano/body.ts'

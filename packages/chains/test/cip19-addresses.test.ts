@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, ByronAddress, Credential, EnterpriseAddress, PublicKey } from '@emurgo/cardano-serialization-lib-nodejs'
 import { base58, bech32 } from '@scure/base'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { addressBytes, addressText } from '../src/cardano/address.ts'
 import { ADA, address, TEST, validate } from './cardano-support.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { ChainError, utxo, type UtxoParams } from '../src/index.ts'
 import { selectUTXO } from '@scure/btc-signer'
 import { addressOf, BTC, refuses } from './support.ts'

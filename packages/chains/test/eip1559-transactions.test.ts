@@ -5,7 +5,7 @@ import { createCustomCommon, Hardfork, Mainnet } from '@ethereumjs/common'
 import { createTxFromRLP } from '@ethereumjs/tx'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { getAddress, Interface, Transaction } from 'ethers'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { evm, familyOf, type Asset, type Network, type UnsignedTransaction } from '../src/index.ts'
 import { addressOf, ETH, ETH_ASSETS, highS, mainnet, NATIVE, publicKeyAt, refuses, sign, signDigest, USDT } from './support.ts'
 

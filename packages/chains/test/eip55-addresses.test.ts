@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { computeAddress, getAddress } from 'ethers'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { addressAt, familyOf, validateAddress } from '../src/index.ts'
 import { ETH, local, publicKeyAt, workspaceKey } from './support.ts'
 

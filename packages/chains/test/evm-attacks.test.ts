@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeRlp } from 'ethers'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { serializeTransaction, type TransactionSerializable } from 'viem'
 import { ChainError, evm, familyOf, type UnsignedTransaction } from '../src/index.ts'
 import { ETH, ETH_ASSETS, publicKeyAt, refuses, USDT } from './support.ts'

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { isAddress } from '@solana/kit'
 import { decode as readBip21 } from 'bip21'
 import { parse as readEip681 } from 'eth-url-parser'
-import fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import xumm from 'xumm-string-decode'
 import { loadRegistry, parseAmount, paymentUri, type Asset, type NetworkMode } from '../src/index.ts'
 

@@ -11,7 +11,7 @@ import {
   address, appendTransactionMessageInstructions, blockhash, compileTransaction, createNoopSigner, createTransactionMessage, decompileTransactionMessage, getCompiledTransactionMessageDecoder, getTransactionDecoder,
   pipe, setTransactionMessageFeePayer, setTransactionMessageLifetimeUsingBlockhash, verifySignature, getPublicKeyFromAddress, type Address, type Instruction,
 } from '@solana/kit'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { familyOf, readRegistryFile, solana, type Asset, type Network, type PublicKeyAt, type UnsignedTransaction } from '../src/index.ts'
 import { refuses } from './support.ts'
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { Account, Keypair, MuxedAccount, StrKey, TransactionBuilder, type Transaction } from '@stellar/stellar-sdk'
 import { xdr } from '@stellar/stellar-base'
-import fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { exclusive, familyOf, loadRegistry, stellar, StellarClient, type Asset, type Fetch, type Network, type PublicKeyAt } from '../src/index.ts'
 import { refuses } from './support.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { utils } from 'tronweb'
 import { familyOf } from '../src/index.ts'
 import { addressBytes, addressHex, addressOfHex } from '../src/tron/address.ts'

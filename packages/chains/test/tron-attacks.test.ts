@@ -1,7 +1,7 @@
 // What a hostile platform may hand to a signer node on Tron.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { ChainError, familyOf, type UnsignedTransaction } from '../src/index.ts'
 import { addressBytes } from '../src/tron/address.ts'
 import { transferData } from '../src/tron/build.ts'

@@ -1,7 +1,7 @@
 // Tron: ids, bytes and signatures of the seven shapes, with tronweb as judge.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { utils } from 'tronweb'
 import { familyOf, tron, type SignatureBytes, type UnsignedTransaction } from '../src/index.ts'
 import { addressHex } from '../src/tron/address.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Transaction } from 'bitcoinjs-lib'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { ChainError, familyOf, utxo, type UnsignedTransaction } from '../src/index.ts'
 import { addressOf, BTC, BTC_ASSETS, fund, previousOf, publicKeyAt, refuses } from './support.ts'
 

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import * as libauth from '@bitauth/libauth'
 import { Address, NETWORK, OutScript, RawTx, Transaction as ScureTransaction } from '@scure/btc-signer'
 import { Transaction } from 'bitcoinjs-lib'
-import fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { ChainError, familyOf, utxo, type Asset, type Network, type UnsignedTransaction } from '../src/index.ts'
 import { addressOf, fund, highS, local, mainnet, previousOf, publicKeyAt, sign } from './support.ts'
 

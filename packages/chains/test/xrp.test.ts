@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { classicAddressToXAddress, decode as decodeBlob, deriveKeypair, ECDSA, hashes, verifyKeypairSignature, Wallet, type Payment } from 'xrpl'
 import { encodeForSigning } from 'ripple-binary-codec'
 import { exclusive, familyOf, loadRegistry, RpcUnavailable, xrp, XrpClient, type Asset, type Fetch, type Network } from '../src/index.ts'

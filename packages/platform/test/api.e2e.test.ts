@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
-import fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { call, fundedWallet, PRIVATE_KEY, TestPlatform, transferBody, type Transfer, type User } from './harness.ts'
 

@@ -15,7 +15,7 @@ export class ChangedCopy {
 
   constructor() {
     cpSync(join(ROOT, 'packages'), join(this.root, 'packages'), { recursive: true, filter: (path) => !HEAVY.has(basename(path)) })
-    cpSync(join(ROOT, 'scripts'), join(this.root, 'scripts'), { recursive: true })
+    for (const name of ['scripts', 'test']) cpSync(join(ROOT, name), join(this.root, name), { recursive: true })
     for (const name of ['package.json', 'package-lock.json', 'tsconfig.json']) cpSync(join(ROOT, name), join(this.root, name))
     const modules = join(this.root, 'node_modules')
     mkdirSync(join(modules, '@custody'), { recursive: true })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type FamilyName, traitsOf } from '@custody/chains'
-import fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { DEPTH, FAMILIES, useDatabase, World, type Outcome, type ScriptedTransaction, type Tenant } from './deposits-support.ts'
 
 /**

@@ -15,7 +15,7 @@ const elsewhere = [
 ].map(([network, local]) => (
   { ...added[0], asset_name: `EURC_${network}`, network, contract_address: { local } }))
 copy.addToRegistry(elsewhere)
-const platform = new TestPlatform({ folder: join(copy.root, 'packages', 'platform'), ground: 'prepared' })
+const platform = new TestPlatform({ folder: join(copy.root, 'packages', 'platform') })
 let alice: User
 const TO = '0x00000000000000000000000000000000000000B1'
 

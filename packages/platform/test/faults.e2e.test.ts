@@ -74,6 +74,18 @@ test('two signer nodes down: transfers wait as pending and go on when one is bac
   assert.equal(await received(to), ETHER)
 })
 
+test('the platform is killed between two moments of a crowd, its nodes and chains with it: accepted transfers are paid once', async () => {
+  const to = freshAddress()
+  const created = await Promise.all(Array.from({ length: 10 }, (_, at) => post(transferBody('ETH', '0.5', to, { sequence_id: `kill-${at}` }))))
+  assert.deepEqual([...new Set(created.map(({ status }) => status))], [200])
+  await waitFor('one is on its way', async () => (await received(to)) > 0n)
+  await platform.kill()
+  await platform.start()
+  user.base = platform.base
+  for (const { body } of created) assert.equal((await terminal(user, body.id)).status, 'confirmed')
+  assert.equal(await received(to), 5n * ETHER)
+})
+
 test('PostgreSQL restarted under load: accepted transfers are confirmed once', async () => {
   const to = freshAddress()
   const accepted: string[] = []

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
-const platform = new TestPlatform({ ground: 'prepared' })
+const platform = new TestPlatform()
 const ETH_TO = '0x00000000000000000000000000000000000000d1'
 const USDT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const WALLETS = 20

@@ -1,13 +1,13 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { generateKeyPairSync } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
 import type { Devnet } from '../../devnet/src/devnet.ts'
-import { freePorts, makeHomes, nodeHere } from '../../signer/test/homes.ts'
+import { freePorts, makeHomes, type nodeHere } from '../../signer/test/homes.ts'
+import { callerKey } from '../../signer/test/prepared.ts'
 import { signersFolder } from '../src/app/local.ts'
 import { callPlatform } from '../src/operator/connect.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
@@ -19,8 +19,8 @@ const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
 const MAIN = join('src', 'main.ts')
 const CLI = join('src', 'operator', 'cli.ts')
 
-/** One RSA pair for all users of a test process: making one takes half a second. */
-const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 4096, privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' } })
+/** One RSA pair for all users. */
+const { privateKey, publicKey } = await callerKey()
 export const PUBLIC_KEY = publicKey
 export const PRIVATE_KEY = privateKey
 
@@ -52,6 +52,7 @@ export class TestPlatform {
   /** What stops each node that runs here. */
   readonly #nodes = new Map<number, () => Promise<void>>()
   #chains: Devnet | null = null
+  #nodeHere: typeof nodeHere | null = null
   #here: Here | null = null
   #database: Database | null = null
   process: ChildProcess | null = null
@@ -69,9 +70,12 @@ export class TestPlatform {
     await Promise.all([makeHomes(signersFolder(this.home), signers), prepareDatabase(this.home)])
     writeFileSync(join(this.home, 'ports.json'), JSON.stringify({ signers, devnet }), { mode: 0o600 })
     if (this.#ground === 'prepared') return
-    // Loaded only where it is used: most of it is a platform's.
-    const { Here } = await import('./here.ts')
-    const { Devnet } = await import('../../devnet/src/devnet.ts')
+    // Loaded only where it is used: most of it is a platform's. A changed copy of the tree runs its own.
+    const ofTree = async <T>(path: string): Promise<T> => await import(pathToFileURL(join(this.package, '..', path)).href) as T
+    const { Here } = await ofTree<typeof import('./here.ts')>('platform/test/here.ts')
+    const { Devnet } = await ofTree<typeof import('../../devnet/src/devnet.ts')>('devnet/src/devnet.ts')
+    const { nodeHere } = await ofTree<typeof import('../../signer/test/homes.ts')>('signer/test/homes.ts')
+    this.#nodeHere = nodeHere
     const chains = await Devnet.start(join(this.home, 'devnet'), devnet as number, { pace: PACE })
     this.#chains = chains
     await Promise.all([1, 2, 3].map((node) => this.#startNode(node)))
@@ -79,11 +83,14 @@ export class TestPlatform {
   }
 
   async #startNode(node: number): Promise<void> {
-    this.#nodes.set(node, await nodeHere(join(signersFolder(this.home), `node-${node}`)))
+    if (!this.#nodeHere) throw new Error('no nodes run here')
+    this.#nodes.set(node, await this.#nodeHere(join(signersFolder(this.home), `node-${node}`)))
   }
 
   async start(env: Record<string, string> = {}): Promise<void> {
     this.output = ''
+    // What the local chains are told at their start is theirs, here as in a process of their own.
+    if (this.#ground === 'here' && !env['CUSTODY_ROLE']) Object.assign(process.env, env)
     if (this.#ground !== 'own' && !existsSync(join(this.home, 'ports.json'))) await this.#prepare()
     if (this.#here) {
       this.base = await this.#here.start(env)

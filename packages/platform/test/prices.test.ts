@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadRegistry } from '@custody/chains'
-import fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { agree } from '../src/prices/agree.ts'
 import { coinGecko } from '../src/prices/coingecko.ts'

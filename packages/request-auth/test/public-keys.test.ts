@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { AuthError, parsePublicKey } from '../src/index.ts'
 import { refusesSync, rsaPair } from './support.ts'
 

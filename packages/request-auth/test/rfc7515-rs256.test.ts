@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { constants, createHmac, createPublicKey, randomBytes, sign as nodeSign } from 'node:crypto'
 import { test } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { CompactSign, exportJWK, jwtVerify, SignJWT } from 'jose'
 import { AuthError, bodyHash, claimedNonceAndSubject, verifyRequest } from '../src/index.ts'
 import { API_KEY, house, NOW, refuses, refusesSync, rsaPair, URI } from './support.ts'

@@ -1,7 +1,7 @@
 // RFC 8259 and I-JSON (RFC 7493): one text, one meaning, every digit kept.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 import { AuthError, JsonNumber, parseJson, stringifyJson } from '../src/index.ts'
 import { refusesSync } from './support.ts'
 

@@ -2,7 +2,7 @@ import { derivePublicKey, loadRegistry, addressAt, publicKeysBelow, type Network
 import { signRequest, type SignedRequest } from '@custody/request-auth'
 import { Transaction } from 'bitcoinjs-lib'
 import type { ChildProcess } from 'node:child_process'
-import { createHash, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, createPrivateKey, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, request as httpsRequest } from 'node:https'
 import { request as httpRequest } from 'node:http'
@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { encodeFunctionData, erc20Abi, serializeTransaction } from 'viem'
 import { editConfigs, freePorts, makeHomes, nodeHere, runNode, type HomeConfig } from './homes.ts'
+import { callerKey as preparedCallerKey } from './prepared.ts'
 
 /** A house of three real nodes on free ports, driven as the platform and the operator drive it. */
 /** JSON of whatever shape the node gave. */
@@ -145,9 +146,9 @@ export class House {
   }
 }
 
-const keyPair = generateKeyPairSync('rsa', { modulusLength: 4096 })
-export const callerKey = keyPair.privateKey
-export const callerPem = keyPair.publicKey.export({ type: 'spki', format: 'pem' }) as string
+const keys = await preparedCallerKey()
+export const callerKey = createPrivateKey(keys.privateKey)
+export const callerPem = keys.publicKey
 
 export interface Caller { api_key: string; sub_account: number }
 export const SINK_ETH = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'

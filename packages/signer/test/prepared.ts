@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { createHash, generateKeyPairSync } from 'node:crypto'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -37,6 +37,18 @@ export async function prepared(name: string, sources: readonly string[], make: (
     rmSync(draft, { recursive: true, force: true })
   }
   return folder
+}
+
+/** The RSA key of the tests' callers, as PEM: making one takes half a second of a processor. */
+export async function callerKey(): Promise<{ privateKey: string; publicKey: string }> {
+  const folder = await prepared('caller', ['packages/signer/test/prepared.ts'], async (draft) => {
+    const pair = generateKeyPairSync('rsa', {
+      modulusLength: 4096, privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' },
+    })
+    for (const [name, pem] of Object.entries(pair)) writeFileSync(join(draft, name), pem, { mode: 0o600 })
+  })
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8')
+  return { privateKey: read('privateKey'), publicKey: read('publicKey') }
 }
 
 /** A folder's content put into another one; modes and owners stay. */

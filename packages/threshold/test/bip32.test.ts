@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HDKey } from '@scure/bip32'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 
 import { derivePublicKey, ThresholdError } from '../src/index.ts'
 

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { ed25519 } from '@noble/curves/ed25519.js'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 
 import { derivePublicKey, ThresholdError } from '../src/index.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { before, test } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 
 import { derivePublicKey, ThresholdError } from '../src/index.ts'
 import type { Curve, InMessage, KeyMaterial, Session, SignResult } from '../src/index.ts'

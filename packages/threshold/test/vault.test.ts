@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import * as fc from 'fast-check'
+import * as fc from '../../../test/property.ts'
 
 import { startRefresh, startSign, Vault } from '../src/index.ts'
 import type { Curve, KeyMaterial } from '../src/index.ts'
