@@ -5,7 +5,8 @@
 // npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
 //
 // Each file runs in a process of its own; what needs nothing but itself (TOGETHER) runs in one, as most of what such a file
-// takes is the loading of what it tests. Three run at a time for each processor: the dearest first, by what they took last time, else by their size, so
+// takes is the loading of what it tests. Two run at a time for each processor, three while end-to-end tests are left, which
+// mostly wait: the dearest first, by what they took last time, else by their size, so
 // that none is left alone at the end. End-to-end tests (*.e2e.test.ts) start whole platforms, which mostly wait: they go
 // before all others. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines
 // are node:test's totals over everything that ran.
@@ -19,7 +20,7 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
-const FILES_PER_PROCESSOR = 3
+const FILES_PER_PROCESSOR = { endToEnd: 3, others: 2 }
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
 await underPinnedNode(fileURLToPath(import.meta.url))
@@ -73,7 +74,7 @@ const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
 const sizeS = (members) => members.reduce((sum, file) => sum + statSync(join(root, file)).size, 0) / BYTES_PER_S
 const expectedS = new Map([...units].map(([name, members]) => [name, remembered[name] ?? sizeS(members)]))
 const order = [...units.keys()].sort((a, b) => isEndToEnd(b) - isEndToEnd(a) || expectedS.get(b) - expectedS.get(a))
-const concurrency = FILES_PER_PROCESSOR * availableParallelism()
+const concurrency = (next) => FILES_PER_PROCESSOR[isEndToEnd(next) ? 'endToEnd' : 'others'] * availableParallelism()
 
 const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
 const started = performance.now()
@@ -118,7 +119,7 @@ async function* events() {
   const waiting = [...order]
   const running = []
   while (waiting.length > 0 || running.length > 0) {
-    while (waiting.length > 0 && running.length < concurrency) {
+    while (waiting.length > 0 && running.length < concurrency(waiting[0])) {
       const entry = { result: runUnit(waiting.shift()) }
       entry.done = entry.result.then(() => entry)
       running.push(entry)
