@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { BTC, btc, funding, House, pay, SINK_BTC, transfer, type Answer, type Workspace } from './house.ts'
 
@@ -14,6 +16,31 @@ before(async () => {
 after(async () => { await house.stop() })
 
 const sleep = (ms: number) => new Promise((resolve) => { setTimeout(resolve, ms) })
+
+async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 30_000; !(await holds()); await sleep(50)) assert.ok(Date.now() < end, `never: ${what}`)
+}
+const heightOf = async (node: number) => (await house.get(node, '/status')).body.record.height as number
+/** A number that a node has on its disk now; 0 where there is none. It is read from a copy: the node keeps its file for itself. */
+function onDisk(node: number, sql: string, ...values: number[]): number {
+  const folder = mkdtempSync(join(tmpdir(), 'signer-image-'))
+  for (const [path, bytes] of image(node)) writeFileSync(join(folder, basename(path)), bytes)
+  const database = new DatabaseSync(join(folder, 'record.sqlite'))
+  try {
+    return Number(database.prepare(sql).get(...values)?.['height'] ?? 0)
+  } finally {
+    database.close()
+    rmSync(folder, { recursive: true })
+  }
+}
+const signedOn = (node: number) => onDisk(node, `SELECT count(*) height FROM record WHERE kind = 'signed'`)
+/** What a node has on its disk of finished signatures comes a moment after the answer. */
+const written = (node: number, before: number) => until('it is on disk', () => signedOn(node) > before)
+/** A node has on its disk what a peer did last. */
+const learnt = (node: number, of: number, height: number) =>
+  until('the peer’s head is known', () => onDisk(node, 'SELECT height FROM peer_head WHERE node = ?', of) >= height)
+const sees = (node: number, other: number) => until(`${node} reaches ${other}`, async () =>
+  ((await house.get(node, '/status')).body.peers as { node: number; reachable: boolean }[]).some((peer) => peer.node === other && peer.reachable))
 const FILES = ['record.sqlite', 'record.sqlite-wal', 'record.sqlite-shm']
 type Image = Map<string, Buffer>
 
@@ -60,9 +87,9 @@ for (const [role, pair] of [['coordinator', [1, 2]], ['partner', [2, 1]]] as con
   test(`node 1, ${role} of a signature, is rolled back to before it and both peers are killed: no second one with node 3`, async () => {
     const { first, second } = await twice()
     const old = image(1)
+    const before = pair.map(signedOn)
     assert.equal((await first(pair)).status, 200)
-    // The entry of a finished signature is on disk within a moment.
-    await sleep(200)
+    for (const [at, node] of pair.entries()) await written(node, before[at]!)
     for (const node of [1, 2, 3]) await house.kill(node)
     const truth = image(1)
     bringBack(1, old)
@@ -77,7 +104,7 @@ test('node 3 learnt of the signature by pings only, is killed, and the partner o
   const { first, second } = await twice()
   const old = image(1)
   assert.equal((await first([1, 2])).status, 200)
-  await sleep(5000)
+  await learnt(3, 1, await heightOf(1))
   for (const node of [1, 2, 3]) await house.kill(node)
   const truth = image(1)
   bringBack(1, old)
@@ -91,24 +118,27 @@ test('node 3 and the rolled-back node met while the partner of the signature was
   const { first, second } = await twice()
   const old = image(1)
   await house.kill(3)
+  const before = [1, 2].map(signedOn)
   assert.equal((await first([1, 2])).status, 200)
-  await sleep(200)
+  for (const [at, node] of [1, 2].entries()) await written(node, before[at]!)
   for (const node of [1, 2]) await house.kill(node)
   const truth = image(1)
   bringBack(1, old)
   // Node 3 knows nothing of it, and nobody is there to ask.
   await Promise.all([house.run(1), house.run(3)])
-  await sleep(2500)
+  await Promise.all([sees(1, 3), sees(3, 1)])
   await house.run(2)
-  await sleep(5000)
+  await Promise.all([sees(1, 2), sees(3, 2)])
   await assertRefused(second, [[1, 3], [3, 1]])
   await heal(1, truth)
 })
 
 test('an idle house writes nothing down', async () => {
-  const heights = () => Promise.all([1, 2, 3].map(async (node) => (await house.get(node, '/status')).body.record.height as number))
-  await sleep(4500)
+  // Each node knows the heads of the others: nothing is left to be told.
+  for (const [node, of] of [[1, 2], [1, 3], [2, 1], [2, 3], [3, 1], [3, 2]] as const) await learnt(node, of, await heightOf(of))
+  const heights = () => Promise.all([1, 2, 3].map(heightOf))
   const before = await heights()
+  // Time itself is what is looked at: three rounds of the nodes' pings, in which each could make the others write.
   await sleep(6500)
   assert.deepEqual(await heights(), before)
 })
