@@ -3,13 +3,13 @@
 // npm test -- --long          the long ones too (*.long.test.ts, test/long/); a long file that is named runs as well
 // npm test -- --times         says at the end what each file took; in CI the ten dearest are always named
 // npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
+// FUZZ_SEED=N npm test        property tests look at other examples; FUZZ_SCALE=50: those of the threshold engine at more
 //
 // Each file runs in a process of its own; what needs nothing but itself (TOGETHER) runs in one, as most of what such a file
-// takes is the loading of what it tests. Two run at a time for each processor, three while end-to-end tests are left, which
-// mostly wait: the dearest first, by what they took last time, else by their size, so
-// that none is left alone at the end. End-to-end tests (*.e2e.test.ts) start whole platforms, which mostly wait: they go
-// before all others. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines
-// are node:test's totals over everything that ran.
+// takes is the loading of what it tests. End-to-end tests (*.e2e.test.ts) start whole platforms, which mostly wait: they go
+// before all others, three at a time for each processor, then two; the dearest first, by what they took last time, else by
+// their size, so that none is left alone at the end. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed
+// and fails. The last lines are node:test's totals over everything that ran.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'

@@ -8,6 +8,8 @@ import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, wait
 const platform = new TestPlatform()
 /** What the local chains, and the screening services among them, say of what went wrong. */
 const said = mock.method(console, 'error', () => undefined)
+/** A user of a sub-account of its own, which has its own screening; the workspace's key is made once. */
+const newUser = (subAccount: string, options: { role?: 'read-only' } = {}) => platform.user('aml', { subAccount, ...options })
 let counter = 0
 const freshAddress = () => `0x${(++counter).toString(16).padStart(40, 'e')}`
 const TOKENS: Record<string, string> = { CHAINALYSIS: 'sandbox', ELLIPTIC: 'sandbox:c2FuZGJveA==', TRM: 'sandbox' }
@@ -34,7 +36,7 @@ before(() => platform.start())
 after(() => platform.remove())
 
 test('a flagged withdrawal is held, and goes on once when its address is unfrozen, however often that is asked', async () => {
-  const user = await platform.user('aml-out')
+  const user = await newUser('out')
   await fundedWallet(platform, user, 'ETH', '10')
   assert.equal((await call(user, 'GET', '/dac/v1/aml')).status, 404)
   assert.equal((await save(user)).status, 200)
@@ -60,7 +62,7 @@ test('a flagged withdrawal is held, and goes on once when its address is unfroze
 })
 
 test('a clean destination passes, and so does a level that is not listed', async () => {
-  const user = await platform.user('aml-levels')
+  const user = await newUser('levels')
   await fundedWallet(platform, user, 'ETH', '10')
   for (const provider of ['CHAINALYSIS', 'ELLIPTIC', 'TRM']) {
     assert.equal((await save(user, { provider, aml_risk_levels: 'high,Severe' })).status, 200)
@@ -77,7 +79,7 @@ test('a clean destination passes, and so does a level that is not listed', async
 })
 
 test('a flagged deposit is on the chain and not to be spent, until it is unfrozen: ETH and a token', async () => {
-  const user = await platform.user('aml-in')
+  const user = await newUser('in')
   assert.equal((await save(user, { provider: 'elliptic' })).status, 200)
   for (const asset of ['ETH', 'USDT_ETH']) {
     const address = await fundedWallet(platform, user, asset, '5')
@@ -101,7 +103,7 @@ test('a flagged deposit is on the chain and not to be spent, until it is unfroze
 })
 
 test('BTC: every input counts, not only the first', async () => {
-  const [sender, user] = [await platform.user('aml-btc-sender'), await platform.user('aml-btc')]
+  const [sender, user] = [await platform.user('aml-btc-sender'), await newUser('btc')]
   const first = await fundedWallet(platform, sender, 'BTC', '1')
   const second = (await call<{ address: string }>(sender, 'POST', '/dac/v1/address', { asset: 'BTC' })).body.address
   await platform.fund('BTC', second, '1')
@@ -132,7 +134,7 @@ test('BTC: every input counts, not only the first', async () => {
 })
 
 test('XRP: a flagged deposit with a tag is held and released; a withdrawal names its tag', async () => {
-  const user = await platform.user('aml-xrp')
+  const user = await newUser('xrp')
   const address = await fundedWallet(platform, user, 'XRP', '100')
   assert.equal((await save(user)).status, 200)
   const tagged = (await call<{ address: string; address_tag: string }>(user, 'POST', '/dac/v1/address', { asset: 'XRP' })).body
@@ -191,7 +193,7 @@ test('a provider that gives no clear answer: transfers are held, never passed, a
 })
 
 test('both switches: what is off is not asked for, and what is frozen is held all the same', async () => {
-  const user = await platform.user('aml-switches')
+  const user = await newUser('switches')
   const address = await fundedWallet(platform, user, 'ETH', '10')
   const sender = String((await deposits(user, 'ETH'))[0]?.['source_id'])
   const to = freshAddress()
@@ -214,7 +216,7 @@ test('both switches: what is off is not asked for, and what is frozen is held al
 })
 
 test('OFAC: a listed address is held without any provider, on every chain of its format, and is not unfrozen while listed', async () => {
-  const user = await platform.user('aml-ofac')
+  const user = await newUser('ofac')
   await fundedWallet(platform, user, 'ETH', '10')
   await fundedWallet(platform, user, 'BTC', '1')
   const listed = '0x098b716b8aaf21512996dc57eb0615e2383e2f96'
@@ -237,8 +239,8 @@ test('OFAC: a listed address is held without any provider, on every chain of its
 })
 
 test('settings: what is missing or wrong is named, nothing secret is shown or stored in the clear', async () => {
-  const user = await platform.user('aml-settings')
-  const reader = await platform.user('aml-settings', { role: 'read-only' })
+  const user = await newUser('settings')
+  const reader = await newUser('settings', { role: 'read-only' })
   const whole = { provider: 'trm', aml_token: 'sandbox', aml_risk_levels: ' high , LOW,high', aml_deposit: true, aml_withdrawal: false }
   for (const field of Object.keys(whole)) {
     const answer = await call<{ field: string }>(user, 'POST', '/dac/v1/aml', { ...whole, [field]: undefined })
@@ -257,7 +259,7 @@ test('settings: what is missing or wrong is named, nothing secret is shown or st
   assert.equal((await unfreeze(reader, 'ETH', freshAddress())).status, 403)
   assert.deepEqual(await frozen(reader), [])
   assert.equal((await call(null, 'POST', '/dac/v1/aml', whole, { base: platform.base })).status, 401)
-  const other = await platform.user('aml-settings', { subAccount: 'other' })
+  const other = await newUser('other')
   assert.equal((await call(other, 'GET', '/dac/v1/aml')).status, 404)
   assert.equal(statSync(join(platform.home, 'secrets.key')).mode & 0o777, 0o600)
   assert.ok(!platform.output.includes('sandbox'), 'no token in the log')
@@ -265,7 +267,7 @@ test('settings: what is missing or wrong is named, nothing secret is shown or st
 })
 
 test('a held deposit that a reorganisation takes back leaves the books, and its address stays frozen', async () => {
-  const user = await platform.user('aml-reorg')
+  const user = await newUser('reorg')
   const address = await fundedWallet(platform, user, 'BTC', '1')
   assert.equal((await save(user)).status, 200)
   const sender = String((await deposits(user, 'BTC'))[0]?.['source_id'])

@@ -299,16 +299,18 @@ export interface Transfer { id: string; status: string; sub_status: string; hash
 export const transferBody = (asset: string, amount: string, to: string, more: Record<string, unknown> = {}) =>
   `{"asset":"${asset}","amount":${amount},"destination_address":"${to}","destination_type":"EXTERNAL","source_type":"INTERNAL"${Object.entries(more).map(([key, value]) => `,"${key}":${JSON.stringify(value)}`).join('')}}`
 
-/** Asks until there is an answer. Not more often: a signed request costs five milliseconds of a processor on both sides. */
+/** Asks until there is an answer, ever less often: a signed request costs both sides five milliseconds of a processor. */
 export async function waitFor<T>(
-  what: string, read: () => Promise<T | null | undefined | false>, timeoutMs = 150_000, everyMs = 250,
+  what: string, read: () => Promise<T | null | undefined | false>, timeoutMs = 150_000, leastOftenMs = 600,
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs
+  let pauseMs = 80
   for (;;) {
     const value = await read()
     if (value) return value
     if (Date.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms`)
-    await sleep(everyMs)
+    await sleep(pauseMs)
+    pauseMs = Math.min(leastOftenMs, pauseMs * 1.4)
   }
 }
 
@@ -335,7 +337,7 @@ export const terminal = (user: User, id: string, timeoutMs = 150_000) => waitFor
   if (platform && await platform.database.one(`select 1 from transactions where id = $1 and status = 'pending'`, [id])) return null
   const { body } = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)
   return body.status === 'confirmed' || body.status === 'failed' ? body : null
-}, timeoutMs, 100)
+}, timeoutMs, 150)
 
 /** JSON-RPC of a local chain, as an outside observer. */
 export async function rpc<T>(platform: TestPlatform, network: string, method: string, params: unknown[]): Promise<T> {
