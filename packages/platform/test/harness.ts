@@ -301,7 +301,7 @@ export const transferBody = (asset: string, amount: string, to: string, more: Re
 
 /** Asks until there is an answer, ever less often: a signed request costs both sides five milliseconds of a processor. */
 export async function waitFor<T>(
-  what: string, read: () => Promise<T | null | undefined | false>, timeoutMs = 150_000, leastOftenMs = 600,
+  what: string, read: () => Promise<T | null | undefined | false>, timeoutMs = 150_000, leastOftenMs = 250,
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs
   let pauseMs = 80

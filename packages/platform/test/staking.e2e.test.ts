@@ -286,7 +286,7 @@ test('a stake that the chain never takes dies, and the TRX is back; a second cal
   assert.equal((await balance(late, 'TRX')).balance, '90')
   await audited()
   const half = await ask('stake', { asset: 'TRX', address: other, resource: 'ENERGY', amount: 7 }, late)
-  await waitFor('the first call is sent', async () => (await database.query(`select 1 from chain_transactions where transaction_id = $1 and step = 'freeze' and state in ('INCLUDED', 'CONFIRMED')`, [half.body.id])).length > 0)
+  await waitFor('the first call is sent', async () => (await database.query(`select 1 from chain_transactions where transaction_id = $1 and step = 'freeze' and state in ('INCLUDED', 'CONFIRMED')`, [half.body.id])).length > 0, 150_000, 80)
   await devnet({ command: 'fault', network: 'TRX', mode: 'reject' })
   await waitFor('the second is sent', async () => (await database.query(`select 1 from chain_transactions where transaction_id = $1 and step = 'delegate' and broadcast_at is not null`, [half.body.id])).length > 0)
   assert.equal((await platform.cli('devnet', 'clock', '+15m')).status, 0)
