@@ -5,11 +5,11 @@
 // npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
 // FUZZ_SEED=N npm test        property tests look at other examples; FUZZ_SCALE=50: those of the threshold engine at more
 //
-// Each file runs in a process of its own; what needs nothing but itself (TOGETHER) runs in one, as most of what such a file
-// takes is the loading of what it tests. End-to-end tests (*.e2e.test.ts) start whole platforms, which mostly wait: they go
-// before all others, three at a time for each processor, then two; the dearest first, by what they took last time, else by
-// their size, so that none is left alone at the end. A file that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed
-// and fails. The last lines are node:test's totals over everything that ran.
+// Some files of a folder run in one process (test-group.mjs), as much of what a small file takes is the loading of what it
+// tests. End-to-end tests (*.e2e.test.ts) each have a process; they start whole platforms, which mostly wait: three run at a
+// time for each processor, and beside them, at a lower priority, the others, one for each processor, then two. The dearest
+// go first, by what they took last time, else by their size, so that none is left alone at the end. A process that does not
+// end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines are node:test's totals over everything that ran.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -20,7 +20,9 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
-const FILES_PER_PROCESSOR = { endToEnd: 3, others: 2 }
+const END_TO_END_PER_PROCESSOR = 3
+/** Of the others: while end-to-end tests run, and after. */
+const OTHERS_PER_PROCESSOR = { beside: 1, after: 2 }
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
 await underPinnedNode(fileURLToPath(import.meta.url))
@@ -54,14 +56,21 @@ if (files.length === 0) {
   process.exit(1)
 }
 
-/** Folders whose tests start nothing: their files run in one process, but those with hooks, which would be everybody's. */
-const TOGETHER = ['packages/chains/test', 'packages/request-auth/test', 'test']
-const hasHooks = (file) => /^(before|after|beforeEach|afterEach)\(|\bmock\b/m.test(readFileSync(join(root, file), 'utf8'))
+/** Folders whose tests share processes, and how many files run in one. */
+const TOGETHER = new Map([
+  ['packages/chains/test', 100], ['packages/request-auth/test', 100], ['packages/client/test', 100], ['test', 100],
+  ['packages/devnet/test', 8], ['packages/signer/test', 8], ['packages/platform/test', 6],
+])
+const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
 /** What runs in one process, by the name under which it is told. */
 const units = new Map()
 for (const file of files) {
-  const folder = TOGETHER.find((each) => file.startsWith(`${each}/`) && !hasHooks(file))
-  const name = folder === undefined ? file : `${folder}/*`
+  const [folder, count] = [...TOGETHER].find(([each]) => file.startsWith(`${each}/`) && !isEndToEnd(file) && !isLong(file)) ?? []
+  let name = file
+  for (let at = 1; folder !== undefined; at++) {
+    name = `${folder}/*${at}`
+    if ((units.get(name)?.length ?? 0) < count) break
+  }
   units.set(name, [...units.get(name) ?? [], file])
 }
 
@@ -70,11 +79,9 @@ const MEMORY = join(root, 'node_modules', '.cache', 'test', 'times.json')
 const remembered = existsSync(MEMORY) ? JSON.parse(readFileSync(MEMORY, 'utf8')) : {}
 /** A file that is new here: about so many of its bytes take a second. */
 const BYTES_PER_S = 500
-const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
 const sizeS = (members) => members.reduce((sum, file) => sum + statSync(join(root, file)).size, 0) / BYTES_PER_S
 const expectedS = new Map([...units].map(([name, members]) => [name, remembered[name] ?? sizeS(members)]))
-const order = [...units.keys()].sort((a, b) => isEndToEnd(b) - isEndToEnd(a) || expectedS.get(b) - expectedS.get(a))
-const concurrency = (next) => FILES_PER_PROCESSOR[isEndToEnd(next) ? 'endToEnd' : 'others'] * availableParallelism()
+const order = [...units.keys()].sort((a, b) => expectedS.get(b) - expectedS.get(a))
 
 const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
 const started = performance.now()
@@ -99,7 +106,8 @@ async function runUnit(name) {
   const timer = setTimeout(() => deadline.abort(), FILE_TIMEOUT_MS)
   const paths = units.get(name).map((file) => join(root, file))
   const what = paths.length === 1 ? { files: paths } : { files: [join(root, 'scripts', 'test-group.mjs')], argv: paths }
-  const stream = run({ ...what, cwd: root, execArgv, signal: deadline.signal })
+  const env = { ...process.env, CUSTODY_TEST_IS_BESIDE: isEndToEnd(name) ? '' : '1' }
+  const stream = run({ ...what, cwd: root, execArgv, signal: deadline.signal, env })
   try {
     for await (const event of stream) {
       const total = event.type === 'test:diagnostic' && event.data.nesting === 0 && event.data.file === undefined ? TOTAL.exec(event.data.message) : null
@@ -116,16 +124,22 @@ async function runUnit(name) {
 
 /** Events of all units as of one run, each as it ends. */
 async function* events() {
-  const waiting = [...order]
-  const running = []
-  while (waiting.length > 0 || running.length > 0) {
-    while (waiting.length > 0 && running.length < concurrency(waiting[0])) {
-      const entry = { result: runUnit(waiting.shift()) }
+  const waiting = { endToEnd: order.filter(isEndToEnd), others: order.filter((name) => !isEndToEnd(name)) }
+  const running = { endToEnd: new Set(), others: new Set() }
+  const fill = (lane, most) => {
+    while (waiting[lane].length > 0 && running[lane].size < most * availableParallelism()) {
+      const entry = { lane, result: runUnit(waiting[lane].shift()) }
       entry.done = entry.result.then(() => entry)
-      running.push(entry)
+      running[lane].add(entry)
     }
-    const ended = await Promise.race(running.map((entry) => entry.done))
-    running.splice(running.indexOf(ended), 1)
+  }
+  for (;;) {
+    fill('endToEnd', END_TO_END_PER_PROCESSOR)
+    fill('others', running.endToEnd.size > 0 ? OTHERS_PER_PROCESSOR.beside : OTHERS_PER_PROCESSOR.after)
+    const all = [...running.endToEnd, ...running.others]
+    if (all.length === 0) return
+    const ended = await Promise.race(all.map((entry) => entry.done))
+    running[ended.lane].delete(ended)
     yield* await ended.result
   }
 }

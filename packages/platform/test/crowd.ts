@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { balance, call, fundedWallet, rpc, terminal, transferBody, waitFor, type TestPlatform, type Transfer, type User } from './harness.ts'
+import { balance, call, fundedWallet, rpc, terminal, transferBody, waitFor, type TestPlatform, type Transfer } from './harness.ts'
 
 const ETH_TO = '0x00000000000000000000000000000000000000d1'
 const USDT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
@@ -7,14 +7,12 @@ const WALLETS = 20
 
 /** So many token transfers at once from each of 20 wallets on one gas tank; the platform is killed, and a fuel dropped, meanwhile. */
 export async function crowd(platform: TestPlatform, each: number): Promise<void> {
-  const users: User[] = []
-  // One after the other: two new sub-accounts at once may be given the same index by different nodes, and one is refused.
-  for (let at = 0; at < WALLETS; at++) users.push(await platform.user('crowd', { subAccount: `sub-${at}` }))
+  const users = await Promise.all(Array.from({ length: WALLETS }, (_, at) => platform.user('crowd', { subAccount: `sub-${at}` })))
   await Promise.all(users.map((user) => fundedWallet(platform, user, 'USDT_ETH', String(each))))
   const bodies = users.flatMap((user, at) => Array.from({ length: each }, (_, count) => ({ user, body: transferBody('USDT_ETH', '1', ETH_TO, { sequence_id: `${at}-${count}` }) })))
   const created = await Promise.all(bodies.map(({ user, body }) => call<Transfer>(user, 'POST', '/dac/v1/transaction', body)))
   assert.deepEqual([...new Set(created.map(({ status }) => status))], [200])
-  const [first] = users as [User]
+  const [first] = users as [typeof users[number]]
   await waitFor('some are through', async () => (await call<{ total: string }>(first, 'GET', '/dac/v1/transactions?status=confirmed&type=Withdraw')).body.total !== '0')
   await platform.kill()
   await platform.start()

@@ -90,7 +90,7 @@ export class TestPlatform {
   async start(env: Record<string, string> = {}): Promise<void> {
     this.output = ''
     // What the local chains are told at their start is theirs, here as in a process of their own.
-    if (this.#ground === 'here' && !env['CUSTODY_ROLE']) Object.assign(process.env, env)
+    if (this.#ground === 'here') Object.assign(process.env, env)
     if (this.#ground !== 'own' && !existsSync(join(this.home, 'ports.json'))) await this.#prepare()
     if (this.#here) {
       this.base = await this.#here.start(env)
@@ -115,7 +115,7 @@ export class TestPlatform {
 
   /** Another API process on the same home and database. */
   async startApi(): Promise<TestPlatform> {
-    const other = new TestPlatform({ home: this.home, folder: this.package })
+    const other = new TestPlatform({ home: this.home, folder: this.package, ground: 'prepared' })
     await other.start({ CUSTODY_ROLE: 'api' })
     return other
   }
@@ -241,8 +241,8 @@ export class TestPlatform {
 
   /** Resolves once nothing is left that could be done now. */
   async atRest(): Promise<void> {
-    const due = `select 1 from transactions where status = 'pending' and (lease_token is not null or next_run_at <= now()) limit 1`
-    await waitFor('rest', async () => (await this.database.one(due)) === undefined)
+    const due = `select 1 from transactions where status = 'pending' and (lease_token is not null or next_run_at <= $1) limit 1`
+    await waitFor('rest', async () => (await this.database.one(due, [this.database.now()])) === undefined)
   }
 
   /** The operator's command as an operator runs it. */

@@ -111,7 +111,14 @@ export class Here {
       log: { write: this.#hear },
     }
     const settings = readSettings({ CUSTODY_HOME: this.#home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', ...env })
-    this.#running = await startPlatform(settings, startOperatorServer, world)
+    try {
+      this.#running = await startPlatform(settings, startOperatorServer, world)
+    } catch (error) {
+      // It has let go of everything, and there is nobody to kill.
+      breath.isDead = true
+      ended.resolve()
+      throw error
+    }
     running.resolve(this.#running)
     const url = `http://${settings.host}:${this.#running.port}`
     writeFileSync(join(this.#home, 'url'), url)

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { SubAccounts } from '../src/enrolment/sub-accounts.ts'
+import type { Header } from '../src/envelope.ts'
+import { Store } from '../src/store/index.ts'
+import type { PeerHandler } from '../src/transport/peers.ts'
 import { callerPem, House, type Json } from './house.ts'
 
 /** Rule 1: a sub-account's name and index are bound by all three nodes, unique both ways, for ever. */
@@ -24,6 +31,50 @@ test('the nodes alone choose the index: all three answer the same one, and names
   assert.equal(new Set(indexes.values()).size, 3)
   // Another workspace counts by itself.
   assert.equal((await house.operator(1, 'enrol', enrolment('other', 'treasury'))).body.sub_account_index, 1)
+})
+
+test('sub-accounts of one workspace that are named at the same moment, at every node, each get an index of their own', async () => {
+  const names = Array.from({ length: 12 }, (_, at) => `desk ${at}`)
+  const answers = await Promise.all(names.map((name) => house.everywhere('enrol', enrolment('crowded', name))))
+  assert.deepEqual([...new Set(answers.flat().map(({ status }) => status))], [200], JSON.stringify(answers))
+  const indexes = answers.map((each) => new Set(each.map(({ body }) => body.sub_account_index)))
+  for (const each of indexes) assert.equal(each.size, 1)
+  assert.deepEqual(indexes.flatMap((each) => [...each]).sort((a, b) => a - b), names.map((_, at) => at + 1))
+})
+
+test('also where their answers come in the same moment', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'custody-sub-accounts-'))
+  const pairs = [1, 2, 3].map(() => generateKeyPairSync('ed25519'))
+  const identities = new Map(pairs.map(({ publicKey }, at) => [at + 1, publicKey]))
+  const handlers = new Map<string, PeerHandler>()
+  const stores: Store[] = []
+  let moment: Promise<void> | undefined
+  const nodes = [1, 2, 3].map((node) => {
+    const store = new Store(join(folder, `${node}.sqlite`), () => 0)
+    stores.push(store)
+    const peers = {
+      nodes: [1, 2, 3].filter((other) => other !== node),
+      handle: (call: string, handler: PeerHandler) => void handlers.set(`${node} ${call}`, handler),
+      // Every answer that is ready is heard at once.
+      call: async (to: number, call: string, body: unknown) => {
+        const answer = await handlers.get(`${to} ${call}`)!(node, body, {} as Header)
+        await (moment ??= new Promise((resolve) => setImmediate(() => {
+          moment = undefined
+          resolve()
+        })))
+        return answer
+      },
+    }
+    const config = { node, mode: 'local', identity: pairs[node - 1]!.privateKey, timeouts_ms: { round: 1000, keygen: 1000 } }
+    return new SubAccounts({ config, store, peers, identities } as unknown as ConstructorParameters<typeof SubAccounts>[0])
+  })
+  try {
+    const bound = await Promise.all(['a', 'b', 'c', 'd'].map((name, at) => nodes[at % 3]!.bind('crowded', name)))
+    assert.deepEqual(bound.sort(), [1, 2, 3, 4])
+  } finally {
+    for (const store of stores) store.close()
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('attack: a stranger under the index of the treasury, by the operator’s own hand at one node', async () => {

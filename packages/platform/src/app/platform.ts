@@ -141,7 +141,6 @@ async function start(
   undo.push(() => controller.abort())
   await services.prices.start(controller.signal)
   await holdUntilCompared(services)
-  let operator: Awaited<ReturnType<Operate>> | null = null
   let loops: Promise<void> = runLoops(services, [compareLoop(services)], controller.signal)
   if (all) {
     // This home's workers were ours alone: leases of a killed run need not be waited for.
@@ -149,8 +148,8 @@ async function start(
     if (postgres) await database.query('update network_scans set lease_until = null')
     const work = runLoops(services, workLoops(services).map((loop) => unlessHeld(services, loop)), controller.signal)
     loops = Promise.all([loops, work]).then(() => undefined)
-    operator = await operate(services)
-    undo.push(() => operator?.close())
+    const operator = await operate(services)
+    undo.push(() => operator.close())
   }
   const server = await buildServer(services, api)
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
@@ -169,8 +168,7 @@ async function start(
       controller.abort()
       server.server.closeAllConnections()
       server.server.close()
-      signers.close()
-      await Promise.all([operator?.close(), database.close()])
+      await Promise.all(undo.map((step) => step()))
     },
   }
 }

@@ -35,6 +35,8 @@ interface Parts { config: Config; store: Store; peers: Peers; identities: Readon
 export class SubAccounts {
   readonly #parts: Parts
   readonly #binding = new Map<string, Promise<number>>()
+  /** What this node led last, by workspace. */
+  readonly #led = new Map<string, Promise<unknown>>()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -76,7 +78,7 @@ export class SubAccounts {
     }
     let running = this.#binding.get(key)
     if (!running) {
-      running = (config.node === ALLOCATOR ? this.#lead(workspace, name, index) : this.#ask(workspace, name, index)).finally(() => {
+      running = (config.node === ALLOCATOR ? this.#leadNext(workspace, name, index) : this.#ask(workspace, name, index)).finally(() => {
         this.#binding.delete(key)
       })
       this.#binding.set(key, running)
@@ -105,6 +107,19 @@ export class SubAccounts {
       throw new Refusal('PEER_UNAVAILABLE', `Node ${ALLOCATOR} answered about another sub-account`, { node: ALLOCATOR })
     }
     return this.#adopt(set)
+  }
+
+  /** One of a workspace after the other: two at once would be given the same index, and one of them refused. */
+  async #leadNext(workspace: string, name: string, wanted: number | undefined): Promise<number> {
+    const before = this.#led.get(workspace) ?? Promise.resolve()
+    const leading = before.then(() => this.#lead(workspace, name, wanted))
+    const ended = leading.catch(() => undefined)
+    this.#led.set(workspace, ended)
+    try {
+      return await leading
+    } finally {
+      if (this.#led.get(workspace) === ended) this.#led.delete(workspace)
+    }
   }
 
   async #lead(workspace: string, name: string, wanted: number | undefined): Promise<number> {
