@@ -6,13 +6,15 @@ import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { TronWeb } from 'tronweb'
 import {
-  addressOf, balanceOf, client, DAY_MS, devnet, fund, headTime, home, mine, post, restart, secretOf, send, started, SUN, text, tokensOf,
+  addressOf, balanceOf, client, DAY_MS, devnet, fund, headTime, home, mine, post, restart, secretOf, send, SUN, text, tokensOf, useTron,
   transferToken, USDC, type Json,
 } from './tron-support.ts'
 
+const running = useTron()
+
 // So that a transfer to bob makes no holder.
 before(async () => {
-  await started
+  await running
   for (const asset of ['TRX', 'USDT_TRX', 'USDC_TRX']) await fund(asset, 'bob', '10')
 })
 

@@ -3,8 +3,8 @@ import { after, before } from 'node:test'
 import { TronWeb } from 'tronweb'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
-// Local Tron, driven by tronweb as it is published: a devnet for the file of tests that takes this.
-export const home = tempHome()
+// Local Tron, driven by tronweb as it is published.
+export let home = ''
 export const USDT = 'TRsXgj6qYP5yWudH6UcYujx9yx2BWn3SKf'
 export const USDC = 'TCLTqardMxkfW9kneJgkLaj3pUpEYuToEs'
 export const SUN = 1_000_000
@@ -31,16 +31,21 @@ export type Info = {
 }
 type Unsigned = Parameters<TronWeb['trx']['sign']>[0] & { txID: string }
 
-/** The devnet runs. */
-export const started = startDevnet(home).then((running) => {
-  devnet = running
-  port = Number(new URL(devnet.url).port)
-})
-before(() => started)
-after(async () => {
-  await devnet.stop()
-  removeHome(home)
-})
+/** Local Tron for the tests of a file. @returns resolves when it runs */
+export function useTron(): Promise<void> {
+  const place = tempHome()
+  home = place
+  const started = startDevnet(place).then((running) => {
+    devnet = running
+    port = Number(new URL(devnet.url).port)
+  })
+  before(() => started)
+  after(async () => {
+    await devnet.stop()
+    removeHome(place)
+  })
+  return started
+}
 
 /** Starts it again on the same home and port. */
 export async function restart(): Promise<void> {

@@ -7,8 +7,10 @@ import { TronWeb, utils } from 'tronweb'
 import { until } from './support.ts'
 import {
   addressOf, balanceOf, client, DAY_MS, devnet, fund, headTime, home, infoOf, mine, post, restart, secretOf, send, SUN, text, tokensOf,
-  transferToken, USDC, USDT, type Info, type Json,
+  transferToken, USDC, USDT, useTron, type Info, type Json,
 } from './tron-support.ts'
+
+void useTron()
 
 test('a transfer of TRX: activation costs 1.1 TRX, the next one only free bandwidth, and both become final', async () => {
   await fund('TRX', 'alice', '1000')
