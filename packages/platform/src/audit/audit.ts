@@ -1,4 +1,4 @@
-import { formatAmount, type Network, traitsOf } from '@custody/chains'
+import { formatAmount, traitsOf, type Network } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Chain } from '../engine/chain.ts'
 import { USD_DECIMALS } from '../decimals.ts'

@@ -1,4 +1,4 @@
-import { type Asset, type ChainBlock, type ChainTransfer, type Network, type Senders, traitsOf } from '@custody/chains'
+import { traitsOf, type Asset, type ChainBlock, type ChainTransfer, type Network, type Senders } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'

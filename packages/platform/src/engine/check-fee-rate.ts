@@ -1,4 +1,4 @@
-import { formatAmount, type Network, type Registry, traitsOf } from '@custody/chains'
+import { formatAmount, traitsOf, type Network, type Registry } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import { feeRateInteger } from './fee-rate.ts'
 

@@ -1,4 +1,4 @@
-import { type LevelRates, type Network, parseAmount, traitsOf } from '@custody/chains'
+import { parseAmount, traitsOf, type LevelRates, type Network } from '@custody/chains'
 import { DEFAULT_LEVEL, type FeeLevel } from './chain.ts'
 
 /** A caller's fee rate in the chain's own integer. @throws ChainError on surplus decimals */

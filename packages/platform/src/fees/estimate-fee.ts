@@ -1,4 +1,4 @@
-import { type Asset, formatAmount, traitsOf, validateAddress } from '@custody/chains'
+import { formatAmount, traitsOf, validateAddress, type Asset } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { readAmount } from '../assets/read-amount.ts'

@@ -1,4 +1,4 @@
-import { type Asset, formatAmount, traitsOf } from '@custody/chains'
+import { formatAmount, traitsOf, type Asset } from '@custody/chains'
 import type { Chain, FeeLevel } from '../engine/chain.ts'
 import { ApiError } from '../errors.ts'
 

@@ -1,4 +1,4 @@
-import { type Asset, formatAmount, parseAmount, traitsOf, validateAddress } from '@custody/chains'
+import { formatAmount, parseAmount, traitsOf, validateAddress, type Asset } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
 import { ensureGasTank, hasTank, isFilling } from '../gas-tanks/ensure-tank.ts'

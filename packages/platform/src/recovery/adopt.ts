@@ -1,6 +1,6 @@
 import { insertTransaction } from '../engine/insert.ts'
 import { stringifyJson } from '@custody/request-auth'
-import { type Network, TANK_SUB_ACCOUNT, traitsOf } from '@custody/chains'
+import { TANK_SUB_ACCOUNT, traitsOf, type Network } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
 import { chargePlatformFee } from '../prepaid-fee/fees.ts'

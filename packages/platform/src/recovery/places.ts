@@ -1,4 +1,4 @@
-import { type Asset, CHANGE_INDEX, familyOf, type Network, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, traitsOf } from '@custody/chains'
+import { CHANGE_INDEX, familyOf, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, traitsOf, type Asset, type Network } from '@custody/chains'
 import { ensureAddress, ensureChange, ensureOmnibus, type AddressKind } from '../addresses/derive.ts'
 import type { Owner } from '../engine/chain.ts'
 import { listOmnibus } from '../addresses/omnibus.ts'

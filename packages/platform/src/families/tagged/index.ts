@@ -1,4 +1,4 @@
-import { type Network, type ResignedClient, stellar, StellarClient, type TaggedClient, traitsOf, xrp, XrpClient } from '@custody/chains'
+import { stellar, StellarClient, traitsOf, xrp, XrpClient, type Network, type ResignedClient, type TaggedClient } from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { chosenRate } from '../../engine/fee-rate.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'

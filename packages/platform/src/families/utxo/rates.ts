@@ -1,4 +1,4 @@
-import { type Network, traitsOf, type UtxoClient } from '@custody/chains'
+import { traitsOf, type Network, type UtxoClient } from '@custody/chains'
 import { DEFAULT_LEVEL, type FeeLevel } from '../../engine/chain.ts'
 import { feeRateInteger } from '../../engine/fee-rate.ts'
 import type { CoinChain } from '../coins/chain.ts'
