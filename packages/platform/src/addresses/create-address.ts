@@ -4,6 +4,7 @@ import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, text } from '../http/schemas.ts'
+import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { ensureAddress, ensureOmnibus } from './derive.ts'
@@ -39,9 +40,8 @@ export const createAddress = endpoint({
       }
       const tagged = traitsOf(network).deposits === 'tagged'
       const announce = async (created: AddressRow): Promise<AddressRow> => {
-        await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [
-          caller.workspaceId, caller.subAccountId, JSON.stringify(presentAddress(created, found, caller.subAccountIndex)),
-        ])
+        const shown = JSON.stringify(presentAddress(created, found, caller.subAccountIndex))
+        await emit(tx, caller.workspaceId, caller.subAccountId, 'address.created', shown)
         return created
       }
       let address = await ensureOmnibus(services, tx, network, caller)

@@ -7,7 +7,10 @@ import { createAml } from '../aml/aml.ts'
 import { amlInstallation } from '../aml/settings.ts'
 import { forwards } from '../auto-forwarding/forwards.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
+import { Bell } from '../ledger/bell.ts'
+import { Feed } from '../ledger/feed.ts'
 import { narrate } from '../ledger/narrate.ts'
+import { eventPollMs, publishLoop } from '../events/publish.ts'
 import { migrate } from '../database/migrate.ts'
 import { scanLoop } from '../deposits/scanner.ts'
 import { AddressBook } from '../addresses/book.ts'
@@ -39,6 +42,9 @@ import { devnetControl, devnetUrlOf, localEndpoints, identityFolder } from './lo
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
+import { deliverLoop } from '../webhooks/deliver.ts'
+import { distributor } from '../webhooks/distribute.ts'
+import { createWebhooks } from '../webhooks/webhooks.ts'
 import { connectAll } from './connect.ts'
 import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
@@ -98,10 +104,14 @@ async function start(
   const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile)
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
+  const outbox = new Bell(environment)
   const database = world.openDatabase(databaseUrl, {
     now: environment.now,
     onError: (error, what) => log.warn({ err: error.message }, what),
-    onEvent: (event) => narrate(log, event),
+    onEvent: (event) => {
+      outbox.ring()
+      narrate(log, event)
+    },
   })
   undo.push(() => database.close())
   await checkDatabaseNetwork(database, settings.network)
@@ -117,7 +127,8 @@ async function start(
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
   const services: Services = {
-    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS, hold: new Hold(),
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS, hold: new Hold(), outbox,
+    feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
@@ -128,10 +139,12 @@ async function start(
       sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
       everyMs: prices.everyMs,
     }),
+    webhooks: createWebhooks({ services: () => services, environment, allow: settings.webhookAllow, resolve: world.resolve }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(services),
   }
+  undo.push(() => services.webhooks.sender.close())
   observe(services)
   if (!local) await probeEndpoints(services)
   // For good, so not before everything that this start rests on is known to be of this network.
@@ -141,11 +154,17 @@ async function start(
   undo.push(() => controller.abort())
   await services.prices.start(controller.signal)
   await holdUntilCompared(services)
-  let loops: Promise<void> = runLoops(services, [compareLoop(services)], controller.signal)
+  const publishing = unlessHeld(services, publishLoop(services, distributor))
+  let loops: Promise<void> = Promise.all([
+    runLoops(services, [compareLoop(services), publishing], controller.signal), services.feed.run(controller.signal),
+  ]).then(() => undefined)
   if (all) {
     // This home's workers were ours alone: leases of a killed run need not be waited for.
     if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
     if (postgres) await database.query('update network_scans set lease_until = null')
+    if (postgres) {
+      await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])
+    }
     const work = runLoops(services, workLoops(services).map((loop) => unlessHeld(services, loop)), controller.signal)
     loops = Promise.all([loops, work]).then(() => undefined)
     const operator = await operate(services)
@@ -207,5 +226,6 @@ function workLoops(services: Services): Loop[] {
     housekeepingLoop(services),
     autoForwardingLoop(services),
     requeueSweepsLoop(services),
+    deliverLoop(services),
   ]
 }

@@ -1,3 +1,4 @@
+import { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
 import { mustBeOneOf } from './validate.ts'
 
@@ -21,6 +22,18 @@ export const integer = (min: number, max: number, description: string) =>
     .string()
     .transform((value, context): number => {
       if (/^\d{1,10}$/.test(value) && Number(value) >= min && Number(value) <= max) return Number(value)
+      context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
+      return z.NEVER
+    })
+    .meta({ type: 'integer', minimum: min, maximum: max, description })
+
+/** An integer in a body. */
+export const wholeNumber = (min: number, max: number, description: string) =>
+  z
+    .unknown()
+    .transform((value, context): number => {
+      const text = value instanceof JsonNumber ? value.text : ''
+      if (/^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
       context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
       return z.NEVER
     })
