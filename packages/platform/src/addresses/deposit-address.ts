@@ -4,6 +4,7 @@ import type { Queryable } from '../database/pool.ts'
 import type { Owner } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 import { findWallet } from '../assets/find-wallet.ts'
+import { emit } from '../ledger/post.ts'
 import { ensureAddress, ensureOmnibus } from './derive.ts'
 import { handOutOmnibus, listOmnibus } from './omnibus.ts'
 import { presentAddress, type AddressRow } from './present.ts'
@@ -44,9 +45,8 @@ export async function handOutAddress(
     throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' })
   }
   const announce = async (created: AddressRow): Promise<AddressRow & { wallet_id: string }> => {
-    await tx.query(`select emit_event($1, $2, 'address.created', $3)`, [
-      owner.workspaceId, owner.subAccountId, JSON.stringify(presentAddress(created, place, owner.subAccountIndex)),
-    ])
+    const shown = JSON.stringify(presentAddress(created, place, owner.subAccountIndex))
+    await emit(tx, owner.workspaceId, owner.subAccountId, 'address.created', shown)
     return { ...created, wallet_id: wallet.id }
   }
   let address = await ensureOmnibus(services, tx, network, owner)

@@ -2,6 +2,8 @@ import type { Network, Registry, TransactionStatus, TronAction } from '@custody/
 import type { Logger } from 'pino'
 import type { Database, Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
+import type { Bell } from '../ledger/bell.ts'
+import type { Feed } from '../ledger/feed.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { WorkspaceKeys } from '../signing/keys.ts'
@@ -31,6 +33,10 @@ export interface Services {
   addresses: Addresses
   metrics: Metrics
   log: Logger
+  /** Rung when events are committed in this process: they are to be published. */
+  outbox: Bell
+  /** Tells when events were published. */
+  feed: Feed
   hold: Hold
   kinds: Kinds
   tanks: Tanks
