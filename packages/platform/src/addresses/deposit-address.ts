@@ -1,4 +1,4 @@
-import { OMNIBUS_INDEX, traitsOf, type Asset, type Network } from '@custody/chains'
+import { familyOf, OMNIBUS_INDEX, pathOf, traitsOf, type Asset, type Network } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Owner } from '../engine/chain.ts'
@@ -18,9 +18,27 @@ function newTag(services: Services): string {
   return String(TAG_LEAST + (Buffer.from(services.environment.bytes(TAG_BYTES)).readUIntBE(0, TAG_BYTES) % TAGS))
 }
 
+/** The next number of a sub-account's addresses; it is taken under the sub-account's lock. */
+async function nextIndex(tx: Queryable, network: Network, subAccountId: string): Promise<number> {
+  const last = await tx.one<{ index: number }>(
+    `select coalesce(max(path_index), 0) as index from chain_addresses
+     where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
+    [network.code, subAccountId])
+  return (last?.index ?? 0) + 1
+}
+
+/** Where the next fresh address will most likely be, to ask the chain about it. Nothing is handed out. @throws ApiError 503 */
+export async function likelyAddress(services: Services, owner: SubAccount, network: Network): Promise<string> {
+  await readyForAddresses(services, owner.workspaceId, network)
+  if (traitsOf(network).deposits === 'tagged') return services.addresses.omnibus(network, owner)
+  const key = await services.keys.get(owner.workspaceId, network.curve)
+  const index = await nextIndex(services.database, network, owner.subAccountId)
+  return familyOf(network).address(network, key.at(pathOf(network, owner.subAccountIndex, index)))
+}
+
 interface Place { asset: Asset; network: Network }
 /** A sub-account that addresses are made for. */
-type SubAccount = Owner & { subAccountId: string }
+export type SubAccount = Owner & { subAccountId: string }
 
 /** Asks what can only be asked outside of a database transaction, before {@link handOutAddress}. @throws ApiError 503 */
 export async function readyForAddresses(services: Services, workspaceId: string, network: Network): Promise<void> {
@@ -59,11 +77,7 @@ export async function handOutAddress(
   const tagged = traitsOf(network).deposits === 'tagged'
   const tag = tagged ? newTag(services) : null
   if (!tagged) {
-    const last = await tx.one<{ index: number }>(
-      `select coalesce(max(path_index), 0) as index from chain_addresses
-       where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
-      [network.code, owner.subAccountId])
-    index = (last?.index ?? 0) + 1
+    index = await nextIndex(tx, network, owner.subAccountId)
     address = await ensureAddress(services, tx, network, owner, index, 'deposit')
   }
   return announce(await tx.one<AddressRow>(

@@ -43,6 +43,7 @@ import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetw
 import { takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
 import { connectAll } from './connect.ts'
+import { invoiceLoop, invoices } from '../invoices/loop.ts'
 import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
 import { thisMachine, type World } from './world.ts'
@@ -124,9 +125,10 @@ async function start(
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
   const services: Services = {
-    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS, hold: new Hold(), outbox,
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS, hold: new Hold(), outbox,
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
+    checkout: { base: settings.publicUrl ?? `http://${settings.host}:${settings.port}` },
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
     aml: createAml({
@@ -167,8 +169,11 @@ async function start(
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })
+  const port = Number(new URL(address).port)
+  // Port 0 is a free one.
+  if (settings.publicUrl === null) services.checkout.base = `http://${settings.host}:${port}`
   return {
-    port: Number(new URL(address).port),
+    port,
     services,
     async stop() {
       await server.close()
@@ -219,6 +224,7 @@ function workLoops(services: Services): Loop[] {
     watchReleasableLoop(services),
     housekeepingLoop(services),
     autoForwardingLoop(services),
+    invoiceLoop(services),
     requeueSweepsLoop(services),
   ]
 }

@@ -1,5 +1,6 @@
-import { formatAmount, parseAmount, type Asset } from '@custody/chains'
-import { USD_DECIMALS } from '../decimals.ts'
+import { ChainError, formatAmount, parseAmount, type Asset } from '@custody/chains'
+import { parseUsd, showUsd, USD_DECIMALS } from '../decimals.ts'
+import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { coinOf } from '../prices/coins.ts'
 import { PRICE_DECIMALS } from '../prices/decimals.ts'
@@ -46,6 +47,22 @@ export function amountFor({ numerator, denominator }: Value, price: bigint, deci
   const exact = dividedUp(numerator * 10n ** BigInt(decimals), denominator * price)
   const step = stepOf(exact)
   return dividedUp(exact, step) * step
+}
+
+const FIAT_MAX = 10n ** 15n * 10n ** BigInt(USD_DECIMALS)
+
+/** An amount of a currency in millionths. @throws ApiError `INVALID_AMOUNT` */
+export function readFiat(text: string): bigint {
+  const refused = (reason: string) => new ApiError('INVALID_AMOUNT', `fiat_amount: ${reason}`, { field: 'fiat_amount' })
+  let amount: bigint
+  try {
+    amount = parseUsd(text)
+  } catch (error) {
+    throw error instanceof ChainError ? refused(error.message) : error
+  }
+  if (amount === 0n) throw refused('must be greater than zero')
+  if (amount > FIAT_MAX) throw refused(`must be at most ${showUsd(FIAT_MAX)}`)
+  return amount
 }
 
 /** The price of an asset now; null where it is not known or stale, for nothing is asked by such a one. */
