@@ -1,6 +1,6 @@
 import type { Caller } from '../http/endpoint.ts'
 import type { Services } from '../engine/services.ts'
-import { ownInvoice, readInvoice, type Invoice } from './invoice.ts'
+import { lockInvoice, ownInvoice, type Invoice } from './invoice.ts'
 import { look, type ByHand } from './look.ts'
 
 /**
@@ -13,7 +13,7 @@ export async function byHand(
 ): Promise<Invoice> {
   return services.database.transaction(async (tx) => {
     // What came in a moment ago counts before it is decided.
-    const invoice = await look(services, tx, ownInvoice(await readInvoice(services, tx, id, 'for update'), caller, id))
+    const invoice = await look(services, tx, ownInvoice(await lockInvoice(services, tx, id), caller, id))
     const change = decide(invoice)
     return change === null ? invoice : look(services, tx, invoice, change)
   })

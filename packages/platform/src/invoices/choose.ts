@@ -4,7 +4,7 @@ import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { refusalSoon } from '../transactions/payment.ts'
-import { noInvoice, readInvoice, withParts, type Invoice } from './invoice.ts'
+import { lockInvoice, noInvoice, readInvoice, type Invoice } from './invoice.ts'
 import { look } from './look.ts'
 import { placeOf } from './present.ts'
 
@@ -57,7 +57,7 @@ export async function choose(services: Services, id: string, asset: string): Pro
     await readyFor(services, owner, found, BigInt(wanted.amount), 'asset')
   }
   return services.database.transaction(async (tx) => {
-    const locked = await readInvoice(services, tx, id, 'for update') as Invoice
+    const locked = await lockInvoice(services, tx, id) as Invoice
     const offer = offerIn(locked, asset)
     if (locked.row.selected === asset && offer.address !== null) return locked
     assertOpen(services, locked)
@@ -69,7 +69,8 @@ export async function choose(services: Services, id: string, asset: string): Pro
     await tx.query(
       `update invoice_offers set wallet_id = $3, address = $4, address_tag = $5, chosen_at = $6 where invoice_id = $1 and asset = $2`,
       [id, asset, place.wallet_id, place.address, place.address_tag, tx.now()])
-    return look(services, tx, await withParts(services, tx, locked.row), { selected: asset })
+    const offers = locked.offers.map((each) => (each.asset === asset ? { ...each, ...place, chosen_at: tx.now() } : each))
+    return look(services, tx, { ...locked, offers }, { selected: asset })
   })
 }
 

@@ -39,11 +39,12 @@ const OFFERS = `select asset, network, amount::text, rate::text, rate_at, confir
 
 /** What lies at the invoice's addresses, whatever was asked for; a tag that was given to nobody is nobody's invoice. */
 const PAYMENTS = `select t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at, d.known_at,
-    d.block_height::text, s.height::text scanned
+    d.block_height::text, s.height::text scanned, p.status noted
   from invoice_offers o
     join deposits d on d.network = o.network and d.address = o.address and coalesce(d.tag, '') = coalesce(o.address_tag, '')
     join transactions t on t.id = d.transaction_id
     left join network_scans s on s.network = d.network
+    left join invoice_payments p on p.transaction_id = t.id
   where o.invoice_id = $1 and o.address is not null order by t.created_at, t.id`
 
 const REFUNDS = `select r.transaction_id, t.asset, t.amount::text, t.status, t.hash
@@ -51,7 +52,7 @@ const REFUNDS = `select r.transaction_id, t.asset, t.amount::text, t.status, t.h
 
 interface Found {
   transaction_id: string; hash: string; asset: string; network: string; amount: string; state: string; seen_at: Date; known_at: Date | null
-  block_height: string | null; scanned: string | null
+  block_height: string | null; scanned: string | null; noted: PaymentStatus | null
 }
 
 /** States of a deposit in which it stands in the books as the wallet's, or in suspense. */
@@ -79,19 +80,42 @@ const COLUMNS = `id, workspace_id, sub_account_id, status, exception, fiat, fiat
 /** The columns of an {@link InvoiceRow}. */
 export const INVOICE_COLUMNS = COLUMNS
 
-/** All of an invoice whose row is known. */
+/** What is shown agrees with the state that is shown beside it: payments as they were when that was evaluated. */
 export async function withParts(services: Services, tx: Queryable, row: InvoiceRow): Promise<Invoice> {
+  const { found, ...invoice } = await partsOf(services, tx, row)
+  const noted = new Map(found.map((each) => [each.transaction_id, each.noted]))
+  return {
+    ...invoice, payments: invoice.payments.flatMap((payment) => {
+      const status = noted.get(payment.transaction_id)
+      return status ? [{ ...payment, status }] : []
+    }),
+  }
+}
+
+async function partsOf(services: Services, tx: Queryable, row: InvoiceRow): Promise<Invoice & { found: Found[] }> {
   const offers = await tx.query<OfferRow>(OFFERS, [row.id])
   const found = offers.some(({ address }) => address !== null) ? await tx.query<Found>(PAYMENTS, [row.id]) : []
   const refunds = found.length > 0 ? await tx.query<RefundRow>(REFUNDS, [row.id]) : []
-  return { row, offers, payments: found.map((each) => paymentOf(services, offers, each)), refunds }
+  return { row, offers, payments: found.map((each) => paymentOf(services, offers, each)), refunds, found }
 }
 
-/** An invoice by its id, its row locked where `lock` is given; undefined where there is none. */
-export async function readInvoice(services: Services, tx: Queryable, id: string, lock = ''): Promise<Invoice | undefined> {
-  if (!ID.test(id)) return undefined
-  const row = await tx.one<InvoiceRow>(`select ${COLUMNS} from invoices where id = $1 ${lock}`, [id])
+const rowOf = async (tx: Queryable, id: string, lock: string): Promise<InvoiceRow | undefined> =>
+  ID.test(id) ? tx.one<InvoiceRow>(`select ${COLUMNS} from invoices where id = $1 ${lock}`, [id]) : undefined
+
+/** An invoice as it is shown; undefined where there is none. */
+export async function readInvoice(services: Services, tx: Queryable, id: string): Promise<Invoice | undefined> {
+  const row = await rowOf(tx, id, '')
   return row && withParts(services, tx, row)
+}
+
+/** An invoice to be changed: its row locked, its payments as they stand now. Undefined where there is none, or `lock` passes it over. */
+export async function lockInvoice(
+  services: Services, tx: Queryable, id: string, lock: 'for update' | 'for update skip locked' = 'for update'
+): Promise<Invoice | undefined> {
+  const row = await rowOf(tx, id, lock)
+  if (!row) return undefined
+  const { found: _, ...invoice } = await partsOf(services, tx, row)
+  return invoice
 }
 
 const ID = /^inv_[0-9a-f]{32}$/

@@ -1,7 +1,7 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { Invoices, Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
-import { readInvoice } from './invoice.ts'
+import { lockInvoice } from './invoice.ts'
 import { look } from './look.ts'
 
 const INVOICES_PER_RUN = 400
@@ -40,7 +40,7 @@ export function invoiceLoop(services: Services): Loop {
 async function lookAt(services: Services, id: string): Promise<void> {
   try {
     await services.database.transaction(async (tx) => {
-      const invoice = await readInvoice(services, tx, id, 'for update skip locked')
+      const invoice = await lockInvoice(services, tx, id, 'for update skip locked')
       if (invoice) await look(services, tx, invoice)
     })
     services.environment.checkpoint('invoice.looked')
