@@ -125,7 +125,8 @@ async function start(
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
   const services: Services = {
-    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS, hold: new Hold(), outbox,
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
+    hold: new Hold(), outbox,
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
     checkout: { base: settings.publicUrl ?? `http://${settings.host}:${settings.port}` },

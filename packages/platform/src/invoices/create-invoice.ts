@@ -81,8 +81,8 @@ async function create(services: Services, caller: Caller, body: InvoiceBody, pay
     }
     const text = stringifyJson(presentInvoice(services, invoice))
     await tx.query(
-      `insert into invoices (id, workspace_id, sub_account_id, fiat, fiat_amount, memo, order_id, payer, webhook_url, success_url, failed_url,
-         tolerance, selected, due_at, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
+      `insert into invoices (id, workspace_id, sub_account_id, fiat, fiat_amount, memo, order_id, payer, webhook_url, success_url,
+         failed_url, tolerance, selected, due_at, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $14, $18, $18)`,
       [row.id, row.workspace_id, row.sub_account_id, row.fiat, row.fiat_amount, row.memo, row.order_id, row.payer, row.webhook_url,
         row.success_url, row.failed_url, row.tolerance, invoice.row.selected, row.expires_at, row.sequence_id, payloadHash, text, now])

@@ -7,7 +7,7 @@ export type InvoiceException = (typeof EXCEPTIONS)[number]
 export type PaymentStatus = 'detected' | 'confirmed' | 'held' | 'reverted'
 
 /** A tolerance is told in millionths of the amount. */
-export const TOLERANCE_WHOLE = 1_000_000n
+const TOLERANCE_WHOLE = 1_000_000n
 
 /** What was agreed, and what the merchant has decided since. Times are milliseconds since the Unix Epoch. */
 export interface Terms {

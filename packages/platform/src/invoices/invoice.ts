@@ -29,7 +29,9 @@ export interface PaymentRow {
 }
 
 /** A transfer that gave something back. */
-export interface RefundRow { transaction_id: string; asset: string; amount: string; status: 'pending' | 'confirmed' | 'failed'; hash: string | null }
+export interface RefundRow {
+  transaction_id: string; asset: string; amount: string; status: 'pending' | 'confirmed' | 'failed'; hash: string | null
+}
 
 /** An invoice with all that its presentation needs. */
 export interface Invoice { row: InvoiceRow; offers: OfferRow[]; payments: PaymentRow[]; refunds: RefundRow[] }
@@ -74,11 +76,10 @@ function paymentOf(services: Services, offers: readonly OfferRow[], row: Found):
   }
 }
 
-const COLUMNS = `id, workspace_id, sub_account_id, status, exception, fiat, fiat_amount::text, memo, order_id, payer, webhook_url, success_url,
-  failed_url, tolerance, selected, cancelled_at, marked, marked_reason, marked_at, version, sequence_id, expires_at, created_at, updated_at`
-
 /** The columns of an {@link InvoiceRow}. */
-export const INVOICE_COLUMNS = COLUMNS
+export const INVOICE_COLUMNS = `id, workspace_id, sub_account_id, status, exception, fiat, fiat_amount::text, memo, order_id, payer,
+  webhook_url, success_url, failed_url, tolerance, selected, cancelled_at, marked, marked_reason, marked_at, version, sequence_id,
+  expires_at, created_at, updated_at`
 
 /** What is shown agrees with the state that is shown beside it: payments as they were when that was evaluated. */
 export async function withParts(services: Services, tx: Queryable, row: InvoiceRow): Promise<Invoice> {
@@ -100,7 +101,7 @@ async function partsOf(services: Services, tx: Queryable, row: InvoiceRow): Prom
 }
 
 const rowOf = async (tx: Queryable, id: string, lock: string): Promise<InvoiceRow | undefined> =>
-  ID.test(id) ? tx.one<InvoiceRow>(`select ${COLUMNS} from invoices where id = $1 ${lock}`, [id]) : undefined
+  ID.test(id) ? tx.one<InvoiceRow>(`select ${INVOICE_COLUMNS} from invoices where id = $1 ${lock}`, [id]) : undefined
 
 /** An invoice as it is shown; undefined where there is none. */
 export async function readInvoice(services: Services, tx: Queryable, id: string): Promise<Invoice | undefined> {
