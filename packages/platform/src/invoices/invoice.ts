@@ -47,7 +47,7 @@ const PAYMENTS = `select t.id transaction_id, t.hash, t.asset, t.network, t.amou
     join transactions t on t.id = d.transaction_id
     left join network_scans s on s.network = d.network
     left join invoice_payments p on p.transaction_id = t.id
-  where o.invoice_id = $1 and o.address is not null order by t.created_at, t.id`
+  where o.invoice_id = $1 and o.address is not null order by t.created_at, d.block_height, t.id`
 
 const REFUNDS = `select r.transaction_id, t.asset, t.amount::text, t.status, t.hash
   from invoice_refunds r join transactions t on t.id = r.transaction_id where r.invoice_id = $1 order by t.created_at, t.id`

@@ -122,7 +122,7 @@ export function presentInvoice(services: Services, invoice: Invoice) {
     payments: payments.map((each) => ({
       transaction_id: each.transaction_id, hash: each.hash, asset: each.asset, amount: show(each.asset, BigInt(each.amount)),
       status: each.status, confirmations: each.confirmations, required: each.required, counts: each.counts,
-      note: each.counts ? (each.since.getTime() > end ? 'late' : null) : 'other_asset', seen_at: each.seen_at.toISOString(),
+      note: each.counts ? (each.since.getTime() >= end ? 'late' : null) : 'other_asset', seen_at: each.seen_at.toISOString(),
       explorer_url: explorerUrl(services, each),
     })),
     refunds: refunds.map((each) => ({ ...each, amount: show(each.asset, BigInt(each.amount)) })),
