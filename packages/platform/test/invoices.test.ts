@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DEPTH, useDatabase } from './deposits-support.ts'
+import { DEPTH, registry, useDatabase } from './deposits-support.ts'
 import { InvoiceStage } from './invoices-stage.ts'
 import { saveInvoiceSettings } from '../src/invoices/save-settings.ts'
 import { createInvoice } from '../src/invoices/create-invoice.ts'
 import { readCheckout } from '../src/invoices/checkout-state.ts'
 import { CHOICES_MAX } from '../src/invoices/choose.ts'
+import { frameAncestors } from '../src/invoices/frame-ancestors.ts'
 import { ApiError } from '../src/errors.ts'
 
 /** Each way in which money comes to an invoice, from block to books to state to event. */
@@ -198,7 +199,55 @@ test('two invoices at once have addresses of their own; so have two tabs that ch
   const wallets = await stage.database.query('select 1 from wallet_addresses where label = $1', [id])
   assert.equal(wallets.length, 1)
   await assert.rejects(stage.choose(id, 'BTC'), refused('INVALID_REQUEST', /choose one of ETH, USDT_ETH, USDC_ETH/))
-  assert.ok(CHOICES_MAX >= 3)
+})
+
+test('a payer may look at ten assets, and the addresses of an invoice are bounded', async () => {
+  const stage = await open()
+  const { inv_id: id } = await stage.create({ fiat: 'USD', fiat_amount: 100 })
+  await stage.database.query(
+    `insert into invoice_offers (invoice_id, asset, network, position, amount, confirmations, address)
+     select $1, name, 'X', 100 + n, 1, 0, 'x' || n from unnest($2::text[]) with ordinality as a(name, n)`,
+    [id, registry.assets.filter(({ network }) => network !== 'ETH').slice(0, CHOICES_MAX - 1).map(({ asset_name }) => asset_name)])
+  await stage.choose(id, 'USDT_ETH')
+  await assert.rejects(stage.choose(id, 'ETH'), refused('INVOICE_CLOSED', /10 assets were chosen/))
+  assert.ok((await stage.choose(id, 'USDT_ETH')).body.selected, 'what was chosen before is not refused')
+})
+
+test('settings: what they say holds for new invoices, and who may frame the checkout', async () => {
+  const stage = await open()
+  const { inv_id: before } = await stage.create(HUNDRED)
+  assert.deepEqual([await frameAncestors(stage.services, before), await frameAncestors(stage.services, 'inv_x')], [[], null])
+  const saved = { display_name: 'Hats Ltd', allowed_origins: ['https://shop.example', 'http://127.0.0.1:3000'], tolerance: 1, expires_in: 60 }
+  await stage.ask(saveInvoiceSettings, saved)
+  const { inv_id: id, expiry, created_at, tolerance } = await stage.create(HUNDRED)
+  assert.deepEqual([Date.parse(expiry as string) - Date.parse(created_at as string), tolerance], [60_000, '1'])
+  assert.equal((await stage.ask<{ merchant: string }>(readCheckout, {}, { inv_id: id })).body.merchant, 'Hats Ltd')
+  assert.deepEqual(await frameAncestors(stage.services, before), saved.allowed_origins)
+  for (const [bad, field] of [
+    [{ allowed_origins: ['https://shop.example/path'] }, /^allowed_origins.0: must be an origin/], [{ allowed_origins: ["https://a.example; script-src 'self'"] }, /must be an origin/],
+    [{ allowed_origins: ['*'] }, /must be an origin/], [{ tolerance: 11 }, /^tolerance: must be at most 10 percent/], [{ tolerance: '0.00001' }, /^tolerance: has more than 4 decimals/],
+    [{ confirmations: [{ from_usd: 5, confirmations: 1 }, { from_usd: 5, confirmations: 2 }] }, /^confirmations: from_usd must rise/],
+    [{ expires_in: 4 }, /^expires_in: must be an integer from 5/], [{ expires_in: 5.5 }, /^expires_in: must be an integer/],
+  ] as const) await assert.rejects(stage.ask(saveInvoiceSettings, bad), refused('INVALID_REQUEST', field))
+})
+
+test('absurd invoices are refused by the field that is wrong, and make nothing', async () => {
+  const stage = await open()
+  const made = () => stage.database.query('select 1 from invoices union all select 1 from wallet_addresses')
+  for (const [body, code, message] of [
+    [{}, 'INVALID_REQUEST', /^fiat: give fiat and fiat_amount, or asset and amount/],
+    [{ fiat: 'USD' }, 'INVALID_REQUEST', /^fiat_amount: is required beside fiat/], [{ fiat_amount: 1 }, 'INVALID_REQUEST', /^fiat: is required/],
+    [{ fiat: 'EUR', fiat_amount: 1 }, 'INVALID_REQUEST', /^fiat: must be USD/], [{ ...HUNDRED, asset: 'ETH' }, 'INVALID_REQUEST', /^asset: give either/],
+    [{ ...HUNDRED, fiat_amount: 0 }, 'INVALID_AMOUNT', /^fiat_amount: must be greater than zero/], [{ ...HUNDRED, fiat_amount: 1e16 }, 'INVALID_AMOUNT', /^fiat_amount: must be at most/],
+    [{ ...HUNDRED, fiat_amount: '0.0000001' }, 'INVALID_AMOUNT', /more than 6 decimals/], [{ ...HUNDRED, fiat_amount: -1 }, 'INVALID_REQUEST', /^fiat_amount: must not be negative/],
+    [{ ...HUNDRED, assets: [] }, 'INVALID_REQUEST', /^assets: /], [{ ...HUNDRED, assets: ['USDT_ETH', 'USDT_ETH'] }, 'INVALID_REQUEST', /^assets: names an asset twice/],
+    [{ ...HUNDRED, assets: ['USDT_BSC'] }, 'UNSUPPORTED_ASSET', /^assets: /], [{ ...HUNDRED, assets: [7] }, 'INVALID_REQUEST', /^assets.0: must be a string/],
+    [{ ...HUNDRED, success_url: 'javascript:alert(1)' }, 'INVALID_REQUEST', /^success_url: must be an http/], [{ ...HUNDRED, failed_url: 'https://a:b@c.example' }, 'INVALID_REQUEST', /^failed_url: /],
+    [{ ...HUNDRED, payer: { mail: 'x' } }, 'INVALID_REQUEST', /^payer/], [{ ...HUNDRED, expires_in: 1e9 }, 'INVALID_REQUEST', /^expires_in: /],
+    [{ asset: 'ETH', amount: '1e-19' }, 'INVALID_AMOUNT', /^amount: /], [{ asset: 'ETH', amount: 0 }, 'INVALID_AMOUNT', /^amount: must be greater/],
+    [{ ...HUNDRED, memo: '\u0000' }, 'INVALID_REQUEST', /^memo: /], [{ ...HUNDRED, ordr_id: '7' }, 'UNKNOWN_FIELD', /did you mean order_id/],
+  ] as const) await assert.rejects(stage.create(body), refused(code, message), JSON.stringify(body))
+  assert.equal((await made()).length, 0)
 })
 
 test('a price that is stale or unknown: 503 that names the asset; of the wallets those with a price stay', async () => {

@@ -125,7 +125,8 @@ export function presentInvoice(services: Services, invoice: Invoice) {
       note: each.counts ? (each.since.getTime() >= end ? 'late' : null) : 'other_asset', seen_at: each.seen_at.toISOString(),
       explorer_url: explorerUrl(services, each),
     })),
-    refunds: refunds.map((each) => ({ ...each, amount: show(each.asset, BigInt(each.amount)) })),
+    refunds: refunds.map(({ transaction_id, asset, amount, status, hash }) => (
+      { transaction_id, asset, amount: show(asset, BigInt(amount)), status, hash })),
     refundable: amounts(left), excess: amounts(excess(invoice, left)),
     memo: row.memo, order_id: row.order_id, payer: row.payer && { email: row.payer.email ?? null, name: row.payer.name ?? null },
     webhook_url: row.webhook_url, success_url: row.success_url, failed_url: row.failed_url,

@@ -6,7 +6,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { decimal, text, whole } from '../http/schemas.ts'
 import { expiresInField, toleranceField } from './body.ts'
 import { presentSettings, settingsShape } from './read-settings.ts'
-import { readInvoiceSettings, readTolerance } from './settings.ts'
+import { readInvoiceSettings, readLife, readTolerance } from './settings.ts'
 
 const ORIGINS_MAX = 50
 const DEPTHS_MAX = 20
@@ -47,7 +47,7 @@ export const saveInvoiceSettings = endpoint({
          updated_at = excluded.updated_at`,
       [caller.workspaceId, body.display_name ?? null, JSON.stringify([...new Set(body.allowed_origins ?? [])]),
         JSON.stringify(depths.map((each) => ({ ...each, from_usd: each.from_usd.toString() }))),
-        body.tolerance === undefined ? null : readTolerance(body.tolerance), body.expires_in ?? null,
+        body.tolerance === undefined ? null : readTolerance(body.tolerance), readLife(services, body.expires_in) ?? null,
         new Date(services.environment.now())])
     return { body: presentSettings(await readInvoiceSettings(services.database, caller.workspaceId)) }
   },
