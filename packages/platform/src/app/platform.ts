@@ -24,6 +24,7 @@ import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
 import { Hold } from '../engine/hold.ts'
 import { Networks } from '../engine/networks.ts'
+import { checkUrl } from '../webhooks/webhook.ts'
 import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
 import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
@@ -132,7 +133,10 @@ async function start(
     hold: new Hold(), outbox,
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
-    checkout: { base: settings.publicUrl ?? `http://${settings.host}:${settings.port}` },
+    checkout: {
+      base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
+      checkWebhook: (url, field) => checkUrl(services, url, field),
+    },
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
     aml: createAml({

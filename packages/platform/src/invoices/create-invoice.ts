@@ -44,6 +44,7 @@ function hashPayload({ payer, ...body }: InvoiceBody): string {
 }
 
 async function create(services: Services, caller: Caller, body: InvoiceBody, payloadHash: string): Promise<Reply> {
+  if (body.webhook_url !== undefined) services.checkout.checkWebhook(body.webhook_url, 'webhook_url')
   const asked = whatIsAsked(services, body)
   const offers = await offersOf(services, caller, body, asked)
   const settings = await readInvoiceSettings(services.database, caller.workspaceId)

@@ -40,7 +40,8 @@ const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rat
   from invoice_offers where invoice_id = any($1) order by invoice_id, position`
 
 /** What lies at the invoice's addresses, whatever was asked for; a tag that was given to nobody is nobody's invoice. */
-const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at, d.known_at,
+const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at,
+    d.known_at,
     d.block_height::text, s.height::text scanned, p.status noted
   from invoice_offers o
     join deposits d on d.network = o.network and d.address = o.address and coalesce(d.tag, '') = coalesce(o.address_tag, '')

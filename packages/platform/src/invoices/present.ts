@@ -142,5 +142,9 @@ declare module '../engine/services.ts' {
   interface Services { checkout: Checkout }
 }
 
-/** Where payers find the checkout: the address of this server as they reach it, without a slash at its end. */
-export interface Checkout { base: string }
+export interface Checkout {
+  /** The address of this server as payers reach it, without a slash at its end. */
+  base: string
+  /** Whether events may be sent to a URL. @throws ApiError `INVALID_REQUEST` that names the field */
+  checkWebhook(url: string, field: string): void
+}

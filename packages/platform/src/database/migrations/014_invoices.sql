@@ -108,3 +108,9 @@ create table if not exists invoice_refunds (
   invoice_id text not null references invoices
 );
 create index if not exists invoice_refunds_invoice on invoice_refunds (invoice_id);
+
+-- By which a server is told of the invoices that name an address there: made by itself, one for each origin.
+alter table webhooks add column if not exists invoice_origin text;
+create unique index if not exists webhooks_invoice_origin on webhooks (sub_account_id, invoice_origin) where invoice_origin is not null;
+-- Where it goes, if not where its webhook says.
+alter table webhook_deliveries add column if not exists url text;
