@@ -24,6 +24,7 @@ import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
 import { Hold } from '../engine/hold.ts'
 import { Networks } from '../engine/networks.ts'
+import { checkUrl } from '../webhooks/webhook.ts'
 import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
 import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
@@ -46,6 +47,7 @@ import { deliverLoop } from '../webhooks/deliver.ts'
 import { distributor } from '../webhooks/distribute.ts'
 import { createWebhooks } from '../webhooks/webhooks.ts'
 import { connectAll } from './connect.ts'
+import { invoiceLoop, invoices } from '../invoices/loop.ts'
 import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
 import { thisMachine, type World } from './world.ts'
@@ -127,9 +129,14 @@ async function start(
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
   const services: Services = {
-    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS, hold: new Hold(), outbox,
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
+    hold: new Hold(), outbox,
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
+    checkout: {
+      base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
+      checkWebhook: (url, field) => checkUrl(services, url, field),
+    },
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
     aml: createAml({
@@ -174,8 +181,11 @@ async function start(
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })
+  const port = Number(new URL(address).port)
+  // Port 0 is a free one.
+  if (settings.publicUrl === null) services.checkout.base = `http://${settings.host}:${port}`
   return {
-    port: Number(new URL(address).port),
+    port,
     services,
     async stop() {
       await server.close()
@@ -225,6 +235,7 @@ function workLoops(services: Services): Loop[] {
     watchReleasableLoop(services),
     housekeepingLoop(services),
     autoForwardingLoop(services),
+    invoiceLoop(services),
     requeueSweepsLoop(services),
     deliverLoop(services),
   ]

@@ -41,6 +41,7 @@ export interface Services {
   kinds: Kinds
   tanks: Tanks
   forwards: Forwards
+  invoices: Invoices
   readiness(): Promise<Readiness>
   /** Speaks to the local chains' control face; null on mainnet. */
   devnet: ((command: Record<string, unknown>) => Promise<Record<string, unknown>>) | null
@@ -143,4 +144,13 @@ export interface Forwards {
   takenBack(tx: Queryable, row: TransactionRow): Promise<void>
   done(tx: Queryable, row: TransactionRow): Promise<void>
   returned(tx: Queryable, row: TransactionRow, reason: string): Promise<void>
+}
+
+/** Invoices, of which some deposits are payments. */
+export interface Invoices {
+  /**
+   * A deposit was found, held, credited, assigned or taken back: the invoice that owns its address and tag, if one does, is to
+   * be looked at. Called in the same commit, after everything else is locked and written.
+   */
+  moved(tx: Queryable, row: Pick<TransactionRow, 'network' | 'destination_id' | 'address_tag'>): Promise<void>
 }

@@ -3,6 +3,7 @@ import { addressShape } from '../addresses/present.ts'
 import { ruleShape } from '../auto-forwarding/rule.ts'
 import { EVENT_TYPES, type EventType } from '../database/event-types.ts'
 import { transactionShape } from '../engine/present.ts'
+import { invoiceShape } from '../invoices/present.ts'
 import { tankShape } from '../gas-tanks/list-tanks.ts'
 import { walletShape } from '../wallets/present.ts'
 
@@ -43,7 +44,7 @@ const prepaid = (says: string): EventOf => ({
 })
 
 const invoice = (says: string): EventOf => ({
-  says, object: 'invoice', scope: 'sub-account', data: z.looseObject({ inv_id: z.string(), inv_status: z.string() }),
+  says, object: 'invoice', scope: 'sub-account', data: invoiceShape,
 })
 
 /** Every event: what it tells, of what, to whom, in which shape. The OpenAPI document and docs/events.md are made of it. */
@@ -100,8 +101,8 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'invoice.updated': invoice('Something of an invoice changed that is no change of its status, such as a payment in part'),
   'invoice.processing': invoice('It is paid in full, and not yet confirmed'),
   'invoice.paid': invoice('It is paid, and confirmed'),
-  'invoice.expired': invoice('Its time is over, and it is not paid'),
-  'invoice.invalid': invoice('It will not be paid any more: cancelled, marked so, or its payment was never confirmed'),
+  'invoice.expired': invoice('Its time is over, and it is not paid; one that was paid while nobody looked goes on from here'),
+  'invoice.invalid': invoice('It is not to be paid any more: cancelled, or marked so'),
   'webhook.test': {
     says: 'Somebody asked for a test of a webhook; sent to that one only', object: 'webhook', scope: 'sub-account',
     data: z.object({ id: z.string(), url: z.string() }),

@@ -45,7 +45,7 @@ export interface Reply {
 
 /** One endpoint: one file holds its schemas and handler. */
 export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType> {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   summary: string
   /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */

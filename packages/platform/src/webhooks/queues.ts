@@ -53,7 +53,7 @@ export async function readQueues(database: Queryable): Promise<{ queues: Queue[]
 }
 
 const TAKEN = `d.id, d.webhook_id, d.workspace_id, d.event_uid, d.type, d.object, d.body, d.tries, d.tries_left, d.lease_token,
-  w.url, w.sealed_secret, w.sealed_previous_secret, w.previous_until, w.failures`
+  coalesce(d.url, w.url) url, w.sealed_secret, w.sealed_previous_secret, w.previous_until, w.failures`
 
 /** Takes what the shares allow. A process that dies leaves a lease that runs out, and the delivery is tried again. */
 export async function claim(tx: Queryable, shares: readonly Share[], token: string): Promise<Claimed[]> {

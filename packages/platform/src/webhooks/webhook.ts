@@ -57,8 +57,8 @@ export const fields = {
 }
 
 /** @throws ApiError `INVALID_REQUEST` that names the field where nothing may be sent to the URL */
-export function checkUrl(services: Services, given: string): void {
-  const wrong = (reason: string) => new ApiError('INVALID_REQUEST', `url: ${reason}`, { field: 'url' })
+export function checkUrl(services: Services, given: string, field = 'url'): void {
+  const wrong = (reason: string) => new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
   if (given.includes('\0') || given !== given.trim()) throw wrong('must be a URL without spaces around it')
   let url: URL
   try {
