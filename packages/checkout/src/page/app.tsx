@@ -47,7 +47,7 @@ function Frame({ merchant, onLanguage, children }: {
 }
 
 /** One big word in place of an invoice. */
-export function Problem({ title, detail, action }: { title: string; detail: string; action?: ComponentChildren }) {
+function Problem({ title, detail, action }: { title: string; detail: string; action?: ComponentChildren }) {
   return (
     <main class="card is-single">
       <div class="panel">
@@ -68,8 +68,7 @@ function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void
   useLayoutEffect(() => {
     if (!state || !name || !screen) return
     const { words, tell } = speech
-    document.title = `${state.inv_status === 'Paid' ? words.paidTitle : tell(words.payTo, { merchant: state.merchant })} · ${state.merchant}`
-    if (state.inv_status !== 'Paid') document.title = tell(words.payTo, { merchant: state.merchant })
+    document.title = state.inv_status === 'Paid' ? `${words.paidTitle} · ${state.merchant}` : tell(words.payTo, { merchant: state.merchant })
     const last = before.current
     before.current = { name, screen }
     if (last.name === null || last.name === name) return

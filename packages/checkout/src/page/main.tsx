@@ -1,6 +1,6 @@
 import { render } from 'preact'
 import { App } from './app.tsx'
-import { tellParent } from './frame.ts'
+import { isFramed, tellParent } from './frame.ts'
 import { preferredLanguage, speak } from './language.ts'
 
 const invoiceId = /^\/checkout\/([^/]+)$/.exec(location.pathname)?.[1] ?? null
@@ -13,5 +13,6 @@ if (isKnown) {
   })
 }
 
+if (isFramed) document.documentElement.classList.add('is-framed')
 const first = await speak(preferredLanguage())
 render(<App path={isKnown ? `/checkout/${invoiceId}` : null} first={first} />, document.getElementById('page') as HTMLElement)

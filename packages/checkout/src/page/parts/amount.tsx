@@ -1,6 +1,6 @@
 /** An amount of coins: every digit of it, from left to right in every language. */
 export const Amount = ({ amount, ticker }: { amount: string; ticker: string }) => (
-  <bdi dir="ltr" class="amount">{amount}&nbsp;{ticker}</bdi>
+  <bdi dir="ltr" class="amount">{amount} {ticker}</bdi>
 )
 
 /** A long code, of which the ends are compared: they stand out. */

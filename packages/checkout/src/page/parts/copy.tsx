@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useSpeech } from '../language.ts'
 import { announce } from './announcer.tsx'
-import { CopyIcon, DoneIcon } from './icons.tsx'
 
 const CONFIRMED_MS = 2500
 
@@ -44,7 +43,6 @@ export function CopyButton({ text, label, done }: Words & { text: string }) {
   }
   return (
     <button type="button" class={copied ? 'copy is-done' : 'copy'} aria-label={label} onClick={() => void copy()}>
-      {copied ? <DoneIcon /> : <CopyIcon />}
       {/* Both words lie over each other, so that the button keeps its width. */}
       <span class="copy-words" aria-hidden="true">
         <span class={copied ? 'is-hidden' : ''}>{words.copy}</span>

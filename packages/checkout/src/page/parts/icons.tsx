@@ -22,10 +22,6 @@ const SHAPES: Record<Shape, ComponentChildren> = {
 export const StatusIcon = ({ shape }: { shape: Shape }) => <Icon name={shape}>{SHAPES[shape]}</Icon>
 
 export const ClockIcon = () => <Icon name="small">{SHAPES.clock}</Icon>
-export const CopyIcon = () => (
-  <Icon name="small"><rect class="line" x="8.5" y="8.5" width="12" height="12" rx="2.5" /><path class="line" d="M15.5 5.5v-.5a2 2 0 0 0-2-2H5a2 2 0 0 0-2 2v8.5a2 2 0 0 0 2 2h.5" /></Icon>
-)
-export const DoneIcon = () => <Icon name="small"><path class="line" d="M5 12.5l4.5 4.5L19 7" /></Icon>
 export const WalletIcon = () => (
   <Icon name="small"><path class="line" d="M18 7.5V5a1.5 1.5 0 0 0-1.5-1.5H5.5a2 2 0 0 0 0 4H19A1.5 1.5 0 0 1 20.5 9v10a1.5 1.5 0 0 1-1.5 1.5H6A2.5 2.5 0 0 1 3.5 18V5.5" /><circle class="fill" cx="16.5" cy="14" r="1.3" /></Icon>
 )

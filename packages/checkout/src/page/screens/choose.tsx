@@ -3,7 +3,6 @@ import type { CheckoutState, Choice } from '../../state.ts'
 import { useSpeech } from '../language.ts'
 import { Amount } from '../parts/amount.tsx'
 import { ChevronIcon } from '../parts/icons.tsx'
-import { Status } from '../parts/status.tsx'
 import { announce } from '../parts/announcer.tsx'
 
 export const Badge = ({ ticker }: { ticker: string }) => <span class="badge" aria-hidden="true">{ticker.slice(0, 4)}</span>
@@ -45,7 +44,10 @@ export function Choose({ state, onChoose }: { state: CheckoutState; onChoose: (a
   )
   return (
     <div class="screen">
-      <Status shape="waiting" tone="info" title={words.choose} detail={words.chooseHint} />
+      <div class="heading">
+        <h2 class="status-title" tabIndex={-1}>{words.choose}</h2>
+        <p class="status-detail">{words.chooseHint}</p>
+      </div>
       <p class="choose-problem" role={isFailed ? 'alert' : undefined}>{isFailed ? words.assetFailed : null}</p>
       <ul class="choices">
         {groupsOf(state.assets).map((group) => {

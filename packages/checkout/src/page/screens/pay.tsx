@@ -97,6 +97,7 @@ export function Pay({ state, selected, onChange }: { state: CheckoutState; selec
         <Code text={selected.address} />
       </Field>
       <Tag selected={selected} />
+      <p class="network-warning"><WarningIcon /><span>{say(words.networkWarning, { ticker, network: selected.network_name })}</span></p>
     </div>
   )
   return (
@@ -113,7 +114,6 @@ export function Pay({ state, selected, onChange }: { state: CheckoutState; selec
       <div class={isHandheld ? 'ways is-handheld' : 'ways'}>
         {isHandheld ? [open, fields, code] : [code, <div class="ways-words" key="words">{fields}{open}</div>]}
       </div>
-      <p class="network-warning"><WarningIcon /><span>{say(words.networkWarning, { ticker, network: selected.network_name })}</span></p>
       <Payments payments={state.payments} />
     </div>
   )

@@ -32,7 +32,7 @@ function Ring({ confirmations, required }: { confirmations: number; required: nu
 
 /** The payment is there, and waits for the network. */
 export function Progress({ state }: { state: CheckoutState }) {
-  const { words, count } = useSpeech()
+  const { words } = useSpeech()
   const { shape, tone, title, detail } = viewOf(viewNameOf(state, false))
   const depth = slowest(state)
   return (
@@ -40,9 +40,6 @@ export function Progress({ state }: { state: CheckoutState }) {
       <Status shape={shape} tone={tone} title={words[title]} detail={words[detail]} large>
         {depth && shape === 'progress' ? <Ring {...depth} /> : undefined}
       </Status>
-      <p class="progress-words">
-        {depth ? count(words.confirmations, depth.required, { n: String(Math.min(depth.confirmations, depth.required)), m: String(depth.required) }) : null}
-      </p>
       <Payments payments={state.payments} />
     </div>
   )

@@ -60,7 +60,7 @@ function Returning({ url, isFresh }: { url: string; isFresh: boolean }) {
 function Back({ url, merchant, invoiceId }: { url: string | null; merchant: string; invoiceId: string }) {
   const { words, say } = useSpeech()
   if (isFramed) return <button type="button" class="button primary" onClick={() => tellParent(invoiceId, { event: 'close' })}>{words.close}</button>
-  return url === null ? null : <a class="button primary" href={url} rel="noreferrer">{say(words.backTo, { merchant })}</a>
+  return url === null ? null : <a class="button primary" href={url} rel="noreferrer"><span>{say(words.backTo, { merchant })}</span></a>
 }
 
 function detailOf(name: ViewName, state: CheckoutState, { words, say }: Speech) {

@@ -21,9 +21,7 @@ export function Summary({ state, heardMs, onEnd }: { state: CheckoutState; heard
       <h1 id="summary-title" class="summary-title">{say(words.payTo, { merchant: state.merchant })}</h1>
       <p class="summary-amount"><Asked state={state} /></p>
       <p class="summary-memo"><bdi>{state.memo}</bdi></p>
-      <div class="summary-time">
-        {state.inv_status === 'Pending' ? <TimeLeft state={state} heardMs={heardMs} onEnd={onEnd} /> : null}
-      </div>
+      {state.inv_status === 'Pending' ? <div class="summary-time"><TimeLeft state={state} heardMs={heardMs} onEnd={onEnd} /></div> : null}
     </section>
   )
 }
