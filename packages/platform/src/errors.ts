@@ -15,6 +15,8 @@ export const ERRORS = {
   REPLACEMENT_PENDING: [400, 'Another replacement is under way'],
   RULE_EXISTS: [400, 'A rule for this asset exists already'],
   RULE_FINAL: [400, 'The rule can no longer be changed'],
+  INVOICE_FINAL: [400, 'The invoice can no longer be changed'],
+  INVOICE_CLOSED: [409, 'The invoice takes no payment any more'],
   RESOURCE_MISMATCH: [400, 'Nothing is staked for this resource'],
   INSUFFICIENT_STAKE: [400, 'Less is staked'],
   RELEASE_FIRST: [400, 'Unstaked TRX waits to be released'],

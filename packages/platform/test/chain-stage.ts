@@ -2,6 +2,7 @@ import { loadRegistry, type CardanoClient, type EvmClient, type FamilyName, type
 import { AddressBook } from '../src/addresses/book.ts'
 import { KINDS } from '../src/app/kinds.ts'
 import { forwards } from '../src/auto-forwarding/forwards.ts'
+import { invoices } from '../src/invoices/loop.ts'
 import type { Chain, ChainContext } from '../src/engine/chain.ts'
 import { Hold } from '../src/engine/hold.ts'
 import { Networks } from '../src/engine/networks.ts'
@@ -41,7 +42,8 @@ export function stageServices(
   parts: object, clients: Readonly<Record<string, unknown>>, networks: Readonly<Record<string, Network>> = {},
 ): Services {
   const services = {
-    registry, kinds: KINDS, tanks, forwards, addresses: new AddressBook(() => services), hold: new Hold(), reconciling: { job: null }, ...parts,
+    registry, kinds: KINDS, tanks, forwards, invoices, checkout: { base: 'http://pay.test' }, addresses: new AddressBook(() => services),
+    hold: new Hold(), reconciling: { job: null }, ...parts,
   } as unknown as Services
   setChains(services, clients, networks)
   return services

@@ -43,7 +43,7 @@ test('migrations are numbered without gaps and hold no function; a function stan
 test('an empty database gets every table and function once, however many starts ask for it at the same time', async (t) => {
   const database = await fresh(t, 'empty')
   const [first, second] = await Promise.all([migrate(database), migrate(database)])
-  const all = [...filesOf('migrations').map(({ file }) => file), 'transactions_form', ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))]
+  const all = [...filesOf('migrations').map(({ file }) => file), 'transactions_form', 'events_type', ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))]
   assert.deepEqual([first, second].sort((a, b) => b.length - a.length), [all, []])
   assert.deepEqual(await migrate(database), [])
 })

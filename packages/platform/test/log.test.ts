@@ -52,7 +52,7 @@ test('what was rolled back is not told, and what was tried again once', async ()
 
 test('what cannot be told was done all the same, and that it could not be told is told', async () => {
   const done = async () => (await database.one<{ n: number }>(`select count(*)::int n from workspaces where name like 'untold-%'`))?.n
-  const untold = { type: 'transaction.created', workspace, payload: '{"id":' }
+  const untold = { type: 'transaction.created' as const, workspace, payload: '{"id":' }
   assert.equal(await database.transaction(async (tx) => {
     await tx.query(`insert into workspaces (name) values ('untold-1')`)
     tx.tell(untold)

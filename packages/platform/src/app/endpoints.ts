@@ -17,6 +17,17 @@ import { estimateFeeEndpoint } from '../fees/estimate-fee.ts'
 import { networkFeeRates } from '../fees/network-fee-rates.ts'
 import { listTankEntries } from '../gas-tanks/list-entries.ts'
 import { listGasTanks } from '../gas-tanks/list-tanks.ts'
+import { cancelInvoice } from '../invoices/cancel-invoice.ts'
+import { checkoutEvents } from '../invoices/checkout-events.ts'
+import { readCheckout } from '../invoices/checkout-state.ts'
+import { chooseAsset } from '../invoices/choose-asset.ts'
+import { createInvoice } from '../invoices/create-invoice.ts'
+import { listInvoices } from '../invoices/list-invoices.ts'
+import { markInvoice } from '../invoices/mark-invoice.ts'
+import { getInvoice } from '../invoices/read-invoice.ts'
+import { getInvoiceSettings } from '../invoices/read-settings.ts'
+import { refundInvoice } from '../invoices/refund-invoice.ts'
+import { saveInvoiceSettings } from '../invoices/save-settings.ts'
 import { listKeys } from '../keys/list-keys.ts'
 import { listPrepaidEntries } from '../prepaid-fee/list-entries.ts'
 import { readPrepaidFee } from '../prepaid-fee/read-account.ts'
@@ -41,5 +52,7 @@ export const endpoints: readonly Endpoint[] = [
   estimateFeeEndpoint, readPrepaidFee, listPrepaidEntries, listPrices,
   saveAmlSettings, readAmlSettings, unfreezeAddress, listFrozen,
   createRule, listRules, readRule, pauseRule, resumeRule, deleteRule, ruleHistory,
+  createInvoice, listInvoices, getInvoice, cancelInvoice, markInvoice, refundInvoice, getInvoiceSettings, saveInvoiceSettings,
+  readCheckout, chooseAsset, checkoutEvents,
   stake, unstake, releaseUnstaked, readStaking,
 ]

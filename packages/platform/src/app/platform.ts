@@ -7,7 +7,10 @@ import { createAml } from '../aml/aml.ts'
 import { amlInstallation } from '../aml/settings.ts'
 import { forwards } from '../auto-forwarding/forwards.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
+import { Bell } from '../ledger/bell.ts'
+import { Feed } from '../ledger/feed.ts'
 import { narrate } from '../ledger/narrate.ts'
+import { eventPollMs, publishLoop } from '../events/publish.ts'
 import { migrate } from '../database/migrate.ts'
 import { scanLoop } from '../deposits/scanner.ts'
 import { AddressBook } from '../addresses/book.ts'
@@ -40,6 +43,7 @@ import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetw
 import { takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
 import { connectAll } from './connect.ts'
+import { invoiceLoop, invoices } from '../invoices/loop.ts'
 import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
 import { thisMachine, type World } from './world.ts'
@@ -98,10 +102,14 @@ async function start(
   const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile)
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
+  const outbox = new Bell(environment)
   const database = world.openDatabase(databaseUrl, {
     now: environment.now,
     onError: (error, what) => log.warn({ err: error.message }, what),
-    onEvent: (event) => narrate(log, event),
+    onEvent: (event) => {
+      outbox.ring()
+      narrate(log, event)
+    },
   })
   undo.push(() => database.close())
   await checkDatabaseNetwork(database, settings.network)
@@ -117,8 +125,10 @@ async function start(
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
   const services: Services = {
-    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, kinds: KINDS, hold: new Hold(),
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS, hold: new Hold(), outbox,
+    feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
+    checkout: { base: settings.publicUrl ?? `http://${settings.host}:${settings.port}` },
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
     aml: createAml({
@@ -142,7 +152,10 @@ async function start(
   await services.prices.start(controller.signal)
   await holdUntilCompared(services)
   let operator: Awaited<ReturnType<Operate>> | null = null
-  let loops: Promise<void> = runLoops(services, [compareLoop(services)], controller.signal)
+  const publishing = unlessHeld(services, publishLoop(services, async () => undefined))
+  let loops: Promise<void> = Promise.all([
+    runLoops(services, [compareLoop(services), publishing], controller.signal), services.feed.run(controller.signal),
+  ]).then(() => undefined)
   if (all) {
     // This home's workers were ours alone: leases of a killed run need not be waited for.
     if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
@@ -156,8 +169,11 @@ async function start(
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })
+  const port = Number(new URL(address).port)
+  // Port 0 is a free one.
+  if (settings.publicUrl === null) services.checkout.base = `http://${settings.host}:${port}`
   return {
-    port: Number(new URL(address).port),
+    port,
     services,
     async stop() {
       await server.close()
@@ -208,6 +224,7 @@ function workLoops(services: Services): Loop[] {
     watchReleasableLoop(services),
     housekeepingLoop(services),
     autoForwardingLoop(services),
+    invoiceLoop(services),
     requeueSweepsLoop(services),
   ]
 }

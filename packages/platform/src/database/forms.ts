@@ -1,3 +1,4 @@
+import { EVENT_TYPES } from './event-types.ts'
 import type { Queryable } from './pool.ts'
 
 /** From a built plan to the chain's answer: what every kind goes through that is signed. */
@@ -53,25 +54,33 @@ export const FORMS = {
   TANK_DEPOSIT: { states: ['CONFIRMING', 'CREDITED', 'REORGED'], plan: ['generation'] },
 } as const
 
-const NAME = 'transactions_form'
 const list = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(', ')
 
-/** The condition that every row of `transactions` fulfils. */
-const formOfTransactions = (): string => Object.entries(FORMS).map(([kind, { states, plan }]) =>
-  `(kind = '${kind}' and state in (${list(states)}) and plan - array[${list(plan)}] = '{}'::jsonb)`).join('\n or ')
+/** What every row of a table fulfils, by the name of the check. */
+const CHECKS: Record<string, { table: string; form: string }> = {
+  transactions_form: {
+    table: 'transactions',
+    form: Object.entries(FORMS).map(([kind, { states, plan }]) =>
+      `(kind = '${kind}' and state in (${list(states)}) and plan - array[${list(plan)}] = '{}'::jsonb)`).join('\n or '),
+  },
+  events_type: { table: 'events', form: `type in (${list(EVENT_TYPES)})` },
+}
 
 /**
- * Makes the table's check what {@link FORMS} says, where it is another. Rows that are there already are held to it when they
- * change. @returns its name where it was made anew
+ * Makes the tables' checks what {@link FORMS} and {@link EVENT_TYPES} say, where they are others. Rows that are there already are
+ * held to them when they change. @returns the names of those that were made anew
  */
 export async function applyForms(tx: Queryable): Promise<string[]> {
-  const form = formOfTransactions()
-  const known = await tx.one<{ said: string | null }>(
-    `select obj_description(oid, 'pg_constraint') said from pg_constraint
-     where conname = $1 and conrelid = 'transactions'::regclass`, [NAME])
-  if (known?.said === form) return []
-  await tx.query(`alter table transactions drop constraint if exists ${NAME}`)
-  await tx.query(`alter table transactions add constraint ${NAME} check (${form}) not valid`)
-  await tx.query(`comment on constraint ${NAME} on transactions is '${form.replaceAll("'", "''")}'`)
-  return [NAME]
+  const made: string[] = []
+  for (const [name, { table, form }] of Object.entries(CHECKS)) {
+    const known = await tx.one<{ said: string | null }>(
+      `select obj_description(oid, 'pg_constraint') said from pg_constraint
+       where conname = $1 and conrelid = $2::regclass`, [name, table])
+    if (known?.said === form) continue
+    await tx.query(`alter table ${table} drop constraint if exists ${name}`)
+    await tx.query(`alter table ${table} add constraint ${name} check (${form}) not valid`)
+    await tx.query(`comment on constraint ${name} on ${table} is '${form.replaceAll("'", "''")}'`)
+    made.push(name)
+  }
+  return made
 }

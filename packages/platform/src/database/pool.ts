@@ -1,5 +1,6 @@
 import { reasonOf } from '@custody/chains/reason'
 import pg from 'pg'
+import type { EventType } from './event-types.ts'
 
 export type Row = Record<string, unknown>
 
@@ -16,7 +17,7 @@ export interface Queryable {
 }
 
 /** An event of the outbox. `payload` is its JSON text. */
-export interface ToldEvent { type: string; workspace: string; payload: string }
+export interface ToldEvent { type: EventType; workspace: string; payload: string }
 
 export interface Database extends Queryable {
   /** Runs `work` in one transaction; serialization failures and deadlocks are tried again up to 5 times. */

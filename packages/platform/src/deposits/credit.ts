@@ -62,6 +62,7 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
       tx, row.workspace_id, row.sub_account_id, suspended ? 'deposit.suspended' : 'deposit.confirmed',
       stringifyJson(presentTransaction({ ...row, ...end, confirmations }, services.registry))
     )
+    await services.invoices.moved(tx, row)
   }
 }
 
@@ -107,5 +108,6 @@ export async function revert(services: Services, tx: Queryable, row: Transaction
       tx, row.workspace_id, row.sub_account_id, 'deposit.reverted',
       stringifyJson(presentTransaction({ ...row, state: 'REORGED', status: 'failed', confirmed_at: null }, services.registry))
     )
+    await services.invoices.moved(tx, row)
   }
 }

@@ -122,12 +122,16 @@ async function ownWallet(tx: Queryable, owner: OwnAddress, asset: string): Promi
 /**
  * Writes a deposit as detected; the very same deposit that a reorganisation took back comes to life again. A transfer
  * that differs in address, asset, amount or tag is a deposit of its own.
+ * @param knownAt when the chain was last known up to its tip, without it
  */
-export async function recordDeposit(services: Services, tx: Queryable, network: Network, block: ChainBlock, found: Found): Promise<void> {
+export async function recordDeposit(
+  services: Services, tx: Queryable, network: Network, block: ChainBlock, found: Found, knownAt: Date
+): Promise<void> {
   const { transfer, owner, occurrence } = found
   const asset = services.registry.asset(transfer.asset)
   if (!asset) return
   const tag = tagOf(transfer)
+  const place = { network: network.code, destination_id: transfer.address, address_tag: tag }
   const existing = await tx.one<{ transaction_id: string; block_hash: string | null }>(
     `select transaction_id, block_hash from deposits
      where network = $1 and txid = $2 and address = $3 and asset = $4 and amount = $5 and tag is not distinct from $6 and occurrence = $7`,
@@ -148,6 +152,7 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
       `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, source_id = $2, updated_at = $3
        where id = $1 and state = 'REORGED'`,
       [existing.transaction_id, transfer.sender, tx.now()])
+    await services.invoices.moved(tx, place)
   } else {
     const tank = owner.kind === 'tank'
     const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
@@ -163,14 +168,15 @@ export async function recordDeposit(services: Services, tx: Queryable, network: 
     })
     await tx.query(
       `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,
-         block_height, block_hash, coinbase, asset, amount, tag, occurrence)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+         block_height, block_hash, coinbase, asset, amount, tag, occurrence, known_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
       [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
-        block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence])
+        block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence, knownAt])
     if (!tank) {
       await emit(
         tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry))
       )
+      await services.invoices.moved(tx, place)
     }
   }
   if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)

@@ -18,7 +18,8 @@ const BLOCKS_KEPT = 2000
 /** While a chain stands still the database is asked for what else may be due this often only. */
 const FULL_PASS_MS = 5000
 
-interface Scan { height: string; lease_token: string }
+/** `known_at`: when the chain was last known up to its tip. */
+interface Scan { height: string; lease_token: string; known_at: Date | null }
 
 const isSame = (a: ChainTip, b: ChainTip): boolean => a.hash === b.hash && a.height === b.height && a.finalHeight === b.finalHeight
 
@@ -29,6 +30,8 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
   let probed = false
   /** The tip at which a pass found nothing left to do, and when. */
   let done: { tip: ChainTip; at: number } | null = null
+  /** When this process last knew the chain up to its tip. */
+  let knownAt: Date | null = null
   return {
     name: `scan ${network.code}`,
     everyMs: services.settings.pollMs,
@@ -43,18 +46,20 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
       const now = services.environment.now()
       const tip = await chain.client.tip()
       if (done !== null && now - done.at < FULL_PASS_MS && isSame(done.tip, tip)) {
+        knownAt = new Date(now)
         services.metrics.scannedAt.labels(network.code).set(now / 1000)
         return false
       }
       done = null
       const scan = await services.database.one<Scan>(
         `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
-         where network = $1 and height is not null and (lease_until is null or lease_until < $3) returning height::text, lease_token`,
+         where network = $1 and height is not null and (lease_until is null or lease_until < $3) returning height::text, lease_token, known_at`,
         [network.code, SCAN_LEASE_MS, services.database.now()])
       if (!scan) return false
       try {
-        const more = await scanOnce(services, chain, scan, tip)
+        const more = await scanOnce(services, chain, { ...scan, known_at: knownAt ?? scan.known_at }, tip, new Date(now))
         if (!more) {
+          knownAt = new Date(now)
           services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
           done = { tip, at: now }
         }
@@ -68,7 +73,8 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
   }
 }
 
-async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: ChainTip): Promise<boolean> {
+/** @param askedAt when the tip was asked for */
+async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: ChainTip, askedAt: Date): Promise<boolean> {
   const { network, client } = chain
   const final = tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1
   let height = Number(scan.height)
@@ -89,9 +95,9 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
     }
     const deposits = await findDeposits(services, network, block)
     await services.database.transaction(async (tx) => {
-      await move(tx, network, scan, block.height, tip.height, final)
+      await move(tx, network, scan, { height: block.height, tip: tip.height, final, askedAt })
       await rememberBlock(tx, network, block)
-      for (const deposit of deposits) await recordDeposit(services, tx, network, block, deposit)
+      for (const deposit of deposits) await recordDeposit(services, tx, network, block, deposit, scan.known_at ?? askedAt)
       await recordRiders(tx, network, block)
       await tx.query('update utxos set block_height = $3 where network = $1 and txid = any($2) and block_height is distinct from $3', [
         network.code, block.txids, block.height,
@@ -113,9 +119,14 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
 }
 
 /** Writes the position; throws where another scanner has taken over. */
-async function move(tx: Queryable, network: Network, scan: Scan, height: number, tip: number, final: number): Promise<void> {
-  const rows = await tx.query(`update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6
-    where network = $1 and lease_token = $2 returning 1`, [network.code, scan.lease_token, height, tip, final, tx.now()])
+async function move(
+  tx: Queryable, network: Network, scan: Scan, { height, tip, final, askedAt }: { height: number; tip: number; final: number; askedAt: Date },
+): Promise<void> {
+  const rows = await tx.query(
+    `update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6,
+       known_at = case when $3::bigint >= $4::bigint then $7 else known_at end
+     where network = $1 and lease_token = $2 returning 1`,
+    [network.code, scan.lease_token, height, tip, final, tx.now(), askedAt])
   if (rows.length !== 1) throw new Error(`the scan of ${network.code} was taken over`)
 }
 

@@ -89,6 +89,7 @@ async function freeze(
     state: 'FROZEN', last_error: null, failure_reason: reason, run_in_ms: HELD_POLL_MS,
     plan: { ...NO_WAIT, frozen_wallet: row.plan.frozen_wallet ?? row.wallet_id ?? '', unknown_sender: isUnknown ? '1' : null },
   })
+  await services.invoices.moved(tx, row)
 }
 
 /** FROZEN → SCREENING, once no freeze holds the deposit any more; its other senders may still have to be screened. */
@@ -98,6 +99,8 @@ export async function awaitDepositUnfreezing(services: Services, row: Transactio
     // The plan is read under the lock: the operator may have released the unknown sender a moment ago.
     const fresh = await tx.one<Pick<TransactionRow, 'plan'>>('select plan from transactions where id = $1', [row.id])
     const isUnknown = fresh?.plan.unknown_sender === '1' && !fresh.plan.senders_released
-    await advance(tx, row, isUnknown || await isHeld(tx, row.id) ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+    const waits = isUnknown || await isHeld(tx, row.id)
+    await advance(tx, row, waits ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+    if (!waits) await services.invoices.moved(tx, row)
   })
 }

@@ -55,4 +55,5 @@ export async function leaveSuspense(
     stringifyJson(presentTransaction({ ...row, ...end }, services.registry)),
   )
   if (unswept) await queueSweep(services, tx, { ...row, wallet_id: walletId, source_id: row.destination_id })
+  await services.invoices.moved(tx, row)
 }

@@ -214,6 +214,8 @@ export interface Stakes {
 export interface Chain {
   readonly network: Network
   readonly client: ChainClient
+  /** What the chain calls a tag, where deposits are told apart by one. */
+  readonly tagName?: string
   /** Current rates in the chain's integer, as a caller may choose one. An asset may have a price of its own (Tron). */
   rates(asset: Asset): Promise<LevelRates>
   /** When they were last read, milliseconds since the Unix Epoch; null: never. */

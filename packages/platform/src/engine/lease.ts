@@ -64,9 +64,9 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   }
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
   // The event of a change is written by the same statement. Terminal states have events of their own, with the whole transaction.
-  values.push(
+  const isTold =
     ASKED_FOR.has(row.kind) && change.state !== undefined && change.state !== row.state && (change.status ?? 'pending') === 'pending'
-  )
+  values.push(isTold)
   const written = await tx.query<{ id: string }>(
     `with written as (
        update transactions set ${sets.join(', ')} where id = $1 and lease_token = $2
@@ -79,6 +79,7 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
        from written where $${values.length}
      ) select id from written`, values)
   if (written.length !== 1) throw new LeaseLost(row.id)
+  if (isTold) tx.tell({ type: 'transaction.updated', workspace: row.workspace_id, payload: JSON.stringify({ id: row.id }) })
 }
 
 /** Makes a transaction due now that waits for something which has happened; one that a worker holds is left to it. */

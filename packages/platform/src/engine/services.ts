@@ -2,6 +2,8 @@ import type { Network, Registry, TransactionStatus, TronAction } from '@custody/
 import type { Logger } from 'pino'
 import type { Database, Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
+import type { Bell } from '../ledger/bell.ts'
+import type { Feed } from '../ledger/feed.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { WorkspaceKeys } from '../signing/keys.ts'
@@ -31,10 +33,15 @@ export interface Services {
   addresses: Addresses
   metrics: Metrics
   log: Logger
+  /** Rung when events are committed in this process: they are to be published. */
+  outbox: Bell
+  /** Tells when events were published. */
+  feed: Feed
   hold: Hold
   kinds: Kinds
   tanks: Tanks
   forwards: Forwards
+  invoices: Invoices
   readiness(): Promise<Readiness>
   /** Speaks to the local chains' control face; null on mainnet. */
   devnet: ((command: Record<string, unknown>) => Promise<Record<string, unknown>>) | null
@@ -137,4 +144,13 @@ export interface Forwards {
   takenBack(tx: Queryable, row: TransactionRow): Promise<void>
   done(tx: Queryable, row: TransactionRow): Promise<void>
   returned(tx: Queryable, row: TransactionRow, reason: string): Promise<void>
+}
+
+/** Invoices, of which some deposits are payments. */
+export interface Invoices {
+  /**
+   * A deposit was found, held, credited, assigned or taken back: the invoice that owns its address and tag, if one does, is to
+   * be looked at. Called in the same commit, after everything else is locked and written.
+   */
+  moved(tx: Queryable, row: Pick<TransactionRow, 'network' | 'destination_id' | 'address_tag'>): Promise<void>
 }

@@ -5,6 +5,8 @@ import type { Loop } from '../engine/loop.ts'
 import { IS_FILLED } from './ensure-tank.ts'
 import { gasTanksOf } from './list-tanks.ts'
 
+interface Changed { id: string; workspace_id: string; network: string; was: string; now: 'ok' | 'low' | 'empty' }
+
 /** Tells of each tank whose balance has fallen below its threshold, to nothing, or has risen again: once for each change. */
 export function watchTanksLoop(services: Services): Loop {
   return {
@@ -13,7 +15,7 @@ export function watchTanksLoop(services: Services): Loop {
     async run() {
       const natives = JSON.stringify(Object.fromEntries(services.registry.networks.map((network) => [network.code, network.native_asset])))
       // Most tanks have not changed: the database compares, and only the others are looked at.
-      const changed = await services.database.query<{ id: string; workspace_id: string; network: string; was: string; now: string }>(
+      const changed = await services.database.query<Changed>(
         `select * from (
            select g.id, g.workspace_id, g.network, g.status was,
              case when coalesce(sum(a.balance), 0) <= 0 then 'empty'

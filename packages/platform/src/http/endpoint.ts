@@ -23,6 +23,15 @@ export interface Context<Body, Query, Params> {
   params: Params
   /** The signed request, raw, as it goes to the signer nodes. */
   signed: SignedRequest
+  /** `Last-Event-ID`: what the client of a stream has seen already. */
+  lastEventId?: string | undefined
+}
+
+/** What a stream sends: see the HTML standard, server-sent events. `data` may have several lines. */
+export interface ServerEvent {
+  /** Comes back as `Last-Event-ID` when the client reconnects. */ id?: string
+  event?: string
+  data: string
 }
 
 export interface Reply {
@@ -30,11 +39,13 @@ export interface Reply {
   headers?: Record<string, string>
   body?: unknown
   /** JSON text to send as it is. */ text?: string
+  /** Server-sent events in place of a body. They must end soon after the signal: the client has left, or the server closes. */
+  stream?(signal: AbortSignal): AsyncIterable<ServerEvent>
 }
 
 /** One endpoint: one file holds its schemas and handler. */
 export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType> {
-  method: 'GET' | 'POST' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   summary: string
   /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */
@@ -44,6 +55,8 @@ export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType =
   params?: P
   /** Documentation of the 200 body. */
   response?: z.ZodType
+  /** The 200 answer is a stream of server-sent events, whose data `response` describes. */
+  streams?: true
   handler(context: Context<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
 }
 

@@ -1,9 +1,11 @@
 import { SIGNED_BODY_BYTES_MAX, stringifyJson, type SignedRequest } from '@custody/request-auth'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { authenticate } from './authenticate.ts'
 import type { Caller, Endpoint } from './endpoint.ts'
+import type { EventStreams } from './event-stream.ts'
 import { assertExactTarget } from './exact-target.ts'
 import { problemResponses } from './problems.ts'
 import type { AddressLimit, AddressLimits, RateState } from './rate-limit.ts'
@@ -22,7 +24,9 @@ export function countAddress(limit: AddressLimit, services: Services, request: F
 }
 
 /** Makes an endpoint a route: authenticates, validates, calls its handler, and tells OpenAPI of it. */
-export function register(server: FastifyInstance, services: Services, definition: Endpoint, limits: AddressLimits): void {
+export function register(
+  server: FastifyInstance, services: Services, definition: Endpoint, limits: AddressLimits, streams: EventStreams
+): void {
   const open = definition.access === 'public'
   server.route({
     method: definition.method,
@@ -35,7 +39,7 @@ export function register(server: FastifyInstance, services: Services, definition
       ...(definition.query ? { querystring: jsonSchema(definition.query) } : {}),
       ...(definition.params ? { params: jsonSchema(definition.params) } : {}),
       response: {
-        ...(definition.response ? { 200: { description: 'Success', ...jsonSchema(definition.response) } } : {}),
+        ...(definition.response ? { 200: successOf(definition, definition.response) } : {}),
         ...problemResponses(open),
       },
       ...(open ? { security: [] } : { security: [{ jwt: [], apiKey: [] }] }),
@@ -51,13 +55,22 @@ export function register(server: FastifyInstance, services: Services, definition
         definition.body || (definition.method !== 'GET' && rawBody.trim() !== '') ? readBody(definition.body ?? null, rawBody) : undefined
       const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
       const params = definition.params ? readParams(definition.params, request.params) : undefined
-      const answer = await definition.handler({ services, caller: caller as Caller, body, query, params, signed: signed as SignedRequest })
+      const lastEventId = request.headers['last-event-id']?.toString()
+      const answer = await definition.handler({
+        services, caller: caller as Caller, body, query, params, signed: signed as SignedRequest, lastEventId,
+      })
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
+      if (answer.stream) return streams.send(request, reply, caller, answer.stream)
       reply.code(answer.status ?? 200).type('application/json; charset=utf-8')
       return reply.serializer((data) => data as string).send(answer.text ?? stringifyJson(answer.body))
     },
   })
 }
+
+const successOf = ({ streams }: Endpoint, response: z.ZodType) => ({
+  description: 'Success',
+  ...(streams ? { content: { 'text/event-stream': { schema: jsonSchema(response) } } } : jsonSchema(response)),
+})
 
 /** Who asks, and whether he may. Only a failed authentication costs the address something. */
 async function admit(

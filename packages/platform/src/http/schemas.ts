@@ -1,3 +1,4 @@
+import { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
 import { mustBeOneOf } from './validate.ts'
 
@@ -21,6 +22,18 @@ export const integer = (min: number, max: number, description: string) =>
     .string()
     .transform((value, context): number => {
       if (/^\d{1,10}$/.test(value) && Number(value) >= min && Number(value) <= max) return Number(value)
+      context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
+      return z.NEVER
+    })
+    .meta({ type: 'integer', minimum: min, maximum: max, description })
+
+/** An integer in a body. @param words of what it is, with its unit */
+export const whole = (min: number, max: number, description: string) =>
+  z
+    .custom<JsonNumber>((value) => value instanceof JsonNumber, 'must be a number')
+    .transform((value, context): number => {
+      const number = Number(value.text)
+      if (Number.isInteger(number) && number >= min && number <= max) return number
       context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
       return z.NEVER
     })

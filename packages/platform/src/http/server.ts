@@ -5,6 +5,7 @@ import { stringifyJson } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
+import { EventStreams } from './event-stream.ts'
 import { answerMalformed, answerOnSocket } from './malformed.ts'
 import { registerOpenRoutes } from './open-routes.ts'
 import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
@@ -126,7 +127,10 @@ export async function buildServer(services: Services, endpoints: readonly Endpoi
       },
     },
   })
-  for (const definition of endpoints) register(server, services, definition, limits)
+  const streams = new EventStreams(services)
+  // Closing waits for every open answer, and a stream has no end of its own.
+  server.addHook('preClose', async () => streams.close())
+  for (const definition of endpoints) register(server, services, definition, limits, streams)
   registerOpenRoutes(server, services, limits)
   return server
 }

@@ -1,9 +1,10 @@
 import { JsonNumber, parseJson } from '@custody/request-auth'
 import type { Logger } from 'pino'
+import type { EventType } from '../database/event-types.ts'
 import type { ToldEvent } from '../database/pool.ts'
 
 /** What is said of an event, and how loudly. Events that are not named here are told at `debug`. */
-const WORDS: Record<string, ['info' | 'warn', string]> = {
+const WORDS: Partial<Record<EventType, ['info' | 'warn', string]>> = {
   'transaction.created': ['info', 'transfer created'],
   'transaction.confirmed': ['info', 'transfer confirmed'],
   'transaction.failed': ['info', 'transfer failed'],

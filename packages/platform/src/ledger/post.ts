@@ -1,3 +1,4 @@
+import type { EventType } from '../database/event-types.ts'
 import type { Queryable } from '../database/pool.ts'
 
 export type AccountKind =
@@ -41,7 +42,14 @@ export async function lockedBalance(tx: Queryable, account: Omit<Posting, 'amoun
   return BigInt(row?.balance ?? '0')
 }
 
-export async function emit(tx: Queryable, workspace: string, subAccount: string | null, type: string, payload: string): Promise<void> {
+/**
+ * Adds an event to the outbox, in the transaction of what it tells of: after the row of its object is locked, so that the events
+ * of one object have the order of its changes. @param subAccount null: it concerns the whole workspace
+ * @param payload its JSON text, as the registry of events describes it
+ */
+export async function emit(
+  tx: Queryable, workspace: string, subAccount: string | null, type: EventType, payload: string
+): Promise<void> {
   await tx.query('select emit_event($1, $2, $3, $4)', [workspace, subAccount, type, payload])
   tx.tell({ type, workspace, payload })
 }

@@ -13,6 +13,8 @@ export interface Settings {
   home: string
   port: number
   host: string
+  /** Where payers reach this server, without a slash at the end; null: at host and port. */
+  publicUrl: string | null
   databaseUrl: string | null
   network: NetworkMode
   rateLimit: number
@@ -112,6 +114,7 @@ const thresholds = list.transform((parts) => parts.map(Number)).refine(
 const variables = z.object({
   PORT: integer(0, 65_535).default(8080),
   CUSTODY_HOST: z.string().default('127.0.0.1'),
+  CUSTODY_PUBLIC_URL: httpUrl.optional(),
   // Neither is ever shown: one holds a password, the other is a key.
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://').optional(),
   CUSTODY_SECRETS_KEY: z.string().refine(
@@ -196,6 +199,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     home: homeOf(env),
     port: set.PORT,
     host: set.CUSTODY_HOST,
+    publicUrl: set.CUSTODY_PUBLIC_URL ?? null,
     databaseUrl: set.DATABASE_URL ?? null,
     network,
     rateLimit: set.CUSTODY_RATE_LIMIT,

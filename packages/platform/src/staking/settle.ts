@@ -12,7 +12,7 @@ import { release } from './release.ts'
 import { actionOf, poolsOf, stakeAccounts, type Staking, type StakingStep } from './steps.ts'
 
 const DAY_MS = 86_400_000
-const EVENTS: Record<Staking['kind'], string> = { STAKE: 'staking.staked', UNSTAKE: 'staking.unstaked', RELEASE: 'staking.released' }
+const EVENTS = { STAKE: 'staking.staked', UNSTAKE: 'staking.unstaked', RELEASE: 'staking.released' } as const
 
 /** What a step did on the chain, once it is final; `staking` as the chain tells it. */
 export interface StepOutcome { fee: bigint; succeeded: boolean; confirmations: number; staking: { withdrawn: bigint; time: number } }

@@ -20,21 +20,29 @@ import type { TransactionRow } from '../engine/transaction.ts'
 export const createTransaction = endpoint({
   method: 'POST', path: '/dac/v1/transaction', summary: 'Create an outgoing transfer', access: 'write',
   body: transferBody, response: transactionShape,
-  async handler({ services, caller, body, signed }) {
-    const { asset, network } = findAsset(services, body.asset)
-    const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
-    const payloadHash = hashPayload(body)
-    return onceOnly(
-      () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash),
-      () => create({ services, caller, body, signed }, { asset, network, wallet, payloadHash }),
-    )
-  },
+  handler: (asked) => createTransfer(asked),
 })
 
-interface Asked { services: Services; caller: Caller; body: TransferBody; signed: SignedRequest }
-interface Found { asset: Asset; network: Network; wallet: Awaited<ReturnType<typeof findWallet>>; payloadHash: string }
+/**
+ * Creates the transfer that a caller's signed request asks for.
+ * @param invoice whose payments it gives back, which is checked and linked in the same commit
+ */
+export async function createTransfer({ services, caller, body, signed }: Asked, invoice: string | null = null): Promise<Reply> {
+  const { asset, network } = findAsset(services, body.asset)
+  const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
+  const payloadHash = hashPayload(body, invoice)
+  return onceOnly(
+    () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash),
+    () => create({ services, caller, body, signed }, { asset, network, wallet, payloadHash, invoice }),
+  )
+}
 
-async function create({ services, caller, body, signed }: Asked, { asset, network, wallet, payloadHash }: Found): Promise<Reply> {
+interface Asked { services: Services; caller: Caller; body: TransferBody; signed: SignedRequest }
+interface Found {
+  asset: Asset; network: Network; wallet: Awaited<ReturnType<typeof findWallet>>; payloadHash: string; invoice: string | null
+}
+
+async function create({ services, caller, body, signed }: Asked, { asset, network, wallet, payloadHash, invoice }: Found): Promise<Reply> {
   const { amount, destination, addressTag } = checkTransfer(services, body, asset, network)
   const chain = services.networks.get(network.code)
   const source = await services.addresses.omnibus(network, caller)
@@ -66,13 +74,19 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
   try {
     const result = await services.database.one<{ result: typeof answer }>('select create_withdrawal($1) result', [JSON.stringify({
       ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(),
-      chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response,
+      chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response, invoice_id: invoice,
     })])
     answer = (result as { result: typeof answer }).result
   } catch (error) {
-    const { code } = raised(error)
+    const { code, detail } = raised(error)
     if (code === RAISED.walletInactive) {
       throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
+    }
+    if (code === RAISED.refundExceeds) {
+      const left = `${formatAmount(BigInt(detail ?? '0'), asset.decimals)} ${asset.asset_name}`
+      throw new ApiError('INVALID_AMOUNT', `amount: is more than the ${left} that the invoice was paid and has not given back`, {
+        field: 'amount',
+      })
     }
     if (code === RAISED.walletShort) throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
     throw exhausted(error, platform.fee) ?? error
@@ -86,7 +100,8 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
 }
 
 /** What the transfer means, whatever its spelling; old clients' extra fields do not count. */
-function hashPayload({ type: _type, ts: _ts, ...body }: TransferBody): string {
+function hashPayload({ type: _type, ts: _ts, ...given }: TransferBody, invoice: string | null): string {
+  const body = invoice === null ? given : { ...given, invoice_id: invoice }
   return createHash('sha256').update(JSON.stringify(body, Object.keys(body).sort())).digest('hex')
 }
 

@@ -4,6 +4,7 @@ import { ensureChange, ensureOmnibus } from '../addresses/derive.ts'
 import { listOmnibus } from '../addresses/omnibus.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
+import { emit } from '../ledger/post.ts'
 import { ensureGasTank } from '../gas-tanks/ensure-tank.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName } from '../http/schemas.ts'
@@ -37,7 +38,7 @@ const definition = (path: string) => endpoint({
       const shown = presentWallet(created, network, { address, subAccount: caller.subAccountIndex })
       if (traitsOf(network).deposits === 'spendable') await ensureChange(services, tx, network, caller)
       await creditWaitingDeposits(services, tx, caller.subAccountId, created)
-      await tx.query(`select emit_event($1, $2, 'wallet.created', $3)`, [caller.workspaceId, caller.subAccountId, JSON.stringify(shown)])
+      await emit(tx, caller.workspaceId, caller.subAccountId, 'wallet.created', JSON.stringify(shown))
       return shown
     })
     await ensureGasTank(services, caller.workspaceId, network)

@@ -15,6 +15,9 @@ const UUID = '([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})'
 const AMEND = new RegExp(`^/dac/v1/transaction/${UUID}/(speed-up|cancel)$`)
 const RULE = new RegExp(`^/dac/v1/auto-forwarding/${UUID}$`)
 
+/** A payment that gives back what an invoice was paid: the platform notes which, and nothing of it differs here. */
+const REFUND = /^\/dac\/v1\/invoices\/inv_[0-9a-f]{32}\/refund$/
+
 const STAKES: Readonly<Record<string, StakeAction['name']>> = {
   '/dav/v1/stake': 'stake', '/dav/v1/unstake': 'unstake', '/dav/v1/release-unstaked': 'release',
 }
@@ -30,7 +33,7 @@ export function actionOf({ request, enrolment }: Proven): Action {
 }
 
 function actionAt(uri: string): Action | null {
-  if (uri === '/dac/v1/transaction') return { name: 'pay' }
+  if (uri === '/dac/v1/transaction' || REFUND.test(uri)) return { name: 'pay' }
   if (uri === '/dac/v1/auto-forwarding') return { name: 'forward' }
   if (Object.hasOwn(STAKES, uri)) return { name: STAKES[uri] as StakeAction['name'] }
   const [, id, name] = AMEND.exec(uri) ?? []

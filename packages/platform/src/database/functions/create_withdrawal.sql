@@ -1,7 +1,7 @@
 -- Creates a withdrawal: idempotency row, reservations of amount and platform fee, transfer, event, in one call.
 -- Answers {"replayed", "response", "payload_hash"}. Raises CU002 when the wallet is inactive, CU003 when it
--- holds too little, and CU001 when the prepaid fee account does. All of it after the idempotency row, for which it waits: what
--- was answered once is answered again, whatever has changed since.
+-- holds too little, CU001 when the prepaid fee account does, and CU004 when it would refund more of an invoice than was paid.
+-- All of it after the idempotency row, for which it waits: what was answered once is answered again, whatever has changed since.
 create or replace function create_withdrawal(p jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -34,5 +34,7 @@ begin
   if p->>'platform_fee' is not null then
     perform prepaid_reserve(workspace, p->>'id', (p->>'platform_fee')::numeric, (p->>'platform_fee_least')::numeric);
   end if;
+  -- Last, for whoever credits a deposit locks accounts before the invoice too.
+  if p->>'invoice_id' is not null then perform invoice_refund(p->>'invoice_id', (p->>'id')::uuid); end if;
   return jsonb_build_object('replayed', false, 'response', p->>'response');
 end $$;

@@ -48,6 +48,7 @@ function taggedChain(context: ChainContext, network: Network, client: TaggedClie
   return {
     network,
     client,
+    tagName: dialect.tagName,
     rates: () => rates(),
     ratesReadAt: () => rates.readAt(),
     async estimate({ feeRate, level }) {

@@ -1,0 +1,87 @@
+import { familyOf, OMNIBUS_INDEX, pathOf, traitsOf, type Asset, type Network } from '@custody/chains'
+import { ApiError } from '../errors.ts'
+import type { Queryable } from '../database/pool.ts'
+import type { Owner } from '../engine/chain.ts'
+import type { Services } from '../engine/services.ts'
+import { findWallet } from '../assets/find-wallet.ts'
+import { emit } from '../ledger/post.ts'
+import { ensureAddress, ensureOmnibus } from './derive.ts'
+import { handOutOmnibus, listOmnibus } from './omnibus.ts'
+import { presentAddress, type AddressRow } from './present.ts'
+
+const TAG_LEAST = 100_000_000
+const TAGS = 900_000_000
+const TAG_BYTES = 6
+
+/** Nine digits, at random: a mistyped tag is most likely nobody's. */
+function newTag(services: Services): string {
+  return String(TAG_LEAST + (Buffer.from(services.environment.bytes(TAG_BYTES)).readUIntBE(0, TAG_BYTES) % TAGS))
+}
+
+/** The next number of a sub-account's addresses; it is taken under the sub-account's lock. */
+async function nextIndex(tx: Queryable, network: Network, subAccountId: string): Promise<number> {
+  const last = await tx.one<{ index: number }>(
+    `select coalesce(max(path_index), 0) as index from chain_addresses
+     where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
+    [network.code, subAccountId])
+  return (last?.index ?? 0) + 1
+}
+
+/** Where the next fresh address will most likely be, to ask the chain about it. Nothing is handed out. @throws ApiError 503 */
+export async function likelyAddress(services: Services, owner: SubAccount, network: Network): Promise<string> {
+  await readyForAddresses(services, owner.workspaceId, network)
+  if (traitsOf(network).deposits === 'tagged') return services.addresses.omnibus(network, owner)
+  const key = await services.keys.get(owner.workspaceId, network.curve)
+  const index = await nextIndex(services.database, network, owner.subAccountId)
+  return familyOf(network).address(network, key.at(pathOf(network, owner.subAccountIndex, index)))
+}
+
+interface Place { asset: Asset; network: Network }
+/** A sub-account that addresses are made for. */
+export type SubAccount = Owner & { subAccountId: string }
+
+/** Asks what can only be asked outside of a database transaction, before {@link handOutAddress}. @throws ApiError 503 */
+export async function readyForAddresses(services: Services, workspaceId: string, network: Network): Promise<void> {
+  await services.keys.get(workspaceId, network.curve)
+  await services.addresses.startScan(network)
+}
+
+/**
+ * Hands out an address of a wallet, within the caller's transaction, and tells the event `address.created`.
+ * @param o.fresh an address, or on networks with tags a tag, that was never handed out and never will be again. Without it
+ *   the first call of a wallet answers its omnibus address.
+ * @throws ApiError `WALLET_MISSING`, `WALLET_INACTIVE`
+ */
+export async function handOutAddress(
+  services: Services, tx: Queryable, owner: SubAccount, place: Place, o: { label: string | null; fresh: boolean }
+): Promise<AddressRow & { wallet_id: string }> {
+  const { asset, network } = place
+  // Addresses of a sub-account are numbered one after the other.
+  await tx.query('select 1 from sub_accounts where id = $1 for update', [owner.subAccountId])
+  const wallet = await findWallet(tx, owner.subAccountId, asset.asset_name)
+  if (wallet.status !== 'active') {
+    throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' })
+  }
+  const announce = async (created: AddressRow): Promise<AddressRow & { wallet_id: string }> => {
+    const shown = JSON.stringify(presentAddress(created, place, owner.subAccountIndex))
+    await emit(tx, owner.workspaceId, owner.subAccountId, 'address.created', shown)
+    return { ...created, wallet_id: wallet.id }
+  }
+  let address = await ensureOmnibus(services, tx, network, owner)
+  await listOmnibus(tx, wallet.id, network.code, address)
+  const first = o.fresh ? undefined : await handOutOmnibus(tx, wallet.id, o.label)
+  if (first) {
+    return announce({ ...first, asset: asset.asset_name, address_tag: null, label: o.label, path_index: OMNIBUS_INDEX })
+  }
+  let index = OMNIBUS_INDEX
+  const tagged = traitsOf(network).deposits === 'tagged'
+  const tag = tagged ? newTag(services) : null
+  if (!tagged) {
+    index = await nextIndex(tx, network, owner.subAccountId)
+    address = await ensureAddress(services, tx, network, owner, index, 'deposit')
+  }
+  return announce(await tx.one<AddressRow>(
+    `insert into wallet_addresses (wallet_id, network, address, label, address_tag) values ($1, $2, $3, $4, $6)
+     returning id, $5::text asset, address, address_tag, label, $7::integer path_index, created_at`,
+    [wallet.id, network.code, address, o.label, asset.asset_name, tag, index]) as AddressRow)
+}

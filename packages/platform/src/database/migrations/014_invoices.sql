@@ -1,0 +1,109 @@
+-- Invoices: what a payer is asked for, at rates that stay, and which deposits pay them.
+
+-- What a workspace sets for all its invoices.
+create table invoice_settings (
+  workspace_id uuid primary key references workspaces,
+  -- What payers read as the merchant's name; null: the workspace's.
+  display_name text,
+  -- Origins of pages that may show the checkout in a frame.
+  allowed_origins jsonb not null default '[]',
+  -- [{from_usd, confirmations}]: decimal strings and whole numbers, from_usd rising.
+  confirmations jsonb not null default '[]',
+  -- Millionths of the amount that may be missing; and seconds of an invoice's life. Null: the installation's.
+  tolerance integer,
+  expires_in_s integer,
+  updated_at timestamptz not null
+);
+
+create table invoices (
+  -- Random: whoever knows it may see the invoice and pay it.
+  id text primary key,
+  workspace_id uuid not null references workspaces,
+  sub_account_id uuid not null references sub_accounts,
+  status text not null default 'Pending' check (status in ('Pending', 'Processing', 'Paid', 'Expired', 'Invalid')),
+  exception text check (exception in ('late', 'partial', 'over')),
+  fiat text,
+  -- Millionths.
+  fiat_amount numeric(78, 0) check (fiat_amount > 0),
+  memo text,
+  order_id text,
+  payer jsonb,
+  webhook_url text,
+  success_url text,
+  failed_url text,
+  -- Millionths of the amount that may be missing.
+  tolerance integer not null check (tolerance between 0 and 999999),
+  -- The offer that was chosen last; null: the payer has not chosen.
+  selected text,
+  cancelled_at timestamptz,
+  -- The merchant's own word, which goes before what was paid.
+  marked text check (marked in ('settled', 'invalid')),
+  marked_reason text,
+  marked_at timestamptz,
+  -- Whose last movement was evaluated; its events carry it.
+  version integer not null default 1,
+  -- When it is to be looked at; null: when something moves.
+  due_at timestamptz,
+  -- It is also to be looked at when the scan of a network has come to a height: a payment is deep enough then.
+  due_network text,
+  due_height bigint,
+  sequence_id text,
+  payload_hash text,
+  response text not null,
+  expires_at timestamptz not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+create unique index invoices_sequence on invoices (sub_account_id, sequence_id) where sequence_id is not null;
+create index invoices_list on invoices (sub_account_id, created_at desc, id desc);
+create index invoices_order on invoices (sub_account_id, order_id) where order_id is not null;
+create index invoices_due on invoices (due_at) where due_at is not null;
+create index invoices_deep on invoices (due_network, due_height) where due_height is not null;
+
+-- What an invoice may be paid in. Amount and rate never change.
+create table invoice_offers (
+  invoice_id text not null references invoices,
+  asset text not null,
+  network text not null,
+  -- Order in which they are shown.
+  position integer not null,
+  -- Smallest unit.
+  amount numeric(78, 0) not null check (amount > 0),
+  -- USD of one coin, with 12 decimals; null: the amount itself was asked for, and no price was known.
+  rate numeric(78, 0),
+  rate_at timestamptz,
+  -- Blocks that a payment needs beside being credited.
+  confirmations integer not null,
+  -- Null until it is chosen; from then on it is this invoice's for ever.
+  wallet_id uuid references wallets,
+  address text,
+  address_tag text,
+  chosen_at timestamptz,
+  primary key (invoice_id, asset)
+);
+create unique index invoice_offers_place on invoice_offers (network, address, coalesce(address_tag, '')) where address is not null;
+-- The last time at which the whole chain was known up to its tip: until then, whatever is found later was not there.
+alter table network_scans add column known_at timestamptz;
+-- The same, as it was when a deposit was found: an outage of ours makes no payer late. Null: found before there were invoices.
+alter table deposits add column known_at timestamptz;
+create index deposits_place on deposits (network, address, coalesce(tag, ''));
+
+-- Deposits at an invoice's addresses, as they were when it was last looked at.
+create table invoice_payments (
+  transaction_id uuid primary key references transactions,
+  invoice_id text not null references invoices,
+  asset text not null,
+  amount numeric(78, 0) not null,
+  status text not null check (status in ('detected', 'confirmed', 'held', 'reverted')),
+  -- False: in an asset that was not offered.
+  counts boolean not null,
+  seen_at timestamptz not null
+);
+create index invoice_payments_invoice on invoice_payments (invoice_id);
+
+-- Transfers by which a merchant gave back what was paid.
+create table invoice_refunds (
+  transaction_id uuid primary key references transactions,
+  invoice_id text not null references invoices
+);
+create index invoice_refunds_invoice on invoice_refunds (invoice_id);

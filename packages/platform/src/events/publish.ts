@@ -1,0 +1,111 @@
+import type { EventType } from '../database/event-types.ts'
+import type { Queryable } from '../database/pool.ts'
+import type { Loop } from '../engine/loop.ts'
+import type { Services } from '../engine/services.ts'
+import { objectOf } from './object.ts'
+
+/** An event with its place in the log. */
+export interface Published {
+  id: bigint
+  uid: string
+  workspaceId: string
+  /** Null: it concerns the whole workspace. */ subAccountId: string | null
+  type: EventType
+  object: string
+  version: bigint
+  position: bigint
+  createdAt: Date
+  /** JSON text. */ payload: string
+}
+
+/** What else is done with events in the database transaction that publishes them. */
+export type Distribute = (services: Services, tx: Queryable, events: readonly Published[]) => Promise<void>
+
+const LOCK = 7_205_160_013
+const BATCH = 200
+/** Other processes write events too, and are not heard. */
+const POLL_MS_MAX = 1000
+
+export const eventPollMs = (services: Pick<Services, 'settings'>): number => Math.min(services.settings.pollMs, POLL_MS_MAX)
+
+interface Row {
+  id: string; uid: string; workspace_id: string; sub_account_id: string | null; type: EventType; payload: string; created_at: Date
+}
+
+/**
+ * Gives committed events their place in the log, in the order of their ids: so whoever reads by position misses none that was
+ * committed late. Writes nothing where there is none.
+ * @returns how many were published
+ */
+export async function publish(services: Services, distribute: Distribute): Promise<number> {
+  const { database } = services
+  if (await database.one('select 1 from events where position is null limit 1') === undefined) return 0
+  const published = await database.transaction(async (tx) => {
+    // One at a time, whichever process it is. The others' events are in the next batch.
+    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    const rows = await tx.query<Row>(
+      `select id::text, uid, workspace_id, sub_account_id, type, payload::text payload, created_at from events
+       where position is null order by id limit $1`, [BATCH])
+    if (rows.length === 0) return 0
+    const events = await numbered(tx, rows)
+    await tx.query(
+      `update events e set position = n.position, object = n.object, version = n.version
+       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[]) n (id, position, object, version) where e.id = n.id`,
+      [events.map(({ id }) => id), events.map(({ position }) => position), events.map(({ object }) => object),
+        events.map(({ version }) => version)])
+    await distribute(services, tx, events)
+    return rows.length
+  })
+  if (published > 0) {
+    services.environment.checkpoint('events.published')
+    services.feed.ring()
+  }
+  return published
+}
+
+/** Positions from the log's end on, and each object's next versions. */
+async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[]> {
+  const found = rows.map((row) => ({
+    row, object: objectOf(row.type, JSON.parse(row.payload) as Record<string, unknown>, row.workspace_id),
+  }))
+  const log = await tx.one<{ last: string }>('update event_log set last = last + $1 returning last::text', [rows.length])
+  let position = BigInt(log?.last ?? '0') - BigInt(rows.length)
+  const objects = await tx.query<{ workspace_id: string; object: string; version: string }>(
+    `insert into event_objects as o (workspace_id, object, version)
+     select w, name, count(*) from unnest($1::uuid[], $2::text[]) e (w, name) group by w, name
+     on conflict (workspace_id, object) do update set version = o.version + excluded.version
+     returning o.workspace_id, o.object, o.version::text`,
+    [found.map(({ row }) => row.workspace_id), found.map(({ object }) => object)])
+  const key = (workspace: string, object: string) => `${workspace} ${object}`
+  const counts = new Map<string, bigint>()
+  for (const { row, object } of found) {
+    const name = key(row.workspace_id, object)
+    counts.set(name, (counts.get(name) ?? 0n) + 1n)
+  }
+  const versions = new Map(objects.map(({ workspace_id, object, version }) => {
+    const name = key(workspace_id, object)
+    return [name, BigInt(version) - (counts.get(name) ?? 0n)] as const
+  }))
+  return found.map(({ row, object }) => {
+    position += 1n
+    const name = key(row.workspace_id, object)
+    const version = (versions.get(name) ?? 0n) + 1n
+    versions.set(name, version)
+    return {
+      id: BigInt(row.id), uid: row.uid, workspaceId: row.workspace_id, subAccountId: row.sub_account_id, type: row.type, object, version,
+      position, createdAt: row.created_at, payload: row.payload,
+    }
+  })
+}
+
+/** Publishes as soon as this process has committed an event, and looks for those of others now and then. */
+export function publishLoop(services: Services, distribute: Distribute): Loop {
+  return {
+    name: 'publish events',
+    everyMs: 1000,
+    async run(signal) {
+      if (await publish(services, distribute) === 0) await services.outbox.wait(eventPollMs(services), signal)
+      return true
+    },
+  }
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { optional, sequenceId } from '@custody/request-auth/bodies'
+import { assetName, decimal, oneOf, text, whole } from '../http/schemas.ts'
+import { FIATS } from './quote.ts'
+
+const URL_MAX = 2000
+export const OFFERS_MAX = 50
+/** Seconds of an invoice's life. Short ones are for tests on local chains. */
+export const EXPIRES_IN_S = { least: 5, leastReal: 60, usual: 1800, most: 30 * 86_400 }
+/** Percent that may be missing. More than a tenth is no tolerance. */
+export const TOLERANCE_PERCENT = { usual: '0.5', most: 10 }
+
+/** An address of the web that a payer or an event is sent to. Nothing but http(s): the checkout makes links of them. */
+const webUrl = (description: string) => text(URL_MAX)
+  .refine((value) => {
+    const url = URL.canParse(value) ? new URL(value) : null
+    return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') && url.username === '' && url.password === ''
+  }, 'must be an http(s) URL without user and password')
+  .meta({ minLength: 1, maxLength: URL_MAX, format: 'uri', description })
+
+export const toleranceField = decimal.meta({
+  type: 'number', description: `Percent of the amount that may be missing; 0 to ${TOLERANCE_PERCENT.most}, four decimals`,
+})
+
+export const expiresInField = whole(
+  EXPIRES_IN_S.least, EXPIRES_IN_S.most, `Seconds until it expires; at least ${EXPIRES_IN_S.leastReal} on real networks`
+)
+
+/** Body of POST /dac/v1/invoices. */
+export const invoiceBody = z.strictObject({
+  fiat: optional(oneOf(FIATS, 'Currency of `fiat_amount`')),
+  fiat_amount: optional(decimal).meta({ type: 'number', description: 'What the payer owes, in the currency `fiat`; six decimals at most' }),
+  asset: optional(assetName).meta({ description: 'In place of a currency: the asset that `amount` is counted in' }),
+  amount: optional(decimal),
+  assets: optional(z.array(assetName).min(1).max(OFFERS_MAX)).meta({
+    description: 'What the payer may choose; without it every asset that the sub-account has an active wallet of, or `asset` alone',
+  }),
+  memo: optional(text(1000)).meta({ description: 'Shown to the payer' }),
+  order_id: optional(text(200)).meta({ description: 'Your own number of the order; shown to the payer' }),
+  payer: optional(z.strictObject({ email: optional(text(320)), name: optional(text(200)) }, 'must be an object of email and name')),
+  webhook_url: optional(webUrl('Told of this invoice’s events, beside the webhooks of the sub-account')),
+  success_url: optional(webUrl('Where the checkout sends the payer who has paid')),
+  failed_url: optional(webUrl('Where the checkout sends the payer who has not')),
+  expires_in: optional(expiresInField),
+  tolerance: optional(toleranceField),
+  sequence_id: optional(sequenceId).meta({ description: 'Idempotency key, unique within the sub-account' }),
+})
+
+/** What {@link invoiceBody} reads. */
+export type InvoiceBody = z.output<typeof invoiceBody>

@@ -1,0 +1,20 @@
+import type { Caller } from '../http/endpoint.ts'
+import type { Services } from '../engine/services.ts'
+import { lockInvoice, ownInvoice, type Invoice } from './invoice.ts'
+import { look, type ByHand } from './look.ts'
+
+/**
+ * Changes an invoice by its merchant's word.
+ * @param decide sees the invoice as it is at this moment, its payments counted; null: nothing is to be changed
+ * @throws ApiError `NOT_FOUND`, `FORBIDDEN`, and what `decide` throws
+ */
+export async function byHand(
+  services: Services, caller: Caller, id: string, decide: (invoice: Invoice) => ByHand | null
+): Promise<Invoice> {
+  return services.database.transaction(async (tx) => {
+    // What came in a moment ago counts before it is decided.
+    const invoice = await look(services, tx, ownInvoice(await lockInvoice(services, tx, id), caller, id))
+    const change = decide(invoice)
+    return change === null ? invoice : look(services, tx, invoice, change)
+  })
+}

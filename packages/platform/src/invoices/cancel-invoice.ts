@@ -1,0 +1,22 @@
+import { emptyBody } from '@custody/request-auth/bodies'
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { byHand } from './by-hand.ts'
+import { invoiceShape, presentInvoice } from './present.ts'
+
+/** Ends an invoice that is not paid. What is paid all the same is credited, and shown as late. */
+export const cancelInvoice = endpoint({
+  method: 'POST', path: '/dac/v1/invoices/{id}/cancel', summary: 'Cancel an invoice', access: 'write',
+  params: z.strictObject({ id: z.string() }), body: emptyBody, response: invoiceShape,
+  async handler({ services, caller, params: { id } }) {
+    const invoice = await byHand(services, caller, id, ({ row }) => {
+      if (row.cancelled_at !== null) return null
+      if (row.status !== 'Pending') {
+        throw new ApiError('INVOICE_FINAL', `inv_id: the invoice is ${row.status}; only a pending one can be cancelled`, { field: 'inv_id' })
+      }
+      return { cancelled_at: new Date(services.environment.now()) }
+    })
+    return { body: presentInvoice(services, invoice) }
+  },
+})

@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { assetName } from '../http/schemas.ts'
+import { checkoutShape, checkoutState, invoiceParams } from './checkout-state.ts'
+import { choose } from './choose.ts'
+
+/** The payer chooses what to pay in, and is answered an address. */
+export const chooseAsset = endpoint({
+  method: 'POST', path: '/checkout/{inv_id}/asset', summary: 'Choose the asset of an invoice, as its payer', access: 'public',
+  params: invoiceParams, body: z.strictObject({ asset: assetName }), response: checkoutShape,
+  async handler({ services, params: { inv_id }, body }) {
+    return { body: await checkoutState(services, await choose(services, inv_id, body.asset)) }
+  },
+})

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto'
+import { stringifyJson } from '@custody/request-auth'
+import { ApiError } from '../errors.ts'
+import type { Queryable } from '../database/pool.ts'
+import { isSamePayload } from '../engine/payload.ts'
+import type { Services } from '../engine/services.ts'
+import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
+import { onceOnly, replayed } from '../http/replay.ts'
+import { EXPIRES_IN_S, invoiceBody, type InvoiceBody } from './body.ts'
+import { placeFor, readyFor } from './choose.ts'
+import { newInvoiceId, type Invoice, type InvoiceRow, type OfferRow } from './invoice.ts'
+import { tellInvoice } from './look.ts'
+import { offersOf, whatIsAsked, type Offered } from './offer.ts'
+import { invoiceShape, presentInvoice } from './present.ts'
+import { microOf } from './quote.ts'
+import { depthFor, readInvoiceSettings, readTolerance } from './settings.ts'
+
+/** Asks a payer for money, at rates that stay; at most one invoice per sub-account and `sequence_id`. */
+export const createInvoice = endpoint({
+  method: 'POST', path: '/dac/v1/invoices', summary: 'Create an invoice', access: 'write',
+  body: invoiceBody, response: invoiceShape,
+  async handler({ services, caller, body }) {
+    const payloadHash = hashPayload(body)
+    return onceOnly(
+      () => answeredBefore(services.database, caller.subAccountId, body.sequence_id, payloadHash),
+      () => create(services, caller, body, payloadHash),
+    )
+  },
+})
+
+/** What was answered to this `sequence_id` before; null where it is new, or none was given. */
+async function answeredBefore(
+  database: Queryable, subAccountId: string, sequenceId: string | undefined, payloadHash: string
+): Promise<Reply | null> {
+  if (sequenceId === undefined) return null
+  const known = await database.one<{ response: string; payload_hash: string }>(
+    'select response, payload_hash from invoices where sub_account_id = $1 and sequence_id = $2', [subAccountId, sequenceId])
+  return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
+}
+
+/** What the invoice asks for, whatever the order of its fields. */
+function hashPayload({ payer, ...body }: InvoiceBody): string {
+  const flat: Record<string, unknown> = { ...body, payer_email: payer?.email, payer_name: payer?.name }
+  return createHash('sha256').update(JSON.stringify(flat, Object.keys(flat).sort())).digest('hex')
+}
+
+async function create(services: Services, caller: Caller, body: InvoiceBody, payloadHash: string): Promise<Reply> {
+  const asked = whatIsAsked(services, body)
+  const offers = await offersOf(services, caller, body, asked)
+  const settings = await readInvoiceSettings(services.database, caller.workspaceId)
+  const tolerance = body.tolerance === undefined ? settings.tolerance : readTolerance(body.tolerance)
+  const lifeS = body.expires_in ?? settings.expiresInS
+  if (services.settings.network !== 'local' && lifeS < EXPIRES_IN_S.leastReal) {
+    throw new ApiError('INVALID_REQUEST', `expires_in: must be an integer from ${EXPIRES_IN_S.leastReal} to ${EXPIRES_IN_S.most}`, {
+      field: 'expires_in',
+    })
+  }
+  const now = new Date(services.environment.now())
+  const row: InvoiceRow = {
+    id: newInvoiceId(services), workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, status: 'Pending', exception: null,
+    fiat: asked.fiat?.currency ?? null, fiat_amount: asked.fiat?.amount.toString() ?? null, memo: body.memo ?? null,
+    order_id: body.order_id ?? null, payer: body.payer ?? null, webhook_url: body.webhook_url ?? null,
+    success_url: body.success_url ?? null, failed_url: body.failed_url ?? null, tolerance, selected: null, cancelled_at: null,
+    marked: null, marked_reason: null, marked_at: null, version: 1, sequence_id: body.sequence_id ?? null,
+    expires_at: new Date(now.getTime() + lifeS * 1000), created_at: now, updated_at: now,
+  }
+  const confirmations = depthFor(settings.depths, asked.value && microOf(asked.value))
+  const rows = offers.map(({ asset, network, amount, rate }): OfferRow => ({
+    asset: asset.asset_name, network: network.code, amount: amount.toString(), rate: rate?.price.toString() ?? null,
+    rate_at: rate && new Date(rate.at), confirmations, address: null, address_tag: null, chosen_at: null,
+  }))
+  // Where there is nothing to choose the payer need not.
+  const only = offers.length === 1 ? offers[0] as Offered : null
+  if (only) await readyFor(services, caller, only, only.amount, asked.fiat ? 'fiat_amount' : 'amount')
+  const response = await services.database.transaction(async (tx) => {
+    const place = only && await placeFor(services, tx, caller, only.asset, only.network, row.id)
+    const invoice: Invoice = {
+      row: { ...row, selected: only?.asset.asset_name ?? null },
+      offers: place ? rows.map((offer) => ({ ...offer, address: place.address, address_tag: place.address_tag, chosen_at: now })) : rows,
+      payments: [], refunds: [],
+    }
+    const text = stringifyJson(presentInvoice(services, invoice))
+    await tx.query(
+      `insert into invoices (id, workspace_id, sub_account_id, fiat, fiat_amount, memo, order_id, payer, webhook_url, success_url, failed_url,
+         tolerance, selected, due_at, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $14, $18, $18)`,
+      [row.id, row.workspace_id, row.sub_account_id, row.fiat, row.fiat_amount, row.memo, row.order_id, row.payer, row.webhook_url,
+        row.success_url, row.failed_url, row.tolerance, invoice.row.selected, row.expires_at, row.sequence_id, payloadHash, text, now])
+    await tx.query(
+      `insert into invoice_offers (invoice_id, asset, network, position, amount, rate, rate_at, confirmations, wallet_id, address,
+         address_tag, chosen_at)
+       select $1, o.asset, o.network, o.n, o.amount, o.rate, o.rate_at, o.confirmations, $3, o.address, o.address_tag, o.chosen_at
+       from jsonb_to_recordset($2) as o(asset text, network text, n integer, amount numeric, rate numeric, rate_at timestamptz,
+         confirmations integer, address text, address_tag text, chosen_at timestamptz)`,
+      [row.id, JSON.stringify(invoice.offers.map((offer, n) => ({ ...offer, n }))), place?.wallet_id ?? null])
+    await tellInvoice(services, tx, invoice, 'invoice.created')
+    return text
+  })
+  services.environment.checkpoint('invoice.created')
+  return { text: response }
+}

@@ -1,0 +1,152 @@
+import type { Queryable } from '../database/pool.ts'
+import { ApiError } from '../errors.ts'
+import type { Caller } from '../http/endpoint.ts'
+import type { Services } from '../engine/services.ts'
+import type { InvoiceException, InvoiceStatus, PaymentStatus, Payment, Terms } from './evaluate.ts'
+
+/** A row of `invoices`. Amounts are decimal strings: of fiat in millionths, of coins in the smallest unit. */
+export interface InvoiceRow {
+  id: string; workspace_id: string; sub_account_id: string; status: InvoiceStatus; exception: InvoiceException | null
+  fiat: string | null; fiat_amount: string | null; memo: string | null; order_id: string | null
+  payer: { email?: string; name?: string } | null; webhook_url: string | null; success_url: string | null; failed_url: string | null
+  tolerance: number; selected: string | null; cancelled_at: Date | null
+  marked: 'settled' | 'invalid' | null; marked_reason: string | null; marked_at: Date | null
+  version: number; sequence_id: string | null; expires_at: Date; created_at: Date; updated_at: Date
+}
+
+/** A row of `invoice_offers`: what an invoice may be paid in. `address` is null until it is chosen. */
+export interface OfferRow {
+  asset: string; network: string; amount: string; rate: string | null; rate_at: Date | null; confirmations: number
+  address: string | null; address_tag: string | null; chosen_at: Date | null
+}
+
+/** A deposit at an invoice's address. `confirmations` by the scan; 0 where no block holds it. `required` before it counts as settled. */
+export interface PaymentRow {
+  transaction_id: string; hash: string; asset: string; network: string; amount: string; status: PaymentStatus
+  confirmations: number; required: number; block_height: number | null; counts: boolean; seen_at: Date
+  /** The time that counts: when the chain was last known without it. */
+  since: Date
+}
+
+/** A transfer that gave something back. */
+export interface RefundRow { transaction_id: string; asset: string; amount: string; status: 'pending' | 'confirmed' | 'failed'; hash: string | null }
+
+/** An invoice with all that its presentation needs. */
+export interface Invoice { row: InvoiceRow; offers: OfferRow[]; payments: PaymentRow[]; refunds: RefundRow[] }
+
+const OFFERS = `select asset, network, amount::text, rate::text, rate_at, confirmations, address, address_tag, chosen_at
+  from invoice_offers where invoice_id = $1 order by position`
+
+/** What lies at the invoice's addresses, whatever was asked for; a tag that was given to nobody is nobody's invoice. */
+const PAYMENTS = `select t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at, d.known_at,
+    d.block_height::text, s.height::text scanned, p.status noted
+  from invoice_offers o
+    join deposits d on d.network = o.network and d.address = o.address and coalesce(d.tag, '') = coalesce(o.address_tag, '')
+    join transactions t on t.id = d.transaction_id
+    left join network_scans s on s.network = d.network
+    left join invoice_payments p on p.transaction_id = t.id
+  where o.invoice_id = $1 and o.address is not null order by t.created_at, t.id`
+
+const REFUNDS = `select r.transaction_id, t.asset, t.amount::text, t.status, t.hash
+  from invoice_refunds r join transactions t on t.id = r.transaction_id where r.invoice_id = $1 order by t.created_at, t.id`
+
+interface Found {
+  transaction_id: string; hash: string; asset: string; network: string; amount: string; state: string; seen_at: Date; known_at: Date | null
+  block_height: string | null; scanned: string | null; noted: PaymentStatus | null
+}
+
+/** States of a deposit in which it stands in the books as the wallet's, or in suspense. */
+const CREDITED = new Set(['CREDITED', 'SWEPT', 'SUSPENSE'])
+
+function paymentOf(services: Services, offers: readonly OfferRow[], row: Found): PaymentRow {
+  const offer = offers.find(({ asset }) => asset === row.asset)
+  const depth = services.registry.network(row.network)?.confirmations ?? 1
+  const required = Math.max(depth, offer?.confirmations ?? 0)
+  const height = row.block_height === null ? null : Number(row.block_height)
+  const confirmations = height === null ? 0 : Math.max(1, Number(row.scanned ?? height) - height + 1)
+  const isDeep = confirmations >= (offer?.confirmations ?? 0)
+  const status = row.state === 'REORGED' ? 'reverted'
+    : row.state === 'FROZEN' ? 'held' : CREDITED.has(row.state) && isDeep ? 'confirmed' : 'detected'
+  return {
+    transaction_id: row.transaction_id, hash: row.hash, asset: row.asset, network: row.network, amount: row.amount, status,
+    confirmations, required, block_height: height, counts: offer !== undefined, seen_at: row.seen_at,
+    since: row.known_at !== null && row.known_at < row.seen_at ? row.known_at : row.seen_at,
+  }
+}
+
+const COLUMNS = `id, workspace_id, sub_account_id, status, exception, fiat, fiat_amount::text, memo, order_id, payer, webhook_url, success_url,
+  failed_url, tolerance, selected, cancelled_at, marked, marked_reason, marked_at, version, sequence_id, expires_at, created_at, updated_at`
+
+/** The columns of an {@link InvoiceRow}. */
+export const INVOICE_COLUMNS = COLUMNS
+
+/** What is shown agrees with the state that is shown beside it: payments as they were when that was evaluated. */
+export async function withParts(services: Services, tx: Queryable, row: InvoiceRow): Promise<Invoice> {
+  const { found, ...invoice } = await partsOf(services, tx, row)
+  const noted = new Map(found.map((each) => [each.transaction_id, each.noted]))
+  return {
+    ...invoice, payments: invoice.payments.flatMap((payment) => {
+      const status = noted.get(payment.transaction_id)
+      return status ? [{ ...payment, status }] : []
+    }),
+  }
+}
+
+async function partsOf(services: Services, tx: Queryable, row: InvoiceRow): Promise<Invoice & { found: Found[] }> {
+  const offers = await tx.query<OfferRow>(OFFERS, [row.id])
+  const found = offers.some(({ address }) => address !== null) ? await tx.query<Found>(PAYMENTS, [row.id]) : []
+  const refunds = found.length > 0 ? await tx.query<RefundRow>(REFUNDS, [row.id]) : []
+  return { row, offers, payments: found.map((each) => paymentOf(services, offers, each)), refunds, found }
+}
+
+const rowOf = async (tx: Queryable, id: string, lock: string): Promise<InvoiceRow | undefined> =>
+  ID.test(id) ? tx.one<InvoiceRow>(`select ${COLUMNS} from invoices where id = $1 ${lock}`, [id]) : undefined
+
+/** An invoice as it is shown; undefined where there is none. */
+export async function readInvoice(services: Services, tx: Queryable, id: string): Promise<Invoice | undefined> {
+  const row = await rowOf(tx, id, '')
+  return row && withParts(services, tx, row)
+}
+
+/** An invoice to be changed: its row locked, its payments as they stand now. Undefined where there is none, or `lock` passes it over. */
+export async function lockInvoice(
+  services: Services, tx: Queryable, id: string, lock: 'for update' | 'for update skip locked' = 'for update'
+): Promise<Invoice | undefined> {
+  const row = await rowOf(tx, id, lock)
+  if (!row) return undefined
+  const { found: _, ...invoice } = await partsOf(services, tx, row)
+  return invoice
+}
+
+const ID = /^inv_[0-9a-f]{32}$/
+const ID_BYTES = 16
+
+/** 128 random bits: nobody guesses it. */
+export const newInvoiceId = (services: Services): string => `inv_${Buffer.from(services.environment.bytes(ID_BYTES)).toString('hex')}`
+
+export const noInvoice = (id: string): ApiError =>
+  new ApiError('NOT_FOUND', `inv_id: there is no invoice ${id.slice(0, 100)}`, { field: 'inv_id' })
+
+/**
+ * Holds an invoice against its caller.
+ * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
+ */
+export function ownInvoice(invoice: Invoice | undefined, caller: Caller, id: string): Invoice {
+  if (!invoice) throw noInvoice(id)
+  if (invoice.row.workspace_id !== caller.workspaceId) {
+    throw new ApiError('FORBIDDEN', 'inv_id: the invoice belongs to another workspace', { field: 'inv_id' })
+  }
+  if (invoice.row.sub_account_id !== caller.subAccountId) throw noInvoice(id)
+  return invoice
+}
+
+/** What the state of an invoice follows from. */
+export function termsOf({ row, offers }: Pick<Invoice, 'row' | 'offers'>): Terms {
+  return {
+    offers: new Map(offers.map(({ asset, amount }) => [asset, BigInt(amount)])), tolerance: row.tolerance,
+    expiresAt: row.expires_at.getTime(), cancelledAt: row.cancelled_at?.getTime() ?? null, marked: row.marked,
+  }
+}
+
+export const paymentsOf = ({ payments }: Pick<Invoice, 'payments'>): Payment[] =>
+  payments.map(({ asset, amount, status, since }) => ({ asset, amount: BigInt(amount), status, seenAt: since.getTime() }))

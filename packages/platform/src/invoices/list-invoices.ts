@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { assertKnownAsset } from '../assets/find-asset.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { assetName, integer, oneOf, pageQuery, text } from '../http/schemas.ts'
+import { EXCEPTIONS, INVOICE_STATUSES } from './evaluate.ts'
+import { INVOICE_COLUMNS, withParts, type InvoiceRow } from './invoice.ts'
+import { invoiceShape, presentInvoice } from './present.ts'
+
+const INT32_MAX = 2_147_483_647
+
+/** Invoices of the sub-account, newest first. */
+export const listInvoices = endpoint({
+  method: 'GET', path: '/dac/v1/invoices', summary: 'List invoices', access: 'read',
+  query: z.strictObject({
+    status: oneOf(INVOICE_STATUSES).optional(),
+    exception: oneOf(EXCEPTIONS).optional(),
+    order_id: text(200).optional(),
+    asset: assetName.optional().meta({ description: 'That may be paid in this asset' }),
+    from: integer(0, INT32_MAX, 'Created at this Unix time in seconds, or later').optional(),
+    to: integer(0, INT32_MAX, 'Created before this Unix time in seconds').optional(),
+    ...pageQuery,
+  }),
+  response: z.object({ data: z.array(invoiceShape), page: z.int(), limit: z.int(), total: z.int() }),
+  async handler({ services, caller, query }) {
+    assertKnownAsset(services, query.asset)
+    const { page, limit } = query
+    const values: unknown[] = [caller.subAccountId]
+    const conditions = ['sub_account_id = $1']
+    const where = (value: unknown, condition: (at: string) => string): void => {
+      if (value === undefined) return
+      values.push(value)
+      conditions.push(condition(`$${values.length}`))
+    }
+    where(query.status, (at) => `status = ${at}`)
+    where(query.exception, (at) => `exception = ${at}`)
+    where(query.order_id, (at) => `order_id = ${at}`)
+    where(query.asset, (at) => `exists (select 1 from invoice_offers o where o.invoice_id = invoices.id and o.asset = ${at})`)
+    where(query.from, (at) => `created_at >= to_timestamp(${at}::bigint)`)
+    where(query.to, (at) => `created_at < to_timestamp(${at}::bigint)`)
+    const found = conditions.join(' and ')
+    const [rows, count] = await Promise.all([
+      services.database.query<InvoiceRow>(
+        `select ${INVOICE_COLUMNS} from invoices where ${found} order by created_at desc, id desc
+         limit $${values.length + 1} offset $${values.length + 2}`, [...values, limit, (page - 1) * limit]),
+      services.database.one<{ total: string }>(`select count(*)::text total from invoices where ${found}`, values),
+    ])
+    const data = []
+    for (const row of rows) data.push(presentInvoice(services, await withParts(services, services.database, row)))
+    return { body: { data, page, limit, total: Number(count?.total ?? 0) } }
+  },
+})

@@ -1,0 +1,53 @@
+import { reasonOf } from '@custody/chains/reason'
+import type { Invoices, Services } from '../engine/services.ts'
+import type { Loop } from '../engine/loop.ts'
+import { lockInvoice } from './invoice.ts'
+import { look } from './look.ts'
+
+const INVOICES_PER_RUN = 400
+const AT_ONCE = 8
+/** One that could not be looked at is tried again after this time; the others go on. */
+const ERROR_WAIT_MS = 10_000
+
+/** What invoices are told of deposits. One statement by index: most deposits are nobody's invoice. */
+export const invoices: Invoices = {
+  async moved(tx, { network, destination_id, address_tag }) {
+    await tx.query(
+      `update invoices i set due_at = $4 from invoice_offers o
+       where o.network = $1 and o.address = $2 and coalesce(o.address_tag, '') = coalesce($3, '') and i.id = o.invoice_id`,
+      [network, destination_id, address_tag, tx.now()])
+  },
+}
+
+/** Looks at invoices whose payments have moved, whose time is over, or whose payments have become deep enough. */
+export function invoiceLoop(services: Services): Loop {
+  return {
+    name: 'invoices', everyMs: services.settings.pollMs,
+    async run() {
+      const due = await services.database.query<{ id: string }>(
+        `(select id from invoices where due_at <= $1 order by due_at limit $2)
+         union (select i.id from network_scans s join invoices i on i.due_network = s.network and i.due_height <= s.height limit $2)`,
+        [services.database.now(), INVOICES_PER_RUN])
+      let next = 0
+      await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+        for (let one = due[next++]; one !== undefined; one = due[next++]) await lookAt(services, one.id)
+      }))
+      return due.length >= INVOICES_PER_RUN
+    },
+  }
+}
+
+async function lookAt(services: Services, id: string): Promise<void> {
+  try {
+    await services.database.transaction(async (tx) => {
+      const invoice = await lockInvoice(services, tx, id, 'for update skip locked')
+      if (invoice) await look(services, tx, invoice)
+    })
+    services.environment.checkpoint('invoice.looked')
+  } catch (error) {
+    services.log.warn({ invoice: id, err: reasonOf(error) }, 'an invoice could not be looked at; it is tried again')
+    await services.database.query('update invoices set due_at = $2, due_network = null, due_height = null where id = $1', [
+      id, new Date(services.environment.now() + ERROR_WAIT_MS),
+    ])
+  }
+}

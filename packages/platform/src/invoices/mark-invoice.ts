@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { text } from '../http/schemas.ts'
+import { byHand } from './by-hand.ts'
+import { invoiceShape, presentInvoice } from './present.ts'
+
+/** The merchant's word goes before what was paid: a late payment is taken, a paid invoice is refused. The last word counts. */
+export const markInvoice = endpoint({
+  method: 'POST', path: '/dac/v1/invoices/{id}/mark', summary: 'Mark an invoice as settled or invalid', access: 'write',
+  params: z.strictObject({ id: z.string() }),
+  body: z.strictObject({
+    status: z.enum(['settled', 'invalid']).meta({ description: 'settled: it becomes Paid; invalid: Invalid' }),
+    reason: text(1000),
+  }),
+  response: invoiceShape,
+  async handler({ services, caller, params: { id }, body }) {
+    const invoice = await byHand(services, caller, id, ({ row }) => (
+      row.marked === body.status && row.marked_reason === body.reason
+        ? null
+        : { marked: body.status, marked_reason: body.reason, marked_at: new Date(services.environment.now()) }))
+    return { body: presentInvoice(services, invoice) }
+  },
+})

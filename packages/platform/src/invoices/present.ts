@@ -1,0 +1,143 @@
+import { formatAmount, paymentUri, type Asset, type Network } from '@custody/chains'
+import { z } from 'zod'
+import { exact, exactUsd } from '../decimals.ts'
+import type { Services } from '../engine/services.ts'
+import { EXCEPTIONS, INVOICE_STATUSES, partOf, shareOf } from './evaluate.ts'
+import { paymentsOf, termsOf, type Invoice, type OfferRow, type PaymentRow } from './invoice.ts'
+import { showRate } from './quote.ts'
+
+const amount = z.number().meta({ description: 'Decimal in the asset’s native unit, exact' })
+const time = z.string().meta({ format: 'date-time' })
+
+export const paymentShape = z.object({
+  transaction_id: z.string(), hash: z.string(), asset: z.string(), amount, status: z.enum(['detected', 'confirmed', 'held', 'reverted']),
+  confirmations: z.int(), required: z.int(),
+  counts: z.boolean().meta({ description: 'False: in an asset that was not offered; it pays nothing of the invoice' }),
+  note: z.enum(['other_asset', 'late']).nullable(), seen_at: time, explorer_url: z.string().nullable(),
+})
+
+export const invoiceShape = z.object({
+  inv_id: z.string(), inv_status: z.enum(INVOICE_STATUSES), exception: z.enum(EXCEPTIONS).nullable(),
+  fiat: z.string().nullable(), fiat_amount: z.number().nullable(),
+  asset: z.string().nullable().meta({ description: 'The one that was chosen last; null: the payer has not chosen' }),
+  address: z.string().nullable(), address_tag: z.string().nullable(), crypto_amount: amount.nullable(),
+  paid_amount: amount.nullable(), due_amount: amount.nullable(), payment_uri: z.string().nullable(),
+  expiry: time, checkout_url: z.string(),
+  assets: z.array(z.object({
+    asset: z.string(), network: z.string(), crypto_amount: amount, rate: z.number().nullable(), rate_at: time.nullable(),
+    address: z.string().nullable(), address_tag: z.string().nullable(),
+  })).meta({ description: 'What it may be paid in; amounts and rates never change' }),
+  payments: z.array(paymentShape),
+  refunds: z.array(z.object({
+    transaction_id: z.string(), asset: z.string(), amount, status: z.enum(['pending', 'confirmed', 'failed']), hash: z.string().nullable(),
+  })),
+  refundable: z.array(z.object({ asset: z.string(), amount })).meta({ description: 'Credited and not given back' }),
+  excess: z.array(z.object({ asset: z.string(), amount })).meta({ description: 'Of it, what is beyond the amount that was asked' }),
+  memo: z.string().nullable(), order_id: z.string().nullable(),
+  payer: z.object({ email: z.string().nullable(), name: z.string().nullable() }).nullable(),
+  webhook_url: z.string().nullable(), success_url: z.string().nullable(), failed_url: z.string().nullable(),
+  tolerance: z.number().meta({ description: 'Percent of the amount that may be missing' }),
+  sequence_id: z.string().nullable(), version: z.int().meta({ description: 'Grows with every change' }),
+  cancelled_at: time.nullable(), marked: z.object({ status: z.enum(['settled', 'invalid']), reason: z.string(), at: time }).nullable(),
+  created_at: time, updated_at: time,
+})
+
+/** A tolerance is kept in millionths and shown in percent. */
+export const TOLERANCE_DECIMALS = 4
+
+export function placeOf({ registry }: Services, name: string): { asset: Asset; network: Network } {
+  const asset = registry.asset(name) as Asset
+  return { asset, network: registry.networkOf(asset) }
+}
+
+export const checkoutUrl = ({ checkout }: Services, id: string): string => `${checkout.base}/checkout/${id}`
+
+export const explorerUrl = ({ registry }: Services, { network, hash }: Pick<PaymentRow, 'network' | 'hash'>): string | null => {
+  const base = registry.network(network)?.explorer_transaction_url
+  return base === undefined ? null : `${base}${hash}`
+}
+
+/** What of an offer is paid and what is missing, by all that stands at the invoice's addresses. Smallest unit. */
+export function stillDue(invoice: Invoice, offer: OfferRow): { paid: bigint; due: bigint } {
+  const { offers } = termsOf(invoice)
+  return partOf(BigInt(offer.amount), shareOf(offers, paymentsOf(invoice).filter(({ status }) => status !== 'reverted')))
+}
+
+/** What a wallet is told: the whole amount, or what is missing of it. */
+export function uriOf(services: Services, invoice: Invoice, offer: OfferRow): string | null {
+  if (offer.address === null) return null
+  const { asset, network } = placeOf(services, offer.asset)
+  const { due } = stillDue(invoice, offer)
+  return paymentUri(network, asset, { address: offer.address, addressTag: offer.address_tag, amount: due > 0n ? due : BigInt(offer.amount) })
+}
+
+/** What was credited, asset by asset, less what was given back or is about to be. Smallest unit. */
+function refundable({ payments, refunds }: Invoice): Map<string, bigint> {
+  const left = new Map<string, bigint>()
+  const add = (asset: string, change: bigint) => left.set(asset, (left.get(asset) ?? 0n) + change)
+  for (const { asset, amount: paid, status } of payments) if (status === 'confirmed') add(asset, BigInt(paid))
+  for (const { asset, amount: given, status } of refunds) if (status !== 'failed') add(asset, -BigInt(given))
+  return new Map([...left].filter(([, value]) => value > 0n))
+}
+
+/** Of what can be given back, what is beyond the whole amount; the last asset that came is given back first. */
+function excess(invoice: Invoice, left: Map<string, bigint>): Map<string, bigint> {
+  const { offers } = termsOf(invoice)
+  const found = new Map([...left].filter(([asset]) => !offers.has(asset)))
+  const settled = paymentsOf(invoice).filter(({ status }) => status === 'confirmed')
+  const { numerator, denominator } = shareOf(offers, settled)
+  const last = settled.findLast(({ asset }) => offers.has(asset))?.asset
+  const most = last === undefined ? 0n : left.get(last) ?? 0n
+  if (last === undefined || most === 0n || numerator <= denominator) return found
+  const given = invoice.refunds.filter(({ asset, status }) => asset === last && status !== 'failed')
+    .reduce((sum, each) => sum + BigInt(each.amount), 0n)
+  const over = ((numerator - denominator) * (offers.get(last) as bigint)) / denominator - given
+  return over > 0n ? found.set(last, over < most ? over : most) : found
+}
+
+/** The public shape of an invoice, for its merchant. */
+export function presentInvoice(services: Services, invoice: Invoice) {
+  const { row, offers, payments, refunds } = invoice
+  const show = (asset: string, value: bigint) => exact(formatAmount(value, services.registry.asset(asset)?.decimals ?? 0))
+  const amounts = (map: Map<string, bigint>) => [...map].map(([asset, value]) => ({ asset, amount: show(asset, value) }))
+  const chosen = offers.find(({ asset }) => asset === row.selected) ?? null
+  const part = chosen && stillDue(invoice, chosen)
+  const end = Math.min(row.expires_at.getTime(), row.cancelled_at?.getTime() ?? Infinity)
+  const left = refundable(invoice)
+  return {
+    inv_id: row.id, inv_status: row.status, exception: row.exception,
+    fiat: row.fiat, fiat_amount: row.fiat_amount === null ? null : exactUsd(BigInt(row.fiat_amount)),
+    asset: chosen?.asset ?? null, address: chosen?.address ?? null, address_tag: chosen?.address_tag ?? null,
+    crypto_amount: chosen && show(chosen.asset, BigInt(chosen.amount)),
+    paid_amount: chosen && part && show(chosen.asset, part.paid), due_amount: chosen && part && show(chosen.asset, part.due),
+    payment_uri: chosen && uriOf(services, invoice, chosen),
+    expiry: row.expires_at.toISOString(), checkout_url: checkoutUrl(services, row.id),
+    assets: offers.map((each) => ({
+      asset: each.asset, network: each.network, crypto_amount: show(each.asset, BigInt(each.amount)),
+      rate: each.rate === null ? null : exact(showRate(BigInt(each.rate))), rate_at: each.rate_at?.toISOString() ?? null,
+      address: each.address, address_tag: each.address_tag,
+    })),
+    payments: payments.map((each) => ({
+      transaction_id: each.transaction_id, hash: each.hash, asset: each.asset, amount: show(each.asset, BigInt(each.amount)),
+      status: each.status, confirmations: each.confirmations, required: each.required, counts: each.counts,
+      note: each.counts ? (each.since.getTime() > end ? 'late' : null) : 'other_asset', seen_at: each.seen_at.toISOString(),
+      explorer_url: explorerUrl(services, each),
+    })),
+    refunds: refunds.map((each) => ({ ...each, amount: show(each.asset, BigInt(each.amount)) })),
+    refundable: amounts(left), excess: amounts(excess(invoice, left)),
+    memo: row.memo, order_id: row.order_id, payer: row.payer && { email: row.payer.email ?? null, name: row.payer.name ?? null },
+    webhook_url: row.webhook_url, success_url: row.success_url, failed_url: row.failed_url,
+    tolerance: exact(formatAmount(BigInt(row.tolerance), TOLERANCE_DECIMALS)), sequence_id: row.sequence_id, version: row.version,
+    cancelled_at: row.cancelled_at?.toISOString() ?? null,
+    marked: row.marked && { status: row.marked, reason: row.marked_reason ?? '', at: (row.marked_at ?? row.updated_at).toISOString() },
+    created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+  }
+}
+
+/** Of the checkout. */
+declare module '../engine/services.ts' {
+  interface Services { checkout: Checkout }
+}
+
+/** Where payers find the checkout: the address of this server as they reach it, without a slash at its end. */
+export interface Checkout { base: string }

@@ -1,0 +1,27 @@
+import { formatAmount } from '@custody/chains'
+import { z } from 'zod'
+import { exact, exactUsd } from '../decimals.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { TOLERANCE_DECIMALS } from './present.ts'
+import { readInvoiceSettings, type InvoiceSettings } from './settings.ts'
+
+export const settingsShape = z.object({
+  display_name: z.string().nullable(), allowed_origins: z.array(z.string()),
+  confirmations: z.array(z.object({ from_usd: z.number(), confirmations: z.int() })),
+  tolerance: z.number(), expires_in: z.int(),
+})
+
+export const presentSettings = ({ displayName, allowedOrigins, depths, tolerance, expiresInS }: InvoiceSettings) => ({
+  display_name: displayName, allowed_origins: allowedOrigins,
+  confirmations: depths.map(({ fromUsd, confirmations }) => ({ from_usd: exactUsd(fromUsd), confirmations })),
+  tolerance: exact(formatAmount(BigInt(tolerance), TOLERANCE_DECIMALS)), expires_in: expiresInS,
+})
+
+/** What holds for the workspace's new invoices. */
+export const getInvoiceSettings = endpoint({
+  method: 'GET', path: '/dac/v1/invoice-settings', summary: 'Read the settings of invoices', access: 'read',
+  response: settingsShape,
+  async handler({ services, caller }) {
+    return { body: presentSettings(await readInvoiceSettings(services.database, caller.workspaceId)) }
+  },
+})

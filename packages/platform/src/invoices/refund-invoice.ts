@@ -1,0 +1,19 @@
+import { transferBody } from '@custody/request-auth/bodies'
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { transactionShape } from '../engine/present.ts'
+import { createTransfer } from '../transactions/create-transaction.ts'
+import { ownInvoice, readInvoice } from './invoice.ts'
+
+/**
+ * Gives back what was paid: the caller's own signed transfer, as of POST /dac/v1/transaction, linked with the invoice. No more of an
+ * asset than was credited.
+ */
+export const refundInvoice = endpoint({
+  method: 'POST', path: '/dac/v1/invoices/{id}/refund', summary: 'Refund an invoice by a transfer', access: 'write',
+  params: z.strictObject({ id: z.string() }), body: transferBody, response: transactionShape,
+  async handler({ services, caller, params: { id }, body, signed }) {
+    const { row } = ownInvoice(await readInvoice(services, services.database, id), caller, id)
+    return createTransfer({ services, caller, body, signed }, row.id)
+  },
+})

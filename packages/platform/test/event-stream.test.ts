@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { get, request, type IncomingMessage } from 'node:http'
+import { after, before, test } from 'node:test'
+import { z } from 'zod'
+import type { Services } from '../src/engine/services.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { endpoint, type ServerEvent } from '../src/http/endpoint.ts'
+import { STREAMS_MAX } from '../src/http/event-stream.ts'
+import { buildServer } from '../src/http/server.ts'
+import { createMetrics } from '../src/metrics.ts'
+
+/** Server-sent events as they stand on the wire, on the real server; the clock's pauses are the test's own. */
+const pauses = new Set<() => void>()
+const environment = {
+  ...systemEnvironment(),
+  sleep: (_: number, signal?: AbortSignal) => new Promise<void>((resolve) => {
+    const done = () => {
+      pauses.delete(done)
+      resolve()
+    }
+    pauses.add(done)
+    signal?.addEventListener('abort', done, { once: true })
+  }),
+}
+const warned: string[] = []
+const quiet = () => undefined
+const log = { info: quiet, warn: (_: unknown, words: string) => void warned.push(words), error: quiet }
+const services = {
+  settings: { trustProxy: 0, rateLimit: 100_000 }, environment, metrics: createMetrics(), log,
+  readiness: async () => ({ ready: true, signing: true, checks: {} }),
+} as unknown as Services
+
+/** What each open stream is told, and those that have ended. */
+const open: { tell(event: ServerEvent | Error): void; signal: AbortSignal }[] = []
+let ended = 0
+async function* told(signal: AbortSignal): AsyncGenerator<ServerEvent> {
+  const waiting: (ServerEvent | Error)[] = []
+  let wake: () => void = quiet
+  signal.addEventListener('abort', () => wake())
+  open.push({ signal, tell: (event) => { waiting.push(event); wake() } })
+  try {
+    while (!signal.aborted) {
+      const next = waiting.shift()
+      if (next instanceof Error) throw next
+      if (next) yield next
+      else await new Promise<void>((resolve) => { wake = resolve })
+    }
+  } finally {
+    ended++
+  }
+}
+const stream = endpoint({
+  method: 'GET', path: '/stream', summary: 'A stream', access: 'public', query: z.strictObject({}), response: z.object({ n: z.int() }), streams: true,
+  handler: async () => ({ stream: told }),
+})
+const patched = endpoint({
+  method: 'PATCH', path: '/thing', summary: 'Change it', access: 'public', body: z.strictObject({ name: z.string() }),
+  handler: async ({ body }) => ({ body }),
+})
+
+let server: Awaited<ReturnType<typeof buildServer>>
+let base: string
+before(async () => {
+  server = await buildServer(services, [stream, patched])
+  base = await server.listen({ port: 0, host: '127.0.0.1' })
+})
+after(() => server.close())
+
+/** An open stream: what has come of it, and when it ends. */
+class Client {
+  text = ''
+  readonly response: Promise<IncomingMessage>
+  readonly ended: Promise<void>
+  readonly leave: () => void
+  #heard: () => void = quiet
+
+  constructor() {
+    const outgoing = get(`${base}/stream`)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.ended = promise
+    this.leave = () => outgoing.destroy()
+    outgoing.on('error', () => resolve())
+    this.response = new Promise((answered) => {
+      outgoing.on('response', (response) => {
+        response.setEncoding('utf8').on('data', (text: string) => { this.text += text; this.#heard() })
+        response.on('close', () => resolve()).on('error', quiet)
+        answered(response)
+      })
+    })
+  }
+
+  async heard(text: string): Promise<void> {
+    while (!this.text.includes(text)) await new Promise<void>((resolve) => { this.#heard = resolve })
+  }
+}
+const opened = async (count: number) => { while (open.length < count) await new Promise(setImmediate) }
+const allEnded = async () => { while (ended < open.length) await new Promise(setImmediate) }
+
+test('events have id, name and data, line by line; a comment keeps a silent stream alive; it ends when the client leaves', async () => {
+  const client = new Client()
+  const { headers, statusCode } = await client.response
+  assert.equal(statusCode, 200)
+  assert.equal(headers['content-type'], 'text/event-stream; charset=utf-8')
+  assert.equal(headers['cache-control'], 'no-store')
+  assert.equal(headers['x-accel-buffering'], 'no')
+  assert.ok(headers['x-request-id'] && headers['x-rate-limit-remaining'], 'the house’s headers are there')
+  await opened(1)
+  open[0]?.tell({ id: '7', event: 'invoice.paid', data: '{"a":1}\n{"b":2}' })
+  open[0]?.tell({ data: 'x' })
+  await client.heard('data: x\n\n')
+  assert.equal(client.text, 'retry: 3000\n\nid: 7\nevent: invoice.paid\ndata: {"a":1}\ndata: {"b":2}\n\ndata: x\n\n')
+  ;[...pauses].at(-1)?.()
+  await client.heard(': \n\n')
+  assert.equal(open[0]?.signal.aborted, false)
+  client.leave()
+  await allEnded()
+  assert.equal(pauses.size, 0, 'no pause is left behind')
+})
+
+test('HEAD of a stream answers its headers and ends', async () => {
+  const before = open.length
+  const response = await new Promise<IncomingMessage>((resolve) => { request(`${base}/stream`, { method: 'HEAD' }, resolve).end() })
+  response.resume()
+  assert.equal(response.statusCode, 200)
+  assert.equal(response.headers['content-type'], 'text/event-stream; charset=utf-8')
+  assert.equal(open.length, before, 'nothing was opened for it')
+})
+
+test('a stream whose source fails ends, and that is logged', async () => {
+  const count = open.length
+  const client = new Client()
+  await opened(count + 1)
+  open.at(-1)?.tell(new Error('the source broke'))
+  await client.ended
+  assert.deepEqual(warned.splice(0), ['a stream of events broke off'])
+})
+
+test('so many streams of one address, and one more when one of them has left', async () => {
+  const count = open.length
+  const clients = Array.from({ length: STREAMS_MAX.address }, () => new Client())
+  await Promise.all(clients.map(({ response }) => response))
+  const refused = await new Client().response
+  assert.equal(refused.statusCode, 429)
+  assert.ok(Number(refused.headers['retry-after']) >= 1)
+  clients[0]?.leave()
+  while (ended < count + 1) await new Promise(setImmediate)
+  const another = new Client()
+  assert.equal((await another.response).statusCode, 200)
+  for (const client of [...clients, another]) client.leave()
+  await allEnded()
+})
+
+test('PATCH is a method of the house', async () => {
+  const answer = await fetch(`${base}/thing`, { method: 'PATCH', headers: { 'content-type': 'application/json' }, body: '{"name":"n"}' })
+  assert.deepEqual([answer.status, await answer.json()], [200, { name: 'n' }])
+  const document = await (await fetch(`${base}/openapi.json`)).json() as { paths: Record<string, Record<string, { responses: Record<string, { content?: object }> }>> }
+  assert.ok(document.paths['/thing']?.['patch'])
+  assert.deepEqual(Object.keys(document.paths['/stream']?.['get']?.responses['200']?.content ?? {}), ['text/event-stream'])
+})
+
+test('a server that closes ends its streams and waits for none', async () => {
+  const client = new Client()
+  await client.response
+  await server.close()
+  await client.ended
+  await allEnded()
+  assert.equal(pauses.size, 0)
+})

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+
+/** Invoices from outside, as merchant and payer: a coin, a token, a coin with tags, over real HTTP and real chains. */
+const platform = new TestPlatform()
+let merchant: User
+
+interface Paid { transaction_id: string; hash: string; asset: string; amount: string; status: string; counts: boolean; note: string | null }
+interface Invoice {
+  inv_id: string; inv_status: string; exception: string | null; asset: string | null; address: string | null; address_tag: string | null
+  crypto_amount: string | null; expiry: string; checkout_url: string; payment_uri: string | null; payments: Paid[]
+  refundable: { asset: string; amount: string }[]; refunds: { transaction_id: string; amount: string; status: string }[]; [field: string]: unknown
+}
+interface State {
+  inv_status: string; exception: string | null; merchant: string; assets: { asset: string; crypto_amount: string }[]
+  selected: { asset: string; address: string; address_tag: string | null; tag_name: string | null; crypto_amount: string; due_amount: string; payment_uri: string | null } | null
+  payments: { status: string; counts: boolean; confirmations: number; required: number }[]; [field: string]: unknown
+}
+
+before(async () => {
+  await platform.start()
+  merchant = await platform.user('shop')
+  await fundedWallet(platform, merchant, 'BTC', '1')
+  for (const asset of [ 'ETH', 'USDT_ETH', 'XRP']) {
+    const { status, text } = await call(merchant, 'POST', '/dac/v1/create-wallet', { asset })
+    assert.equal(status, 200, text)
+  }
+})
+after(() => platform.remove())
+
+const create = async (body: Record<string, unknown>): Promise<Invoice> => {
+  const { status, body: invoice, text } = await call<Invoice>(merchant, 'POST', '/dac/v1/invoices', body)
+  assert.equal(status, 200, text)
+  return invoice
+}
+const read = async (id: string) => (await call<Invoice>(merchant, 'GET', `/dac/v1/invoices/${id}`)).body
+const pay = (asset: string, address: string | null, amount: string | null, tag: string | null = null) =>
+  platform.operator('devnet', { command: 'fund', asset, address, amount, tag })
+const choose = (id: string, asset: string) => call<State>(null, 'POST', `/checkout/${id}/asset`, { asset }, { base: platform.base })
+
+/** What a page hears of an invoice, until something holds. */
+async function heard(id: string, holds: (state: State) => boolean): Promise<State[]> {
+  const states: State[] = []
+  const response = await fetch(`${platform.base}/checkout/${id}/events`)
+  assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  let text = ''
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(chunk).toString()
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const block = text.slice(0, end)
+      text = text.slice(end + 2)
+      const data = /^event: state\ndata: (.*)$/m.exec(block)?.[1]
+      if (data === undefined) continue
+      states.push(JSON.parse(data) as State)
+      // Leaving the loop leaves the stream.
+      if (holds(states.at(-1) as State)) return states
+    }
+  }
+  return states
+}
+
+test('a coin: a page hears of the payment in its block and of its settlement, and the merchant refunds it', async () => {
+  const invoice = await create({ fiat: 'usd', fiat_amount: 30, assets: ['BTC'], order_id: 'order 1', memo: 'One hat', sequence_id: 's1' })
+  assert.equal(invoice.crypto_amount, '0.0005', '30 USD at 60,000')
+  assert.deepEqual([invoice.inv_status, invoice.asset, invoice.payments], ['Pending', 'BTC', []])
+  assert.equal(invoice.payment_uri, `bitcoin:${invoice.address}?amount=0.0005`)
+  assert.equal(invoice.checkout_url, `${platform.base}/checkout/${invoice.inv_id}`)
+  const page = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
+  await pay('BTC', invoice.address, invoice.crypto_amount)
+  const states = await page
+  assert.deepEqual([...new Set(states.map(({ inv_status }) => inv_status))], ['Pending', 'Processing', 'Paid'])
+  assert.deepEqual(states[0]?.selected?.due_amount, '0.0005')
+  assert.equal(states.at(-1)?.selected?.due_amount, '0')
+  const paid = await read(invoice.inv_id)
+  assert.deepEqual([paid.inv_status, paid.exception, paid.payments.map(({ status, amount }) => [status, amount])], ['Paid', null, [['confirmed', '0.0005']]])
+  assert.deepEqual(paid.refundable, [{ asset: 'BTC', amount: '0.0005' }])
+
+  const back = (amount: string, sequence: string) => call<Transfer & { message: string }>(merchant, 'POST', `/dac/v1/invoices/${invoice.inv_id}/refund`,
+    transferBody('BTC', amount, 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', { sequence_id: sequence }))
+  const tooMuch = await back('0.0006', 'r0')
+  assert.deepEqual([tooMuch.status, tooMuch.body.message], [400, 'amount: is more than the 0.0005 BTC that the invoice was paid and has not given back'], tooMuch.text)
+  const refund = await back('0.0003', 'r1')
+  assert.equal(refund.status, 200, refund.text)
+  assert.equal((await back('0.0003', 'r1')).headers.get('idempotent-replayed'), 'true')
+  assert.equal((await back('0.0003', 'r2')).status, 400, 'what is under way counts')
+  // The nodes have judged the request under its own path.
+  assert.equal((await terminal(merchant, refund.body.id)).status, 'confirmed')
+  const given = await read(invoice.inv_id)
+  assert.deepEqual(given.refunds.map(({ transaction_id, amount, status }) => [transaction_id, amount, status]), [[refund.body.id, '0.0003', 'confirmed']])
+  assert.deepEqual(given.refundable, [{ asset: 'BTC', amount: '0.0002' }])
+})
+
+test('a token: the payer chooses it, pays in two parts, and each asset keeps its address', async () => {
+  const invoice = await create({ fiat: 'USD', fiat_amount: '25.50' })
+  assert.deepEqual([invoice.asset, invoice.address, invoice.payment_uri], [null, null, null])
+  const first = await choose(invoice.inv_id, 'USDT_ETH')
+  assert.equal(first.status, 200, first.text)
+  assert.deepEqual(first.body.assets.map(({ asset }) => asset), ['BTC', 'ETH', 'USDT_ETH', 'XRP'])
+  const chosen = first.body.selected ?? assert.fail(first.text)
+  const other = (await choose(invoice.inv_id, 'ETH')).body.selected
+  assert.notEqual(other?.address, chosen.address)
+  assert.equal((await choose(invoice.inv_id, 'USDT_ETH')).body.selected?.address, chosen.address, 'the same choice again changes nothing')
+  await pay('USDT_ETH', chosen.address, '10')
+  const partial = (await heard(invoice.inv_id, ({ exception }) => exception === 'partial')).at(-1)
+  assert.deepEqual([partial?.inv_status, partial?.selected?.due_amount], ['Pending', (Number(chosen.crypto_amount) - 10).toFixed(4).replace(/0+$/, '')])
+  await pay('USDT_ETH', chosen.address, partial?.selected?.due_amount as string)
+  await heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
+  const paid = await read(invoice.inv_id)
+  assert.deepEqual([paid.inv_status, paid.exception, paid.payments.length], ['Paid', null, 2])
+  const refused = await choose(invoice.inv_id, 'XRP')
+  assert.deepEqual([refused.status, (refused.body as unknown as { code: string }).code], [409, 'INVOICE_CLOSED'])
+})
+
+test('a coin with tags: another tag is nobody’s invoice, the right one pays, and more is over', async () => {
+  const invoice = await create({ asset: 'XRP', amount: 40 })
+  assert.match(invoice.address_tag ?? '', /^\d{9}$/)
+  assert.equal(invoice.payment_uri, `xrpl:${invoice.address}?amount=40&dt=${invoice.address_tag}`)
+  await pay('XRP', invoice.address, '40', '7')
+  await pay('XRP', invoice.address, '41', invoice.address_tag)
+  const state = (await heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')).at(-1)
+  assert.deepEqual([state?.exception, state?.payments.length, state?.selected?.tag_name], ['over', 1, 'destination tag'])
+  const paid = await read(invoice.inv_id)
+  assert.deepEqual([paid['excess'], paid.payments[0]?.amount], [[{ asset: 'XRP', amount: '1' }], '41'])
+})
+
+test('an invoice that nobody pays expires, and what comes later is late until the merchant marks it', async () => {
+  const invoice = await create({ fiat: 'USD', fiat_amount: 6, assets: ['BTC'], expires_in: 5 })
+  await waitFor('expiry', async () => (await read(invoice.inv_id)).inv_status === 'Expired')
+  await pay('BTC', invoice.address, invoice.crypto_amount)
+  await waitFor('the late payment', async () => (await read(invoice.inv_id)).payments[0]?.status === 'confirmed')
+  assert.deepEqual(await read(invoice.inv_id).then(({ inv_status, exception }) => [inv_status, exception]), ['Expired', 'late'])
+  const marked = await call<Invoice>(merchant, 'POST', `/dac/v1/invoices/${invoice.inv_id}/mark`, { status: 'settled', reason: 'the customer called' })
+  assert.deepEqual([marked.status, marked.body.inv_status, marked.body.exception], [200, 'Paid', 'late'], marked.text)
+})
