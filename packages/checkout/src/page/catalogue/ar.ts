@@ -14,7 +14,6 @@ export const ar: Catalogue<'zero' | 'one' | 'two' | 'few' | 'many' | 'other'> = 
   chooseHint: 'اختر العملة والشبكة التي سترسل عبرها.',
   onNetwork: 'شبكة {network}',
   change: 'تغيير',
-  changeLabel: 'الدفع بعملة أخرى',
   assetFailed: 'لا يمكن استخدام هذه العملة الآن. اختر عملة أخرى أو حاول مجددًا.',
 
   amountToSend: 'المبلغ المطلوب إرساله',
@@ -27,10 +26,6 @@ export const ar: Catalogue<'zero' | 'one' | 'two' | 'few' | 'many' | 'other'> = 
   networkWarning: 'أرسل {ticker} فقط، وعبر شبكة {network} فقط. أي شيء آخر لن يصل وقد يضيع.',
   copy: 'نسخ',
   copied: 'تم النسخ',
-  copyAmount: 'نسخ المبلغ',
-  copyAddress: 'نسخ العنوان',
-  copyDestinationTag: 'نسخ وسم الوجهة',
-  copyMemo: 'نسخ المذكرة',
   amountCopied: 'تم نسخ المبلغ',
   addressCopied: 'تم نسخ العنوان',
   destinationTagCopied: 'تم نسخ وسم الوجهة',

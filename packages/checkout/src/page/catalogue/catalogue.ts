@@ -16,7 +16,6 @@ export interface Catalogue<Form extends Intl.LDMLPluralRule = Intl.LDMLPluralRul
   chooseHint: string
   onNetwork: string
   change: string
-  changeLabel: string
   assetFailed: string
 
   amountToSend: string
@@ -29,10 +28,6 @@ export interface Catalogue<Form extends Intl.LDMLPluralRule = Intl.LDMLPluralRul
   networkWarning: string
   copy: string
   copied: string
-  copyAmount: string
-  copyAddress: string
-  copyDestinationTag: string
-  copyMemo: string
   amountCopied: string
   addressCopied: string
   destinationTagCopied: string

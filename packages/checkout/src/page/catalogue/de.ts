@@ -14,7 +14,6 @@ export const de: Catalogue<'one' | 'other'> = {
   chooseHint: 'Wählen Sie eine Währung und das Netzwerk, über das Sie senden.',
   onNetwork: 'Netzwerk {network}',
   change: 'Ändern',
-  changeLabel: 'Mit einer anderen Währung zahlen',
   assetFailed: 'Diese Währung ist gerade nicht möglich. Bitte wählen Sie eine andere oder versuchen Sie es erneut.',
 
   amountToSend: 'Zu sendender Betrag',
@@ -27,10 +26,6 @@ export const de: Catalogue<'one' | 'other'> = {
   networkWarning: 'Senden Sie nur {ticker} und nur über das Netzwerk {network}. Alles andere kommt nicht an und kann verloren sein.',
   copy: 'Kopieren',
   copied: 'Kopiert',
-  copyAmount: 'Betrag kopieren',
-  copyAddress: 'Adresse kopieren',
-  copyDestinationTag: 'Destination Tag kopieren',
-  copyMemo: 'Memo kopieren',
   amountCopied: 'Betrag kopiert',
   addressCopied: 'Adresse kopiert',
   destinationTagCopied: 'Destination Tag kopiert',

@@ -14,7 +14,6 @@ export const en: Catalogue<'one' | 'other'> = {
   chooseHint: 'Choose a coin and the network you will send it on.',
   onNetwork: '{network} network',
   change: 'Change',
-  changeLabel: 'Pay with another coin',
   assetFailed: 'This one cannot be used right now. Please choose another or try again.',
 
   amountToSend: 'Amount to send',
@@ -27,10 +26,6 @@ export const en: Catalogue<'one' | 'other'> = {
   networkWarning: 'Send only {ticker}, and only on the {network} network. Anything else does not arrive and may be lost.',
   copy: 'Copy',
   copied: 'Copied',
-  copyAmount: 'Copy amount',
-  copyAddress: 'Copy address',
-  copyDestinationTag: 'Copy destination tag',
-  copyMemo: 'Copy memo',
   amountCopied: 'Amount copied',
   addressCopied: 'Address copied',
   destinationTagCopied: 'Destination tag copied',

@@ -14,7 +14,6 @@ export const es: Catalogue<'one' | 'many' | 'other'> = {
   chooseHint: 'Elija una moneda y la red por la que la enviará.',
   onNetwork: 'Red {network}',
   change: 'Cambiar',
-  changeLabel: 'Pagar con otra moneda',
   assetFailed: 'Esta moneda no está disponible ahora. Elija otra o inténtelo de nuevo.',
 
   amountToSend: 'Importe a enviar',
@@ -27,10 +26,6 @@ export const es: Catalogue<'one' | 'many' | 'other'> = {
   networkWarning: 'Envíe solo {ticker} y solo por la red {network}. Cualquier otra cosa no llega y puede perderse.',
   copy: 'Copiar',
   copied: 'Copiado',
-  copyAmount: 'Copiar el importe',
-  copyAddress: 'Copiar la dirección',
-  copyDestinationTag: 'Copiar la etiqueta de destino',
-  copyMemo: 'Copiar el memo',
   amountCopied: 'Importe copiado',
   addressCopied: 'Dirección copiada',
   destinationTagCopied: 'Etiqueta de destino copiada',

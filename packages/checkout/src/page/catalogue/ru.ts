@@ -14,7 +14,6 @@ export const ru: Catalogue<'one' | 'few' | 'many' | 'other'> = {
   chooseHint: 'Выберите валюту и сеть, по которой вы её отправите.',
   onNetwork: 'Сеть {network}',
   change: 'Изменить',
-  changeLabel: 'Заплатить другой валютой',
   assetFailed: 'Сейчас эта валюта недоступна. Выберите другую или попробуйте ещё раз.',
 
   amountToSend: 'Сумма к отправке',
@@ -27,10 +26,6 @@ export const ru: Catalogue<'one' | 'few' | 'many' | 'other'> = {
   networkWarning: 'Отправляйте только {ticker} и только по сети {network}. Всё остальное не дойдёт и может быть потеряно.',
   copy: 'Копировать',
   copied: 'Скопировано',
-  copyAmount: 'Копировать сумму',
-  copyAddress: 'Копировать адрес',
-  copyDestinationTag: 'Копировать тег назначения',
-  copyMemo: 'Копировать мемо',
   amountCopied: 'Сумма скопирована',
   addressCopied: 'Адрес скопирован',
   destinationTagCopied: 'Тег назначения скопирован',

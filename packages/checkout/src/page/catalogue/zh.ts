@@ -14,7 +14,6 @@ export const zh: Catalogue<'other'> = {
   chooseHint: '请选择币种以及转账所用的网络。',
   onNetwork: '{network} 网络',
   change: '更改',
-  changeLabel: '改用其他币种付款',
   assetFailed: '该币种暂时无法使用。请选择其他币种或重试。',
 
   amountToSend: '应付金额',
@@ -27,10 +26,6 @@ export const zh: Catalogue<'other'> = {
   networkWarning: '请只通过 {network} 网络发送 {ticker}。其他币种或网络的转账无法到账，并可能丢失。',
   copy: '复制',
   copied: '已复制',
-  copyAmount: '复制金额',
-  copyAddress: '复制地址',
-  copyDestinationTag: '复制目标标签',
-  copyMemo: '复制备注',
   amountCopied: '金额已复制',
   addressCopied: '地址已复制',
   destinationTagCopied: '目标标签已复制',

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
 import { useSpeech } from '../language.ts'
 import { announce } from './announcer.tsx'
 
@@ -24,11 +24,13 @@ async function copyText(text: string): Promise<boolean> {
   }
 }
 
-interface Words { /** What the button does */ label: string; /** That it was done */ done: string }
-
-/** Copies `text`, and says so in a word, on the button and to screen readers. */
-export function CopyButton({ text, label, done }: Words & { text: string }) {
+/**
+ * Copies `text`, and says so in a word, on the button and to screen readers.
+ * @param done what they hear; @param labelledBy the id of the name of what is copied
+ */
+export function CopyButton({ text, done, labelledBy }: { text: string; done: string; labelledBy: string }) {
   const { words } = useSpeech()
+  const id = useId()
   const [copied, setCopied] = useState(false)
   useEffect(() => {
     if (!copied) return
@@ -42,11 +44,11 @@ export function CopyButton({ text, label, done }: Words & { text: string }) {
     announce(isCopied ? done : words.copyFailed)
   }
   return (
-    <button type="button" class={copied ? 'copy is-done' : 'copy'} aria-label={label} onClick={() => void copy()}>
+    <button type="button" class={copied ? 'copy is-done' : 'copy'} aria-labelledby={`${id} ${labelledBy}`} onClick={() => void copy()}>
       {/* Both words lie over each other, so that the button keeps its width. */}
-      <span class="copy-words" aria-hidden="true">
-        <span class={copied ? 'is-hidden' : ''}>{words.copy}</span>
-        <span class={copied ? '' : 'is-hidden'}>{words.copied}</span>
+      <span class="copy-words">
+        <span class={copied ? 'is-hidden' : ''} id={copied ? undefined : id}>{words.copy}</span>
+        <span class={copied ? '' : 'is-hidden'} id={copied ? id : undefined}>{words.copied}</span>
       </span>
     </button>
   )

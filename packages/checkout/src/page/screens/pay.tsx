@@ -15,16 +15,17 @@ import { Badge } from './choose.tsx'
 /** Where there is a finger there are wallets: they come first, and the code for another device last. */
 const isHandheld = matchMedia('(pointer: coarse)').matches
 
-function Field({ label, children, copy, more, kind }: {
-  label: string; children: ComponentChildren; copy: ComponentChildren; more?: ComponentChildren; kind: string
+function Field({ label, children, text, done, more, kind }: {
+  label: string; children: ComponentChildren; /** What is copied */ text: string; done: string; more?: ComponentChildren; kind: string
 }) {
+  const id = useId()
   return (
     <div class={`field field-${kind}`}>
       <div class="field-words">
-        <p class="label">{label}</p>
+        <p class="label" id={id}>{label}</p>
         <p class="field-value">{children}</p>
       </div>
-      {copy}
+      <CopyButton text={text} done={done} labelledBy={id} />
       {more}
     </div>
   )
@@ -63,10 +64,7 @@ function Tag({ selected }: { selected: Selected }) {
   return (
     <Field
       kind="tag" label={isMemo ? words.memo : words.destinationTag}
-      copy={<CopyButton
-        text={selected.address_tag} label={isMemo ? words.copyMemo : words.copyDestinationTag}
-        done={isMemo ? words.memoCopied : words.destinationTagCopied}
-      />}
+      text={selected.address_tag} done={isMemo ? words.memoCopied : words.destinationTagCopied}
       more={<p class="tag-warning"><WarningIcon /><strong>{isMemo ? words.memoWarning : words.destinationTagWarning}</strong></p>}
     >
       <bdi dir="ltr" class="tag">{selected.address_tag}</bdi>
@@ -89,11 +87,11 @@ export function Pay({ state, selected, onChange }: { state: CheckoutState; selec
     <div class="fields" key="fields">
       <Field
         kind="amount" label={isPartial ? words.amountMissing : words.amountToSend}
-        copy={<CopyButton text={selected.due_amount} label={words.copyAmount} done={words.amountCopied} />}
+        text={selected.due_amount} done={words.amountCopied}
       >
         <Amount amount={selected.due_amount} ticker={ticker} />
       </Field>
-      <Field kind="address" label={words.address} copy={<CopyButton text={selected.address} label={words.copyAddress} done={words.addressCopied} />}>
+      <Field kind="address" label={words.address} text={selected.address} done={words.addressCopied}>
         <Code text={selected.address} />
       </Field>
       <Tag selected={selected} />
@@ -105,11 +103,11 @@ export function Pay({ state, selected, onChange }: { state: CheckoutState; selec
       <Status shape={shape} tone={tone} title={words[title]} detail={detail} />
       <div class="with">
         <Badge ticker={ticker} />
-        <p class="with-words">
+        <p class="with-words" id="with">
           <span class="with-name">{selected.name}</span>
           <span class="with-network">{say(words.onNetwork, { network: selected.network_name })}</span>
         </p>
-        {onChange ? <button type="button" class="button quiet" aria-label={words.changeLabel} onClick={onChange}>{words.change}</button> : null}
+        {onChange ? <button type="button" class="button quiet" aria-describedby="with" onClick={onChange}>{words.change}</button> : null}
       </div>
       <div class={isHandheld ? 'ways is-handheld' : 'ways'}>
         {isHandheld ? [open, fields, code] : [code, <div class="ways-words" key="words">{fields}{open}</div>]}
