@@ -31,6 +31,7 @@ const NEVER: Record<string, string[]> = {
   signer: ['platform'],
   chains: ['*'],
   threshold: ['*'],
+  checkout: ['*'],
   'request-auth': ['*'],
   client: ['platform', 'signer', 'threshold', 'devnet'],
   devnet: ['chains'],

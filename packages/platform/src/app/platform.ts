@@ -9,6 +9,7 @@ import { forwards } from '../auto-forwarding/forwards.ts'
 import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { Bell } from '../ledger/bell.ts'
 import { Feed } from '../ledger/feed.ts'
+import { checkoutPages } from '../checkout/pages.ts'
 import { narrate } from '../ledger/narrate.ts'
 import { eventPollMs, publishLoop } from '../events/publish.ts'
 import { migrate } from '../database/migrate.ts'
@@ -177,7 +178,7 @@ async function start(
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const server = await buildServer(services, api)
+  const server = await buildServer(services, api, checkoutPages(log))
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })

@@ -1,4 +1,5 @@
 import type { Endpoint } from './endpoint.ts'
+import { registerPage, type Page } from './page.ts'
 import { isUtf8 } from 'node:buffer'
 import swagger from '@fastify/swagger'
 import { stringifyJson } from '@custody/request-auth'
@@ -22,14 +23,16 @@ declare module 'fastify' {
 const BODY_BYTES_MAX = 1024 * 1024
 
 /** Builds the HTTP server. It does not listen yet. */
-export async function buildServer(services: Services, endpoints: readonly Endpoint[]): Promise<FastifyInstance> {
+export async function buildServer(
+  services: Services, endpoints: readonly Endpoint[], pages: readonly Page[] = []
+): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
     request.rate ??= limits.strangers.count(request.ip, services.environment.now())
     void reply.headers({
       ...rateHeaders(request.rate),
       'x-request-id': request.id,
-      'cache-control': 'no-store',
+      'cache-control': reply.getHeader('cache-control') ?? 'no-store',
       'x-content-type-options': 'nosniff',
     })
   }
@@ -131,6 +134,7 @@ export async function buildServer(services: Services, endpoints: readonly Endpoi
   // Closing waits for every open answer, and a stream has no end of its own.
   server.addHook('preClose', async () => streams.close())
   for (const definition of endpoints) register(server, services, definition, limits, streams)
+  for (const page of pages) registerPage(server, services, page, limits)
   registerOpenRoutes(server, services, limits)
   return server
 }

@@ -1,0 +1,158 @@
+import type { ComponentChildren } from 'preact'
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { CheckoutState } from '../state.ts'
+import { follow, type Followed } from './follow.ts'
+import { tellParent } from './frame.ts'
+import { LANGUAGES, rememberLanguage, speak, SpeechContext, useSpeech, type Language, type Speech } from './language.ts'
+import { Announcer, announce } from './parts/announcer.tsx'
+import { GlobeIcon } from './parts/icons.tsx'
+import { Status } from './parts/status.tsx'
+import { Choose } from './screens/choose.tsx'
+import { Pay } from './screens/pay.tsx'
+import { Progress } from './screens/progress.tsx'
+import { Result } from './screens/result.tsx'
+import { Skeleton, SummarySkeleton } from './screens/skeleton.tsx'
+import { Facts, Summary } from './screens/summary.tsx'
+import { viewNameOf, viewOf, type Screen } from './view.ts'
+
+function LanguageMenu({ onLanguage }: { onLanguage: (language: Language) => void }) {
+  const { language, words } = useSpeech()
+  return (
+    <label class="language">
+      <span class="sr-only">{words.language}</span>
+      <GlobeIcon />
+      <select value={language} onChange={(event) => onLanguage(event.currentTarget.value as Language)}>
+        {Object.entries(LANGUAGES).map(([code, name]) => <option key={code} value={code} lang={code}>{name}</option>)}
+      </select>
+    </label>
+  )
+}
+
+function Frame({ merchant, onLanguage, children }: {
+  merchant: string | null; onLanguage: (language: Language) => void; children: ComponentChildren
+}) {
+  return (
+    <div class="shell">
+      <header class="top">
+        <p class="merchant">
+          {merchant === null ? <span class="skeleton skeleton-merchant" /> : (
+            <><span class="monogram" aria-hidden="true">{[...merchant][0]?.toUpperCase()}</span><bdi>{merchant}</bdi></>
+          )}
+        </p>
+        <LanguageMenu onLanguage={onLanguage} />
+      </header>
+      {children}
+    </div>
+  )
+}
+
+/** One big word in place of an invoice. */
+function Problem({ title, detail, action }: { title: string; detail: string; action?: ComponentChildren }) {
+  return (
+    <main class="card is-single">
+      <div class="panel">
+        <div class="screen is-centred"><Status shape="octagon" tone="neutral" title={title} detail={detail} large />{action}</div>
+      </div>
+    </main>
+  )
+}
+
+interface Heard { state: CheckoutState; atMs: number }
+
+/** Title, announcement and focus follow the status. */
+function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void {
+  const state = heard?.state ?? null
+  const name = state ? viewNameOf(state, changing) : null
+  const screen = name ? viewOf(name).screen : null
+  const before = useRef<{ name: string | null; screen: Screen | null }>({ name: null, screen: null })
+  useLayoutEffect(() => {
+    if (!state || !name || !screen) return
+    const { words, tell } = speech
+    document.title = state.inv_status === 'Paid' ? `${words.paidTitle} · ${state.merchant}` : tell(words.payTo, { merchant: state.merchant })
+    const last = before.current
+    before.current = { name, screen }
+    if (last.name === null || last.name === name) return
+    announce(words[viewOf(name).title])
+    if (last.screen === screen) return
+    scrollTo({ top: 0 })
+    // What had the focus is gone with its screen.
+    if (document.activeElement === document.body) document.querySelector<HTMLElement>('.status-title')?.focus({ preventScroll: true })
+  }, [state, name, screen, speech])
+  useEffect(() => {
+    if (state) tellParent(state.inv_id, { status: state.inv_status })
+  }, [state?.inv_id, state?.inv_status])
+}
+
+/** The page of one invoice. @param path of it, `/checkout/{inv_id}`; null where the server knows none */
+export function App({ path, first }: { path: string | null; first: Speech }) {
+  const [speech, setSpeech] = useState(first)
+  const [heard, setHeard] = useState<Heard | null>(null)
+  const [isMissing, setMissing] = useState(path === null)
+  const [isThere, setThere] = useState(true)
+  const [changing, setChanging] = useState(false)
+  const followed = useRef<Followed | null>(null)
+  /** The invoice was seen unpaid. */
+  const wasOpen = useRef(false)
+  useEffect(() => {
+    if (path === null) return
+    followed.current = follow(path, {
+      state(state) {
+        if (state.inv_status !== 'Paid') wasOpen.current = true
+        setHeard({ state, atMs: performance.now() })
+      },
+      missing: () => setMissing(true),
+      connection: setThere,
+    })
+  }, [path])
+  useStatus(heard, changing, speech)
+  const onLanguage = (language: Language) => {
+    rememberLanguage(language)
+    void speak(language).then(setSpeech)
+  }
+  const choose = async (asset: string): Promise<boolean> => {
+    const isTaken = await (followed.current as Followed).choose(asset)
+    if (isTaken) setChanging(false)
+    return isTaken
+  }
+  const refresh = useCallback(() => followed.current?.refresh(), [])
+  const { words } = speech
+  const content = (() => {
+    if (isMissing) return <Problem title={words.missing} detail={words.missingDetail} />
+    if (!heard) {
+      if (!isThere) {
+        const again = <button type="button" class="button primary" onClick={refresh}>{words.tryAgain}</button>
+        return <Problem title={words.loadFailed} detail={words.loadFailedDetail} action={again} />
+      }
+      return (
+        <main class="card" aria-busy="true">
+          <div class="summary"><SummarySkeleton /></div>
+          <div class="panel"><Skeleton /></div>
+        </main>
+      )
+    }
+    const { state, atMs } = heard
+    const canChange = state.payments.length === 0 && state.assets.length > 1
+    const { screen } = viewOf(viewNameOf(state, changing && canChange))
+    return (
+      <main class="card" data-screen={screen}>
+        <Summary state={state} heardMs={atMs} onEnd={refresh} />
+        <div class="panel" key={screen}>
+          {screen === 'choose' ? <Choose state={state} onChoose={choose} /> : null}
+          {screen === 'pay' && state.selected ? (
+            <Pay state={state} selected={state.selected} onChange={canChange ? () => setChanging(true) : null} key={state.selected.asset} />
+          ) : null}
+          {screen === 'progress' ? <Progress state={state} /> : null}
+          {screen === 'result' ? <Result state={state} isFresh={wasOpen.current} /> : null}
+        </div>
+        <Facts state={state} heardMs={atMs} key={`facts-${screen}`} />
+      </main>
+    )
+  })()
+  return (
+    <SpeechContext.Provider value={speech}>
+      <Frame merchant={isMissing ? '' : heard?.state.merchant ?? null} onLanguage={onLanguage}>{content}</Frame>
+      <p class={isThere || !heard ? 'connection' : 'connection is-shown'} role="status">{isThere || !heard ? null : words.reconnecting}</p>
+      <Announcer />
+    </SpeechContext.Provider>
+  )
+}

@@ -1,0 +1,106 @@
+import { createContext, h, type ComponentChildren, type VNode } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { Catalogue } from './catalogue/catalogue.ts'
+
+/** Each language by its own name. */
+export const LANGUAGES = { en: 'English', de: 'Deutsch', es: 'Español', ru: 'Русский', zh: '中文', ar: 'العربية' }
+export type Language = keyof typeof LANGUAGES
+
+/** Each in a file of its own: nobody loads five that he does not read. */
+const LOADERS: Record<Language, () => Promise<Catalogue<'other'>>> = {
+  en: async () => (await import('./catalogue/en.ts')).en,
+  de: async () => (await import('./catalogue/de.ts')).de,
+  es: async () => (await import('./catalogue/es.ts')).es,
+  ru: async () => (await import('./catalogue/ru.ts')).ru,
+  zh: async () => (await import('./catalogue/zh.ts')).zh,
+  ar: async () => (await import('./catalogue/ar.ts')).ar,
+}
+const REMEMBERED = 'custody-checkout-language'
+
+const known = (tag: string | null | undefined): Language | null => {
+  const base = (tag ?? '').toLowerCase().split(/[-_]/)[0] as string
+  return Object.hasOwn(LANGUAGES, base) ? (base as Language) : null
+}
+
+/** In a frame of another site a browser may refuse its storage. */
+function stored(): string | null {
+  try {
+    return localStorage.getItem(REMEMBERED)
+  } catch {
+    return null
+  }
+}
+
+/** The language of `?lang=`, else the one chosen before, else the first of the browser's that there is, else English. */
+export function preferredLanguage(): Language {
+  const asked = known(new URLSearchParams(location.search).get('lang'))
+  return asked ?? known(stored()) ?? navigator.languages.map(known).find((each) => each !== null) ?? 'en'
+}
+
+export function rememberLanguage(language: Language): void {
+  try {
+    localStorage.setItem(REMEMBERED, language)
+  } catch { /* it is asked anew next time */ }
+}
+
+type Values = Record<string, ComponentChildren>
+
+/** How things are said in one language. Digits are Latin in all of them, as wallets show them. */
+export interface Speech {
+  language: Language
+  words: Catalogue<'other'>
+  /** A sentence with its values, each kept apart from the direction of the text around it. */
+  say(sentence: string, values: Values): ComponentChildren
+  /** The same as plain text. */
+  tell(sentence: string, values: Record<string, string>): string
+  /** The form for `count`, with `{n}` and the other values filled in. */
+  count(forms: Record<'other', string>, count: number, values?: Record<string, string>): string
+  money(amount: string, currency: string): string
+  /** Hour and minute; with the day where that is not today. */
+  time(date: Date, now: Date): string
+  moment(date: Date): string
+}
+
+const PLACE = /\{(\w+)\}/
+
+function createSpeech(language: Language, words: Catalogue<'other'>): Speech {
+  const locale = `${language}-u-nu-latn`
+  const rules = new Intl.PluralRules(locale)
+  const tell: Speech['tell'] = (sentence, values) => sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
+  return {
+    language, words, tell,
+    say: (sentence, values) => sentence.split(PLACE).map((part, at): VNode | string => {
+      if (at % 2 === 0) return part
+      const value = values[part]
+      return typeof value === 'string' ? h('bdi', null, value) : (value as VNode)
+    }),
+    count: (forms, count, values = {}) => {
+      const form = (forms as Record<string, string>)[rules.select(count)] ?? forms.other
+      return tell(form, { n: String(count), ...values })
+    },
+    money(amount, currency) {
+      try {
+        return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(amount as Intl.StringNumericLiteral)
+      } catch {
+        return `${amount} ${currency}`
+      }
+    },
+    time: (date, now) => new Intl.DateTimeFormat(locale, {
+      hour: 'numeric', minute: '2-digit', ...(date.toDateString() === now.toDateString() ? {} : { day: 'numeric', month: 'short' }),
+    }).format(date),
+    moment: (date) => new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }).format(date),
+  }
+}
+
+/** Loads a language and turns the document to it. */
+export async function speak(language: Language): Promise<Speech> {
+  const words = await LOADERS[language]()
+  document.documentElement.lang = language
+  document.documentElement.dir = language === 'ar' ? 'rtl' : 'ltr'
+  return createSpeech(language, words)
+}
+
+export const SpeechContext = createContext<Speech | null>(null)
+
+/** The language in which everything below the page's root speaks. */
+export const useSpeech = (): Speech => useContext(SpeechContext) as Speech

@@ -1,0 +1,49 @@
+import type { Payment } from '../../state.ts'
+import { useSpeech } from '../language.ts'
+import { webLink } from '../links.ts'
+import type { Shape, Tone } from '../view.ts'
+import { Amount, ShortCode } from './amount.tsx'
+import { OutIcon, StatusIcon } from './icons.tsx'
+
+const LOOKS: Record<Payment['status'], { shape: Shape; tone: Tone }> = {
+  detected: { shape: 'progress', tone: 'info' },
+  confirmed: { shape: 'check', tone: 'ok' },
+  held: { shape: 'shield', tone: 'warn' },
+  reverted: { shape: 'slash', tone: 'bad' },
+}
+
+function Line({ payment }: { payment: Payment }) {
+  const { words, count } = useSpeech()
+  const { shape, tone } = LOOKS[payment.status]
+  const link = webLink(payment.explorer_url)
+  const isCounting = payment.status === 'detected'
+  return (
+    <li class="payment">
+      <span class={`payment-shape tone-${tone}`}><StatusIcon shape={shape} /></span>
+      <div class="payment-words">
+        <p class="payment-amount"><Amount amount={payment.amount} ticker={payment.ticker} /></p>
+        <p class="payment-status">
+          {isCounting ? count(words.confirmations, payment.required, { n: String(payment.confirmations), m: String(payment.required) }) : words[payment.status]}
+          {payment.counts || payment.status === 'reverted' ? null : ` · ${words.notCounted}`}
+        </p>
+      </div>
+      {link === null ? <ShortCode text={payment.hash} /> : (
+        <a class="payment-link" href={link} target="_blank" rel="noopener noreferrer" aria-label={`${words.viewTransaction} ${payment.hash}`}>
+          <ShortCode text={payment.hash} /><OutIcon />
+        </a>
+      )}
+    </li>
+  )
+}
+
+/** What has arrived so far. */
+export function Payments({ payments }: { payments: readonly Payment[] }) {
+  const { words } = useSpeech()
+  if (payments.length === 0) return null
+  return (
+    <section class="payments" aria-labelledby="payments-title">
+      <h3 id="payments-title" class="label">{words.payments}</h3>
+      <ul>{payments.map((payment) => <Line key={payment.hash + payment.asset} payment={payment} />)}</ul>
+    </section>
+  )
+}

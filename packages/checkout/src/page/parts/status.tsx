@@ -1,0 +1,18 @@
+import type { ComponentChildren } from 'preact'
+import type { Shape, Tone } from '../view.ts'
+import { StatusIcon } from './icons.tsx'
+
+/** Shape, word and colour of a status. The heading takes the focus when one screen follows another. */
+export function Status({ shape, tone, title, detail, large = false, children }: {
+  shape: Shape; tone: Tone; title: ComponentChildren; detail: ComponentChildren; large?: boolean; children?: ComponentChildren
+}) {
+  return (
+    <div class={`status tone-${tone}${large ? ' is-large' : ''}`}>
+      <span class="status-shape">{children ?? <StatusIcon shape={shape} />}</span>
+      <div class="status-words">
+        <h2 class="status-title" tabIndex={-1}>{title}</h2>
+        <p class="status-detail">{detail}</p>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,59 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { CheckoutState } from '../../state.ts'
+import { useSpeech, type Speech } from '../language.ts'
+import { announce } from './announcer.tsx'
+import { ClockIcon } from './icons.tsx'
+
+const MINUTE_MS = 60_000
+/** From here on the seconds are shown. */
+const LAST_MS = 5 * MINUTE_MS
+/** Above that a time of day says more than minutes. */
+const HOUR_MS = 60 * MINUTE_MS
+const ANNOUNCED_MINUTES = [10, 5, 1]
+
+/** The server's clock: what it said last, and what has passed here since. */
+export const serverNow = (told: { now: string; heardMs: number }): number => Date.parse(told.now) + performance.now() - told.heardMs
+
+const clockText = (leftMs: number): string => {
+  const seconds = Math.ceil(leftMs / 1000)
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}
+
+function textOf(speech: Speech, leftMs: number, expiry: string, now: number): string {
+  const { words } = speech
+  if (leftMs > HOUR_MS) return speech.tell(words.payBy, { time: speech.time(new Date(expiry), new Date(now)) })
+  return leftMs > LAST_MS ? speech.count(words.minutesLeft, Math.ceil(leftMs / MINUTE_MS)) : ''
+}
+
+/** How long the invoice can be paid: calm, and to the second only at the end. Screen readers hear of 10, 5 and 1 minutes. */
+export function TimeLeft({ state, heardMs, onEnd }: { state: CheckoutState; heardMs: number; onEnd: () => void }) {
+  const speech = useSpeech()
+  const [, tick] = useState(0)
+  const now = serverNow({ now: state.now, heardMs })
+  const leftMs = Math.max(0, Date.parse(state.expiry) - now)
+  const announced = useRef<number | null | undefined>(undefined)
+  useEffect(() => {
+    const ended = leftMs === 0
+    if (ended) onEnd()
+    // At the next second where seconds are shown, else when the minutes change. The server is asked again when it is over.
+    const untilNextMs = ended ? 3000 : leftMs > LAST_MS ? Math.min(leftMs % MINUTE_MS || MINUTE_MS, leftMs - LAST_MS) : leftMs % 1000 || 1000
+    const timer = setTimeout(() => tick((count) => count + 1), untilNextMs + 5)
+    return () => clearTimeout(timer)
+  })
+  useEffect(() => {
+    const due = ANNOUNCED_MINUTES.findLast((minutes) => leftMs <= minutes * MINUTE_MS) ?? null
+    const before = announced.current
+    announced.current = due
+    // Nothing is said of what was already so when the page was opened.
+    if (before !== undefined && due !== null && due !== before && leftMs > 0) announce(speech.count(speech.words.minutesLeft, due))
+  })
+  const isLast = leftMs <= LAST_MS
+  const sentence = isLast
+    ? speech.say(speech.words.lastMinutes, { time: <bdi dir="ltr" class="seconds">{clockText(leftMs)}</bdi> })
+    : textOf(speech, leftMs, state.expiry, now)
+  return (
+    <p class={isLast ? 'time-left is-last' : 'time-left'} role="timer" aria-live="off">
+      <ClockIcon /><span>{sentence}</span>
+    </p>
+  )
+}

@@ -1,0 +1,46 @@
+import type { CheckoutState } from '../../state.ts'
+import { useSpeech } from '../language.ts'
+import { Payments } from '../parts/payments.tsx'
+import { Status } from '../parts/status.tsx'
+import { viewNameOf, viewOf } from '../view.ts'
+
+const RADIUS = 44
+const AROUND = 2 * Math.PI * RADIUS
+
+/** The confirmations of the payment that has fewest of what it needs. */
+function slowest(state: CheckoutState): { confirmations: number; required: number } | null {
+  const open = state.payments.filter(({ counts, status }) => counts && status !== 'reverted')
+  const [first] = open.toSorted((a, b) => a.confirmations / (a.required || 1) - b.confirmations / (b.required || 1))
+  return first ?? null
+}
+
+function Ring({ confirmations, required }: { confirmations: number; required: number }) {
+  const { words, count } = useSpeech()
+  const shown = Math.min(confirmations, required)
+  const share = required === 0 ? 1 : shown / required
+  const text = count(words.confirmations, required, { n: String(shown), m: String(required) })
+  return (
+    <div class="ring" role="progressbar" aria-label={words.confirming} aria-valuemin={0} aria-valuemax={required} aria-valuenow={shown} aria-valuetext={text}>
+      <svg viewBox="0 0 100 100" aria-hidden="true" focusable="false">
+        <circle class="ring-track" cx="50" cy="50" r={RADIUS} />
+        <circle class="ring-part" cx="50" cy="50" r={RADIUS} stroke-dasharray={`${AROUND * Math.max(share, 0.02)} ${AROUND}`} />
+      </svg>
+      <bdi dir="ltr" class="ring-words">{shown}/{required}</bdi>
+    </div>
+  )
+}
+
+/** The payment is there, and waits for the network. */
+export function Progress({ state }: { state: CheckoutState }) {
+  const { words } = useSpeech()
+  const { shape, tone, title, detail } = viewOf(viewNameOf(state, false))
+  const depth = slowest(state)
+  return (
+    <div class="screen is-centred">
+      <Status shape={shape} tone={tone} title={words[title]} detail={words[detail]} large>
+        {depth && shape === 'progress' ? <Ring {...depth} /> : undefined}
+      </Status>
+      <Payments payments={state.payments} />
+    </div>
+  )
+}

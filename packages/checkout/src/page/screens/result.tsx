@@ -1,0 +1,100 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { CheckoutState } from '../../state.ts'
+import { subtract } from '../decimal.ts'
+import { isFramed, tellParent } from '../frame.ts'
+import { useSpeech, type Speech } from '../language.ts'
+import { webLink } from '../links.ts'
+import { Amount, Code } from '../parts/amount.tsx'
+import { PrintIcon } from '../parts/icons.tsx'
+import { Payments } from '../parts/payments.tsx'
+import { Status } from '../parts/status.tsx'
+import { viewNameOf, viewOf, type ViewName } from '../view.ts'
+
+/** Long enough to see that it is paid, and to stay. */
+const RETURN_S = 10
+
+function Receipt({ state }: { state: CheckoutState }) {
+  const { words, money, moment } = useSpeech()
+  const { selected } = state
+  const counted = state.payments.filter(({ counts }) => counts)
+  const last = counted.map(({ seen_at: at }) => at).toSorted().at(-1) ?? state.now
+  return (
+    <section class="receipt" aria-labelledby="receipt-title">
+      <h3 id="receipt-title" class="label">{words.receipt}</h3>
+      <dl>
+        <div><dt>{words.paidTo}</dt><dd><bdi>{state.merchant}</bdi></dd></div>
+        {state.fiat && state.fiat_amount ? <div><dt>{words.payment}</dt><dd><bdi>{money(state.fiat_amount, state.fiat)}</bdi></dd></div> : null}
+        {selected ? <div><dt>{words.received}</dt><dd><Amount amount={selected.paid_amount} ticker={selected.ticker} /></dd></div> : null}
+        <div><dt>{words.date}</dt><dd><bdi>{moment(new Date(last))}</bdi></dd></div>
+        {state.order_id === null ? null : <div><dt>{words.order}</dt><dd><bdi>{state.order_id}</bdi></dd></div>}
+        <div><dt>{words.invoice}</dt><dd><Code text={state.inv_id} /></dd></div>
+        {counted.map(({ hash }) => <div key={hash}><dt>{words.transaction}</dt><dd><Code text={hash} /></dd></div>)}
+      </dl>
+    </section>
+  )
+}
+
+/** Takes the payer back to the shop by itself, unless he stays. Only where he saw it being paid, and on a page of its own. */
+function Returning({ url, isFresh }: { url: string; isFresh: boolean }) {
+  const { words, count } = useSpeech()
+  const [leftS, setLeft] = useState(isFresh && !isFramed ? RETURN_S : null)
+  useEffect(() => {
+    if (leftS === null) return
+    if (leftS === 0) {
+      location.assign(url)
+      return
+    }
+    const timer = setTimeout(() => setLeft(document.hidden ? leftS : leftS - 1), 1000)
+    return () => clearTimeout(timer)
+  }, [leftS, url])
+  if (leftS === null) return null
+  return (
+    <p class="returning">
+      <span>{count(words.returning, leftS)}</span>
+      <button type="button" class="button quiet" onClick={() => setLeft(null)}>{words.stay}</button>
+    </p>
+  )
+}
+
+/** A way back to the shop; in the widget's frame the dialog closes, and the shop goes on. */
+function Back({ url, merchant, invoiceId }: { url: string | null; merchant: string; invoiceId: string }) {
+  const { words, say } = useSpeech()
+  if (isFramed) return <button type="button" class="button primary" onClick={() => tellParent(invoiceId, { event: 'close' })}>{words.close}</button>
+  return url === null ? null : <a class="button primary" href={url} rel="noreferrer"><span>{say(words.backTo, { merchant })}</span></a>
+}
+
+function detailOf(name: ViewName, state: CheckoutState, { words, say }: Speech) {
+  const { selected, merchant } = state
+  const amount = (value: string) => (selected ? <Amount amount={value} ticker={selected.ticker} /> : null)
+  const values = selected === null ? {} : {
+    paid: amount(selected.paid_amount), total: amount(selected.crypto_amount),
+    over: amount(subtract(selected.paid_amount, selected.crypto_amount)),
+  }
+  return say(words[viewOf(name).detail], { merchant, ...values })
+}
+
+/** How it ended, and what to do. @param isFresh the payer was here when it became so */
+export function Result({ state, isFresh }: { state: CheckoutState; isFresh: boolean }) {
+  const speech = useSpeech()
+  const { words } = speech
+  const name = viewNameOf(state, false)
+  const { shape, tone, title } = viewOf(name)
+  const isPaid = state.inv_status === 'Paid'
+  const url = webLink(isPaid ? state.success_url : state.failed_url)
+  const reference = isPaid || name === 'expired' ? null : (
+    <div class="reference"><p class="label">{words.invoice}</p><p><Code text={state.inv_id} /></p></div>
+  )
+  return (
+    <div class="screen is-centred">
+      <Status shape={shape} tone={tone} title={words[title]} detail={detailOf(name, state, speech)} large />
+      {isPaid ? <Receipt state={state} /> : null}
+      {reference}
+      {isPaid ? null : <Payments payments={state.payments} />}
+      <div class="actions">
+        <Back url={url} merchant={state.merchant} invoiceId={state.inv_id} />
+        {isPaid ? <button type="button" class="button secondary" onClick={() => print()}><PrintIcon />{words.print}</button> : null}
+        {isPaid && url !== null ? <Returning url={url} isFresh={isFresh && name === 'paid'} /> : null}
+      </div>
+    </div>
+  )
+}

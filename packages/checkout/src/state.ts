@@ -1,0 +1,67 @@
+/** What the platform tells of an invoice, on `GET /checkout/{inv_id}/state` and its stream. Amounts are decimals, as text. */
+export interface CheckoutState {
+  inv_id: string
+  inv_status: 'Pending' | 'Processing' | 'Paid' | 'Expired' | 'Invalid'
+  exception: null | 'late' | 'partial' | 'over'
+  merchant: string
+  memo: string | null
+  order_id: string | null
+  fiat: string | null
+  fiat_amount: string | null
+  /** Times are ISO 8601, in UTC. `now` is the server's clock at the answer. */
+  created_at: string
+  expiry: string
+  now: string
+  assets: Choice[]
+  selected: Selected | null
+  payments: Payment[]
+  success_url: string | null
+  failed_url: string | null
+  cancelled: boolean
+}
+
+/** An asset that may be paid with. */
+export interface Choice {
+  asset: string
+  ticker: string
+  name: string
+  network: string
+  /** In words, such as `Ethereum`. */
+  network_name: string
+  requires_tag: boolean
+  crypto_amount: string | null
+}
+
+/** The asset that is paid with. */
+export interface Selected {
+  asset: string
+  ticker: string
+  name: string
+  network: string
+  network_name: string
+  address: string
+  address_tag: string | null
+  tag_name: null | 'destination tag' | 'memo'
+  crypto_amount: string
+  paid_amount: string
+  due_amount: string
+  /** What wallets open, for the amount that is due; null where they agree on none. */
+  payment_uri: string | null
+  /** Units of `fiat` for one coin. */
+  rate: string | null
+  rate_at: string | null
+}
+
+export interface Payment {
+  hash: string
+  asset: string
+  ticker: string
+  amount: string
+  status: 'detected' | 'confirmed' | 'held' | 'reverted'
+  confirmations: number
+  required: number
+  /** Whether it counts towards the invoice. */
+  counts: boolean
+  seen_at: string
+  explorer_url: string | null
+}

@@ -1,0 +1,22 @@
+import { existsSync } from 'node:fs'
+import { chromium, type Browser } from 'playwright-core'
+
+const PLACES = ['/usr/lib/chromium/chromium', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/Applications/Chromium.app/Contents/MacOS/Chromium', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome']
+
+/**
+ * A real browser, which speaks to nobody by itself.
+ * @throws Error with what to install, where there is none
+ */
+export async function startBrowser(): Promise<Browser> {
+  const named = process.env['CUSTODY_CHROMIUM']
+  const executablePath = named ?? PLACES.find((path) => existsSync(path))
+  if (executablePath === undefined || !existsSync(executablePath))
+    throw new Error(
+      `no Chromium was found${named === undefined ? '' : ` at CUSTODY_CHROMIUM=${named}`}: install it (Debian: apt-get install chromium), ` +
+      'or name the file in CUSTODY_CHROMIUM',
+    )
+  return chromium.launch({
+    executablePath, headless: true,
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
+  })
+}

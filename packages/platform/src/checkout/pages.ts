@@ -1,0 +1,47 @@
+import { loadSite, notBuilt, type Answer, type Site } from '@custody/checkout'
+import { reasonOf } from '@custody/chains/reason'
+import type { Logger } from 'pino'
+import { ApiError } from '../errors.ts'
+import type { Page } from '../http/page.ts'
+import { frameAncestors } from '../invoices/frame-ancestors.ts'
+
+/** What an id of an invoice is made of: nothing else is looked for. */
+const INVOICE_ID = /^[\w-]{1,100}$/
+
+/** The built page, or why there is none: the platform runs without it, and says what to run. */
+function siteOf(log: Logger): Site | null {
+  try {
+    return loadSite()
+  } catch (error) {
+    log.warn({ err: reasonOf(error) }, 'invoices can be made, and their payers are shown nothing')
+    return null
+  }
+}
+
+/** The page on which an invoice is paid, its files, and the script that shows it in a shop. */
+export function checkoutPages(log: Logger): Page[] {
+  const site = siteOf(log)
+  const built = (answer: (site: Site) => Answer): Answer => (site ? answer(site) : notBuilt)
+  return [
+    {
+      path: '/checkout/{inv_id}', isCounted: true,
+      async handler({ services, params, header }) {
+        const id = params['inv_id'] as string
+        const origins = INVOICE_ID.test(id) ? await frameAncestors(services, id) : null
+        return built((site) => site.page(origins, header('accept-encoding')))
+      },
+    },
+    {
+      path: '/checkout/assets/{name}', isCounted: false,
+      handler: ({ params, header }) => built((site) => {
+        const found = site.asset(params['name'] as string, header('accept-encoding'))
+        if (!found) throw new ApiError('NOT_FOUND', 'no such file of the checkout page')
+        return found
+      }),
+    },
+    {
+      path: '/widget.js', isCounted: false,
+      handler: ({ header }) => built((site) => site.widget(header('accept-encoding'), header('if-none-match'))),
+    },
+  ]
+}
