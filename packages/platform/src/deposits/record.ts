@@ -5,6 +5,7 @@ import type { Queryable } from '../database/pool.ts'
 import { insertTransaction } from '../engine/insert.ts'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { presentTransaction } from '../engine/present.ts'
 import { occurrences, tagOf } from './identity.ts'
 
@@ -148,10 +149,11 @@ export async function recordDeposit(
       `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7
        where transaction_id = $1`,
       [existing.transaction_id, block.height, block.hash, transfer.position, ...sendersFor(transfer)])
-    await tx.query(
+    const back = await tx.one<TransactionRow>(
       `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, source_id = $2, updated_at = $3
-       where id = $1 and state = 'REORGED'`,
+       where id = $1 and state = 'REORGED' returning *`,
       [existing.transaction_id, transfer.sender, tx.now()])
+    if (back?.kind === 'DEPOSIT') await tellDetected(services, tx, owner, back)
     await services.invoices.moved(tx, place)
   } else {
     const tank = owner.kind === 'tank'
@@ -173,14 +175,15 @@ export async function recordDeposit(
       [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
         block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence, knownAt])
     if (!tank) {
-      await emit(
-        tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry))
-      )
+      await tellDetected(services, tx, owner, row)
       await services.invoices.moved(tx, place)
     }
   }
   if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
 }
+
+const tellDetected = (services: Services, tx: Queryable, owner: OwnAddress, row: TransactionRow) =>
+  emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry)))
 
 /** Columns `sender`, `senders`, `senders_complete`. */
 function sendersFor({ sender, senders }: ChainTransfer): [string | null, string | null, boolean | null] {

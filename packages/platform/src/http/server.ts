@@ -22,9 +22,12 @@ declare module 'fastify' {
 
 const BODY_BYTES_MAX = 1024 * 1024
 
+/** What the server has beside endpoints. `webhooks`: of the OpenAPI document, what it sends by itself. */
+export interface Beside { pages?: readonly Page[]; webhooks?: Record<string, object> }
+
 /** Builds the HTTP server. It does not listen yet. */
 export async function buildServer(
-  services: Services, endpoints: readonly Endpoint[], pages: readonly Page[] = []
+  services: Services, endpoints: readonly Endpoint[], { pages = [], webhooks = {} }: Beside = {}
 ): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -122,6 +125,7 @@ export async function buildServer(
         version: '1',
         description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers. Amounts are exact decimals.',
       },
+      webhooks,
       components: {
         securitySchemes: {
           jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },

@@ -40,7 +40,7 @@ export class Reach {
 
   /** @param text an IP address as the operating system writes it, IPv6 without brackets */
   allows(text: string): boolean {
-    if (!ipaddr.isValid(text)) return false
+    if (isIP(text) === 0) return false
     const address = ipaddr.process(text)
     if (this.#allowed.some((range) => within(address, range))) return true
     if (NEVER.some((range) => within(address, range)) || address.range() !== 'unicast') return false
@@ -55,16 +55,13 @@ export class Reach {
 
   /** For a connection: only addresses that are allowed are dialled. */
   readonly lookup: LookupFunction = (name, options, done) => {
-    const { family, hints } = options
-    this.#resolve(name, {
-      all: true, ...(family === undefined ? {} : { family }), ...(hints === undefined ? {} : { hints }),
-    }, (error, addresses) => {
+    this.#resolve(name, { ...options, all: true }, (error, addresses) => {
       const all = options.all === true
       if (error) return done(error, all ? [] : '')
       const found = addresses.filter(({ address }) => this.allows(address))
       const [first] = found
       if (first === undefined) return done(new NotAllowed(`${name} (${addresses[0]?.address ?? 'no address'})`), all ? [] : '')
-      return all ? done(null, found) : done(null, first.address, first.family)
+      return all ? done(null, found) : done(null, first.address, isIP(first.address))
     })
   }
 }
