@@ -38,6 +38,8 @@ export class Api {
   now: () => number = Date.now
   /** Hooks of a file do not wait for each other: those that need this API wait for this. */
   started: Promise<void> = Promise.resolve()
+  /** What a file's tests have running beside it: ended before it is. */
+  readonly beside: (() => Promise<unknown>)[] = []
   readonly #database: ReturnType<typeof useDatabase>
 
   get database(): Database {
@@ -208,11 +210,12 @@ export const concrete = (path: string): string =>
 
 /** The API for the tests of one file. */
 export function useApi(settings: Partial<Services['settings']> = {}): Api {
-  const database = useDatabase()
-  const api = new Api(database)
+  const database = useDatabase({ migrated: true, now: () => api.now() })
+  const api: Api = new Api(database)
   api.started = database.started.then(() => api.start(settings))
   before(() => api.started)
   after(async () => {
+    for (const end of api.beside) await end()
     api.services.webhooks.sender.close()
     await api.server.close()
   })

@@ -36,8 +36,8 @@ export async function readQueues(database: Queryable): Promise<{ queues: Queue[]
        from waiting w where w.webhook_id is not null
      ), busy as (${UNDER_WAY})
      select w.id, w.workspace_id, w.failures, coalesce(b.fresh, 0) fresh, coalesce(b.again, 0) again,
-       (select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = w.id and ${IS_FRESH} limit $2) some) fresh_waits,
-       (select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = w.id and ${IS_DUE} limit $3) some) again_waits
+       (select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = w.id and ${IS_FRESH} limit $2) few) fresh_waits,
+       (select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = w.id and ${IS_DUE} limit $3) few) again_waits
      from waiting join webhooks w on w.id = waiting.webhook_id left join busy b on b.webhook_id = w.id
      where w.disabled_at is null and (w.paused_until is null or w.paused_until <= $1)`,
     [database.now(), PLACES.webhook, PLACES.again])

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
+import { wholeNumber } from '../http/schemas.ts'
 import {
   findWebhook, idParam, makeSecret, openSecret, presentWebhook, SHOWN_AGAIN_MS, webhookWithSecretShape, type WebhookRow,
 } from './webhook.ts'
@@ -14,8 +15,9 @@ const OVERLAP_MAX_S = 7 * 86_400
 export const rotateWebhook = endpoint({
   method: 'POST', path: '/dac/v1/webhooks/{id}/rotate', summary: 'Rotate the secret of a webhook', access: 'write', params: idParam,
   body: z.strictObject({
-    overlap_s: z.int(`must be an integer from 0 to ${OVERLAP_MAX_S}`).min(0).max(OVERLAP_MAX_S).optional()
-      .meta({ description: `Seconds for which the secret of before signs as well: ${OVERLAP_S} where it is absent; 0: it is void at once` }),
+    overlap_s: wholeNumber(
+      0, OVERLAP_MAX_S, `Seconds for which the secret of before signs as well: ${OVERLAP_S} where it is absent; 0: it is void at once`
+    ).optional(),
   }),
   response: webhookWithSecretShape,
   async handler({ services, caller, params, body: { overlap_s: overlapS = OVERLAP_S } }) {
