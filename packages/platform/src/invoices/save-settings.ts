@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parseUsd } from '../decimals.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { decimal, text, whole } from '../http/schemas.ts'
+import { decimal, text, wholeNumber } from '../http/schemas.ts'
 import { expiresInField, toleranceField } from './body.ts'
 import { presentSettings, settingsShape } from './read-settings.ts'
 import { readInvoiceSettings, readLife, readTolerance } from './settings.ts'
@@ -28,7 +28,7 @@ export const saveInvoiceSettings = endpoint({
       description: 'Origins of pages that may show the checkout in a frame',
     }),
     confirmations: optional(z.array(z.strictObject({
-      from_usd: decimal, confirmations: whole(0, CONFIRMATIONS_MAX, 'Blocks that a payment needs beside being credited'),
+      from_usd: decimal, confirmations: wholeNumber(0, CONFIRMATIONS_MAX, 'Blocks that a payment needs beside being credited'),
     })).max(DEPTHS_MAX)).meta({ description: 'By the worth of an invoice, from_usd rising; never fewer than the network’s depth' }),
     tolerance: optional(toleranceField),
     expires_in: optional(expiresInField),

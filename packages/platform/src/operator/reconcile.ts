@@ -14,7 +14,7 @@ const GAP_MAX = 1000
 const WAIT_DEFAULT_S = 600
 const WAIT_MAX_S = 86_400
 
-function whole(value: unknown, option: string, fallback: number, max: number): number {
+function wholeNumber(value: unknown, option: string, fallback: number, max: number): number {
   if (value === undefined || value === null) return fallback
   const number = Number(value)
   if (!Number.isInteger(number) || number < 0 || number > max) throw new OperatorError(`--${option}: must be an integer from 0 to ${max}`)
@@ -40,8 +40,8 @@ export const startReconcile: Command = async (services, input) => {
   const options = {
     dryRun: input['dry_run'] === true,
     scanFrom: scanFrom(services, input['scan_from']),
-    gap: whole(input['gap'], 'gap', GAP_DEFAULT, GAP_MAX),
-    waitMs: whole(input['wait'], 'wait', WAIT_DEFAULT_S, WAIT_MAX_S) * 1000,
+    gap: wholeNumber(input['gap'], 'gap', GAP_DEFAULT, GAP_MAX),
+    waitMs: wholeNumber(input['wait'], 'wait', WAIT_DEFAULT_S, WAIT_MAX_S) * 1000,
   }
   const job: Job = { report: null, error: null }
   services.reconciling.job = job

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { whole } from '../http/schemas.ts'
+import { wholeNumber } from '../http/schemas.ts'
 import {
   findWebhook, idParam, makeSecret, openSecret, presentWebhook, SHOWN_AGAIN_MS, webhookWithSecretShape, type WebhookRow,
 } from './webhook.ts'
@@ -15,7 +15,7 @@ const OVERLAP_MAX_S = 7 * 86_400
 export const rotateWebhook = endpoint({
   method: 'POST', path: '/dac/v1/webhooks/{id}/rotate', summary: 'Rotate the secret of a webhook', access: 'write', params: idParam,
   body: z.strictObject({
-    overlap_s: whole(
+    overlap_s: wholeNumber(
       0, OVERLAP_MAX_S, `Seconds for which the secret of before signs as well: ${OVERLAP_S} where it is absent; 0: it is void at once`
     ).optional(),
   }),
