@@ -51,7 +51,7 @@ function Problem({ title, detail, action }: { title: string; detail: string; act
   return (
     <main class="card is-single">
       <div class="panel">
-        <div class="screen is-centred"><Status shape="octagon" tone="neutral" title={title} detail={detail} large />{action}</div>
+        <div class="screen is-centred"><Status shape="octagon" tone="neutral" title={title} detail={detail} heading="h1" large />{action}</div>
       </div>
     </main>
   )
@@ -144,7 +144,7 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
           {screen === 'progress' ? <Progress state={state} /> : null}
           {screen === 'result' ? <Result state={state} isFresh={wasOpen.current} /> : null}
         </div>
-        <Facts state={state} heardMs={atMs} key={`facts-${screen}`} />
+        <Facts state={state} heardMs={atMs} key={`facts ${screen} ${state.payments.length}`} />
       </main>
     )
   })()
