@@ -1,7 +1,7 @@
 // The page in a real browser, as a payer uses it. One browser for all of it.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import AxeBuilder from '@axe-core/playwright'
+import { AxeBuilder } from '@axe-core/playwright'
 import jsqr from 'jsqr'
 import type { Browser, Page } from 'playwright-core'
 import { startBrowser } from './browser.ts'
@@ -31,7 +31,7 @@ async function assertAccessible(page: Page, what: string): Promise<void> {
 async function read(page: Page): Promise<string | undefined> {
   const { data, width, height } = await pixels(page, '.qr')
   const corner = 4 * (12 * width + 12)
-  assert.deepEqual([...data.slice(corner, corner + 3)], [255, 255, 255], 'the code is dark on white')
+  assert.deepEqual(Array.from(data.subarray(corner, corner + 3)), [255, 255, 255], 'the code is dark on white')
   return jsqr.default(data, width, height, { inversionAttempts: 'dontInvert' })?.data
 }
 

@@ -10,7 +10,7 @@ function Asked({ state }: { state: CheckoutState }) {
   const { selected } = state
   if (selected) return <Amount amount={selected.crypto_amount} ticker={selected.ticker} />
   const [first] = state.assets
-  return first?.crypto_amount ? <Amount amount={first.crypto_amount} ticker={first.ticker} /> : null
+  return first ? <Amount amount={first.crypto_amount} ticker={first.ticker} /> : null
 }
 
 /** What is paid for, how much, and until when. */
