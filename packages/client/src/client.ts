@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { claimedNonceAndSubject, parsePrivateKey, requestHeaders, signRequest, stringifyJson, transactionId } from '@custody/request-auth'
 import { CustodyError } from './errors.ts'
+import { Invoices } from './invoices.ts'
 import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
 import { Checks } from './trust/checks.ts'
 import type { Keys } from './trust/keys.ts'
@@ -54,6 +55,7 @@ const RATE_LIMIT_WAITS_MAX = 5
 export class CustodyClient {
   readonly baseUrl: string
   readonly apiKey: string
+  readonly invoices = new Invoices(this)
   readonly #privateKey: KeyObject
   readonly #fetch: typeof globalThis.fetch
   readonly #timeout_ms: number

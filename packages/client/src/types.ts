@@ -188,3 +188,44 @@ export interface ForwardRule {
   min_amount: Decimal; daily_cap: Decimal; destination_address: string; address_tag: string | null
   expires_at: Timestamp; waiting: Decimal; reason: string | null; created_at: Timestamp; updated_at: Timestamp
 }
+
+export type InvoiceStatus = 'Pending' | 'Processing' | 'Paid' | 'Expired' | 'Invalid'
+/** Either `fiat` and `fiat_amount`, or `asset` and `amount`. */
+export interface NewInvoice {
+  fiat?: string; fiat_amount?: Decimal; asset?: string; amount?: Decimal; assets?: string[]; memo?: string; order_id?: string
+  payer?: { email?: string; name?: string }; webhook_url?: string; success_url?: string; failed_url?: string
+  /** Seconds. */ expires_in?: number
+  /** Percent that may be missing. */ tolerance?: Decimal
+  sequence_id?: string
+}
+export interface InvoiceAmount { asset: string; amount: Decimal }
+export interface InvoicePayment extends InvoiceAmount {
+  transaction_id: string; hash: string; status: 'detected' | 'confirmed' | 'held' | 'reverted'; confirmations: number; required: number
+  counts: boolean; note: 'other_asset' | 'late' | null; seen_at: Timestamp; explorer_url: string | null
+}
+export interface Invoice {
+  inv_id: string; inv_status: InvoiceStatus; exception: 'late' | 'partial' | 'over' | null
+  fiat: string | null; fiat_amount: Decimal | null; asset: string | null; address: string | null; address_tag: string | null
+  crypto_amount: Decimal | null; paid_amount: Decimal | null; due_amount: Decimal | null; payment_uri: string | null
+  expiry: Timestamp; checkout_url: string
+  assets: {
+    asset: string; network: string; crypto_amount: Decimal; rate: Decimal | null; rate_at: Timestamp | null
+    address: string | null; address_tag: string | null
+  }[]
+  payments: InvoicePayment[]
+  refunds: (InvoiceAmount & { transaction_id: string; status: 'pending' | 'confirmed' | 'failed'; hash: string | null })[]
+  refundable: InvoiceAmount[]; excess: InvoiceAmount[]
+  memo: string | null; order_id: string | null; payer: { email: string | null; name: string | null } | null
+  webhook_url: string | null; success_url: string | null; failed_url: string | null; tolerance: Decimal
+  sequence_id: string | null; version: number; cancelled_at: Timestamp | null
+  marked: { status: 'settled' | 'invalid'; reason: string; at: Timestamp } | null
+  created_at: Timestamp; updated_at: Timestamp
+}
+/** `from` and `to` in Unix seconds. */
+export interface InvoiceFilter extends PageQuery {
+  status?: InvoiceStatus; exception?: 'late' | 'partial' | 'over'; order_id?: string; asset?: string; from?: number; to?: number
+}
+export interface InvoiceSettings {
+  display_name: string | null; allowed_origins: string[]; confirmations: { from_usd: Decimal; confirmations: number }[]
+  tolerance: Decimal; expires_in: number
+}

@@ -1,10 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { lookup } from 'node:dns'
 import { connect } from 'node:net'
 import { after, before } from 'node:test'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { loadRegistry, publicKeysBelow, type Curve } from '@custody/chains'
 import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
@@ -15,6 +17,9 @@ import { createMetrics } from '../src/metrics.ts'
 import { connectAll } from '../src/app/connect.ts'
 import { Networks } from '../src/engine/networks.ts'
 import { stageServices } from './chain-stage.ts'
+import { Bell } from '../src/ledger/bell.ts'
+import { Feed } from '../src/ledger/feed.ts'
+import { createWebhooks } from '../src/webhooks/webhooks.ts'
 import { DEFAULT_TIERS, readTiers } from '../src/settings/tiers.ts'
 import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
@@ -33,6 +38,8 @@ export class Api {
   now: () => number = Date.now
   /** Hooks of a file do not wait for each other: those that need this API wait for this. */
   started: Promise<void> = Promise.resolve()
+  /** What a file's tests have running beside it: ended before it is. */
+  readonly beside: (() => Promise<unknown>)[] = []
   readonly #database: ReturnType<typeof useDatabase>
 
   get database(): Database {
@@ -66,6 +73,7 @@ export class Api {
         authLegacy: false,
         trustProxy: 0,
         prepaidTiers: readTiers(DEFAULT_TIERS),
+        pollMs: 500,
         ...settings,
       },
       environment,
@@ -74,6 +82,9 @@ export class Api {
       log: silent,
       metrics: createMetrics(),
       devnet: null,
+      outbox: new Bell(environment),
+      feed: new Feed({ database, environment, log: silent as unknown as Logger, pollMs: 500 }),
+      webhooks: createWebhooks({ services: () => services, environment, allow: ['127.0.0.0/8', '::1/128'], resolve: lookup }),
       callers: new Callers(database, environment),
       keys: {
         get: async (workspaceId: string, curve: Curve) => ({
@@ -195,14 +206,18 @@ export const asking = (user: () => User) => (method: string, path: string, body?
 
 /** A path that is there, with something in place of its parameters. */
 export const concrete = (path: string): string =>
-  path.replace('{id}', '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH')
+  path.replaceAll(/\{(?:id|delivery)\}/g, '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH')
 
 /** The API for the tests of one file. */
 export function useApi(settings: Partial<Services['settings']> = {}): Api {
-  const database = useDatabase()
-  const api = new Api(database)
+  const database = useDatabase({ migrated: true, now: () => api.now() })
+  const api: Api = new Api(database)
   api.started = database.started.then(() => api.start(settings))
   before(() => api.started)
-  after(() => api.server.close())
+  after(async () => {
+    for (const end of api.beside) await end()
+    api.services.webhooks.sender.close()
+    await api.server.close()
+  })
   return api
 }

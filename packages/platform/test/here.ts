@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../src/database/embedded.ts'
@@ -105,6 +106,7 @@ export class Here {
         },
       },
       fetch: breath.over(fetch),
+      resolve: lookup,
       openDatabase: (address, options) => breathingDatabase(openDatabase(address, options), breath),
       startPostgres: async () => ({ url: database, adopted: true, pid, stop: async () => undefined }),
       startLocal: async () => ({ children: [], devnetUrl: this.#devnetUrl }),

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { verify } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
@@ -60,8 +63,24 @@ async function heard(id: string, holds: (state: State) => boolean): Promise<Stat
   return states
 }
 
+/** What a merchant's server is sent, by its path. */
+const sent: { path: string; type: string; status: string; headers: IncomingHttpHeaders; body: string }[] = []
+const shop = createServer((request, response) => {
+  void (async () => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+    const body = Buffer.concat(chunks).toString()
+    const { type, data } = JSON.parse(body) as { type: string; data: Invoice }
+    sent.push({ path: request.url as string, type, status: data.inv_status, headers: request.headers, body })
+    response.end()
+  })()
+})
+before(() => new Promise<void>((resolve) => { shop.listen(0, '127.0.0.1', resolve) }))
+after(() => { shop.close() })
+const shopUrl = (path: string) => `http://127.0.0.1:${(shop.address() as AddressInfo).port}${path}`
+
 test('a coin: a page hears of the payment in its block and of its settlement, and the merchant refunds it', async () => {
-  const invoice = await create({ fiat: 'usd', fiat_amount: 30, assets: ['BTC'], order_id: 'order 1', memo: 'One hat', sequence_id: 's1' })
+  const invoice = await create({ fiat: 'usd', fiat_amount: 30, assets: ['BTC'], order_id: 'order 1', memo: 'One hat', sequence_id: 's1', webhook_url: shopUrl('/paid?order=1') })
   assert.equal(invoice.crypto_amount, '0.0005', '30 USD at 60,000')
   assert.deepEqual([invoice.inv_status, invoice.asset, invoice.payments], ['Pending', 'BTC', []])
   assert.equal(invoice.payment_uri, `bitcoin:${invoice.address}?amount=0.0005`)
@@ -75,6 +94,15 @@ test('a coin: a page hears of the payment in its block and of its settlement, an
   const paid = await read(invoice.inv_id)
   assert.deepEqual([paid.inv_status, paid.exception, paid.payments.map(({ status, amount }) => [status, amount])], ['Paid', null, [['confirmed', '0.0005']]])
   assert.deepEqual(paid.refundable, [{ asset: 'BTC', amount: '0.0005' }])
+
+  await waitFor('the delivery', async () => sent.some(({ type }) => type === 'invoice.paid'))
+  const told = sent.filter(({ path }) => path === '/paid?order=1')
+  assert.deepEqual(told.map(({ type }) => type).filter((type) => type !== 'invoice.updated'), ['invoice.created', 'invoice.processing', 'invoice.paid'])
+  const keys = await (await fetch(`${platform.base}/.well-known/custody-webhook-key.pem`)).text()
+  for (const { headers, body } of told) {
+    assert.ok(verify('sha512', Buffer.from(body), keys, Buffer.from(String(headers['x-signature']), 'base64')))
+    assert.match(String(headers['webhook-signature']), /^v1,/)
+  }
 
   const back = (amount: string, sequence: string) => call<Transfer & { message: string }>(merchant, 'POST', `/dac/v1/invoices/${invoice.inv_id}/refund`,
     transferBody('BTC', amount, 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', { sequence_id: sequence }))

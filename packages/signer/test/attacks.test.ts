@@ -158,6 +158,20 @@ describe('rules 1 and 2: who asks', () => {
     const elsewhere = await signRequest({ apiKey: caller.api_key, privateKey: (await import('./house.ts')).callerKey, method: 'POST', uri: '/dac/v1/estimate-fee', body: request.body })
     refused(await workspace.sign(pay(elsewhere), order()), 'ACTION_NOT_ALLOWED', 2)
   })
+  test('a refund is a payment and nothing more: the same rules, at one spelling of its path', async () => {
+    const invoice = `inv_${'0a'.repeat(16)}`
+    const { mine, path } = await fresh()
+    const refund = (uri: string, more: { method?: string } = {}) => transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { uri, ...more })
+    const good = await refund(`/dac/v1/invoices/${invoice}/refund`)
+    refused(await workspace.sign(pay(good), eth(path, { value: ONE + 1n })), 'AMOUNT_MISMATCH', 7)
+    refused(await workspace.sign(pay(good), eth(path, { value: ONE, to: OTHER })), 'DESTINATION_MISMATCH', 7)
+    refused(await workspace.sign(pay({ ...good, uri: '/dac/v1/transaction' }), eth(path, { value: ONE })), 'NOT_AUTHENTIC', 2)
+    for (const uri of [
+      `/dac/v1/invoices/${invoice}/refund/`, `/dac/v1/invoices/${invoice.toUpperCase()}/refund`, `/dac/v1/invoices/${invoice}0/refund`,
+      `/dac/v1/invoices/${invoice}/cancel`, `/dac/v1/invoices/../refund`, `//dac/v1/invoices/${invoice}/refund`, `/dac/v1/invoices/${invoice}/refund?x=1`, `/dac/v1/invoices/${invoice}/refund\n`,
+    ]) refused(await workspace.sign(pay(await refund(uri)), eth(path, { value: ONE })), 'ACTION_NOT_ALLOWED', 2)
+    assert.equal((await workspace.sign(pay(good), eth(path, { value: ONE }))).status, 200)
+  })
   test('a token spelt again: padding, another header, alg none', async () => {
     const request = await ethOf()
     const [head, payload, signature] = request.token.split('.') as [string, string, string]

@@ -60,7 +60,9 @@ export async function handOutAddress(
   await tx.query('select 1 from sub_accounts where id = $1 for update', [owner.subAccountId])
   const wallet = await findWallet(tx, owner.subAccountId, asset.asset_name)
   if (wallet.status !== 'active') {
-    throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, { field: 'asset' })
+    throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, {
+      field: 'asset',
+    })
   }
   const announce = async (created: AddressRow): Promise<AddressRow & { wallet_id: string }> => {
     const shown = JSON.stringify(presentAddress(created, place, owner.subAccountIndex))

@@ -13,6 +13,8 @@ import { ruleHistory } from '../auto-forwarding/history.ts'
 import { listRules } from '../auto-forwarding/list-rules.ts'
 import { pauseRule, resumeRule } from '../auto-forwarding/pause-rule.ts'
 import { readRule } from '../auto-forwarding/read-rule.ts'
+import { listEvents } from '../events/list-events.ts'
+import { streamEvents } from '../events/stream-events.ts'
 import { estimateFeeEndpoint } from '../fees/estimate-fee.ts'
 import { networkFeeRates } from '../fees/network-fee-rates.ts'
 import { listTankEntries } from '../gas-tanks/list-entries.ts'
@@ -43,6 +45,16 @@ import { readTransaction } from '../transactions/read-transaction.ts'
 import { speedUp } from '../transactions/speed-up.ts'
 import { createWallet, createWalletAlias } from '../wallets/create-wallet.ts'
 import { listWallets } from '../wallets/list-wallets.ts'
+import { changeWebhook } from '../webhooks/change-webhook.ts'
+import { createWebhook } from '../webhooks/create-webhook.ts'
+import { deleteWebhook } from '../webhooks/delete-webhook.ts'
+import { listDeliveries } from '../webhooks/list-deliveries.ts'
+import { listWebhooks } from '../webhooks/list-webhooks.ts'
+import { webhookKeyJwks, webhookKeyPem } from '../webhooks/public-key.ts'
+import { readWebhook } from '../webhooks/read-webhook.ts'
+import { resendDelivery, resendDeliveryOf } from '../webhooks/resend.ts'
+import { rotateWebhook } from '../webhooks/rotate.ts'
+import { testWebhook } from '../webhooks/test-webhook.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 
 /** Every endpoint of the API. A new one is a file in its room and a line here. */
@@ -54,5 +66,7 @@ export const endpoints: readonly Endpoint[] = [
   createRule, listRules, readRule, pauseRule, resumeRule, deleteRule, ruleHistory,
   createInvoice, listInvoices, getInvoice, cancelInvoice, markInvoice, refundInvoice, getInvoiceSettings, saveInvoiceSettings,
   readCheckout, chooseAsset, checkoutEvents,
+  listEvents, streamEvents, createWebhook, listWebhooks, readWebhook, changeWebhook, deleteWebhook, rotateWebhook, testWebhook,
+  listDeliveries, resendDelivery, resendDeliveryOf, webhookKeyPem, webhookKeyJwks,
   stake, unstake, releaseUnstaked, readStaking,
 ]

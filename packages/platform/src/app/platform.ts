@@ -25,6 +25,7 @@ import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
 import { Hold } from '../engine/hold.ts'
 import { Networks } from '../engine/networks.ts'
+import { checkUrl } from '../webhooks/webhook.ts'
 import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
 import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
@@ -43,6 +44,9 @@ import { devnetControl, devnetUrlOf, localEndpoints, identityFolder } from './lo
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
+import { deliverLoop } from '../webhooks/deliver.ts'
+import { distributor } from '../webhooks/distribute.ts'
+import { createWebhooks } from '../webhooks/webhooks.ts'
 import { connectAll } from './connect.ts'
 import { invoiceLoop, invoices } from '../invoices/loop.ts'
 import { KINDS } from './kinds.ts'
@@ -126,10 +130,14 @@ async function start(
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
   const services: Services = {
-    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS, hold: new Hold(), outbox,
+    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
+    hold: new Hold(), outbox,
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
-    checkout: { base: settings.publicUrl ?? `http://${settings.host}:${settings.port}` },
+    checkout: {
+      base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
+      checkWebhook: (url, field) => checkUrl(services, url, field),
+    },
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
     aml: createAml({
@@ -139,10 +147,12 @@ async function start(
       sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
       everyMs: prices.everyMs,
     }),
+    webhooks: createWebhooks({ services: () => services, environment, allow: settings.webhookAllow, resolve: world.resolve }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(services),
   }
+  undo.push(() => services.webhooks.sender.close())
   observe(services)
   if (!local) await probeEndpoints(services)
   // For good, so not before everything that this start rests on is known to be of this network.
@@ -153,7 +163,7 @@ async function start(
   await services.prices.start(controller.signal)
   await holdUntilCompared(services)
   let operator: Awaited<ReturnType<Operate>> | null = null
-  const publishing = unlessHeld(services, publishLoop(services, async () => undefined))
+  const publishing = unlessHeld(services, publishLoop(services, distributor))
   let loops: Promise<void> = Promise.all([
     runLoops(services, [compareLoop(services), publishing], controller.signal), services.feed.run(controller.signal),
   ]).then(() => undefined)
@@ -161,6 +171,9 @@ async function start(
     // This home's workers were ours alone: leases of a killed run need not be waited for.
     if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
     if (postgres) await database.query('update network_scans set lease_until = null')
+    if (postgres) {
+      await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])
+    }
     const work = runLoops(services, workLoops(services).map((loop) => unlessHeld(services, loop)), controller.signal)
     loops = Promise.all([loops, work]).then(() => undefined)
     operator = await operate(services)
@@ -187,6 +200,7 @@ async function start(
       server.server.closeAllConnections()
       server.server.close()
       signers.close()
+      services.webhooks.sender.close()
       await Promise.all([operator?.close(), database.close()])
     },
   }
@@ -227,5 +241,6 @@ function workLoops(services: Services): Loop[] {
     autoForwardingLoop(services),
     invoiceLoop(services),
     requeueSweepsLoop(services),
+    deliverLoop(services),
   ]
 }

@@ -1,13 +1,17 @@
+import { lookup } from 'node:dns'
 import { pino, type DestinationStream } from 'pino'
 import { startEmbeddedPostgres } from '../database/embedded.ts'
 import { openDatabase } from '../database/pool.ts'
 import { systemEnvironment, type Environment } from '../environment.ts'
+import type { Resolve } from '../webhooks/reach.ts'
 import { startLocal } from './local.ts'
 
 /** What a platform finds around it. A test gives another: its own clock, its own servers, a network that it can cut. */
 export interface World {
   environment: Environment
   fetch: typeof globalThis.fetch
+  /** Names of hosts. */
+  resolve: Resolve
   openDatabase: typeof openDatabase
   startPostgres: typeof startEmbeddedPostgres
   startLocal: typeof startLocal
@@ -17,6 +21,6 @@ export interface World {
 
 /** This machine: its clock, its network, PostgreSQL and signer nodes as processes, the log on standard error. */
 export const thisMachine = (): World => ({
-  environment: systemEnvironment(), fetch: globalThis.fetch, openDatabase, startPostgres: startEmbeddedPostgres, startLocal,
+  environment: systemEnvironment(), fetch: globalThis.fetch, resolve: lookup, openDatabase, startPostgres: startEmbeddedPostgres, startLocal,
   log: pino.destination(2),
 })

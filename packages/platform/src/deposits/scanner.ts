@@ -53,7 +53,8 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
       done = null
       const scan = await services.database.one<Scan>(
         `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
-         where network = $1 and height is not null and (lease_until is null or lease_until < $3) returning height::text, lease_token, known_at`,
+         where network = $1 and height is not null and (lease_until is null or lease_until < $3)
+         returning height::text, lease_token, known_at`,
         [network.code, SCAN_LEASE_MS, services.database.now()])
       if (!scan) return false
       try {
@@ -120,7 +121,8 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
 
 /** Writes the position; throws where another scanner has taken over. */
 async function move(
-  tx: Queryable, network: Network, scan: Scan, { height, tip, final, askedAt }: { height: number; tip: number; final: number; askedAt: Date },
+  tx: Queryable, network: Network, scan: Scan,
+  { height, tip, final, askedAt }: { height: number; tip: number; final: number; askedAt: Date },
 ): Promise<void> {
   const rows = await tx.query(
     `update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6,

@@ -18,8 +18,13 @@ export interface Published {
   /** JSON text. */ payload: string
 }
 
-/** What else is done with events in the database transaction that publishes them. */
-export type Distribute = (services: Services, tx: Queryable, events: readonly Published[]) => Promise<void>
+/** What else is done with events. */
+export interface Distributor {
+  /** In the database transaction that publishes them. */
+  write(services: Services, tx: Queryable, events: readonly Published[]): Promise<void>
+  /** Once that is committed. */
+  done(services: Services): void
+}
 
 const LOCK = 7_205_160_013
 const BATCH = 200
@@ -37,7 +42,7 @@ interface Row {
  * committed late. Writes nothing where there is none.
  * @returns how many were published
  */
-export async function publish(services: Services, distribute: Distribute): Promise<number> {
+export async function publish(services: Services, distributor: Distributor): Promise<number> {
   const { database } = services
   if (await database.one('select 1 from events where position is null limit 1') === undefined) return 0
   const published = await database.transaction(async (tx) => {
@@ -45,7 +50,7 @@ export async function publish(services: Services, distribute: Distribute): Promi
     await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
     const rows = await tx.query<Row>(
       `select id::text, uid, workspace_id, sub_account_id, type, payload::text payload, created_at from events
-       where position is null order by id limit $1`, [BATCH])
+       where position is null order by events.id limit $1`, [BATCH])
     if (rows.length === 0) return 0
     const events = await numbered(tx, rows)
     await tx.query(
@@ -53,12 +58,13 @@ export async function publish(services: Services, distribute: Distribute): Promi
        from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[]) n (id, position, object, version) where e.id = n.id`,
       [events.map(({ id }) => id), events.map(({ position }) => position), events.map(({ object }) => object),
         events.map(({ version }) => version)])
-    await distribute(services, tx, events)
+    await distributor.write(services, tx, events)
     return rows.length
   })
   if (published > 0) {
     services.environment.checkpoint('events.published')
     services.feed.ring()
+    distributor.done(services)
   }
   return published
 }
@@ -99,12 +105,12 @@ async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[
 }
 
 /** Publishes as soon as this process has committed an event, and looks for those of others now and then. */
-export function publishLoop(services: Services, distribute: Distribute): Loop {
+export function publishLoop(services: Services, distributor: Distributor): Loop {
   return {
     name: 'publish events',
     everyMs: 1000,
     async run(signal) {
-      if (await publish(services, distribute) === 0) await services.outbox.wait(eventPollMs(services), signal)
+      if (await publish(services, distributor) === 0) await services.outbox.wait(eventPollMs(services), signal)
       return true
     },
   }

@@ -5,7 +5,7 @@ import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { firstFill, hasTank, IS_FILLED } from './ensure-tank.ts'
 
-const tankShape = z.object({
+export const tankShape = z.object({
   id: z.string().nullable(), network: z.string(), asset: z.string(), address: z.string().nullable(), balance: z.number(),
   threshold: z.number(), status: z.enum(['ok', 'low', 'empty']),
   float: z.number().meta({ description: 'Fuel of the tank’s that transactions left at addresses; used first' }),

@@ -24,6 +24,7 @@ const INDEX = {
     'CHANGELOG.md',
     'docs/mainnet.md',
     'docs/enrolment.md',
+    'docs/invoices.md',
     'docs/adding-a-chain.md',
     'docs/restoring-a-database.md',
     'docs/decisions',

@@ -61,7 +61,8 @@ export function register(
       })
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
       if (answer.stream) return streams.send(request, reply, caller, answer.stream)
-      reply.code(answer.status ?? 200).type('application/json; charset=utf-8')
+      reply.code(answer.status ?? 200)
+      if (answer.headers?.['content-type'] === undefined) reply.type('application/json; charset=utf-8')
       return reply.serializer((data) => data as string).send(answer.text ?? stringifyJson(answer.body))
     },
   })

@@ -27,13 +27,13 @@ export const integer = (min: number, max: number, description: string) =>
     })
     .meta({ type: 'integer', minimum: min, maximum: max, description })
 
-/** An integer in a body. @param words of what it is, with its unit */
-export const whole = (min: number, max: number, description: string) =>
+/** An integer in a body. */
+export const wholeNumber = (min: number, max: number, description: string) =>
   z
-    .custom<JsonNumber>((value) => value instanceof JsonNumber, 'must be a number')
+    .unknown()
     .transform((value, context): number => {
-      const number = Number(value.text)
-      if (Number.isInteger(number) && number >= min && number <= max) return number
+      const text = value instanceof JsonNumber ? value.text : ''
+      if (/^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
       context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
       return z.NEVER
     })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { optional, sequenceId } from '@custody/request-auth/bodies'
-import { assetName, decimal, oneOf, text, whole } from '../http/schemas.ts'
+import { assetName, decimal, oneOf, text, wholeNumber } from '../http/schemas.ts'
 import { FIATS } from './quote.ts'
 
 const URL_MAX = 2000
@@ -22,7 +22,7 @@ export const toleranceField = decimal.meta({
   type: 'number', description: `Percent of the amount that may be missing; 0 to ${TOLERANCE_PERCENT.most}, four decimals`,
 })
 
-export const expiresInField = whole(
+export const expiresInField = wholeNumber(
   EXPIRES_IN_S.least, EXPIRES_IN_S.most, `Seconds until it expires; at least ${EXPIRES_IN_S.leastReal} on real networks`
 )
 

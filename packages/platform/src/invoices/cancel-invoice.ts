@@ -13,7 +13,9 @@ export const cancelInvoice = endpoint({
     const invoice = await byHand(services, caller, id, ({ row }) => {
       if (row.cancelled_at !== null) return null
       if (row.status !== 'Pending') {
-        throw new ApiError('INVOICE_FINAL', `inv_id: the invoice is ${row.status}; only a pending one can be cancelled`, { field: 'inv_id' })
+        throw new ApiError('INVOICE_FINAL', `inv_id: the invoice is ${row.status}; only a pending one can be cancelled`, {
+          field: 'inv_id',
+        })
       }
       return { cancelled_at: new Date(services.environment.now()) }
     })

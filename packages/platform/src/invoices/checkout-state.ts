@@ -41,11 +41,13 @@ export async function checkoutState(services: Services, invoice: Invoice): Promi
     const { asset, network } = placeOf(services, name)
     return { asset: name, ticker: asset.ticker, name: asset.name, network: network.code, network_name: network.name }
   }
+  // A network whose endpoint was taken out of the configuration still has invoices.
+  const tagName = (code: string) => (services.networks.has(code) ? services.networks.get(code).tagName : undefined) ?? 'tag'
   const selectedOf = (offer: OfferRow & { address: string }) => {
     const { paid, due } = stillDue(invoice, offer)
     return {
       ...coinOf(offer.asset), address: offer.address, address_tag: offer.address_tag,
-      tag_name: offer.address_tag === null ? null : services.networks.get(offer.network).tagName ?? null,
+      tag_name: offer.address_tag === null ? null : tagName(offer.network),
       crypto_amount: show(offer.asset, BigInt(offer.amount)), paid_amount: show(offer.asset, paid), due_amount: show(offer.asset, due),
       payment_uri: uriOf(services, invoice, offer), rate: offer.rate === null ? null : showRate(BigInt(offer.rate)),
       rate_at: offer.rate_at?.toISOString() ?? null,

@@ -63,7 +63,9 @@ export async function choose(services: Services, id: string, asset: string): Pro
     assertOpen(services, locked)
     if (offer.address !== null) return look(services, tx, locked, { selected: asset })
     if (locked.offers.filter(({ address }) => address !== null).length >= CHOICES_MAX) {
-      throw new ApiError('INVOICE_CLOSED', `asset: ${CHOICES_MAX} assets were chosen for this invoice already, which is the most`, { field: 'asset' })
+      throw new ApiError('INVOICE_CLOSED', `asset: ${CHOICES_MAX} assets were chosen for this invoice already, which is the most`, {
+        field: 'asset',
+      })
     }
     const place = await placeFor(services, tx, owner, found.asset, found.network, id)
     await tx.query(
@@ -83,7 +85,9 @@ function offerIn({ offers }: Invoice, asset: string) {
   const offer = offers.find((each) => each.asset === asset)
   if (offer) return offer
   const known = offers.map((each) => each.asset).join(', ')
-  throw new ApiError('INVALID_REQUEST', `asset: this invoice is not paid in ${asset.slice(0, 64)}; choose one of ${known}`, { field: 'asset' })
+  throw new ApiError('INVALID_REQUEST', `asset: this invoice is not paid in ${asset.slice(0, 64)}; choose one of ${known}`, {
+    field: 'asset',
+  })
 }
 
 function assertOpen({ environment }: Services, { row }: Invoice): void {

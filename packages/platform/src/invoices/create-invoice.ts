@@ -1,19 +1,18 @@
 import { createHash } from 'node:crypto'
 import { stringifyJson } from '@custody/request-auth'
-import { ApiError } from '../errors.ts'
 import type { Queryable } from '../database/pool.ts'
 import { isSamePayload } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import { onceOnly, replayed } from '../http/replay.ts'
-import { EXPIRES_IN_S, invoiceBody, type InvoiceBody } from './body.ts'
+import { invoiceBody, type InvoiceBody } from './body.ts'
 import { placeFor, readyFor } from './choose.ts'
 import { newInvoiceId, type Invoice, type InvoiceRow, type OfferRow } from './invoice.ts'
 import { tellInvoice } from './look.ts'
 import { offersOf, whatIsAsked, type Offered } from './offer.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 import { microOf } from './quote.ts'
-import { depthFor, readInvoiceSettings, readTolerance } from './settings.ts'
+import { depthFor, readInvoiceSettings, readLife, readTolerance } from './settings.ts'
 
 /** Asks a payer for money, at rates that stay; at most one invoice per sub-account and `sequence_id`. */
 export const createInvoice = endpoint({
@@ -45,16 +44,12 @@ function hashPayload({ payer, ...body }: InvoiceBody): string {
 }
 
 async function create(services: Services, caller: Caller, body: InvoiceBody, payloadHash: string): Promise<Reply> {
+  if (body.webhook_url !== undefined) services.checkout.checkWebhook(body.webhook_url, 'webhook_url')
   const asked = whatIsAsked(services, body)
   const offers = await offersOf(services, caller, body, asked)
   const settings = await readInvoiceSettings(services.database, caller.workspaceId)
   const tolerance = body.tolerance === undefined ? settings.tolerance : readTolerance(body.tolerance)
-  const lifeS = body.expires_in ?? settings.expiresInS
-  if (services.settings.network !== 'local' && lifeS < EXPIRES_IN_S.leastReal) {
-    throw new ApiError('INVALID_REQUEST', `expires_in: must be an integer from ${EXPIRES_IN_S.leastReal} to ${EXPIRES_IN_S.most}`, {
-      field: 'expires_in',
-    })
-  }
+  const lifeS = readLife(services, body.expires_in) ?? settings.expiresInS
   const now = new Date(services.environment.now())
   const row: InvoiceRow = {
     id: newInvoiceId(services), workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, status: 'Pending', exception: null,
@@ -81,8 +76,8 @@ async function create(services: Services, caller: Caller, body: InvoiceBody, pay
     }
     const text = stringifyJson(presentInvoice(services, invoice))
     await tx.query(
-      `insert into invoices (id, workspace_id, sub_account_id, fiat, fiat_amount, memo, order_id, payer, webhook_url, success_url, failed_url,
-         tolerance, selected, due_at, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
+      `insert into invoices (id, workspace_id, sub_account_id, fiat, fiat_amount, memo, order_id, payer, webhook_url, success_url,
+         failed_url, tolerance, selected, due_at, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $14, $18, $18)`,
       [row.id, row.workspace_id, row.sub_account_id, row.fiat, row.fiat_amount, row.memo, row.order_id, row.payer, row.webhook_url,
         row.success_url, row.failed_url, row.tolerance, invoice.row.selected, row.expires_at, row.sequence_id, payloadHash, text, now])

@@ -7,7 +7,7 @@ export type InvoiceException = (typeof EXCEPTIONS)[number]
 export type PaymentStatus = 'detected' | 'confirmed' | 'held' | 'reverted'
 
 /** A tolerance is told in millionths of the amount. */
-export const TOLERANCE_WHOLE = 1_000_000n
+const TOLERANCE_WHOLE = 1_000_000n
 
 /** What was agreed, and what the merchant has decided since. Times are milliseconds since the Unix Epoch. */
 export interface Terms {
@@ -20,7 +20,7 @@ export interface Terms {
   marked: 'settled' | 'invalid' | null
 }
 
-/** A deposit at an address of the invoice. `amount` in the asset's smallest unit; `seenAt`: the time that counts, as invoices.md says. */
+/** A deposit at an address of the invoice. `amount` in the asset's smallest unit; `seenAt`: it was made after this time. */
 export interface Payment { asset: string; amount: bigint; status: PaymentStatus; seenAt: number }
 
 /** A fraction of the whole invoice. */
@@ -58,7 +58,7 @@ export function evaluate(
   const { offers, tolerance, expiresAt, cancelledAt, marked } = terms
   const end = cancelledAt === null ? expiresAt : Math.min(expiresAt, cancelledAt)
   const standing = payments.filter(({ asset, status }) => offers.has(asset) && status !== 'reverted')
-  const inTime = standing.filter(({ seenAt }) => seenAt <= end)
+  const inTime = standing.filter(({ seenAt }) => seenAt < end)
   const all = shareOf(offers, standing)
   const isLate = inTime.length < standing.length
   const isEnough = ({ numerator, denominator }: Share) =>

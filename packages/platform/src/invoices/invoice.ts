@@ -29,26 +29,29 @@ export interface PaymentRow {
 }
 
 /** A transfer that gave something back. */
-export interface RefundRow { transaction_id: string; asset: string; amount: string; status: 'pending' | 'confirmed' | 'failed'; hash: string | null }
+export interface RefundRow {
+  transaction_id: string; asset: string; amount: string; status: 'pending' | 'confirmed' | 'failed'; hash: string | null
+}
 
 /** An invoice with all that its presentation needs. */
 export interface Invoice { row: InvoiceRow; offers: OfferRow[]; payments: PaymentRow[]; refunds: RefundRow[] }
 
-const OFFERS = `select asset, network, amount::text, rate::text, rate_at, confirmations, address, address_tag, chosen_at
-  from invoice_offers where invoice_id = $1 order by position`
+const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rate_at, confirmations, address, address_tag, chosen_at
+  from invoice_offers where invoice_id = any($1) order by invoice_id, position`
 
 /** What lies at the invoice's addresses, whatever was asked for; a tag that was given to nobody is nobody's invoice. */
-const PAYMENTS = `select t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at, d.known_at,
+const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at,
+    d.known_at,
     d.block_height::text, s.height::text scanned, p.status noted
   from invoice_offers o
     join deposits d on d.network = o.network and d.address = o.address and coalesce(d.tag, '') = coalesce(o.address_tag, '')
     join transactions t on t.id = d.transaction_id
     left join network_scans s on s.network = d.network
     left join invoice_payments p on p.transaction_id = t.id
-  where o.invoice_id = $1 and o.address is not null order by t.created_at, t.id`
+  where o.invoice_id = any($1) and o.address is not null order by t.created_at, d.block_height, t.id`
 
-const REFUNDS = `select r.transaction_id, t.asset, t.amount::text, t.status, t.hash
-  from invoice_refunds r join transactions t on t.id = r.transaction_id where r.invoice_id = $1 order by t.created_at, t.id`
+const REFUNDS = `select r.invoice_id, r.transaction_id, t.asset, t.amount::text, t.status, t.hash
+  from invoice_refunds r join transactions t on t.id = r.transaction_id where r.invoice_id = any($1) order by t.created_at, t.id`
 
 interface Found {
   transaction_id: string; hash: string; asset: string; network: string; amount: string; state: string; seen_at: Date; known_at: Date | null
@@ -74,38 +77,49 @@ function paymentOf(services: Services, offers: readonly OfferRow[], row: Found):
   }
 }
 
-const COLUMNS = `id, workspace_id, sub_account_id, status, exception, fiat, fiat_amount::text, memo, order_id, payer, webhook_url, success_url,
-  failed_url, tolerance, selected, cancelled_at, marked, marked_reason, marked_at, version, sequence_id, expires_at, created_at, updated_at`
-
 /** The columns of an {@link InvoiceRow}. */
-export const INVOICE_COLUMNS = COLUMNS
+export const INVOICE_COLUMNS = `id, workspace_id, sub_account_id, status, exception, fiat, fiat_amount::text, memo, order_id, payer,
+  webhook_url, success_url, failed_url, tolerance, selected, cancelled_at, marked, marked_reason, marked_at, version, sequence_id,
+  expires_at, created_at, updated_at`
 
-/** What is shown agrees with the state that is shown beside it: payments as they were when that was evaluated. */
-export async function withParts(services: Services, tx: Queryable, row: InvoiceRow): Promise<Invoice> {
-  const { found, ...invoice } = await partsOf(services, tx, row)
-  const noted = new Map(found.map((each) => [each.transaction_id, each.noted]))
-  return {
-    ...invoice, payments: invoice.payments.flatMap((payment) => {
-      const status = noted.get(payment.transaction_id)
-      return status ? [{ ...payment, status }] : []
-    }),
+/** What belongs to an invoice, beside its row. */
+interface Part { invoice_id: string }
+
+async function partsOf(
+  services: Services, tx: Queryable, rows: readonly InvoiceRow[]
+): Promise<(Invoice & { noted: (PaymentStatus | null)[] })[]> {
+  const ids = rows.map(({ id }) => id)
+  const read = async <T>(statement: string): Promise<(id: string) => T[]> => {
+    const parts = Map.groupBy(await tx.query<Part & T>(statement, [ids]), ({ invoice_id }) => invoice_id)
+    return (id) => parts.get(id) ?? []
   }
+  const offers = await read<OfferRow>(OFFERS)
+  const isChosen = ids.some((id) => offers(id).some(({ address }) => address !== null))
+  const found = isChosen ? await read<Found>(PAYMENTS) : () => []
+  const refunds = ids.some((id) => found(id).length > 0) ? await read<RefundRow>(REFUNDS) : () => []
+  return rows.map((row) => ({
+    row, offers: offers(row.id), payments: found(row.id).map((each) => paymentOf(services, offers(row.id), each)), refunds: refunds(row.id),
+    noted: found(row.id).map(({ noted }) => noted),
+  }))
 }
 
-async function partsOf(services: Services, tx: Queryable, row: InvoiceRow): Promise<Invoice & { found: Found[] }> {
-  const offers = await tx.query<OfferRow>(OFFERS, [row.id])
-  const found = offers.some(({ address }) => address !== null) ? await tx.query<Found>(PAYMENTS, [row.id]) : []
-  const refunds = found.length > 0 ? await tx.query<RefundRow>(REFUNDS, [row.id]) : []
-  return { row, offers, payments: found.map((each) => paymentOf(services, offers, each)), refunds, found }
+/** Invoices whose rows are known. What is shown agrees with the state beside it: payments are as they were when that was evaluated. */
+export async function withParts(services: Services, tx: Queryable, rows: readonly InvoiceRow[]): Promise<Invoice[]> {
+  return (await partsOf(services, tx, rows)).map(({ noted, ...invoice }) => ({
+    ...invoice, payments: invoice.payments.flatMap((payment, at) => {
+      const status = noted[at]
+      return status ? [{ ...payment, status }] : []
+    }),
+  }))
 }
 
 const rowOf = async (tx: Queryable, id: string, lock: string): Promise<InvoiceRow | undefined> =>
-  ID.test(id) ? tx.one<InvoiceRow>(`select ${COLUMNS} from invoices where id = $1 ${lock}`, [id]) : undefined
+  ID.test(id) ? tx.one<InvoiceRow>(`select ${INVOICE_COLUMNS} from invoices where id = $1 ${lock}`, [id]) : undefined
 
 /** An invoice as it is shown; undefined where there is none. */
 export async function readInvoice(services: Services, tx: Queryable, id: string): Promise<Invoice | undefined> {
   const row = await rowOf(tx, id, '')
-  return row && withParts(services, tx, row)
+  return row && (await withParts(services, tx, [row]))[0]
 }
 
 /** An invoice to be changed: its row locked, its payments as they stand now. Undefined where there is none, or `lock` passes it over. */
@@ -114,7 +128,9 @@ export async function lockInvoice(
 ): Promise<Invoice | undefined> {
   const row = await rowOf(tx, id, lock)
   if (!row) return undefined
-  const { found: _, ...invoice } = await partsOf(services, tx, row)
+  const [locked] = await partsOf(services, tx, [row])
+  if (!locked) return undefined
+  const { noted: _, ...invoice } = locked
   return invoice
 }
 

@@ -44,8 +44,7 @@ export const listInvoices = endpoint({
          limit $${values.length + 1} offset $${values.length + 2}`, [...values, limit, (page - 1) * limit]),
       services.database.one<{ total: string }>(`select count(*)::text total from invoices where ${found}`, values),
     ])
-    const data = []
-    for (const row of rows) data.push(presentInvoice(services, await withParts(services, services.database, row)))
-    return { body: { data, page, limit, total: Number(count?.total ?? 0) } }
+    const invoices = await withParts(services, services.database, rows)
+    return { body: { data: invoices.map((invoice) => presentInvoice(services, invoice)), page, limit, total: Number(count?.total ?? 0) } }
   },
 })

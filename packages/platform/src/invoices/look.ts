@@ -1,4 +1,5 @@
 import { stringifyJson } from '@custody/request-auth'
+import type { EventType } from '../database/event-types.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import { emit } from '../ledger/post.ts'
@@ -6,14 +7,16 @@ import { evaluate, type InvoiceStatus } from './evaluate.ts'
 import { INVOICE_COLUMNS, paymentsOf, termsOf, type Invoice, type InvoiceRow } from './invoice.ts'
 import { presentInvoice } from './present.ts'
 
+type InvoiceEvent = Extract<EventType, `invoice.${string}`>
+
 /** What is told when an invoice comes to a state; back in Pending, and for all else, it is `invoice.updated`. */
-const EVENTS: Partial<Record<InvoiceStatus, 'invoice.processing' | 'invoice.paid' | 'invoice.expired' | 'invoice.invalid'>> = {
+const EVENTS: Partial<Record<InvoiceStatus, InvoiceEvent>> = {
   Processing: 'invoice.processing', Paid: 'invoice.paid', Expired: 'invoice.expired', Invalid: 'invoice.invalid',
 }
 
 /** Tells an event of an invoice; its payload is what the API answers. */
 export async function tellInvoice(
-  services: Services, tx: Queryable, invoice: Invoice, type: 'invoice.created' | 'invoice.updated' | NonNullable<(typeof EVENTS)[InvoiceStatus]>
+  services: Services, tx: Queryable, invoice: Invoice, type: InvoiceEvent
 ): Promise<void> {
   await emit(tx, invoice.row.workspace_id, invoice.row.sub_account_id, type, stringifyJson(presentInvoice(services, invoice)))
 }

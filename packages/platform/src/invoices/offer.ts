@@ -9,7 +9,13 @@ import { OFFERS_MAX, type InvoiceBody } from './body.ts'
 import { amountFor, currentRate, FIATS, leastOf, readFiat, valueOfCoin, valueOfFiat, type Rate, type Value } from './quote.ts'
 
 /** What an invoice asks for. `fiat` in millionths; null: an amount of an asset was asked for. */
-export interface Asked { fiat: { currency: (typeof FIATS)[number]; amount: bigint } | null; value: Value | null; asset: Asset | null; amount: bigint }
+export interface Asked {
+  fiat: { currency: (typeof FIATS)[number]; amount: bigint } | null
+  /** Null: of the asset that was asked for there is no current price. */
+  value: Value | null
+  asset: Asset | null
+  amount: bigint
+}
 
 /** One of the assets that it may be paid in: its amount in the smallest unit. */
 export interface Offered { asset: Asset; network: Network; amount: bigint; rate: Rate | null }
@@ -71,9 +77,8 @@ export async function offersOf(services: Services, caller: Caller, body: Invoice
     }
   })
   if (possible.length > 0) return possible.slice(0, OFFERS_MAX)
-  throw problem ?? new ApiError('WALLET_MISSING', 'assets: this sub-account has no active wallet; create one with POST /dac/v1/create-wallet', {
-    field: 'assets',
-  })
+  const none = 'assets: this sub-account has no active wallet; create one with POST /dac/v1/create-wallet'
+  throw problem ?? new ApiError('WALLET_MISSING', none, { field: 'assets' })
 }
 
 /** An error of one asset under the name of the field in which it was named. */

@@ -6,12 +6,12 @@ import { EXCEPTIONS, INVOICE_STATUSES, partOf, shareOf } from './evaluate.ts'
 import { paymentsOf, termsOf, type Invoice, type OfferRow, type PaymentRow } from './invoice.ts'
 import { showRate } from './quote.ts'
 
-const amount = z.number().meta({ description: 'Decimal in the asset’s native unit, exact' })
+const coins = z.number().meta({ description: 'Decimal in the asset’s native unit, exact' })
 const time = z.string().meta({ format: 'date-time' })
 
-export const paymentShape = z.object({
-  transaction_id: z.string(), hash: z.string(), asset: z.string(), amount, status: z.enum(['detected', 'confirmed', 'held', 'reverted']),
-  confirmations: z.int(), required: z.int(),
+const paymentShape = z.object({
+  transaction_id: z.string(), hash: z.string(), asset: z.string(), amount: coins,
+  status: z.enum(['detected', 'confirmed', 'held', 'reverted']), confirmations: z.int(), required: z.int(),
   counts: z.boolean().meta({ description: 'False: in an asset that was not offered; it pays nothing of the invoice' }),
   note: z.enum(['other_asset', 'late']).nullable(), seen_at: time, explorer_url: z.string().nullable(),
 })
@@ -20,19 +20,20 @@ export const invoiceShape = z.object({
   inv_id: z.string(), inv_status: z.enum(INVOICE_STATUSES), exception: z.enum(EXCEPTIONS).nullable(),
   fiat: z.string().nullable(), fiat_amount: z.number().nullable(),
   asset: z.string().nullable().meta({ description: 'The one that was chosen last; null: the payer has not chosen' }),
-  address: z.string().nullable(), address_tag: z.string().nullable(), crypto_amount: amount.nullable(),
-  paid_amount: amount.nullable(), due_amount: amount.nullable(), payment_uri: z.string().nullable(),
+  address: z.string().nullable(), address_tag: z.string().nullable(), crypto_amount: coins.nullable(),
+  paid_amount: coins.nullable(), due_amount: coins.nullable(), payment_uri: z.string().nullable(),
   expiry: time, checkout_url: z.string(),
   assets: z.array(z.object({
-    asset: z.string(), network: z.string(), crypto_amount: amount, rate: z.number().nullable(), rate_at: time.nullable(),
+    asset: z.string(), network: z.string(), crypto_amount: coins, rate: z.number().nullable(), rate_at: time.nullable(),
     address: z.string().nullable(), address_tag: z.string().nullable(),
   })).meta({ description: 'What it may be paid in; amounts and rates never change' }),
   payments: z.array(paymentShape),
   refunds: z.array(z.object({
-    transaction_id: z.string(), asset: z.string(), amount, status: z.enum(['pending', 'confirmed', 'failed']), hash: z.string().nullable(),
+    transaction_id: z.string(), asset: z.string(), amount: coins, status: z.enum(['pending', 'confirmed', 'failed']),
+    hash: z.string().nullable(),
   })),
-  refundable: z.array(z.object({ asset: z.string(), amount })).meta({ description: 'Credited and not given back' }),
-  excess: z.array(z.object({ asset: z.string(), amount })).meta({ description: 'Of it, what is beyond the amount that was asked' }),
+  refundable: z.array(z.object({ asset: z.string(), amount: coins })).meta({ description: 'Credited and not given back' }),
+  excess: z.array(z.object({ asset: z.string(), amount: coins })).meta({ description: 'Of it, what is beyond the amount that was asked' }),
   memo: z.string().nullable(), order_id: z.string().nullable(),
   payer: z.object({ email: z.string().nullable(), name: z.string().nullable() }).nullable(),
   webhook_url: z.string().nullable(), success_url: z.string().nullable(), failed_url: z.string().nullable(),
@@ -50,7 +51,7 @@ export function placeOf({ registry }: Services, name: string): { asset: Asset; n
   return { asset, network: registry.networkOf(asset) }
 }
 
-export const checkoutUrl = ({ checkout }: Services, id: string): string => `${checkout.base}/checkout/${id}`
+const checkoutUrl = ({ checkout }: Services, id: string): string => `${checkout.base}/checkout/${id}`
 
 export const explorerUrl = ({ registry }: Services, { network, hash }: Pick<PaymentRow, 'network' | 'hash'>): string | null => {
   const base = registry.network(network)?.explorer_transaction_url
@@ -68,7 +69,8 @@ export function uriOf(services: Services, invoice: Invoice, offer: OfferRow): st
   if (offer.address === null) return null
   const { asset, network } = placeOf(services, offer.asset)
   const { due } = stillDue(invoice, offer)
-  return paymentUri(network, asset, { address: offer.address, addressTag: offer.address_tag, amount: due > 0n ? due : BigInt(offer.amount) })
+  const amount = due > 0n ? due : BigInt(offer.amount)
+  return paymentUri(network, asset, { address: offer.address, addressTag: offer.address_tag, amount })
 }
 
 /** What was credited, asset by asset, less what was given back or is about to be. Smallest unit. */
@@ -120,10 +122,11 @@ export function presentInvoice(services: Services, invoice: Invoice) {
     payments: payments.map((each) => ({
       transaction_id: each.transaction_id, hash: each.hash, asset: each.asset, amount: show(each.asset, BigInt(each.amount)),
       status: each.status, confirmations: each.confirmations, required: each.required, counts: each.counts,
-      note: each.counts ? (each.since.getTime() > end ? 'late' : null) : 'other_asset', seen_at: each.seen_at.toISOString(),
+      note: each.counts ? (each.since.getTime() >= end ? 'late' : null) : 'other_asset', seen_at: each.seen_at.toISOString(),
       explorer_url: explorerUrl(services, each),
     })),
-    refunds: refunds.map((each) => ({ ...each, amount: show(each.asset, BigInt(each.amount)) })),
+    refunds: refunds.map(({ transaction_id, asset, amount, status, hash }) => (
+      { transaction_id, asset, amount: show(asset, BigInt(amount)), status, hash })),
     refundable: amounts(left), excess: amounts(excess(invoice, left)),
     memo: row.memo, order_id: row.order_id, payer: row.payer && { email: row.payer.email ?? null, name: row.payer.name ?? null },
     webhook_url: row.webhook_url, success_url: row.success_url, failed_url: row.failed_url,
@@ -139,5 +142,9 @@ declare module '../engine/services.ts' {
   interface Services { checkout: Checkout }
 }
 
-/** Where payers find the checkout: the address of this server as they reach it, without a slash at its end. */
-export interface Checkout { base: string }
+export interface Checkout {
+  /** The address of this server as payers reach it, without a slash at its end. */
+  base: string
+  /** Whether events may be sent to a URL. @throws ApiError `INVALID_REQUEST` that names the field */
+  checkWebhook(url: string, field: string): void
+}

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { parseUsd } from '../decimals.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { decimal, text, whole } from '../http/schemas.ts'
+import { decimal, text, wholeNumber } from '../http/schemas.ts'
 import { expiresInField, toleranceField } from './body.ts'
 import { presentSettings, settingsShape } from './read-settings.ts'
-import { readInvoiceSettings, readTolerance } from './settings.ts'
+import { readInvoiceSettings, readLife, readTolerance } from './settings.ts'
 
 const ORIGINS_MAX = 50
 const DEPTHS_MAX = 20
@@ -28,7 +28,7 @@ export const saveInvoiceSettings = endpoint({
       description: 'Origins of pages that may show the checkout in a frame',
     }),
     confirmations: optional(z.array(z.strictObject({
-      from_usd: decimal, confirmations: whole(0, CONFIRMATIONS_MAX, 'Blocks that a payment needs beside being credited'),
+      from_usd: decimal, confirmations: wholeNumber(0, CONFIRMATIONS_MAX, 'Blocks that a payment needs beside being credited'),
     })).max(DEPTHS_MAX)).meta({ description: 'By the worth of an invoice, from_usd rising; never fewer than the network’s depth' }),
     tolerance: optional(toleranceField),
     expires_in: optional(expiresInField),
@@ -40,20 +40,24 @@ export const saveInvoiceSettings = endpoint({
       throw new ApiError('INVALID_REQUEST', 'confirmations: from_usd must rise from one to the next', { field: 'confirmations' })
     }
     await services.database.query(
-      `insert into invoice_settings as s (workspace_id, display_name, allowed_origins, confirmations, tolerance, expires_in_s, updated_at)
+      `insert into invoice_settings (workspace_id, display_name, allowed_origins, confirmations, tolerance, expires_in_s, updated_at)
        values ($1, $2, $3, $4, $5, $6, $7)
        on conflict (workspace_id) do update set display_name = excluded.display_name, allowed_origins = excluded.allowed_origins,
          confirmations = excluded.confirmations, tolerance = excluded.tolerance, expires_in_s = excluded.expires_in_s,
          updated_at = excluded.updated_at`,
       [caller.workspaceId, body.display_name ?? null, JSON.stringify([...new Set(body.allowed_origins ?? [])]),
         JSON.stringify(depths.map((each) => ({ ...each, from_usd: each.from_usd.toString() }))),
-        body.tolerance === undefined ? null : readTolerance(body.tolerance), body.expires_in ?? null, new Date(services.environment.now())])
+        body.tolerance === undefined ? null : readTolerance(body.tolerance), readLife(services, body.expires_in) ?? null,
+        new Date(services.environment.now())])
     return { body: presentSettings(await readInvoiceSettings(services.database, caller.workspaceId)) }
   },
 })
 
 function readUsd(given: string): bigint {
-  const refused = () => new ApiError('INVALID_REQUEST', 'confirmations: from_usd must have at most six decimals', { field: 'confirmations' })
+  const refused = () => {
+    const reason = 'from_usd must have at most six decimals'
+    return new ApiError('INVALID_REQUEST', `confirmations: ${reason}`, { field: 'confirmations' })
+  }
   if (given.length > USD_DIGITS_MAX) throw refused()
   try {
     return parseUsd(given)

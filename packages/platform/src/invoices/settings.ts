@@ -1,6 +1,7 @@
 import { ChainError, parseAmount } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import type { Queryable } from '../database/pool.ts'
+import type { Services } from '../engine/services.ts'
 import { EXPIRES_IN_S, TOLERANCE_PERCENT } from './body.ts'
 import { TOLERANCE_DECIMALS } from './present.ts'
 
@@ -34,6 +35,14 @@ export function readTolerance(percent: string): number {
     throw refused(`must be at most ${TOLERANCE_PERCENT.most} percent`)
   }
   return Number(value)
+}
+
+/** Seconds of an invoice's life. @throws ApiError `INVALID_REQUEST` */
+export function readLife({ settings }: Services, seconds: number | undefined): number | undefined {
+  if (seconds === undefined || settings.network === 'local' || seconds >= EXPIRES_IN_S.leastReal) return seconds
+  throw new ApiError('INVALID_REQUEST', `expires_in: must be an integer from ${EXPIRES_IN_S.leastReal} to ${EXPIRES_IN_S.most}`, {
+    field: 'expires_in',
+  })
 }
 
 export async function readInvoiceSettings(database: Queryable, workspaceId: string): Promise<InvoiceSettings> {

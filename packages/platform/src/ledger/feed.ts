@@ -80,7 +80,7 @@ export class Feed {
     }
     for (;;) {
       const rows = await this.#o.database.query<{ position: string; workspace_id: string; object: string }>(
-        'select position::text, workspace_id, object from events where position > $1 order by position limit $2',
+        'select position::text, workspace_id, object from events where position > $1 order by events.position limit $2',
         [this.#told.toString(), BATCH])
       for (const { wanted, bell } of this.#listening) {
         const isWanted = ({ workspace_id, object }: (typeof rows)[number]) =>

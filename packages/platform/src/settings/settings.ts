@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { loadRegistry, parseAmount, type NetworkMode } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { homeOf } from '../home.ts'
 import { readConfiguration, type Endpoint } from './configuration.ts'
@@ -41,6 +42,8 @@ export interface Settings {
   sweep: SweepRules
   aml: AmlSettings
   prices: PriceSettings
+  /** Ranges that webhooks are sent to although they are no public addresses. */
+  webhookAllow: readonly string[]
 }
 
 /** Of screening. */
@@ -71,6 +74,7 @@ export interface PriceSettings {
 
 const TRUSTED_PROXIES_MAX = 16
 const SECRETS_KEY_BYTES = 32
+const LOOPBACK = ['127.0.0.0/8', '::1/128']
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 /** A problem that is told with the whole value; every other one quotes the part that is wrong, or nothing. */
@@ -102,6 +106,12 @@ const readBy = <T>(read: (text: string) => T) => z.string().transform((text, con
     context.addIssue(reasonOf(error))
     return z.NEVER
   }
+})
+
+/** Ranges of addresses, such as 10.0.0.0/8 or fd00::/8. */
+const cidrs = list.transform((parts, context) => {
+  for (const part of parts) if (!ipaddr.isValidCIDR(part)) context.addIssue(`"${part}" is not a range of addresses such as 10.0.0.0/8`)
+  return parts
 })
 
 const thresholds = list.transform((parts) => parts.map(Number)).refine(
@@ -143,6 +153,7 @@ const variables = z.object({
   CUSTODY_COINGECKO_IDS: pairs('COIN=id', /^([^\s=]+)\s*=\s*([a-z0-9][a-z0-9._-]*)$/).prefault(''),
   CUSTODY_PRICE_EXCHANGES: list.transform((names) => [...new Set(names)]).prefault('kraken'),
   CUSTODY_PRICE_REFRESH_S: integer(1, 50).optional(),
+  CUSTODY_WEBHOOK_ALLOW: cidrs.optional(),
 }).superRefine((set, context) => {
   const wrong = (name: keyof typeof set, message: string, params = {}) => {
     context.addIssue({ code: 'custom', path: [name], message, params })
@@ -165,7 +176,7 @@ const variables = z.object({
 type Variables = z.output<typeof variables>
 
 /** An empty variable is one that is not set, except where nothing at all is a choice. */
-const EMPTY_IS_SET = new Set(['CUSTODY_PRICE_EXCHANGES'])
+const EMPTY_IS_SET = new Set(['CUSTODY_PRICE_EXCHANGES', 'CUSTODY_WEBHOOK_ALLOW'])
 
 const given = (env: NodeJS.ProcessEnv) => Object.fromEntries(
   Object.entries(env).filter(([name, text]) => text !== '' || EMPTY_IS_SET.has(name))
@@ -214,6 +225,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     feeBumpAfterMs: set.CUSTODY_FEE_BUMP_AFTER_S * 1000,
     logLevel: set.CUSTODY_LOG_LEVEL,
     role: set.CUSTODY_ROLE,
+    webhookAllow: set.CUSTODY_WEBHOOK_ALLOW ?? (network === 'local' ? LOOPBACK : []),
     aml: {
       urls: {
         CHAINALYSIS: set.CUSTODY_AML_CHAINALYSIS_URL ?? null, ELLIPTIC: set.CUSTODY_AML_ELLIPTIC_URL ?? null,

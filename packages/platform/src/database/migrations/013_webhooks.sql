@@ -13,11 +13,10 @@ create index if not exists events_unpublished on events (id) where position is n
 create index if not exists events_log on events (workspace_id, position) where position is not null;
 create index if not exists events_age on events (created_at);
 
--- How far the log goes: `last` is the newest position, and everything up to `deleted` is older than what is kept.
+-- How far the log goes.
 create table if not exists event_log (
   one boolean primary key default true check (one),
-  last bigint not null default 0,
-  deleted bigint not null default 0
+  last bigint not null default 0
 );
 insert into event_log default values on conflict do nothing;
 
@@ -49,11 +48,14 @@ create table if not exists webhooks (
   disabled_at timestamptz,
   disabled_reason text,
   sealed_secret bytea not null,
+  secret_made_at timestamptz not null,
   -- After a rotation the secret of before signs as well, until then.
   sealed_previous_secret bytea,
   previous_until timestamptz,
   -- Attempts that failed since one succeeded.
   failures integer not null default 0,
+  -- It is left alone until then: so much has failed.
+  paused_until timestamptz,
   -- Events up to this id were there before it, or came while it was disabled.
   after_event bigint not null default 0,
   created_at timestamptz not null,
@@ -78,7 +80,7 @@ create table if not exists webhook_deliveries (
   tries_left integer not null,
   attempts jsonb not null default '[]',
   next_at timestamptz,
-  lease_until timestamptz,
+  -- Whoever tries it now; `next_at` is then the end of his lease.
   lease_token uuid,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -89,6 +91,7 @@ create index if not exists webhook_deliveries_fresh on webhook_deliveries (webho
 create index if not exists webhook_deliveries_again on webhook_deliveries (webhook_id, next_at) where status = 'pending' and tries > 0;
 create index if not exists webhook_deliveries_leased on webhook_deliveries (webhook_id) where lease_token is not null;
 create index if not exists webhook_deliveries_object on webhook_deliveries (webhook_id, object, position)
-  where status = 'pending' and tries = 0;
+  where status = 'pending' and tries <= 1;
+create index if not exists webhook_deliveries_waiting on webhook_deliveries (webhook_id) where status = 'pending';
 create index if not exists webhook_deliveries_shown on webhook_deliveries (webhook_id, created_at desc, id);
 create index if not exists webhook_deliveries_age on webhook_deliveries (created_at);

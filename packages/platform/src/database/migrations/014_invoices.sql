@@ -1,7 +1,7 @@
 -- Invoices: what a payer is asked for, at rates that stay, and which deposits pay them.
 
 -- What a workspace sets for all its invoices.
-create table invoice_settings (
+create table if not exists invoice_settings (
   workspace_id uuid primary key references workspaces,
   -- What payers read as the merchant's name; null: the workspace's.
   display_name text,
@@ -15,7 +15,7 @@ create table invoice_settings (
   updated_at timestamptz not null
 );
 
-create table invoices (
+create table if not exists invoices (
   -- Random: whoever knows it may see the invoice and pay it.
   id text primary key,
   workspace_id uuid not null references workspaces,
@@ -54,14 +54,14 @@ create table invoices (
   created_at timestamptz not null,
   updated_at timestamptz not null
 );
-create unique index invoices_sequence on invoices (sub_account_id, sequence_id) where sequence_id is not null;
-create index invoices_list on invoices (sub_account_id, created_at desc, id desc);
-create index invoices_order on invoices (sub_account_id, order_id) where order_id is not null;
-create index invoices_due on invoices (due_at) where due_at is not null;
-create index invoices_deep on invoices (due_network, due_height) where due_height is not null;
+create unique index if not exists invoices_sequence on invoices (sub_account_id, sequence_id) where sequence_id is not null;
+create index if not exists invoices_list on invoices (sub_account_id, created_at desc, id desc);
+create index if not exists invoices_order on invoices (sub_account_id, order_id) where order_id is not null;
+create index if not exists invoices_due on invoices (due_at) where due_at is not null;
+create index if not exists invoices_deep on invoices (due_network, due_height) where due_height is not null;
 
 -- What an invoice may be paid in. Amount and rate never change.
-create table invoice_offers (
+create table if not exists invoice_offers (
   invoice_id text not null references invoices,
   asset text not null,
   network text not null,
@@ -81,15 +81,16 @@ create table invoice_offers (
   chosen_at timestamptz,
   primary key (invoice_id, asset)
 );
-create unique index invoice_offers_place on invoice_offers (network, address, coalesce(address_tag, '')) where address is not null;
+create unique index if not exists invoice_offers_place on invoice_offers (network, address, coalesce(address_tag, ''))
+  where address is not null;
 -- The last time at which the whole chain was known up to its tip: until then, whatever is found later was not there.
-alter table network_scans add column known_at timestamptz;
+alter table network_scans add column if not exists known_at timestamptz;
 -- The same, as it was when a deposit was found: an outage of ours makes no payer late. Null: found before there were invoices.
-alter table deposits add column known_at timestamptz;
-create index deposits_place on deposits (network, address, coalesce(tag, ''));
+alter table deposits add column if not exists known_at timestamptz;
+create index if not exists deposits_place on deposits (network, address, coalesce(tag, ''));
 
 -- Deposits at an invoice's addresses, as they were when it was last looked at.
-create table invoice_payments (
+create table if not exists invoice_payments (
   transaction_id uuid primary key references transactions,
   invoice_id text not null references invoices,
   asset text not null,
@@ -99,11 +100,17 @@ create table invoice_payments (
   counts boolean not null,
   seen_at timestamptz not null
 );
-create index invoice_payments_invoice on invoice_payments (invoice_id);
+create index if not exists invoice_payments_invoice on invoice_payments (invoice_id);
 
 -- Transfers by which a merchant gave back what was paid.
-create table invoice_refunds (
+create table if not exists invoice_refunds (
   transaction_id uuid primary key references transactions,
   invoice_id text not null references invoices
 );
-create index invoice_refunds_invoice on invoice_refunds (invoice_id);
+create index if not exists invoice_refunds_invoice on invoice_refunds (invoice_id);
+
+-- By which a server is told of the invoices that name an address there: made by itself, one for each origin.
+alter table webhooks add column if not exists invoice_origin text;
+create unique index if not exists webhooks_invoice_origin on webhooks (sub_account_id, invoice_origin) where invoice_origin is not null;
+-- Where it goes, if not where its webhook says.
+alter table webhook_deliveries add column if not exists url text;

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
+import {
+  checkUrl, fields, LAST_EVENT, makeSecret, openSecret, presentWebhook, SHOWN_AGAIN_MS, WEBHOOKS_MAX, webhookWithSecretShape,
+  type WebhookRow,
+} from './webhook.ts'
+
+/** Makes a webhook. The same request again within a minute, because its answer was lost, answers the same one and makes no second. */
+export const createWebhook = endpoint({
+  method: 'POST', path: '/dac/v1/webhooks', summary: 'Create a webhook', access: 'write',
+  body: z.strictObject({
+    url: fields.url, events: fields.events, description: fields.description.optional(), disabled: fields.disabled.optional(),
+    format: fields.format.optional(),
+  }),
+  response: webhookWithSecretShape,
+  async handler({ services, caller, body }) {
+    checkUrl(services, body.url)
+    const id = services.environment.uuid()
+    const { secret, sealed } = makeSecret(services, id)
+    const { description = null, disabled = false, format = 'standard' } = body
+    return services.database.transaction(async (tx) => {
+      await tx.query('select 1 from sub_accounts where id = $1 for update', [caller.subAccountId])
+      const now = tx.now()
+      const others = await tx.query<WebhookRow>('select * from webhooks where sub_account_id = $1 and invoice_origin is null', [caller.subAccountId])
+      const same = others.find((each) => each.url === body.url && each.format === format && each.description === description
+        && each.events.join() === body.events.join() && (each.disabled_at !== null) === disabled
+        && now.getTime() - each.created_at.getTime() < SHOWN_AGAIN_MS && each.updated_at.getTime() === each.created_at.getTime())
+      if (same) return { body: { ...presentWebhook(same, now.getTime()), secret: openSecret(services, same.id, same.sealed_secret) } }
+      if (others.length >= WEBHOOKS_MAX) {
+        throw new ApiError('WEBHOOK_LIMIT', `a sub-account has at most ${WEBHOOKS_MAX} webhooks; delete one that is not needed`)
+      }
+      const row = await tx.one<WebhookRow>(
+        `insert into webhooks (id, workspace_id, sub_account_id, url, events, description, format, disabled_at, disabled_reason,
+           sealed_secret, secret_made_at, after_event, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ${LAST_EVENT}, $11, $11) returning *`,
+        [id, caller.workspaceId, caller.subAccountId, body.url, body.events, description, format, disabled ? now : null,
+          disabled ? 'by request' : null, sealed, now]) as WebhookRow
+      return { body: { ...presentWebhook(row, now.getTime()), secret } }
+    })
+  },
+})

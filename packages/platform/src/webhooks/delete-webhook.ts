@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { findWebhook, idParam } from './webhook.ts'
+
+/** Deletes a webhook with its deliveries: what still waits is not sent. */
+export const deleteWebhook = endpoint({
+  method: 'DELETE', path: '/dac/v1/webhooks/{id}', summary: 'Delete a webhook', access: 'write', params: idParam,
+  response: z.object({ id: z.string(), deleted: z.literal(true) }),
+  async handler({ services, caller, params }) {
+    const { id } = await findWebhook(services.database, caller, params.id)
+    await services.database.query('delete from webhooks where id = $1', [id])
+    return { body: { id, deleted: true } }
+  },
+})

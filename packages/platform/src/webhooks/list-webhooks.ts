@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { presentWebhook, webhookShape, type WebhookRow } from './webhook.ts'
+
+/** The webhooks of the caller's sub-account, the oldest first: there are never many. */
+export const listWebhooks = endpoint({
+  method: 'GET', path: '/dac/v1/webhooks', summary: 'List webhooks', access: 'read', query: z.strictObject({}),
+  response: z.object({ data: z.array(webhookShape) }),
+  async handler({ services, caller }) {
+    const rows = await services.database.query<WebhookRow>(
+      'select * from webhooks where sub_account_id = $1 order by created_at, id', [caller.subAccountId])
+    return { body: { data: rows.map((row) => presentWebhook(row, services.environment.now())) } }
+  },
+})

@@ -1,0 +1,37 @@
+import { createHash, createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { Services } from '../engine/services.ts'
+
+const BITS = 3072
+const OWNER = 'webhook key'
+
+/** The platform's pair for `x-signature`: one for every process of a database. */
+export interface PlatformKey { privateKey: KeyObject; publicPem: string }
+
+/** Made when it is first asked for; whichever process is first, all have the same. */
+export async function loadPlatformKey(services: Services): Promise<PlatformKey> {
+  const { database, aml: { secrets } } = services
+  const known = async (): Promise<PlatformKey | null> => {
+    const row = await database.one<{ public_key_pem: string; sealed_private_key: Buffer }>(
+      'select public_key_pem, sealed_private_key from webhook_keys')
+    return row ? { privateKey: createPrivateKey(secrets.open(OWNER, row.sealed_private_key)), publicPem: row.public_key_pem } : null
+  }
+  const there = await known()
+  if (there) return there
+  const made = await promisify(generateKeyPair)('rsa', {
+    modulusLength: BITS, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+  await database.query('insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2) on conflict do nothing', [
+    made.publicKey, secrets.seal(OWNER, made.privateKey),
+  ])
+  const kept = await known()
+  if (!kept) throw new Error('the key of webhooks was not kept')
+  return kept
+}
+
+/** As a JWK set (RFC 7517); `kid` is the key's thumbprint (RFC 7638). */
+export function jwksOf(publicPem: string): { keys: Record<string, string>[] } {
+  const { kty = '', n = '', e = '' } = createPublicKey(publicPem).export({ format: 'jwk' })
+  const kid = createHash('sha256').update(JSON.stringify({ e, kty, n })).digest('base64url')
+  return { keys: [{ kty, n, e, kid, alg: 'RS512', use: 'sig' }] }
+}

@@ -1,0 +1,86 @@
+import type { Queryable } from '../database/pool.ts'
+import { PLACES, type Queue, type Share } from './allot.ts'
+
+/** A try may take so long, with what it writes, before another may begin in its place. */
+const LEASE_MS = 60_000
+
+/** A delivery that is about to be tried, with what its webhook says. */
+export interface Claimed {
+  id: string; webhook_id: string; workspace_id: string; event_uid: string; type: string; object: string; body: string
+  tries: number; tries_left: number; lease_token: string
+  url: string; sealed_secret: Buffer; sealed_previous_secret: Buffer | null; previous_until: Date | null; failures: number
+}
+
+/** What is under way in every process. A lease that has run out is nobody's. */
+const UNDER_WAY = `select d.webhook_id, d.workspace_id, count(*) filter (where d.tries = 1) fresh, count(*) filter (where d.tries > 1) again
+  from webhook_deliveries d where d.lease_token is not null and d.next_at > $1 group by 1, 2`
+
+/** First tries that may begin: of one object in its order, so none while an earlier one has not been tried. */
+const IS_FRESH = `d.status = 'pending' and d.tries = 0 and not exists (
+  select 1 from webhook_deliveries e where e.webhook_id = d.webhook_id and e.object = d.object and e.position < d.position
+    and e.status = 'pending' and e.tries <= 1 and (e.tries = 0 or e.lease_token is not null))`
+
+/** Later tries that are due; `next_at` of one under way is the end of its lease. */
+const IS_DUE = `d.status = 'pending' and d.tries > 0 and d.next_at <= $1`
+
+/** Webhooks for which something waits now, and how much is under way of each workspace. However many deliveries wait, each is asked once. */
+export async function readQueues(database: Queryable): Promise<{ queues: Queue[]; ofWorkspace: Map<string, number> }> {
+  const rows = await database.query<{
+    id: string; workspace_id: string; failures: number; fresh: string; again: string; fresh_waits: string; again_waits: string
+  }>(
+    `with recursive waiting as (
+       (select webhook_id from webhook_deliveries where status = 'pending' order by webhook_id limit 1)
+       union all
+       select (select d.webhook_id from webhook_deliveries d where d.status = 'pending' and d.webhook_id > w.webhook_id
+         order by d.webhook_id limit 1)
+       from waiting w where w.webhook_id is not null
+     ), busy as (${UNDER_WAY})
+     select w.id, w.workspace_id, w.failures, coalesce(b.fresh, 0) fresh, coalesce(b.again, 0) again,
+       (select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = w.id and ${IS_FRESH} limit $2) few) fresh_waits,
+       (select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = w.id and ${IS_DUE} limit $3) few) again_waits
+     from waiting join webhooks w on w.id = waiting.webhook_id left join busy b on b.webhook_id = w.id
+     where w.disabled_at is null and (w.paused_until is null or w.paused_until <= $1)`,
+    [database.now(), PLACES.webhook, PLACES.again])
+  const queues = rows.map((row) => ({
+    webhook: row.id, workspace: row.workspace_id, failures: row.failures,
+    inFlight: { fresh: Number(row.fresh), again: Number(row.again) },
+    waits: { fresh: Number(row.fresh_waits), again: Number(row.again_waits) },
+  })).filter(({ waits }) => waits.fresh + waits.again > 0)
+  if (queues.length === 0) return { queues, ofWorkspace: new Map() }
+  const busy = await database.query<{ workspace_id: string; n: string }>(
+    `select workspace_id, sum(fresh + again)::text n from (${UNDER_WAY}) busy group by 1`, [database.now()])
+  return { queues, ofWorkspace: new Map(busy.map(({ workspace_id, n }) => [workspace_id, Number(n)])) }
+}
+
+const TAKEN = `d.id, d.webhook_id, d.workspace_id, d.event_uid, d.type, d.object, d.body, d.tries, d.tries_left, d.lease_token,
+  coalesce(d.url, w.url) url, w.sealed_secret, w.sealed_previous_secret, w.previous_until, w.failures`
+
+/** Takes what the shares allow. A process that dies leaves a lease that runs out, and the delivery is tried again. */
+export async function claim(tx: Queryable, shares: readonly Share[], token: string): Promise<Claimed[]> {
+  const now = tx.now()
+  const lease = new Date(now.getTime() + LEASE_MS)
+  const take = (lane: 'fresh' | 'again', which: string, order: string) => tx.query<Claimed>(
+    `update webhook_deliveries d set tries = d.tries + 1, lease_token = $5, next_at = $2, updated_at = $1
+     from (
+       select c.id from unnest($3::uuid[], $4::int[]) share (webhook, places) cross join lateral (
+         select d.id from webhook_deliveries d where d.webhook_id = share.webhook and ${which}
+         order by ${order} limit share.places for update skip locked
+       ) c
+     ) mine, webhooks w where d.id = mine.id and w.id = d.webhook_id and w.disabled_at is null
+     returning ${TAKEN}`,
+    [now, lease, shares.map(({ webhook }) => webhook), shares.map((share) => share[lane]), token])
+  const fresh = shares.some((share) => share.fresh > 0) ? await take('fresh', IS_FRESH, 'd.position') : []
+  const again = shares.some((share) => share.again > 0) ? await take('again', IS_DUE, 'd.next_at, d.position') : []
+  return [...fresh, ...again]
+}
+
+/** Takes one delivery to be tried now, whatever its turn; null where it is under way, or too much of its webhook is. */
+export async function claimOne(database: Queryable, id: string, token: string): Promise<Claimed | null> {
+  const now = database.now()
+  return await database.one<Claimed>(
+    `update webhook_deliveries d set tries = d.tries + 1, lease_token = $3, next_at = $4, updated_at = $1
+     from webhooks w where d.id = $2 and w.id = d.webhook_id and d.status = 'pending' and (d.lease_token is null or d.next_at <= $1)
+       and (select count(*) from webhook_deliveries o where o.webhook_id = d.webhook_id and o.lease_token is not null and o.next_at > $1) < $5
+     returning ${TAKEN}`,
+    [now, id, token, new Date(now.getTime() + LEASE_MS), PLACES.webhook]) ?? null
+}

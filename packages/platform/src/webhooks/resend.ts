@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
+import type { Services } from '../engine/services.ts'
+import { deliveryShape, findDelivery, presentDelivery, type DeliveryRow } from './delivery.ts'
+import { findWebhook } from './webhook.ts'
+
+/** Has a delivery made once more, with the same `webhook-id` and the same bytes: by its turn, at once where nothing is before it. */
+async function resend(services: Services, caller: Caller, webhook: string | null, given: string): Promise<Reply> {
+  const { database } = services
+  const known = await findDelivery(database, caller, webhook, given)
+  const { disabled_at: disabledAt } = await findWebhook(database, caller, known.webhook_id)
+  if (disabledAt !== null) throw new ApiError('WEBHOOK_DISABLED', 'id: the webhook is disabled; enable it by PATCH {"disabled": false}', { field: 'id' })
+  // One that is under way is being sent anyway.
+  const row = await database.one<DeliveryRow>(
+    `update webhook_deliveries set status = 'pending', next_at = $2, updated_at = $2, tries = greatest(tries, 1),
+       tries_left = case when status = 'pending' then tries_left else 1 end
+     where id = $1 and lease_token is null returning *`, [known.id, database.now()])
+  services.webhooks.due.ring()
+  return { body: presentDelivery(row ?? await findDelivery(database, caller, webhook, given)) }
+}
+
+export const resendDelivery = endpoint({
+  method: 'POST', path: '/dac/v1/webhooks/deliveries/{delivery}/resend', summary: 'Send a delivery again', access: 'write',
+  params: z.strictObject({ delivery: z.string() }), response: deliveryShape,
+  handler: async ({ services, caller, params }) => resend(services, caller, null, params.delivery),
+})
+
+export const resendDeliveryOf = endpoint({
+  method: 'POST', path: '/dac/v1/webhooks/{id}/deliveries/{delivery}/resend', summary: 'Send a delivery of a webhook again', access: 'write',
+  params: z.strictObject({ id: z.string(), delivery: z.string() }), response: deliveryShape,
+  handler: async ({ services, caller, params }) => resend(services, caller, params.id, params.delivery),
+})

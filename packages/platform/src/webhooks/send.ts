@@ -1,0 +1,126 @@
+import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { reasonOf } from '@custody/chains/reason'
+import type { Environment } from '../environment.ts'
+import type { Reach } from './reach.ts'
+
+/** Over connecting, headers and body together. */
+const DEADLINE_MS = 15_000
+const ANSWER_READ_BYTES = 16_384
+const ANSWER_SHOWN_CHARS = 1000
+const ERROR_SHOWN_CHARS = 300
+const IDLE_SOCKETS_PER_HOST = 8
+const IDLE_MS = 20_000
+
+/** How a try ended. `error`: why it is none, in a sentence. */
+export interface Answer {
+  status: number | null
+  error: string | null
+  /** The beginning of the body. */ text: string | null
+  /** As the receiver asked, in milliseconds. */ retryAfterMs: number | null
+  durationMs: number
+}
+
+/** Sends deliveries, to where that is allowed. It follows no redirect and trusts no answer to end. */
+export class Sender {
+  readonly #environment: Environment
+  readonly #reach: Reach
+  readonly #agents: { http: HttpAgent; https: HttpsAgent }
+
+  constructor(environment: Environment, reach: Reach) {
+    this.#environment = environment
+    this.#reach = reach
+    const options = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS_PER_HOST, timeout: IDLE_MS }
+    this.#agents = { http: new HttpAgent(options), https: new HttpsAgent(options) }
+  }
+
+  close(): void {
+    this.#agents.http.destroy()
+    this.#agents.https.destroy()
+  }
+
+  /** @returns null where the signal ended it: nobody knows what became of it */
+  async post(address: string, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Answer | null> {
+    const from = this.#environment.now()
+    const over = new AbortController()
+    const late = this.#environment.sleep(DEADLINE_MS, AbortSignal.any([over.signal, signal])).then(() => {
+      if (!over.signal.aborted && !signal.aborted) over.abort(new Error(`no complete answer within ${DEADLINE_MS / 1000} s`))
+    })
+    const end = AbortSignal.any([over.signal, signal])
+    const answer = await this.#attempt(address, headers, body, end, true).catch((error: unknown) => ({
+      status: null, text: null, retryAfterMs: null,
+      error: reasonOf(over.signal.aborted ? over.signal.reason : error).slice(0, ERROR_SHOWN_CHARS),
+    }))
+    over.abort()
+    await late
+    if (signal.aborted && answer.status === null) return null
+    return { ...answer, durationMs: Math.max(0, Math.round(this.#environment.now() - from)) }
+  }
+
+  async #attempt(
+    address: string, headers: Record<string, string>, body: string, signal: AbortSignal, mayRepeat: boolean
+  ): Promise<Omit<Answer, 'durationMs'>> {
+    const url = new URL(address)
+    this.#reach.check(url)
+    const https = url.protocol === 'https:'
+    const send = https ? httpsRequest : httpRequest
+    const outgoing = send(url, {
+      method: 'POST', headers, signal, lookup: this.#reach.lookup, agent: https ? this.#agents.https : this.#agents.http,
+    })
+    this.#watch(outgoing)
+    try {
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        outgoing.on('response', resolve).on('error', reject).end(body)
+      })
+      const text = await readSome(response)
+      const status = response.statusCode as number
+      const isGood = status >= 200 && status < 300
+      const redirects = status >= 300 && status < 400
+      return {
+        status, text: text.slice(0, ANSWER_SHOWN_CHARS).replaceAll('\0', ''),
+        retryAfterMs: retryAfter(response.headers['retry-after'], this.#environment.now()),
+        error: isGood ? null : `answered ${status}${redirects ? '; redirects are not followed' : ''}`,
+      }
+    } catch (error) {
+      // A connection that was kept open may have been closed by the other side the moment it was used: the answer is not known.
+      const isStale = outgoing.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(String((error as { code?: unknown }).code))
+      if (isStale && mayRepeat && !signal.aborted) return await this.#attempt(address, headers, body, signal, false)
+      throw error
+    } finally {
+      // Whatever of the answer was not read is not waited for.
+      if (!outgoing.destroyed && !(outgoing as ClientRequest & { res?: IncomingMessage }).res?.complete) outgoing.destroy()
+    }
+  }
+
+  /** What was dialled in the end is looked at once more, before anything is believed of it. */
+  #watch(outgoing: ClientRequest): void {
+    outgoing.on('socket', (socket) => {
+      const look = () => {
+        const { remoteAddress } = socket
+        if (remoteAddress !== undefined && !this.#reach.allows(remoteAddress)) outgoing.destroy(new Error(`${remoteAddress} is not allowed`))
+      }
+      if (socket.connecting) socket.once('connect', look)
+      else look()
+    })
+  }
+}
+
+/** The first bytes of a body; one that goes on is left. */
+async function readSome(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes >= ANSWER_READ_BYTES) break
+  }
+  return Buffer.concat(chunks).subarray(0, ANSWER_READ_BYTES).toString('utf8')
+}
+
+/** `Retry-After`, in seconds or as a date. */
+function retryAfter(header: string | undefined, now: number): number | null {
+  if (header === undefined) return null
+  if (/^\d{1,9}$/.test(header.trim())) return Number(header) * 1000
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? null : Math.max(0, at - now)
+}

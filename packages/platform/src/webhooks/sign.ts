@@ -1,0 +1,33 @@
+import { createHmac, sign as signWith, type KeyObject } from 'node:crypto'
+import { promisify } from 'node:util'
+
+const SECRET_PREFIX = 'whsec_'
+export const SECRET_BYTES = 32
+
+export const newSecret = (bytes: Uint8Array): string => SECRET_PREFIX + Buffer.from(bytes).toString('base64')
+
+const inBackground = promisify(signWith) as (algorithm: string, data: Buffer, key: KeyObject) => Promise<Buffer>
+
+/** `webhook-signature` of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`. @param secret `whsec_…` */
+const signatureOf = (secret: string, id: string, timestamp: string, body: string): string =>
+  `v1,${createHmac('sha256', Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')).update(`${id}.${timestamp}.${body}`).digest('base64')}`
+
+/**
+ * The headers of one try.
+ * @param o.secrets each signs; during a rotation there are two @param o.now milliseconds since the Unix Epoch
+ * @param o.key of the platform, for `x-signature`: RSA-SHA512 (PKCS #1 v1.5) over the body
+ */
+export async function headersFor(
+  o: { id: string; body: string; secrets: readonly string[]; now: number; key: KeyObject | null }
+): Promise<Record<string, string>> {
+  const timestamp = String(Math.floor(o.now / 1000))
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(o.body)),
+    'user-agent': 'custody-webhooks/1',
+    'webhook-id': o.id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': o.secrets.map((secret) => signatureOf(secret, o.id, timestamp, o.body)).join(' '),
+    ...(o.key ? { 'x-signature': (await inBackground('RSA-SHA512', Buffer.from(o.body), o.key)).toString('base64') } : {}),
+  }
+}

@@ -1,0 +1,40 @@
+import { ApiError } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { emit } from '../ledger/post.ts'
+import { publish } from '../events/publish.ts'
+import { attempt } from './deliver.ts'
+import { deliveryShape, presentDelivery, type DeliveryRow } from './delivery.ts'
+import { distributor } from './distribute.ts'
+import { claimOne } from './queues.ts'
+import { findWebhook, idParam } from './webhook.ts'
+
+/** Rounds of the publisher, which takes the oldest events first. */
+const ROUNDS_MAX = 20
+
+/** Sends a `webhook.test` to a webhook, disabled or not, whatever it listens to, once; and answers what became of it. */
+export const testWebhook = endpoint({
+  method: 'POST', path: '/dac/v1/webhooks/{id}/test', summary: 'Send a test to a webhook', access: 'write', params: idParam,
+  response: deliveryShape,
+  async handler({ services, caller, params }) {
+    const { database, environment } = services
+    const { id, url } = await findWebhook(database, caller, params.id)
+    const before = await database.one<{ id: string }>(
+      `select coalesce(max(position), 0)::text id from webhook_deliveries where webhook_id = $1 and type = 'webhook.test'`, [id])
+    await emit(database, caller.workspaceId, caller.subAccountId, 'webhook.test', JSON.stringify({ id, url }))
+    const find = () => database.one<DeliveryRow>(
+      `select * from webhook_deliveries where webhook_id = $1 and type = 'webhook.test' and position > $2 order by position limit 1`,
+      [id, before?.id ?? '0'])
+    let made = await find()
+    for (let round = 0; !made && round < ROUNDS_MAX; round++) {
+      await publish(services, distributor)
+      made = await find()
+    }
+    const busy = () => new ApiError('UNAVAILABLE', 'id: too much waits for this webhook; the test is sent in its turn', { field: 'id' })
+    if (!made) throw busy()
+    const claimed = await claimOne(database, made.id, environment.uuid())
+    if (claimed) await attempt(services, claimed, new AbortController().signal)
+    const row = await database.one<DeliveryRow>('select * from webhook_deliveries where id = $1', [made.id])
+    if (!row) throw new ApiError('NOT_FOUND', 'id: the webhook was deleted', { field: 'id' })
+    return { body: presentDelivery(row) }
+  },
+})
