@@ -148,7 +148,7 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
           {screen === 'progress' ? <Progress state={state} /> : null}
           {screen === 'result' ? <Result state={state} isFresh={wasOpen.current} /> : null}
         </div>
-        <Facts state={state} heardMs={atMs} key={`facts ${screen} ${state.payments.length}`} />
+        {screen === 'result' ? <div class="facts" /> : <Facts state={state} heardMs={atMs} key={`${screen} ${state.payments.length}`} />}
       </main>
     )
   })()

@@ -43,7 +43,7 @@ export const de: Catalogue<'one' | 'other'> = {
   lastMinutes: 'Noch {time} zum Zahlen',
 
   waiting: 'Warten auf Ihre Zahlung',
-  sendExactly: 'Senden Sie genau diesen Betrag. Die Seite bemerkt es von selbst.',
+  sendExactly: 'Senden Sie genau diesen Betrag. Der Eingang wird hier von selbst angezeigt.',
   partial: 'Teilweise bezahlt',
   partialDetail: '{paid} sind angekommen. Bitte senden Sie die fehlenden {due}.',
   seen: 'Zahlung eingegangen',

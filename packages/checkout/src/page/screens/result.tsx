@@ -85,7 +85,7 @@ export function Result({ state, isFresh }: { state: CheckoutState; isFresh: bool
   const { shape, tone, title } = viewOf(name)
   const isPaid = state.inv_status === 'Paid'
   const url = webLink(isPaid ? state.success_url : state.failed_url)
-  const reference = isPaid || name === 'expired' ? null : (
+  const reference = isPaid ? null : (
     <div class="reference"><p class="label">{words.invoice}</p><p><Code text={state.inv_id} /></p></div>
   )
   return (
