@@ -2,7 +2,7 @@
  * What may be sent at the same time. A receiver that hangs holds its own places and nobody else's; one that fails has less of
  * them; and all that fail together leave the greater part to those that work.
  */
-export const PLACES = { webhook: 8, failingWebhook: 1, again: 1, workspace: 32, failing: 32, all: 128 } as const
+export const PLACES = { webhook: 8, failingWebhook: 1, again: 1, workspace: 32, failing: 64, all: 256 } as const
 
 /** A webhook for which something waits. */
 export interface Queue {

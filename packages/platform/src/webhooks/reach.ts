@@ -40,7 +40,7 @@ export class Reach {
 
   /** @param text an IP address as the operating system writes it, IPv6 without brackets */
   allows(text: string): boolean {
-    if (!ipaddr.isValid(text)) return false
+    if (isIP(text) === 0) return false
     const address = ipaddr.process(text)
     if (this.#allowed.some((range) => within(address, range))) return true
     if (NEVER.some((range) => within(address, range)) || address.range() !== 'unicast') return false
