@@ -29,7 +29,7 @@ export interface Choice {
   /** In words, such as `Ethereum`. */
   network_name: string
   requires_tag: boolean
-  crypto_amount: string | null
+  crypto_amount: string
 }
 
 /** The asset that is paid with. */

@@ -1,14 +1,13 @@
 // The page in a real browser, as a payer uses it. One browser for all of it.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
-import AxeBuilder from '@axe-core/playwright'
+import { AxeBuilder } from '@axe-core/playwright'
 import jsqr from 'jsqr'
 import type { Browser, Page } from 'playwright-core'
 import { startBrowser } from './browser.ts'
 import { Fixture, paymentOf, selectedOf } from './fixture.ts'
-import { DESK, PHONE, pixels, says, title, visit } from './page.ts'
+import { DESK, PHONE, pixels, says, visit } from './page.ts'
+import { widgetTests } from './widget-paths.ts'
 
 const fixture = new Fixture()
 let browser: Browser
@@ -24,7 +23,7 @@ after(async () => {
 const PAID = selectedOf('ETH', { paid_amount: '0.01663334', due_amount: '0' })
 
 async function assertAccessible(page: Page, what: string): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).analyze()
+  const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze()
   assert.deepEqual(violations.map(({ id, nodes }) => `${what}: ${id} ${nodes.map(({ html }) => html.slice(0, 120)).join(' ')}`), [])
 }
 
@@ -32,7 +31,7 @@ async function assertAccessible(page: Page, what: string): Promise<void> {
 async function read(page: Page): Promise<string | undefined> {
   const { data, width, height } = await pixels(page, '.qr')
   const corner = 4 * (12 * width + 12)
-  assert.deepEqual([...data.slice(corner, corner + 3)], [255, 255, 255], 'the code is dark on white')
+  assert.deepEqual(Array.from(data.subarray(corner, corner + 3)), [255, 255, 255], 'the code is dark on white')
   return jsqr.default(data, width, height, { inversionAttempts: 'dontInvert' })?.data
 }
 
@@ -65,7 +64,7 @@ test('from the choice to the receipt and back to the shop, on a phone, without a
     await page.getByRole('button', { name: `Copied ${name}` }).waitFor()
   }
   assert.equal(await read(page), selectedOf('XRP').payment_uri)
-  await page.getByText('Address only').tap()
+  await page.getByLabel('Address only').tap()
   assert.equal(await read(page), selectedOf('XRP').address)
   await page.getByRole('button', { name: 'Change' }).tap()
   await page.getByRole('button', { name: /^Ether Ethereum/ }).tap()
@@ -181,7 +180,7 @@ test('the countdown is calm until the last five minutes, runs by the server’s 
   assert.equal(await page.locator('.time-left.is-last').count(), 0)
   await passes(5)
   await spoken(page).filter({ hasText: '5 minutes left' }).waitFor()
-  assert.match(await page.locator('.time-left.is-last').innerText(), /^4:5\d left to pay$/)
+  assert.match(await page.locator('.time-left.is-last').innerText(), /^[34]:\d\d left to pay$/)
   await passes(4)
   await spoken(page).filter({ hasText: '1 minute left' }).waitFor()
   fixture.set('clock', { inv_status: 'Expired' })
@@ -298,3 +297,5 @@ test('an asset that cannot be taken now is said, and another may be chosen', asy
   await clean()
   await close()
 })
+
+widgetTests(() => browser, fixture)

@@ -53,7 +53,7 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
   }
 }
 
-export const title = (page: Page) => page.locator('.status-title')
+const title = (page: Page) => page.locator('.status-title')
 
 /** Waits until the status says so. */
 export async function says(page: Page, words: string): Promise<void> {

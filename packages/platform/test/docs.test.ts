@@ -17,7 +17,7 @@ const at = ({ file, line }: Block) => `${file}:${line}`
 test('every fenced block says what it is, and commands stand in those of the shell alone', () => {
   assert.ok(shell.length > 15, 'the documents were found')
   for (const block of blocks) {
-    assert.ok(['sh', 'json', 'ts', 'text'].includes(block.language), `${at(block)}: language "${block.language}"`)
+    assert.ok(['sh', 'json', 'ts', 'html', 'text'].includes(block.language), `${at(block)}: language "${block.language}"`)
     if (block.language !== 'sh') assert.doesNotMatch(block.text, /^\s*(\$ )?(npx|npm|node|curl|export(?= \w+=)|CUSTODY_\w+=\S+ npm) /m, at(block))
   }
 })

@@ -51,7 +51,10 @@ function Problem({ title, detail, action }: { title: string; detail: string; act
   return (
     <main class="card is-single">
       <div class="panel">
-        <div class="screen is-centred"><Status shape="octagon" tone="neutral" title={title} detail={detail} large />{action}</div>
+        <div class="screen is-centred">
+          <Status shape="octagon" tone="neutral" title={title} detail={detail} heading="h1" large />
+          {action}
+        </div>
       </div>
     </main>
   )
@@ -68,7 +71,8 @@ function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void
   useLayoutEffect(() => {
     if (!state || !name || !screen) return
     const { words, tell } = speech
-    document.title = state.inv_status === 'Paid' ? `${words.paidTitle} · ${state.merchant}` : tell(words.payTo, { merchant: state.merchant })
+    const { merchant } = state
+    document.title = state.inv_status === 'Paid' ? `${words.paidTitle} · ${merchant}` : tell(words.payTo, { merchant })
     const last = before.current
     before.current = { name, screen }
     if (last.name === null || last.name === name) return
@@ -144,7 +148,7 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
           {screen === 'progress' ? <Progress state={state} /> : null}
           {screen === 'result' ? <Result state={state} isFresh={wasOpen.current} /> : null}
         </div>
-        <Facts state={state} heardMs={atMs} key={`facts-${screen}`} />
+        {screen === 'result' ? <div class="facts" /> : <Facts state={state} heardMs={atMs} key={`${screen} ${state.payments.length}`} />}
       </main>
     )
   })()

@@ -55,7 +55,8 @@ export interface Speech {
   tell(sentence: string, values: Record<string, string>): string
   /** The form for `count`, with `{n}` and the other values filled in. */
   count(forms: Record<'other', string>, count: number, values?: Record<string, string>): string
-  money(amount: string, currency: string): string
+  /** @param digitsMax decimals at most; the currency's own where it is left out */
+  money(amount: string, currency: string, digitsMax?: number): string
   /** Hour and minute; with the day where that is not today. */
   time(date: Date, now: Date): string
   moment(date: Date): string
@@ -78,9 +79,10 @@ function createSpeech(language: Language, words: Catalogue<'other'>): Speech {
       const form = (forms as Record<string, string>)[rules.select(count)] ?? forms.other
       return tell(form, { n: String(count), ...values })
     },
-    money(amount, currency) {
+    money(amount, currency, digitsMax) {
       try {
-        return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(amount as Intl.StringNumericLiteral)
+        const digits = digitsMax === undefined ? {} : { maximumFractionDigits: digitsMax }
+        return new Intl.NumberFormat(locale, { style: 'currency', currency, ...digits }).format(amount as Intl.StringNumericLiteral)
       } catch {
         return `${amount} ${currency}`
       }

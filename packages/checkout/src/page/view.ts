@@ -39,7 +39,9 @@ export function viewNameOf(state: CheckoutState, changing: boolean): ViewName {
   switch (state.inv_status) {
     case 'Paid': return state.exception === 'over' ? 'over' : 'paid'
     case 'Invalid': return 'invalid'
-    case 'Expired': return state.exception === 'late' || state.exception === 'over' ? 'late' : state.exception === 'partial' ? 'short' : 'expired'
+    case 'Expired':
+      if (state.exception === 'partial') return 'short'
+      return state.exception === null ? 'expired' : 'late'
     case 'Processing': return state.payments.some(({ status }) => status === 'held') ? 'checking' : 'processing'
     case 'Pending':
       if (state.exception === 'partial' && state.selected) return 'partial'

@@ -31,7 +31,7 @@ const TYPES: Record<string, string> = {
 const HOW_TO_BUILD = 'the checkout page is not built: run npm run build'
 
 /** An origin as browsers write it. What an operator typed into a header must not be able to add to it. */
-const ORIGIN = /^https?:\/\/(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::\d{1,5})?$/
+const ORIGIN = /^https?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:]+\])(?::\d{1,5})?$/
 
 /** A file and its compressed forms. */
 interface File {

@@ -42,7 +42,8 @@ button:focus-visible,a:focus-visible{outline-color:#5b9dff}}`)
 
 const buttonStyle = sheet(`
 :host{display:inline-block}
-button{min-block-size:48px;padding-inline:24px;border:0;border-radius:10px;background:#16191f;color:#fff;
+[hidden]{display:none}
+button:not([hidden]){min-block-size:48px;padding-inline:24px;border:0;border-radius:10px;background:#16191f;color:#fff;
 font:600 16px/24px system-ui,sans-serif;cursor:pointer}
 button:hover{background:#2b303a}
 button:focus-visible{outline:2px solid #1565d8;outline-offset:2px}`)
@@ -152,12 +153,17 @@ class CustodyPay extends HTMLElement {
     const root = this.attachShadow({ mode: 'open' })
     root.adoptedStyleSheets = [buttonStyle]
     const slot = make('slot', {})
-    if (this.childElementCount === 0) {
-      const button = make('button', { type: 'button', part: 'button' })
-      slot.textContent = this.textContent?.trim() || wordsOfPage().words.pay
-      button.append(slot)
-      root.append(button)
-    } else root.append(slot)
+    const button = make('button', { type: 'button', part: 'button' })
+    // A parser may bring the link after this; text alone is the button's.
+    const arrange = (): void => {
+      const isPlain = this.childElementCount === 0
+      button.textContent = this.textContent?.trim() || wordsOfPage().words.pay
+      button.hidden = !isPlain
+      slot.hidden = isPlain
+    }
+    slot.addEventListener('slotchange', arrange)
+    root.append(slot, button)
+    arrange()
     this.addEventListener('click', (event) => {
       const invoiceId = this.getAttribute('invoice')
       // A click that asks for another tab is left to the browser.

@@ -25,6 +25,7 @@ const INDEX = {
     'docs/mainnet.md',
     'docs/enrolment.md',
     'docs/invoices.md',
+    'docs/checkout.md',
     'docs/adding-a-chain.md',
     'docs/restoring-a-database.md',
     'docs/decisions',

@@ -227,6 +227,21 @@ async function staking(base: string, user: User): Promise<void> {
   say(`staking: ${cooling[0]?.amount} TRX unstaked, cooling until ${cooling[0]?.release_at}; then release-unstaked brings them back`)
 }
 
+/** Shows an invoice from its charge to its payment; its page can be opened in a browser meanwhile. */
+async function charging(base: string, merchant: User): Promise<void> {
+  await call(base, merchant, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
+  const { inv_id: id, checkout_url: url, address, crypto_amount: amount } = await call<{
+    inv_id: string; checkout_url: string; address: string; crypto_amount: string
+  }>(base, merchant, 'POST', '/dac/v1/invoices', { fiat: 'USD', fiat_amount: 25, assets: ['ETH'], memo: 'Two hats', order_id: '1001' })
+  say(`invoice: 25 USD charged, ${amount} ETH to ${address}; the payer's page is ${url}`)
+  await callPlatform(home, 'devnet', { command: 'fund', asset: 'ETH', address, amount, tag: null })
+  const paid = await waitFor('invoice: its payment', async () => {
+    const now = await call<{ inv_status: string; payments: { hash: string }[] }>(base, merchant, 'GET', `/dac/v1/invoices/${id}`)
+    return now.inv_status === 'Paid' ? now : null
+  })
+  say(`invoice: paid by ${paid.payments.map(({ hash }) => hash).join(', ')} and confirmed`)
+}
+
 function table(rows: string[][]): string {
   const widths = (rows[0] as string[]).map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length)))
   return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ').trimEnd()).join('\n')
@@ -270,6 +285,9 @@ async function demo(): Promise<number> {
       (error: Error) => failures.push(error.message)
     )
     await forwarding(base, await makeUser(`demo-${run}-forwarding`, join(folder, 'key.pem')), receiver).catch(
+      (error: Error) => failures.push(error.message)
+    )
+    await charging(base, await makeUser(`demo-${run}-merchant`, join(folder, 'key.pem'))).catch(
       (error: Error) => failures.push(error.message)
     )
     say('comparing the books with the chains')

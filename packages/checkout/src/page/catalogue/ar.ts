@@ -39,7 +39,8 @@ export const ar: Catalogue<'zero' | 'one' | 'two' | 'few' | 'many' | 'other'> = 
   openInWallet: 'فتح في المحفظة',
 
   minutesLeft: {
-    zero: 'بقيت {n} دقيقة', one: 'بقيت دقيقة واحدة', two: 'بقيت دقيقتان', few: 'بقيت {n} دقائق', many: 'بقيت {n} دقيقة', other: 'بقيت {n} دقيقة',
+    zero: 'بقيت {n} دقيقة', one: 'بقيت دقيقة واحدة', two: 'بقيت دقيقتان', few: 'بقيت {n} دقائق',
+    many: 'بقيت {n} دقيقة', other: 'بقيت {n} دقيقة',
   },
   payBy: 'ادفع قبل {time}',
   lastMinutes: 'بقي {time} للدفع',

@@ -43,7 +43,7 @@ export const de: Catalogue<'one' | 'other'> = {
   lastMinutes: 'Noch {time} zum Zahlen',
 
   waiting: 'Warten auf Ihre Zahlung',
-  sendExactly: 'Senden Sie genau diesen Betrag. Die Seite bemerkt es von selbst.',
+  sendExactly: 'Senden Sie genau diesen Betrag. Der Eingang wird hier von selbst angezeigt.',
   partial: 'Teilweise bezahlt',
   partialDetail: '{paid} sind angekommen. Bitte senden Sie die fehlenden {due}.',
   seen: 'Zahlung eingegangen',
@@ -57,14 +57,16 @@ export const de: Catalogue<'one' | 'other'> = {
   over: 'Bezahlt, zu viel gesendet',
   overDetail: 'Sie haben {over} zu viel gesendet. Bitten Sie {merchant} um Rückzahlung und nennen Sie die Rechnung unten.',
   late: 'Zu spät bezahlt',
-  lateDetail: 'Ihre Zahlung kam nach Ablauf der Frist. {merchant} nimmt sie an oder zahlt sie zurück: Melden Sie sich dort und nennen Sie die Rechnung unten.',
+  lateDetail: 'Ihre Zahlung kam nach Ablauf der Frist. {merchant} nimmt sie an oder zahlt sie zurück: Melden Sie sich dort '
+    + 'und nennen Sie die Rechnung unten.',
   expired: 'Die Zahlungsfrist ist abgelaufen',
   expiredDetail: 'Senden Sie nichts mehr an diese Adresse. Gehen Sie zurück und beginnen Sie eine neue Zahlung.',
   expiredPartialDetail: 'Nur {paid} von {total} kamen rechtzeitig an. Melden Sie sich bei {merchant} und nennen Sie die Rechnung unten.',
   invalid: 'Zahlung fehlgeschlagen',
   invalidDetail: 'Das Netzwerk hat diese Zahlung nicht bestätigt. Melden Sie sich bei {merchant} und nennen Sie die Rechnung unten.',
   cancelled: 'Zahlung storniert',
-  cancelledDetail: '{merchant} hat diese Rechnung storniert. Senden Sie nichts; falls Sie schon gezahlt haben, melden Sie sich dort und nennen Sie die Rechnung unten.',
+  cancelledDetail: '{merchant} hat diese Rechnung storniert. Senden Sie nichts; falls Sie schon gezahlt haben, melden Sie sich '
+    + 'dort und nennen Sie die Rechnung unten.',
 
   payments: 'Ihre Zahlungen',
   detected: 'Gesehen',

@@ -43,7 +43,7 @@ export const en: Catalogue<'one' | 'other'> = {
   lastMinutes: '{time} left to pay',
 
   waiting: 'Waiting for your payment',
-  sendExactly: 'Send exactly this amount. The page notices by itself.',
+  sendExactly: 'Send exactly this amount. This page notices it by itself.',
   partial: 'Partly paid',
   partialDetail: '{paid} has arrived. Please send the missing {due}.',
   seen: 'Payment received',

@@ -64,7 +64,8 @@ export const es: Catalogue<'one' | 'many' | 'other'> = {
   invalid: 'El pago ha fallado',
   invalidDetail: 'La red no ha confirmado este pago. Póngase en contacto con {merchant} e indique la factura de abajo.',
   cancelled: 'Pago cancelado',
-  cancelledDetail: '{merchant} ha cancelado esta factura. No envíe nada; si ya ha pagado, póngase en contacto e indique la factura de abajo.',
+  cancelledDetail:
+    '{merchant} ha cancelado esta factura. No envíe nada; si ya ha pagado, póngase en contacto e indique la factura de abajo.',
 
   payments: 'Sus pagos',
   detected: 'Visto',

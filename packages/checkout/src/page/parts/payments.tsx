@@ -16,6 +16,7 @@ function Line({ payment }: { payment: Payment }) {
   const { words, count } = useSpeech()
   const { shape, tone } = LOOKS[payment.status]
   const link = webLink(payment.explorer_url)
+  const { confirmations, required } = payment
   const isCounting = payment.status === 'detected'
   return (
     <li class="payment">
@@ -23,13 +24,13 @@ function Line({ payment }: { payment: Payment }) {
       <div class="payment-words">
         <p class="payment-amount"><Amount amount={payment.amount} ticker={payment.ticker} /></p>
         <p class="payment-status">
-          {isCounting ? count(words.confirmations, payment.required, { n: String(payment.confirmations), m: String(payment.required) }) : words[payment.status]}
+          {isCounting ? count(words.confirmations, required, { n: String(confirmations), m: String(required) }) : words[payment.status]}
           {payment.counts || payment.status === 'reverted' ? null : ` · ${words.notCounted}`}
         </p>
       </div>
       {link === null ? <ShortCode text={payment.hash} /> : (
-        <a class="payment-link" href={link} target="_blank" rel="noopener noreferrer" aria-label={`${words.viewTransaction} ${payment.hash}`}>
-          <ShortCode text={payment.hash} /><OutIcon />
+        <a class="payment-link" href={link} target="_blank" rel="noopener noreferrer">
+          <span class="sr-only">{words.viewTransaction}</span><ShortCode text={payment.hash} /><OutIcon />
         </a>
       )}
     </li>

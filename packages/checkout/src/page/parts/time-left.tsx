@@ -9,6 +9,8 @@ const MINUTE_MS = 60_000
 const LAST_MS = 5 * MINUTE_MS
 /** Above that a time of day says more than minutes. */
 const HOUR_MS = 60 * MINUTE_MS
+/** Once it is over the server is asked so often whether it thinks so too. */
+const ASKED_EVERY_MS = 3000
 const ANNOUNCED_MINUTES = [10, 5, 1]
 
 /** The server's clock: what it said last, and what has passed here since. */
@@ -35,9 +37,9 @@ export function TimeLeft({ state, heardMs, onEnd }: { state: CheckoutState; hear
   useEffect(() => {
     const ended = leftMs === 0
     if (ended) onEnd()
-    // At the next second where seconds are shown, else when the minutes change. The server is asked again when it is over.
-    const untilNextMs = ended ? 3000 : leftMs > LAST_MS ? Math.min(leftMs % MINUTE_MS || MINUTE_MS, leftMs - LAST_MS) : leftMs % 1000 || 1000
-    const timer = setTimeout(() => tick((count) => count + 1), untilNextMs + 5)
+    // At the next second where seconds are shown, else when the minutes change.
+    const runningMs = leftMs > LAST_MS ? Math.min(leftMs % MINUTE_MS || MINUTE_MS, leftMs - LAST_MS) : leftMs % 1000 || 1000
+    const timer = setTimeout(() => tick((count) => count + 1), ended ? ASKED_EVERY_MS : runningMs + 5)
     return () => clearTimeout(timer)
   })
   useEffect(() => {

@@ -38,7 +38,7 @@ export function Choose({ state, onChoose }: { state: CheckoutState; onChoose: (a
         {isAlone ? <span class="choice-name">{choice.name}</span> : null}
         <span class={isAlone ? 'choice-network' : 'choice-name'}>{say(words.onNetwork, { network: choice.network_name })}</span>
       </span>
-      {choice.crypto_amount === null ? <span class="choice-ticker">{choice.ticker}</span> : <Amount amount={choice.crypto_amount} ticker={choice.ticker} />}
+      <Amount amount={choice.crypto_amount} ticker={choice.ticker} />
       <ChevronIcon />
     </button>
   )
@@ -57,7 +57,9 @@ export function Choose({ state, onChoose }: { state: CheckoutState; onChoose: (a
               {group.length === 1 ? row(first, true) : (
                 <>
                   <p class="coin-name" id={`coin-${first.ticker}`}><Badge ticker={first.ticker} />{first.name}</p>
-                  <ul aria-labelledby={`coin-${first.ticker}`}>{group.map((choice) => <li key={choice.asset}>{row(choice, false)}</li>)}</ul>
+                  <ul aria-labelledby={`coin-${first.ticker}`}>
+                    {group.map((choice) => <li key={choice.asset}>{row(choice, false)}</li>)}
+                  </ul>
                 </>
               )}
             </li>

@@ -44,7 +44,9 @@ function Qr({ selected }: { selected: Selected }) {
   return (
     <div class="qr-block">
       <div class="qr-frame">
-        <QrCode text={isAddress ? selected.address : (selected.payment_uri as string)} label={isAddress ? words.qrOfAddress : words.qrOfLink} />
+        {isAddress
+          ? <QrCode text={selected.address} label={words.qrOfAddress} />
+          : <QrCode text={selected.payment_uri as string} label={words.qrOfLink} />}
       </div>
       {selected.payment_uri === null ? <p class="qr-caption">{words.qrOfAddress}</p> : (
         <fieldset class="switch">
@@ -79,7 +81,8 @@ export function Pay({ state, selected, onChange }: { state: CheckoutState; selec
   const { shape, tone, title } = viewOf(isPartial ? 'partial' : 'waiting')
   const { ticker } = selected
   const amount = (value: string) => <Amount amount={value} ticker={ticker} />
-  const detail = isPartial ? say(words.partialDetail, { paid: amount(selected.paid_amount), due: amount(selected.due_amount) }) : words.sendExactly
+  const parts = { paid: amount(selected.paid_amount), due: amount(selected.due_amount) }
+  const detail = isPartial ? say(words.partialDetail, parts) : words.sendExactly
   const wallet = walletLink(selected.payment_uri)
   const open = wallet === null ? null : <a class="button primary" href={wallet} key="open"><WalletIcon />{words.openInWallet}</a>
   const code = <Qr selected={selected} key="qr" />

@@ -20,7 +20,10 @@ function Ring({ confirmations, required }: { confirmations: number; required: nu
   const share = required === 0 ? 1 : shown / required
   const text = count(words.confirmations, required, { n: String(shown), m: String(required) })
   return (
-    <div class="ring" role="progressbar" aria-label={words.confirming} aria-valuemin={0} aria-valuemax={required} aria-valuenow={shown} aria-valuetext={text}>
+    <div
+      class="ring" role="progressbar" aria-label={words.confirming} aria-valuetext={text}
+      aria-valuemin={0} aria-valuemax={required} aria-valuenow={shown}
+    >
       <svg viewBox="0 0 100 100" aria-hidden="true" focusable="false">
         <circle class="ring-track" cx="50" cy="50" r={RADIUS} />
         <circle class="ring-part" cx="50" cy="50" r={RADIUS} stroke-dasharray={`${AROUND * Math.max(share, 0.02)} ${AROUND}`} />

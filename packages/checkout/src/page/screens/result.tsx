@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { CheckoutState } from '../../state.ts'
 import { subtract } from '../decimal.ts'
@@ -13,6 +14,8 @@ import { viewNameOf, viewOf, type ViewName } from '../view.ts'
 /** Long enough to see that it is paid, and to stay. */
 const RETURN_S = 10
 
+const line = (name: string, value: ComponentChildren, key?: string) => <div key={key ?? name}><dt>{name}</dt><dd>{value}</dd></div>
+
 function Receipt({ state }: { state: CheckoutState }) {
   const { words, money, moment } = useSpeech()
   const { selected } = state
@@ -22,13 +25,13 @@ function Receipt({ state }: { state: CheckoutState }) {
     <section class="receipt" aria-labelledby="receipt-title">
       <h3 id="receipt-title" class="label">{words.receipt}</h3>
       <dl>
-        <div><dt>{words.paidTo}</dt><dd><bdi>{state.merchant}</bdi></dd></div>
-        {state.fiat && state.fiat_amount ? <div><dt>{words.payment}</dt><dd><bdi>{money(state.fiat_amount, state.fiat)}</bdi></dd></div> : null}
-        {selected ? <div><dt>{words.received}</dt><dd><Amount amount={selected.paid_amount} ticker={selected.ticker} /></dd></div> : null}
-        <div><dt>{words.date}</dt><dd><bdi>{moment(new Date(last))}</bdi></dd></div>
-        {state.order_id === null ? null : <div><dt>{words.order}</dt><dd><bdi>{state.order_id}</bdi></dd></div>}
-        <div><dt>{words.invoice}</dt><dd><Code text={state.inv_id} /></dd></div>
-        {counted.map(({ hash }) => <div key={hash}><dt>{words.transaction}</dt><dd><Code text={hash} /></dd></div>)}
+        {line(words.paidTo, <bdi>{state.merchant}</bdi>)}
+        {state.fiat && state.fiat_amount ? line(words.payment, <bdi>{money(state.fiat_amount, state.fiat)}</bdi>) : null}
+        {selected ? line(words.received, <Amount amount={selected.paid_amount} ticker={selected.ticker} />) : null}
+        {line(words.date, <bdi>{moment(new Date(last))}</bdi>)}
+        {state.order_id === null ? null : line(words.order, <bdi>{state.order_id}</bdi>)}
+        {line(words.invoice, <Code text={state.inv_id} />)}
+        {counted.map(({ hash }) => line(words.transaction, <Code text={hash} />, hash))}
       </dl>
     </section>
   )
@@ -59,7 +62,8 @@ function Returning({ url, isFresh }: { url: string; isFresh: boolean }) {
 /** A way back to the shop; in the widget's frame the dialog closes, and the shop goes on. */
 function Back({ url, merchant, invoiceId }: { url: string | null; merchant: string; invoiceId: string }) {
   const { words, say } = useSpeech()
-  if (isFramed) return <button type="button" class="button primary" onClick={() => tellParent(invoiceId, { event: 'close' })}>{words.close}</button>
+  const close = () => tellParent(invoiceId, { event: 'close' })
+  if (isFramed) return <button type="button" class="button primary" onClick={close}>{words.close}</button>
   return url === null ? null : <a class="button primary" href={url} rel="noreferrer"><span>{say(words.backTo, { merchant })}</span></a>
 }
 
@@ -81,7 +85,7 @@ export function Result({ state, isFresh }: { state: CheckoutState; isFresh: bool
   const { shape, tone, title } = viewOf(name)
   const isPaid = state.inv_status === 'Paid'
   const url = webLink(isPaid ? state.success_url : state.failed_url)
-  const reference = isPaid || name === 'expired' ? null : (
+  const reference = isPaid ? null : (
     <div class="reference"><p class="label">{words.invoice}</p><p><Code text={state.inv_id} /></p></div>
   )
   return (
