@@ -24,6 +24,8 @@ const INDEX = {
     'CHANGELOG.md',
     'docs/mainnet.md',
     'docs/enrolment.md',
+    'docs/events.md',
+    'docs/webhooks.md',
     'docs/adding-a-chain.md',
     'docs/restoring-a-database.md',
     'docs/decisions',
