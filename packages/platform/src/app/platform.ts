@@ -10,6 +10,7 @@ import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { Bell } from '../ledger/bell.ts'
 import { Feed } from '../ledger/feed.ts'
 import { narrate } from '../ledger/narrate.ts'
+import { openApiWebhooks } from '../events/openapi.ts'
 import { eventPollMs, publishLoop } from '../events/publish.ts'
 import { migrate } from '../database/migrate.ts'
 import { scanLoop } from '../deposits/scanner.ts'
@@ -178,7 +179,7 @@ async function start(
     operator = await operate(services)
     undo.push(() => operator?.close())
   }
-  const server = await buildServer(services, api)
+  const server = await buildServer(services, api, openApiWebhooks())
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })

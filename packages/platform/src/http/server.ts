@@ -21,8 +21,10 @@ declare module 'fastify' {
 
 const BODY_BYTES_MAX = 1024 * 1024
 
-/** Builds the HTTP server. It does not listen yet. */
-export async function buildServer(services: Services, endpoints: readonly Endpoint[]): Promise<FastifyInstance> {
+/** Builds the HTTP server. It does not listen yet. @param webhooks of the OpenAPI document: what it sends by itself */
+export async function buildServer(
+  services: Services, endpoints: readonly Endpoint[], webhooks: Record<string, object> = {}
+): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
     request.rate ??= limits.strangers.count(request.ip, services.environment.now())
@@ -119,6 +121,7 @@ export async function buildServer(services: Services, endpoints: readonly Endpoi
         version: '1',
         description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers. Amounts are exact decimals.',
       },
+      webhooks,
       components: {
         securitySchemes: {
           jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
