@@ -85,6 +85,9 @@ test('a coin: a page hears of the payment in its block and of its settlement, an
   assert.deepEqual([invoice.inv_status, invoice.asset, invoice.payments], ['Pending', 'BTC', []])
   assert.equal(invoice.payment_uri, `bitcoin:${invoice.address}?amount=0.0005`)
   assert.equal(invoice.checkout_url, `${platform.base}/checkout/${invoice.inv_id}`)
+  const early = await call<{ message: string }>(merchant, 'POST', `/dac/v1/invoices/${invoice.inv_id}/refund`,
+    transferBody('BTC', '0.0001', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'))
+  assert.deepEqual([early.status, early.body.message.slice(0, 31)], [400, 'inv_id: the invoice is open, an'], early.text)
   const page = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
   // No further block comes before the page has heard of the first.
   await platform.halted('BTC', async () => {
