@@ -25,6 +25,8 @@ const INDEX = {
     'docs/mainnet.md',
     'docs/enrolment.md',
     'docs/invoices.md',
+    'docs/events.md',
+    'docs/webhooks.md',
     'docs/adding-a-chain.md',
     'docs/restoring-a-database.md',
     'docs/decisions',
