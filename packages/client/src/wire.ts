@@ -6,7 +6,8 @@ const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 /** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
 const COUNTS = new Set([
   'decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points', 'path', 'node', 'epoch',
-  'height', 'voided_at', 'unfinished', 'required', 'version', 'expires_in', 'failures', 'tries', 'tries_left', 'duration_ms', 'percent',
+  'height', 'voided_at', 'unfinished', 'version', 'failures', 'tries', 'tries_left', 'duration_ms', 'percent',
+  'required', 'expires_in',
 ])
 
 /** Path and query exactly as fetch will send them, so that they are signed in that spelling. */

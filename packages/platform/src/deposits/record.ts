@@ -132,7 +132,6 @@ export async function recordDeposit(
   const asset = services.registry.asset(transfer.asset)
   if (!asset) return
   const tag = tagOf(transfer)
-  const place = { network: network.code, destination_id: transfer.address, address_tag: tag }
   const existing = await tx.one<{ transaction_id: string; block_hash: string | null }>(
     `select transaction_id, block_hash from deposits
      where network = $1 and txid = $2 and address = $3 and asset = $4 and amount = $5 and tag is not distinct from $6 and occurrence = $7`,
@@ -154,7 +153,6 @@ export async function recordDeposit(
        where id = $1 and state = 'REORGED' returning *`,
       [existing.transaction_id, transfer.sender, tx.now()])
     if (back?.kind === 'DEPOSIT') await tellDetected(services, tx, owner, back)
-    await services.invoices.moved(tx, place)
   } else {
     const tank = owner.kind === 'tank'
     const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
@@ -174,16 +172,16 @@ export async function recordDeposit(
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
       [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
         block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence, knownAt])
-    if (!tank) {
-      await tellDetected(services, tx, owner, row)
-      await services.invoices.moved(tx, place)
-    }
+    if (!tank) await tellDetected(services, tx, owner, row)
   }
   if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
 }
 
-const tellDetected = (services: Services, tx: Queryable, owner: OwnAddress, row: TransactionRow) =>
-  emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry)))
+async function tellDetected(services: Services, tx: Queryable, owner: OwnAddress, row: TransactionRow): Promise<void> {
+  const shown = stringifyJson(presentTransaction(row, services.registry))
+  await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', shown)
+  await services.invoices.moved(tx, row)
+}
 
 /** Columns `sender`, `senders`, `senders_complete`. */
 function sendersFor({ sender, senders }: ChainTransfer): [string | null, string | null, boolean | null] {
