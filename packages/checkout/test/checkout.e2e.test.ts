@@ -276,7 +276,7 @@ test('without a stream the page asks; after a cut it comes back; without a serve
   await cut.page.route('**/state', (route) => route.abort())
   fixture.streams = false
   fixture.cut()
-  await cut.page.getByText('Connection lost').waitFor({ timeout: 8000 })
+  await cut.page.getByText('Connection lost').waitFor()
   await cut.page.unroute('**/state')
   fixture.streams = true
   fixture.set('cut', { inv_status: 'Processing', selected: PAID })

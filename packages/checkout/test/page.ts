@@ -5,6 +5,9 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 export const PHONE: BrowserContextOptions = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, colorScheme: 'light' }
 export const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }
 
+/** On a machine that has much else to do. */
+const WAIT_MS = 20_000
+
 interface Observed { /** What the layout moved by itself */ moved: string[]; violations: string[] }
 
 /** A page of a context of its own, and what must hold of every page: see {@link Visit.clean}. */
@@ -32,6 +35,7 @@ function observe(): void {
 /** @param origins that may be asked beside the first page's own */
 export async function visit(browser: Browser, url: string, options: BrowserContextOptions = PHONE, origins: string[] = []): Promise<Visit> {
   const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'], ...options })
+  context.setDefaultTimeout(WAIT_MS)
   const page = await context.newPage()
   const allowed = new Set([new URL(url).origin, ...origins])
   const strangers: string[] = []
@@ -57,7 +61,7 @@ const title = (page: Page) => page.locator('.status-title')
 
 /** Waits until the status says so. */
 export async function says(page: Page, words: string): Promise<void> {
-  await title(page).filter({ hasText: words }).waitFor({ timeout: 5000 })
+  await title(page).filter({ hasText: words }).waitFor({ timeout: WAIT_MS })
 }
 
 /** The pixels of an element, as a camera would see them. */
