@@ -6,7 +6,8 @@ const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 /** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
 const COUNTS = new Set([
   'decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points', 'path', 'node', 'epoch',
-  'height', 'voided_at', 'unfinished', 'required', 'version', 'expires_in',
+  'height', 'voided_at', 'unfinished', 'version', 'failures', 'tries', 'tries_left', 'duration_ms', 'percent',
+  'required', 'expires_in',
 ])
 
 /** Path and query exactly as fetch will send them, so that they are signed in that spelling. */
@@ -39,10 +40,13 @@ function plain(value: unknown, key: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, name)]))
 }
 
+/** JSON whose amounts are decimal strings and whose counts are numbers. @throws where it is none */
+export const plainJson = (text: string): unknown => plain(parseJson(text), '')
+
 /** The body of an answer. @throws CustodyError `PROTOCOL` */
 export async function read<T>(response: Response): Promise<T> {
   try {
-    return plain(parseJson(await response.text()), '') as T
+    return plainJson(await response.text()) as T
   } catch (error) {
     // Not repeated: the service did what was asked.
     throw new CustodyError('the answer is not JSON: is baseUrl the custody service?', {
@@ -55,7 +59,7 @@ export async function read<T>(response: Response): Promise<T> {
 export async function refusal(response: Response): Promise<CustodyError> {
   let problem: Record<string, unknown> = {}
   try {
-    const value: unknown = plain(parseJson(await response.text()), '')
+    const value: unknown = plainJson(await response.text())
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) problem = value as Record<string, unknown>
   } catch {
     // A proxy's page: the status says enough.

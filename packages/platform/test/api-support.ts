@@ -11,6 +11,7 @@ import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
 import { endpoints } from '../src/app/endpoints.ts'
+import { openApiWebhooks } from '../src/events/openapi.ts'
 import { buildServer } from '../src/http/server.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
@@ -114,7 +115,7 @@ export class Api {
         'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
         [code]
       )
-    this.server = await buildServer(this.services, endpoints)
+    this.server = await buildServer(this.services, endpoints, openApiWebhooks())
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }
 

@@ -14,6 +14,7 @@ import { openDatabase, type Database } from '../src/database/pool.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
 import type { Here } from './here.ts'
 import { prepareDatabase } from './prepared-database.ts'
+import { wrongEvents } from './told.ts'
 
 const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
 const MAIN = join('src', 'main.ts')
@@ -139,8 +140,9 @@ export class TestPlatform {
     return this.process?.exitCode ?? null
   }
 
-  /** Ends everything and removes the home. */
+  /** Ends everything and removes the home. What a platform that ran here told of is held to the registry of events. */
   async remove(): Promise<void> {
+    const wrong = this.#here ? await wrongEvents(this.database) : []
     await this.#database?.close()
     if (this.process && this.process.exitCode === null && this.process.signalCode === null) await this.stop()
     await this.#here?.remove()
@@ -154,6 +156,7 @@ export class TestPlatform {
       } catch { /* it has ended */ }
     }
     rmSync(this.home, { recursive: true, force: true })
+    if (wrong.length > 0) throw new Error(`events that are not what the registry says:\n${wrong.join('\n')}`)
   }
 
   async user(workspace: string, options: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {}): Promise<User> {

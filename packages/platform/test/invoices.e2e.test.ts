@@ -79,14 +79,21 @@ before(() => new Promise<void>((resolve) => { shop.listen(0, '127.0.0.1', resolv
 after(() => { shop.close() })
 const shopUrl = (path: string) => `http://127.0.0.1:${(shop.address() as AddressInfo).port}${path}`
 
-test('a coin: a page hears of the payment in its block and of its settlement, and the merchant refunds it', async () => {
+test('a coin: a page hears of the payment in its block and of its settlement, and the merchant refunds it', async (t) => {
   const invoice = await create({ fiat: 'usd', fiat_amount: 30, assets: ['BTC'], order_id: 'order 1', memo: 'One hat', sequence_id: 's1', webhook_url: shopUrl('/paid?order=1') })
   assert.equal(invoice.crypto_amount, '0.0005', '30 USD at 60,000')
   assert.deepEqual([invoice.inv_status, invoice.asset, invoice.payments], ['Pending', 'BTC', []])
   assert.equal(invoice.payment_uri, `bitcoin:${invoice.address}?amount=0.0005`)
   assert.equal(invoice.checkout_url, `${platform.base}/checkout/${invoice.inv_id}`)
   const page = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
-  await pay('BTC', invoice.address, invoice.crypto_amount)
+  // No further block comes before the page has heard of the first.
+  await platform.halted('BTC', async () => {
+    const seen = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Processing')
+    await pay('BTC', invoice.address, invoice.crypto_amount)
+    const mined = performance.now()
+    await seen
+    t.diagnostic(`from the block to Processing on the page: ${(performance.now() - mined).toFixed()} ms`)
+  })
   const states = await page
   assert.deepEqual([...new Set(states.map(({ inv_status }) => inv_status))], ['Pending', 'Processing', 'Paid'])
   assert.deepEqual(states[0]?.selected?.due_amount, '0.0005')

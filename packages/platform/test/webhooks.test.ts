@@ -292,7 +292,8 @@ test('410 disables at once; 50 failures in a row disable, with an event to the o
   }
   assert.ok(broken.got.length >= 50 && broken.got.length <= 51, `${broken.got.length}: one of the other lane may have been under way`)
   const disabled = await ask<Hook>(owner, 'GET', `/${hook.id}`)
-  assert.deepEqual([disabled.disabled, disabled.failures], [true, '50'])
+  assert.equal(disabled.disabled, true)
+  assert.match(disabled.failures, /^5[01]$/)
   assert.match(disabled.disabled_reason ?? '', /50 tries in a row failed; the last one answered 500/)
   const one = (await deliveries(owner, hook.id))[0] as Delivery
   const refused = await ask<Problem>(owner, 'POST', `/deliveries/${one.id}/resend`, {}, 400)

@@ -11,6 +11,7 @@ import { Bell } from '../ledger/bell.ts'
 import { Feed } from '../ledger/feed.ts'
 import { checkoutPages } from '../checkout/pages.ts'
 import { narrate } from '../ledger/narrate.ts'
+import { openApiWebhooks } from '../events/openapi.ts'
 import { eventPollMs, publishLoop } from '../events/publish.ts'
 import { migrate } from '../database/migrate.ts'
 import { scanLoop } from '../deposits/scanner.ts'
@@ -179,7 +180,7 @@ async function start(
     operator = await operate(services)
     undo.push(() => operator?.close())
   }
-  const server = await buildServer(services, api, checkoutPages(log))
+  const server = await buildServer(services, api, openApiWebhooks(), checkoutPages(log))
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })

@@ -21,6 +21,7 @@ export interface World {
 
 /** This machine: its clock, its network, PostgreSQL and signer nodes as processes, the log on standard error. */
 export const thisMachine = (): World => ({
-  environment: systemEnvironment(), fetch: globalThis.fetch, resolve: lookup, openDatabase, startPostgres: startEmbeddedPostgres, startLocal,
+  environment: systemEnvironment(), fetch: globalThis.fetch, resolve: lookup, openDatabase,
+  startPostgres: startEmbeddedPostgres, startLocal,
   log: pino.destination(2),
 })

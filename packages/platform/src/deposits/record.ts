@@ -5,6 +5,7 @@ import type { Queryable } from '../database/pool.ts'
 import { insertTransaction } from '../engine/insert.ts'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
 import { presentTransaction } from '../engine/present.ts'
 import { occurrences, tagOf } from './identity.ts'
 
@@ -131,7 +132,6 @@ export async function recordDeposit(
   const asset = services.registry.asset(transfer.asset)
   if (!asset) return
   const tag = tagOf(transfer)
-  const place = { network: network.code, destination_id: transfer.address, address_tag: tag }
   const existing = await tx.one<{ transaction_id: string; block_hash: string | null }>(
     `select transaction_id, block_hash from deposits
      where network = $1 and txid = $2 and address = $3 and asset = $4 and amount = $5 and tag is not distinct from $6 and occurrence = $7`,
@@ -148,11 +148,11 @@ export async function recordDeposit(
       `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7
        where transaction_id = $1`,
       [existing.transaction_id, block.height, block.hash, transfer.position, ...sendersFor(transfer)])
-    await tx.query(
+    const back = await tx.one<TransactionRow>(
       `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, source_id = $2, updated_at = $3
-       where id = $1 and state = 'REORGED'`,
+       where id = $1 and state = 'REORGED' returning *`,
       [existing.transaction_id, transfer.sender, tx.now()])
-    await services.invoices.moved(tx, place)
+    if (back?.kind === 'DEPOSIT') await tellDetected(services, tx, owner, back)
   } else {
     const tank = owner.kind === 'tank'
     const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
@@ -172,14 +172,15 @@ export async function recordDeposit(
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
       [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
         block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence, knownAt])
-    if (!tank) {
-      await emit(
-        tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', stringifyJson(presentTransaction(row, services.registry))
-      )
-      await services.invoices.moved(tx, place)
-    }
+    if (!tank) await tellDetected(services, tx, owner, row)
   }
   if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
+}
+
+async function tellDetected(services: Services, tx: Queryable, owner: OwnAddress, row: TransactionRow): Promise<void> {
+  const shown = stringifyJson(presentTransaction(row, services.registry))
+  await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', shown)
+  await services.invoices.moved(tx, row)
 }
 
 /** Columns `sender`, `senders`, `senders_complete`. */

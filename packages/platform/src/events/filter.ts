@@ -17,6 +17,5 @@ export const eventPattern = z.string().max(100).transform((given, context) => {
 }).meta({ type: 'string', examples: ['transaction.confirmed', 'invoice.*', '*'] })
 
 /** The types that patterns name. */
-export const typesOf = (patterns: readonly string[]): EventType[] => EVENT_TYPES.filter(
-  (type) => patterns.some((pattern) => pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))))
-)
+export const typesOf = (patterns: readonly string[]): EventType[] => EVENT_TYPES.filter((type) => patterns.some((pattern) =>
+  pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1)))))

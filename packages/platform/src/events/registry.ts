@@ -109,7 +109,8 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   },
   'webhook.disabled': {
     says: 'The platform stopped sending to a webhook: too many tries in a row failed, or it answered 410', object: 'webhook',
-    scope: 'sub-account', data: z.object({ id: z.string(), url: z.string(), reason: z.string(), failures: z.int(), disabled_at: z.string() }),
+    scope: 'sub-account',
+    data: z.object({ id: z.string(), url: z.string(), reason: z.string(), failures: z.int(), disabled_at: z.string() }),
   },
 }
 

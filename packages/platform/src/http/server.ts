@@ -1,5 +1,4 @@
 import type { Endpoint } from './endpoint.ts'
-import { registerPage, type Page } from './page.ts'
 import { isUtf8 } from 'node:buffer'
 import swagger from '@fastify/swagger'
 import { stringifyJson } from '@custody/request-auth'
@@ -9,6 +8,7 @@ import type { Services } from '../engine/services.ts'
 import { EventStreams } from './event-stream.ts'
 import { answerMalformed, answerOnSocket } from './malformed.ts'
 import { registerOpenRoutes } from './open-routes.ts'
+import { registerPage, type Page } from './page.ts'
 import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
 import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
 import { countAddress, register } from './register.ts'
@@ -22,9 +22,13 @@ declare module 'fastify' {
 
 const BODY_BYTES_MAX = 1024 * 1024
 
-/** Builds the HTTP server. It does not listen yet. */
+/**
+ * Builds the HTTP server. It does not listen yet.
+ * @param webhooks of the OpenAPI document: what it sends by itself
+ * @param pages what is for people, and in no document
+ */
 export async function buildServer(
-  services: Services, endpoints: readonly Endpoint[], pages: readonly Page[] = []
+  services: Services, endpoints: readonly Endpoint[], webhooks: Record<string, object> = {}, pages: readonly Page[] = []
 ): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -122,6 +126,7 @@ export async function buildServer(
         version: '1',
         description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers. Amounts are exact decimals.',
       },
+      webhooks,
       components: {
         securitySchemes: {
           jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },

@@ -46,7 +46,8 @@ async function begin(services: Services, inFlight: Map<Promise<void>, boolean>, 
   services.environment.checkpoint('webhooks.claimed')
   for (const delivery of claimed) {
     const done = attempt(services, delivery, signal).then(() => undefined, (error: unknown) => {
-      services.log.warn({ delivery: delivery.id, err: reasonOf(error) }, 'what became of a delivery could not be written down; it is made again')
+      const err = reasonOf(error)
+      services.log.warn({ delivery: delivery.id, err }, 'what became of a delivery could not be written down; it is made again')
     }).finally(() => {
       inFlight.delete(done)
       services.webhooks.due.ring()
@@ -56,7 +57,7 @@ async function begin(services: Services, inFlight: Map<Promise<void>, boolean>, 
   return claimed.length
 }
 
-/** One try of a delivery that this process has taken. Dies it in between, the delivery is made again, under the same id. */
+/** One try of a delivery that this process has taken. Where the process dies in between, the delivery is made again, under the same id. */
 export async function attempt(services: Services, delivery: Claimed, signal: AbortSignal): Promise<void> {
   const { database, environment, webhooks } = services
   const at = environment.now()

@@ -16,7 +16,8 @@ export interface DeliveryRow {
 }
 
 export const deliveryShape = z.object({
-  id: z.string(), webhook_id: z.string(), event_id: z.string().meta({ description: 'In `webhook-id`' }), type: z.string(), object: z.string(),
+  id: z.string(), webhook_id: z.string(), event_id: z.string().meta({ description: 'In `webhook-id`' }),
+  type: z.string(), object: z.string(),
   status: z.enum(DELIVERY_STATUSES), tries: z.int(), tries_left: z.int(),
   next_try_at: z.string().nullable(),
   request: z.object({ body: z.string().meta({ description: 'The very bytes that are signed and sent' }) }),
@@ -43,7 +44,8 @@ export function presentDelivery(row: DeliveryRow) {
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
 export async function findDelivery(tx: Queryable, caller: Caller, webhook: string | null, given: string): Promise<DeliveryRow> {
-  const missing = () => new ApiError('NOT_FOUND', `delivery: there is no delivery ${given.slice(0, 100)} of this webhook`, { field: 'delivery' })
+  const missing = () =>
+    new ApiError('NOT_FOUND', `delivery: there is no delivery ${given.slice(0, 100)} of this webhook`, { field: 'delivery' })
   const id = given.toLowerCase()
   if (webhook !== null) await findWebhook(tx, caller, webhook)
   if (!isUuid(id)) throw missing()

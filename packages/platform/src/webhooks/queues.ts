@@ -23,7 +23,7 @@ const IS_FRESH = `d.status = 'pending' and d.tries = 0 and not exists (
 /** Later tries that are due; `next_at` of one under way is the end of its lease. */
 const IS_DUE = `d.status = 'pending' and d.tries > 0 and d.next_at <= $1`
 
-/** Webhooks for which something waits now, and how much is under way of each workspace. However many deliveries wait, each is asked once. */
+/** Webhooks for which something waits now, and how much of each workspace is under way. However much waits, each is looked at once. */
 export async function readQueues(database: Queryable): Promise<{ queues: Queue[]; ofWorkspace: Map<string, number> }> {
   const rows = await database.query<{
     id: string; workspace_id: string; failures: number; fresh: string; again: string; fresh_waits: string; again_waits: string
@@ -80,7 +80,8 @@ export async function claimOne(database: Queryable, id: string, token: string): 
   return await database.one<Claimed>(
     `update webhook_deliveries d set tries = d.tries + 1, lease_token = $3, next_at = $4, updated_at = $1
      from webhooks w where d.id = $2 and w.id = d.webhook_id and d.status = 'pending' and (d.lease_token is null or d.next_at <= $1)
-       and (select count(*) from webhook_deliveries o where o.webhook_id = d.webhook_id and o.lease_token is not null and o.next_at > $1) < $5
+       and (select count(*) from webhook_deliveries o
+         where o.webhook_id = d.webhook_id and o.lease_token is not null and o.next_at > $1) < $5
      returning ${TAKEN}`,
     [now, id, token, new Date(now.getTime() + LEASE_MS), PLACES.webhook]) ?? null
 }

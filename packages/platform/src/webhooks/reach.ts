@@ -55,16 +55,13 @@ export class Reach {
 
   /** For a connection: only addresses that are allowed are dialled. */
   readonly lookup: LookupFunction = (name, options, done) => {
-    const { family, hints } = options
-    this.#resolve(name, {
-      all: true, ...(family === undefined ? {} : { family }), ...(hints === undefined ? {} : { hints }),
-    }, (error, addresses) => {
+    this.#resolve(name, { ...options, all: true }, (error, addresses) => {
       const all = options.all === true
       if (error) return done(error, all ? [] : '')
       const found = addresses.filter(({ address }) => this.allows(address))
       const [first] = found
       if (first === undefined) return done(new NotAllowed(`${name} (${addresses[0]?.address ?? 'no address'})`), all ? [] : '')
-      return all ? done(null, found) : done(null, first.address, first.family)
+      return all ? done(null, found) : done(null, first.address, isIP(first.address))
     })
   }
 }

@@ -10,7 +10,9 @@ async function resend(services: Services, caller: Caller, webhook: string | null
   const { database } = services
   const known = await findDelivery(database, caller, webhook, given)
   const { disabled_at: disabledAt } = await findWebhook(database, caller, known.webhook_id)
-  if (disabledAt !== null) throw new ApiError('WEBHOOK_DISABLED', 'id: the webhook is disabled; enable it by PATCH {"disabled": false}', { field: 'id' })
+  if (disabledAt !== null) {
+    throw new ApiError('WEBHOOK_DISABLED', 'id: the webhook is disabled; enable it by PATCH {"disabled": false}', { field: 'id' })
+  }
   // One that is under way is being sent anyway.
   const row = await database.one<DeliveryRow>(
     `update webhook_deliveries set status = 'pending', next_at = $2, updated_at = $2, tries = greatest(tries, 1),
@@ -27,7 +29,8 @@ export const resendDelivery = endpoint({
 })
 
 export const resendDeliveryOf = endpoint({
-  method: 'POST', path: '/dac/v1/webhooks/{id}/deliveries/{delivery}/resend', summary: 'Send a delivery of a webhook again', access: 'write',
+  method: 'POST', path: '/dac/v1/webhooks/{id}/deliveries/{delivery}/resend', summary: 'Send a delivery of a webhook again',
+  access: 'write',
   params: z.strictObject({ id: z.string(), delivery: z.string() }), response: deliveryShape,
   handler: async ({ services, caller, params }) => resend(services, caller, params.id, params.delivery),
 })

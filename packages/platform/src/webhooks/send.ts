@@ -2,7 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type In
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../environment.ts'
-import type { Reach } from './reach.ts'
+import { NotAllowed, type Reach } from './reach.ts'
 
 /** Over connecting, headers and body together. */
 const DEADLINE_MS = 15_000
@@ -97,7 +97,7 @@ export class Sender {
     outgoing.on('socket', (socket) => {
       const look = () => {
         const { remoteAddress } = socket
-        if (remoteAddress !== undefined && !this.#reach.allows(remoteAddress)) outgoing.destroy(new Error(`${remoteAddress} is not allowed`))
+        if (remoteAddress !== undefined && !this.#reach.allows(remoteAddress)) outgoing.destroy(new NotAllowed(remoteAddress))
       }
       if (socket.connecting) socket.once('connect', look)
       else look()

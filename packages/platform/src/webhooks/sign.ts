@@ -9,8 +9,10 @@ export const newSecret = (bytes: Uint8Array): string => SECRET_PREFIX + Buffer.f
 const inBackground = promisify(signWith) as (algorithm: string, data: Buffer, key: KeyObject) => Promise<Buffer>
 
 /** `webhook-signature` of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`. @param secret `whsec_…` */
-const signatureOf = (secret: string, id: string, timestamp: string, body: string): string =>
-  `v1,${createHmac('sha256', Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')).update(`${id}.${timestamp}.${body}`).digest('base64')}`
+function signatureOf(secret: string, id: string, timestamp: string, body: string): string {
+  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
+}
 
 /**
  * The headers of one try.

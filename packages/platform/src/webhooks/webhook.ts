@@ -11,7 +11,7 @@ import { NotAllowed } from './reach.ts'
 export const WEBHOOKS_MAX = 20
 const EVENTS_MAX = 50
 const URL_MAX = 2000
-export const FORMATS = ['standard', 'classic'] as const
+const FORMATS = ['standard', 'classic'] as const
 /** A request that comes again because its answer was lost is answered with the same secret for so long. */
 export const SHOWN_AGAIN_MS = 60_000
 

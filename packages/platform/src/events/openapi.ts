@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { EVENT_TYPES } from '../database/event-types.ts'
+import { jsonSchema } from '../http/schemas.ts'
+import { eventShape, EVENTS } from './registry.ts'
+
+const header = (name: string, description: string) => ({ name, in: 'header', required: true, schema: { type: 'string' }, description })
+
+const HEADERS = [
+  header('webhook-id', 'The event; the same on every try'),
+  header('webhook-timestamp', 'Of the try, in Unix seconds'),
+  header('webhook-signature', '`v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; during a rotation two, separated by a space'),
+  header('x-signature', 'Base64 RSA-SHA512 (PKCS #1 v1.5) over the body, under /.well-known/custody-webhook-key.pem'),
+]
+
+/** `webhooks` of the OpenAPI document (3.1): each event, as it is sent. */
+export const openApiWebhooks = (): Record<string, object> => Object.fromEntries(EVENT_TYPES.map((type) => {
+  const { says, object, data } = EVENTS[type]
+  return [type, {
+    post: {
+      summary: says, description: `Its versions count the ${object}.`, operationId: type, parameters: HEADERS,
+      requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(eventShape(data, z.literal(type))) } } },
+      responses: { '2XX': { description: 'It was taken; anything else, and it comes again' } },
+    },
+  }]
+}))

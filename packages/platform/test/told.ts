@@ -1,0 +1,17 @@
+import type { Database } from '../src/database/pool.ts'
+import { EVENTS } from '../src/events/registry.ts'
+
+/** Events of a database whose payload is not what the registry of events says, each with what is wrong; none where it cannot be asked. */
+export async function wrongEvents(database: Database): Promise<string[]> {
+  const rows = await database.query<{ type: keyof typeof EVENTS; payload: unknown; sub_account_id: string | null }>(
+    'select type, payload, sub_account_id from events order by id').catch(() => [])
+  return rows.flatMap(({ type, payload, sub_account_id }) => {
+    const { data, scope } = EVENTS[type]
+    const read = data.safeParse(payload)
+    const isScoped = (sub_account_id === null) === (scope === 'workspace')
+    return [
+      ...(read.success ? [] : [`${type}: ${read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`]),
+      ...(isScoped ? [] : [`${type}: is told to ${sub_account_id === null ? 'the whole workspace' : 'a sub-account'}`]),
+    ]
+  })
+}
