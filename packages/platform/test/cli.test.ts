@@ -54,6 +54,8 @@ test('words that are no command, option or argument are named, with what would b
     [['gas-tank', 'drain', '--workspace', 'x'], /^custody: --network is needed\nUsage: npx custody gas-tank drain --workspace W --network N --to ADDRESS \[options\]\n$/],
     [['request', 'GET'], /^custody: missing required argument 'PATH'\nUsage: npx custody request <METHOD> <PATH> \[BODY\]/],
     [['request', 'GET', '/x', '{}', '#'], /^custody: too many arguments.*\nUsage: npx custody request/],
+    [['listen'], /^custody: the platform does not run on .*nowhere: start it with "npm start", or set CUSTODY_HOME\n$/],
+    [['listen', '--forward', 'ftp://x'], /^custody: --forward: must be a URL such as http:/],
     [['audit'], /^custody: the platform does not run on .*nowhere: start it with "npm start", or set CUSTODY_HOME\n$/],
   ]
   for (const [words, expected] of cases) {

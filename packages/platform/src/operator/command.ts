@@ -8,4 +8,8 @@ export class OperatorError extends Error {
   }
 }
 
+/** An option as it was typed; null where it was not. */
+export const given = (input: Record<string, unknown>, name: string): string | null =>
+  input[name] === undefined || input[name] === null ? null : String(input[name])
+
 export type Command = (services: Services, input: Record<string, unknown>) => Promise<Record<string, unknown>>

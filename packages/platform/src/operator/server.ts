@@ -11,6 +11,7 @@ import type { Services } from '../engine/services.ts'
 import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
+import { eventsAfter } from './events.ts'
 import { reconcileOutcome, startReconcile } from './reconcile.ts'
 import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
@@ -51,6 +52,7 @@ const COMMANDS: Record<string, Command> = {
   transaction: transactionState,
   'reconcile start': startReconcile,
   'reconcile outcome': reconcileOutcome,
+  events: eventsAfter,
   audit: async (services) => ({ ...await audit(services) }),
   devnet: async (services, input) => {
     if (!services.devnet) throw new OperatorError('the local chains exist only with CUSTODY_NETWORK=local')
@@ -72,7 +74,7 @@ const COMMANDS: Record<string, Command> = {
 const WHILE_HELD = new Set([
   'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
   'wallet list',
-  'transaction', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
+  'transaction', 'events', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
 ])
 
 /** Opens the operator's entrance: HTTP on a Unix socket that only this user may open. */

@@ -1,6 +1,6 @@
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
-import { OperatorError, type Command } from './command.ts'
+import { given, OperatorError, type Command } from './command.ts'
 
 const STATUSES = ['active', 'inactive']
 const REASON_MAX = 500
@@ -18,9 +18,6 @@ interface Found {
 
 const FOUND = `select x.id, x.workspace_id, x.sub_account_id, w.name workspace, s.name sub_account, x.asset, x.network, x.status
   from wallets x join workspaces w on w.id = x.workspace_id join sub_accounts s on s.id = x.sub_account_id`
-
-const given = (input: Record<string, unknown>, name: string): string | null =>
-  input[name] === undefined || input[name] === null ? null : String(input[name])
 
 /** By its id, or by workspace, sub-account and asset. */
 async function findOne(services: Services, input: Record<string, unknown>): Promise<Found> {

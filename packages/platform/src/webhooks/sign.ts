@@ -14,10 +14,14 @@ function signatureOf(secret: string, id: string, timestamp: string, body: string
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
 }
 
+/** `x-signature`: RSA-SHA512 (PKCS #1 v1.5) over a body, in base64. */
+export const bodySignature = async (body: string, key: KeyObject): Promise<string> =>
+  (await inBackground('RSA-SHA512', Buffer.from(body), key)).toString('base64')
+
 /**
  * The headers of one try.
  * @param o.secrets each signs; during a rotation there are two @param o.now milliseconds since the Unix Epoch
- * @param o.key of the platform, for `x-signature`: RSA-SHA512 (PKCS #1 v1.5) over the body
+ * @param o.key of the platform, for `x-signature`; null: without it
  */
 export async function headersFor(
   o: { id: string; body: string; secrets: readonly string[]; now: number; key: KeyObject | null }
@@ -30,6 +34,6 @@ export async function headersFor(
     'webhook-id': o.id,
     'webhook-timestamp': timestamp,
     'webhook-signature': o.secrets.map((secret) => signatureOf(secret, o.id, timestamp, o.body)).join(' '),
-    ...(o.key ? { 'x-signature': (await inBackground('RSA-SHA512', Buffer.from(o.body), o.key)).toString('base64') } : {}),
+    ...(o.key ? { 'x-signature': await bodySignature(o.body, o.key) } : {}),
   }
 }

@@ -206,6 +206,14 @@ export const COMMANDS: readonly Definition[] = [
     options: { '!id ID': 'the deposit, as suspense list prints it' }, run: async () => (await books()).suspenseAssign,
   },
   {
+    usage: 'listen', summary: 'shows events as they come, and posts them, signed, to a developer’s machine; Ctrl-C ends it',
+    options: {
+      'forward URL': 'where to post them, such as http://127.0.0.1:3000/webhooks', 'events NAMES': 'such as invoice.*,deposit.confirmed',
+      'workspace W': 'of one workspace',
+    },
+    run: async () => (await import('./listen.ts')).listenRun,
+  },
+  {
     usage: 'audit', summary: 'ledger against chains; exit 1 on any difference, and where nothing was compared',
     run: async () => (await books()).audit,
   },
