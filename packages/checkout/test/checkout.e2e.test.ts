@@ -6,7 +6,8 @@ import jsqr from 'jsqr'
 import type { Browser, Page } from 'playwright-core'
 import { startBrowser } from './browser.ts'
 import { Fixture, paymentOf, selectedOf } from './fixture.ts'
-import { DESK, PHONE, pixels, says, visit } from './page.ts'
+import { pixels } from './pixels.ts'
+import { DESK, PHONE, says, visit } from './visit.ts'
 import { widgetTests } from './widget-paths.ts'
 
 const fixture = new Fixture()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { selectedOf, type Fixture } from './fixture.ts'
-import { DESK, PHONE, visit } from './page.ts'
+import { DESK, PHONE, visit } from './visit.ts'
 import { startShop, type Heard } from './shop.ts'
 
 const heard = (page: Page): Promise<Heard> => page.evaluate(() => (window as unknown as { heard: Heard }).heard)

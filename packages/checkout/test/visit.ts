@@ -18,19 +18,16 @@ export interface Visit {
   close(): Promise<void>
 }
 
-/** Runs in every document before its own scripts. */
-function observe(): void {
-  const observed: Observed = { moved: [], violations: [] }
-  Object.assign(window, { observed })
-  addEventListener('securitypolicyviolation', (event) => observed.violations.push(`${event.violatedDirective} ${event.blockedURI}`))
-  new PerformanceObserver((list) => {
-    // Chromium's own entries; what follows an input within half a second is left out, as the metric says.
-    for (const entry of list.getEntries() as (PerformanceEntry & { hadRecentInput: boolean; sources: { node: Node | null }[] })[]) {
-      if (entry.hadRecentInput) continue
-      observed.moved.push(...entry.sources.map(({ node }) => (node instanceof Element ? node.outerHTML.slice(0, 120) : 'something')))
-    }
-  }).observe({ type: 'layout-shift', buffered: true })
-}
+/** Runs in every document before its own scripts. Text, so that tests of other packages need not know of browsers' types. */
+const OBSERVE = `
+window.observed = { moved: [], violations: [] }
+addEventListener('securitypolicyviolation', (event) => observed.violations.push(event.violatedDirective + ' ' + event.blockedURI))
+new PerformanceObserver((list) => {
+  // What follows an input within half a second is left out, as the metric of layout shifts says.
+  for (const { hadRecentInput, sources } of list.getEntries()) {
+    if (!hadRecentInput) observed.moved.push(...sources.map(({ node }) => (node instanceof Element ? node.outerHTML.slice(0, 120) : 'something')))
+  }
+}).observe({ type: 'layout-shift', buffered: true })`
 
 /** @param origins that may be asked beside the first page's own */
 export async function visit(browser: Browser, url: string, options: BrowserContextOptions = PHONE, origins: string[] = []): Promise<Visit> {
@@ -45,12 +42,12 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
     if (protocol !== 'data:' && !allowed.has(origin)) strangers.push(request.url())
   })
   page.on('pageerror', (error) => thrown.push(error.message))
-  await page.addInitScript(observe)
+  await page.addInitScript({ content: OBSERVE })
   await page.goto(url)
   return {
     page,
     async clean() {
-      const { moved, violations } = await page.evaluate(() => (window as unknown as { observed: Observed }).observed)
+      const { moved, violations } = await page.evaluate<Observed>('observed')
       assert.deepEqual({ strangers, thrown, violations, moved }, { strangers: [], thrown: [], violations: [], moved: [] })
     },
     close: () => context.close(),
@@ -62,23 +59,4 @@ const title = (page: Page) => page.locator('.status-title')
 /** Waits until the status says so. */
 export async function says(page: Page, words: string): Promise<void> {
   await title(page).filter({ hasText: words }).waitFor({ timeout: WAIT_MS })
-}
-
-/** The pixels of an element, as a camera would see them. */
-export async function pixels(page: Page, selector: string): Promise<{ data: Uint8ClampedArray<ArrayBuffer>; width: number; height: number }> {
-  const png = (await page.locator(selector).screenshot()).toString('base64')
-  const reader = await page.context().newPage()
-  const { text, width, height } = await reader.evaluate(async (source) => {
-    const image = new Image()
-    image.src = source
-    await image.decode()
-    const canvas = new OffscreenCanvas(image.width, image.height)
-    const context = canvas.getContext('2d') as OffscreenCanvasRenderingContext2D
-    context.drawImage(image, 0, 0)
-    const { data } = context.getImageData(0, 0, image.width, image.height)
-    return { text: new TextDecoder('latin1').decode(data), width: image.width, height: image.height }
-  }, `data:image/png;base64,${png}`)
-  await reader.close()
-  // TextDecoder's latin1 is windows-1252; black and white are the same in both.
-  return { data: Uint8ClampedArray.from(Buffer.from(text, 'latin1')), width, height }
 }
