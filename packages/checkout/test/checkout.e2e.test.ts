@@ -6,7 +6,8 @@ import jsqr from 'jsqr'
 import type { Browser, Page } from 'playwright-core'
 import { startBrowser } from './browser.ts'
 import { Fixture, paymentOf, selectedOf } from './fixture.ts'
-import { DESK, PHONE, pixels, says, visit } from './page.ts'
+import { pixels } from './pixels.ts'
+import { DESK, PHONE, says, visit } from './visit.ts'
 import { widgetTests } from './widget-paths.ts'
 
 const fixture = new Fixture()
@@ -141,7 +142,7 @@ test('every end says what to do, in a shape, a word and a colour of its own', as
     ['short', { inv_status: 'Expired', exception: 'partial', selected: selectedOf('ETH', { paid_amount: '0.01' }) }, 'Time to pay is over', /Only 0\.01 ETH of 0\.01663334 ETH/],
     ['late', { inv_status: 'Expired', exception: 'late' }, 'Paid too late', /Nordlicht Kaffee will accept or return it/],
     ['over', { inv_status: 'Paid', exception: 'over', selected: selectedOf('ETH', { paid_amount: '0.02' }) }, 'too much', /You sent 0\.00336666 ETH too much/],
-    ['invalid', { inv_status: 'Invalid', payments: [paymentOf('ETH', '1', { status: 'reverted' })] }, 'Payment failed', /did not confirm/],
+    ['invalid', { inv_status: 'Invalid', payments: [paymentOf('ETH', '1', { status: 'reverted' })] }, 'Payment not accepted', /Nordlicht Kaffee does not accept/],
     ['cancelled', { inv_status: 'Invalid', cancelled: true }, 'Payment cancelled', /Send nothing/],
   ] as const) {
     const { page, clean, close } = await visit(browser, fixture.add(id, { selected: PAID, failed_url, ...more, payments: 'payments' in more ? [...more.payments] : [] }), DESK)
@@ -276,7 +277,7 @@ test('without a stream the page asks; after a cut it comes back; without a serve
   await cut.page.route('**/state', (route) => route.abort())
   fixture.streams = false
   fixture.cut()
-  await cut.page.getByText('Connection lost').waitFor({ timeout: 8000 })
+  await cut.page.getByText('Connection lost').waitFor()
   await cut.page.unroute('**/state')
   fixture.streams = true
   fixture.set('cut', { inv_status: 'Processing', selected: PAID })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { selectedOf, type Fixture } from './fixture.ts'
-import { DESK, PHONE, visit } from './page.ts'
+import { DESK, PHONE, visit } from './visit.ts'
 import { startShop, type Heard } from './shop.ts'
 
 const heard = (page: Page): Promise<Heard> => page.evaluate(() => (window as unknown as { heard: Heard }).heard)
@@ -94,7 +94,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     const stranger = await visit(browser(), `${shop.stranger}/?invoice=closed`, PHONE, [fixture.base])
     await stranger.page.locator('#button').getByRole('button').tap()
     const link = stranger.page.getByRole('link', { name: 'Zahlungsseite öffnen' })
-    await link.waitFor({ timeout: 8000 })
+    await link.waitFor()
     assert.equal(await link.getAttribute('href'), url)
     assert.deepEqual(await heard(stranger.page), { events: [], messages: [], called: [] })
     await stranger.close()

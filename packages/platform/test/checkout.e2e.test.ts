@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
 import { startBrowser } from '../../checkout/test/browser.ts'
-import { DESK, says, visit } from '../../checkout/test/page.ts'
-import { call, TestPlatform, type User } from './harness.ts'
+import { DESK, says, visit } from '../../checkout/test/visit.ts'
+import { freePorts } from '../../signer/test/homes.ts'
+import { call, PRIVATE_KEY, TestPlatform, waitFor, type User } from './harness.ts'
 
 /** The checkout page as the platform serves it, paid on a local chain in a real browser. */
 const platform = new TestPlatform()
 let browser: Browser
 let merchant: User
+let shop: ChildProcess | null = null
 
 before(async () => {
   [browser] = await Promise.all([startBrowser(), platform.start()])
@@ -16,6 +22,7 @@ before(async () => {
   for (const asset of ['XRP', 'ETH']) assert.equal((await call(merchant, 'POST', '/dac/v1/create-wallet', { asset })).status, 200)
 })
 after(async () => {
+  shop?.kill()
   await browser?.close()
   await platform.remove()
 })
@@ -88,4 +95,48 @@ test('what is sent for the page: its headers, its frame, its files; nothing for 
   assert.deepEqual(Object.keys(paths).filter((path) => path.startsWith('/checkout') || path === '/widget.js').toSorted(), [
     '/checkout/{inv_id}/asset', '/checkout/{inv_id}/events', '/checkout/{inv_id}/state',
   ])
+})
+
+test('the shop of examples/shop: charged, paid in the widget, told by the webhook alone', async () => {
+  const [port] = await freePorts(1)
+  const origin = `http://localhost:${port}`
+  const { body: { secret } } = await call<{ secret: string }>(merchant, 'POST', '/dac/v1/webhooks', { url: `http://127.0.0.1:${port}/webhook`, events: ['invoice.paid'] })
+  assert.equal((await call(merchant, 'PUT', '/dac/v1/invoice-settings', { display_name: 'Hats', allowed_origins: [origin] })).status, 200)
+  const key = join(platform.home, 'shop-key.pem')
+  writeFileSync(key, PRIVATE_KEY, { mode: 0o600 })
+  const child = spawn(process.execPath, [fileURLToPath(new URL('../../../examples/shop/shop.ts', import.meta.url))], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, CUSTODY_URL: platform.base, CUSTODY_API_KEY: merchant.apiKey, CUSTODY_KEY: key, WEBHOOK_SECRET: secret, PORT: String(port) },
+  })
+  shop = child
+  await new Promise((resolve) => child.stdout.once('data', resolve))
+  const { page, close } = await visit(browser, origin, DESK, [platform.base])
+  await page.getByRole('button', { name: 'Order a hat' }).click()
+  const state = page.locator('#state')
+  await state.filter({ hasText: 'is open' }).waitFor()
+  const id = page.url().split('/').at(-1) as string
+  const { body: { data: [invoice] } } = await call<{ data: Invoice[] }>(merchant, 'GET', `/dac/v1/invoices?order_id=${id}`)
+  assert.ok(invoice)
+  const forged = await fetch(`${origin}/webhook`, {
+    method: 'POST', body: JSON.stringify({ type: 'invoice.paid', data: { order_id: id, inv_id: invoice.inv_id } }),
+    headers: { 'webhook-id': 'msg_1', 'webhook-timestamp': String(Math.floor(Date.now() / 1000)), 'webhook-signature': 'v1,AAAA' },
+  })
+  assert.equal(forged.status, 400)
+  await page.reload()
+  await state.filter({ hasText: 'is open' }).waitFor()
+
+  await page.getByRole('link', { name: 'Pay now' }).click()
+  const frame = page.frameLocator('iframe')
+  await frame.getByRole('button', { name: /XRP/ }).click()
+  const amount = (await frame.locator('.field-amount .amount').innerText()).replace(' XRP', '')
+  await platform.operator('devnet', {
+    command: 'fund', asset: 'XRP', address: await frame.locator('.field-address .code').innerText(), amount, tag: await frame.locator('.tag').innerText(),
+  })
+  await frame.getByRole('heading', { name: 'Payment complete' }).waitFor()
+  await waitFor('the delivery', async () => {
+    await page.reload()
+    return (await state.innerText()).includes('is paid')
+  })
+  assert.equal(await page.getByRole('link', { name: 'Pay now' }).count(), 0)
+  await close()
 })

@@ -67,8 +67,8 @@ export const ar: Catalogue<'zero' | 'one' | 'two' | 'few' | 'many' | 'other'> = 
   expired: 'انتهت مهلة الدفع',
   expiredDetail: 'لا ترسل أي شيء إلى هذا العنوان بعد الآن. ارجع وابدأ عملية دفع جديدة.',
   expiredPartialDetail: 'وصل {paid} فقط من {total} في الوقت المحدد. تواصل مع {merchant} واذكر الفاتورة أدناه.',
-  invalid: 'فشل الدفع',
-  invalidDetail: 'لم تؤكد الشبكة هذه الدفعة. تواصل مع {merchant} واذكر الفاتورة أدناه.',
+  invalid: 'لم تُقبل الدفعة',
+  invalidDetail: 'لا يقبل {merchant} هذه الدفعة. لا ترسل شيئًا آخر؛ تواصل معه واذكر الفاتورة أدناه.',
   cancelled: 'أُلغي الدفع',
   cancelledDetail: 'ألغى {merchant} هذه الفاتورة. لا ترسل شيئًا؛ وإن كنت قد دفعت فتواصل معه واذكر الفاتورة أدناه.',
 

@@ -62,8 +62,9 @@ export const de: Catalogue<'one' | 'other'> = {
   expired: 'Die Zahlungsfrist ist abgelaufen',
   expiredDetail: 'Senden Sie nichts mehr an diese Adresse. Gehen Sie zurück und beginnen Sie eine neue Zahlung.',
   expiredPartialDetail: 'Nur {paid} von {total} kamen rechtzeitig an. Melden Sie sich bei {merchant} und nennen Sie die Rechnung unten.',
-  invalid: 'Zahlung fehlgeschlagen',
-  invalidDetail: 'Das Netzwerk hat diese Zahlung nicht bestätigt. Melden Sie sich bei {merchant} und nennen Sie die Rechnung unten.',
+  invalid: 'Zahlung nicht angenommen',
+  invalidDetail:
+    '{merchant} nimmt diese Zahlung nicht an. Senden Sie nichts mehr; melden Sie sich dort und nennen Sie die Rechnung unten.',
   cancelled: 'Zahlung storniert',
   cancelledDetail: '{merchant} hat diese Rechnung storniert. Senden Sie nichts; falls Sie schon gezahlt haben, melden Sie sich '
     + 'dort und nennen Sie die Rechnung unten.',

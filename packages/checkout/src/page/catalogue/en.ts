@@ -61,8 +61,8 @@ export const en: Catalogue<'one' | 'other'> = {
   expired: 'Time to pay is over',
   expiredDetail: 'Do not send anything to this address any more. Go back and start a new payment.',
   expiredPartialDetail: 'Only {paid} of {total} arrived in time. Get in touch with {merchant} and name the invoice below.',
-  invalid: 'Payment failed',
-  invalidDetail: 'The network did not confirm this payment. Get in touch with {merchant} and name the invoice below.',
+  invalid: 'Payment not accepted',
+  invalidDetail: '{merchant} does not accept this payment. Send nothing more; get in touch and name the invoice below.',
   cancelled: 'Payment cancelled',
   cancelledDetail: '{merchant} cancelled this invoice. Send nothing; if you have paid already, get in touch and name the invoice below.',
 

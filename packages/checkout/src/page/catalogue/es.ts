@@ -61,8 +61,8 @@ export const es: Catalogue<'one' | 'many' | 'other'> = {
   expired: 'El plazo de pago ha terminado',
   expiredDetail: 'No envíe nada más a esta dirección. Vuelva atrás y empiece un pago nuevo.',
   expiredPartialDetail: 'Solo {paid} de {total} llegaron a tiempo. Póngase en contacto con {merchant} e indique la factura de abajo.',
-  invalid: 'El pago ha fallado',
-  invalidDetail: 'La red no ha confirmado este pago. Póngase en contacto con {merchant} e indique la factura de abajo.',
+  invalid: 'Pago no aceptado',
+  invalidDetail: '{merchant} no acepta este pago. No envíe nada más; póngase en contacto e indique la factura de abajo.',
   cancelled: 'Pago cancelado',
   cancelledDetail:
     '{merchant} ha cancelado esta factura. No envíe nada; si ya ha pagado, póngase en contacto e indique la factura de abajo.',

@@ -61,8 +61,8 @@ export const zh: Catalogue<'other'> = {
   expired: '付款时间已过',
   expiredDetail: '请不要再向此地址转账。请返回并重新发起付款。',
   expiredPartialDetail: '在截止时间内仅收到 {total} 中的 {paid}。请联系 {merchant}，并提供下方的账单号。',
-  invalid: '付款失败',
-  invalidDetail: '网络未确认这笔付款。请联系 {merchant}，并提供下方的账单号。',
+  invalid: '付款未被接受',
+  invalidDetail: '{merchant} 不接受这笔付款。请勿再转账；请联系商家并提供下方的账单号。',
   cancelled: '付款已取消',
   cancelledDetail: '{merchant} 已取消此账单。请勿转账；如已付款，请联系商家并提供下方的账单号。',
 
