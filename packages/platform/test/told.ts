@@ -6,12 +6,13 @@ import { EVENTS } from '../src/events/registry.ts'
 
 /** Events of a database whose payload is not what the registry of events says, each with what is wrong; none where it cannot be asked. */
 export async function wrongEvents(database: Database): Promise<string[]> {
-  const rows = await database.query<{ type: keyof typeof EVENTS; payload: unknown; sub_account_id: string | null }>(
-    'select type, payload, sub_account_id from events order by id').catch(() => [])
-  return rows.flatMap(({ type, payload, sub_account_id }) => {
+  const rows = await database.query<{ type: EventType; payload: unknown; sub_account_id: string | null; owned: boolean }>(
+    `select e.type, e.payload, e.sub_account_id, t.sub_account_id is not null owned
+     from events e left join transactions t on t.id::text = e.payload->>'id' order by e.id`).catch(() => [])
+  return rows.flatMap(({ type, payload, sub_account_id, owned }) => {
     const { data, scope } = EVENTS[type]
     const read = data.safeParse(payload)
-    const isScoped = (sub_account_id === null) === (scope === 'workspace')
+    const isScoped = (sub_account_id !== null) === (scope === 'owner' ? owned : scope === 'sub-account')
     return [
       ...(read.success ? [] : [`${type}: ${read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`]),
       ...(isScoped ? [] : [`${type}: is told to ${sub_account_id === null ? 'the whole workspace' : 'a sub-account'}`]),

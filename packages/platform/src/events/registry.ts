@@ -12,13 +12,13 @@ interface EventOf {
   says: string
   /** What its versions count. */
   object: 'transaction' | 'address' | 'wallet' | 'gas tank' | 'prepaid fee account' | 'rule' | 'invoice' | 'webhook'
-  /** To whom: to the keys of one sub-account, or to all of the workspace. */
-  scope: 'sub-account' | 'workspace'
+  /** To whom: to the keys of one sub-account, or to all of the workspace. `owner`: of a gas tank's own, which has none, to all. */
+  scope: 'sub-account' | 'workspace' | 'owner'
   /** What `data` holds. */
   data: z.ZodType
 }
 
-const transaction = (says: string): EventOf => ({ says, object: 'transaction', scope: 'sub-account', data: transactionShape })
+const transaction = (says: string): EventOf => ({ says, object: 'transaction', scope: 'owner', data: transactionShape })
 
 /** Of an address that screening stopped. */
 const frozen = z.object({
@@ -30,7 +30,7 @@ const staked = z.object({
   id: z.string(), asset: z.string(), address: z.string(), resource: z.enum(['ENERGY', 'BANDWIDTH']).optional(), amount: z.number(),
   hash: z.string().nullable(),
 })
-const staking = (says: string, data: z.ZodType = staked): EventOf => ({ says, object: 'transaction', scope: 'sub-account', data })
+const staking = (says: string, data: z.ZodType = staked): EventOf => ({ says, object: 'transaction', scope: 'owner', data })
 
 const tank = (says: string): EventOf => ({
   says, object: 'gas tank', scope: 'workspace', data: tankShape,
@@ -51,7 +51,7 @@ const invoice = (says: string): EventOf => ({
 export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'transaction.created': transaction('A transfer, stake, unstake or release was asked for, or a rule forwards what came in'),
   'transaction.updated': {
-    says: 'It has come to another step; its `sub_status` says which', object: 'transaction', scope: 'sub-account', data: z.object({
+    says: 'It has come to another step; its `sub_status` says which', object: 'transaction', scope: 'owner', data: z.object({
       id: z.string(), status: z.literal('pending'), sub_status: z.string(), hash: z.string().nullable(), confirmations: z.int(),
     }),
   },

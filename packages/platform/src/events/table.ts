@@ -5,12 +5,14 @@ import { EVENTS } from './registry.ts'
 const BEGIN = '<!-- made by scripts/events-table.mjs -->'
 const END = '<!-- so far -->'
 
+const TOLD_TO = { 'sub-account': 'its sub-account', workspace: 'all of the workspace', owner: 'its sub-account; of a gas tank’s own: all' }
+
 /** The table of events for the documentation. */
 function eventsTable(): string {
   const rows = EVENT_TYPES.map((type) => {
     const { says, object, scope, data } = EVENTS[type]
     const fields = Object.keys((jsonSchema(data)['properties'] ?? {}) as object).map((name) => `\`${name}\``).join(', ')
-    return `| \`${type}\` | ${says} | ${object} | ${scope === 'workspace' ? 'all of the workspace' : 'its sub-account'} | ${fields} |`
+    return `| \`${type}\` | ${says} | ${object} | ${TOLD_TO[scope]} | ${fields} |`
   })
   return ['| Event | When | Object | Told to | `data` |', '|---|---|---|---|---|', ...rows].join('\n')
 }
