@@ -52,7 +52,7 @@ export function verifyWebhook<Data = Record<string, unknown>>(
   const { toleranceS = TOLERANCE_S, now = Math.floor(Date.now() / 1000) } = options
   const ageS = now - Number(timestamp)
   if (Math.abs(ageS) > toleranceS)
-    throw new WebhookError('TIMESTAMP', `webhook-timestamp is ${Math.abs(ageS)} s ${ageS > 0 ? 'old' : 'ahead'}, and ${toleranceS} s are allowed`)
+    throw new WebhookError('TIMESTAMP', `webhook-timestamp is ${Math.abs(ageS)} s ${ageS > 0 ? 'old' : 'ahead'}; ${toleranceS} s are allowed`)
   const body = typeof rawBody === 'string' ? Buffer.from(rawBody) : Buffer.from(rawBody)
   const expected = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
   // During a rotation there is one for each secret; schemes that are not known are passed over.
@@ -72,7 +72,8 @@ export function verifyWebhook<Data = Record<string, unknown>>(
 function keyOf(secret: string): Buffer {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret
   const key = Buffer.from(text, 'base64')
-  if (key.length < SECRET_BYTES_MIN || key.length > SECRET_BYTES_MAX || key.toString('base64').replace(/=+$/, '') !== text.replace(/=+$/, ''))
+  const isBase64 = key.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
+  if (key.length < SECRET_BYTES_MIN || key.length > SECRET_BYTES_MAX || !isBase64)
     throw new TypeError('secret must be whsec_ and base64, as it was shown when the webhook was created')
   return key
 }

@@ -20,6 +20,7 @@ import { runStep } from '../src/engine/run.ts'
 import { stageServices } from './chain-stage.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { prepareDatabase } from './prepared-database.ts'
+import { sees } from './told.ts'
 
 /**
  * Any order of events over the real step functions and the real database: nothing that involves a frozen or sanctioned
@@ -258,3 +259,5 @@ test('a flag that comes up right before signing gives the nonce back, and the tr
   await world.step(id)
   assert.ok(world.passed.has(id))
 })
+
+sees(() => database, ['address.frozen', 'address.unfrozen', 'aml.screening_overdue'])

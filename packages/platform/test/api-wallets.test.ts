@@ -8,6 +8,7 @@ import { setWallet, listWallets } from '../src/operator/wallets.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { World } from './deposits-support.ts'
 import { call, PRIVATE_KEY, transferBody, type Transfer } from './harness.ts'
+import { sees } from './told.ts'
 
 const api = useApi()
 let user: Awaited<ReturnType<typeof api.user>>
@@ -257,3 +258,5 @@ test('deposits of an inactive wallet are credited', async () => {
   await world.settle()
   assert.deepEqual(await world.books(alice), { ETH: '7' })
 })
+
+sees(() => api.database, ['wallet.updated'])

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { openDatabase } from '../src/database/pool.ts'
 import { balance, call, rpc, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
+import { sees } from './told.ts'
 
 /** Standing rules: what comes in goes on to one destination, once, within the caller's own limits. */
 const platform = new TestPlatform()
@@ -385,3 +386,5 @@ test('fewer than two nodes: no rule is made; a deletion waits for the second', a
   await fund('ETH', omnibus, '1')
   assert.deepEqual((await forwarded(user, again.body.id, 1)).map((each) => each.amount), ['1'])
 })
+
+sees(() => platform.database, ['auto_forwarding.created', 'auto_forwarding.deleted', 'transaction.created', 'transaction.confirmed'])

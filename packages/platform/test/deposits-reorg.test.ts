@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { type FamilyName, traitsOf } from '@custody/chains'
 import * as fc from '../../../test/property.ts'
 import { DEPTH, FAMILIES, useDatabase, World, type Outcome, type ScriptedTransaction, type Tenant } from './deposits-support.ts'
+import { sees } from './told.ts'
 
 /**
  * Whatever reorganisations do, at rest each customer has what the final chain pays to the addresses of that customer:
@@ -252,3 +253,5 @@ async function check(world: World, tenants: readonly Tenant[]): Promise<void> {
     )
   }
 }
+
+sees(database.get, ['deposit.detected', 'deposit.confirmed', 'deposit.reverted'])

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { FamilyName, Senders } from '@custody/chains'
 import { releaseDeposit } from '../src/operator/aml-release.ts'
 import { FAMILIES, useDatabase, World, type Tenant } from './deposits-support.ts'
+import { sees } from './told.ts'
 
 /** Everyone who paid is screened; who cannot be known is held until the operator lets that deposit go. */
 const database = useDatabase()
@@ -165,3 +166,5 @@ test('a deposit that was recorded before its senders were is screened by what it
   await world.step()
   assert.deepEqual(await states(world), ['FROZEN'])
 })
+
+sees(database.get, ['deposit.frozen', 'address.frozen'])

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { crowd } from './crowd.ts'
 import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { sees } from './told.ts'
 
 const platform = new TestPlatform()
 const ETH_TO = '0x00000000000000000000000000000000000000d1'
@@ -76,3 +77,5 @@ test('the operator limits what a tank pays: cap, gas price, threshold; mistakes 
   assert.equal((await set('--max-gas-price', 'none')).status, 0)
   assert.equal((await terminal(user, id)).status, 'confirmed')
 })
+
+sees(() => platform.database, ['gas_tank.low', 'gas_tank.empty'])

@@ -85,6 +85,9 @@ test('a coin: a page hears of the payment in its block and of its settlement, an
   assert.deepEqual([invoice.inv_status, invoice.asset, invoice.payments], ['Pending', 'BTC', []])
   assert.equal(invoice.payment_uri, `bitcoin:${invoice.address}?amount=0.0005`)
   assert.equal(invoice.checkout_url, `${platform.base}/checkout/${invoice.inv_id}`)
+  const early = await call<{ message: string }>(merchant, 'POST', `/dac/v1/invoices/${invoice.inv_id}/refund`,
+    transferBody('BTC', '0.0001', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'))
+  assert.deepEqual([early.status, early.body.message.slice(0, 31)], [400, 'inv_id: the invoice is open, an'], early.text)
   const page = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
   // No further block comes before the page has heard of the first.
   await platform.halted('BTC', async () => {
@@ -93,6 +96,8 @@ test('a coin: a page hears of the payment in its block and of its settlement, an
     const mined = performance.now()
     await seen
     t.diagnostic(`from the block to Processing on the page: ${(performance.now() - mined).toFixed()} ms`)
+    await platform.operator('devnet', { command: 'mine', network: 'BTC', blocks: 2 })
+    await page
   })
   const states = await page
   assert.deepEqual([...new Set(states.map(({ inv_status }) => inv_status))], ['Pending', 'Processing', 'Paid'])
@@ -160,11 +165,16 @@ test('a coin with tags: another tag is nobody’s invoice, the right one pays, a
 })
 
 test('an invoice that nobody pays expires, and what comes later is late until the merchant marks it', async () => {
-  const invoice = await create({ fiat: 'USD', fiat_amount: 6, assets: ['BTC'], expires_in: 5 })
+  const invoice = await create({ fiat: 'USD', fiat_amount: 6, assets: ['BTC'], expires_in: 5, webhook_url: shopUrl('/paid?order=2') })
   await waitFor('expiry', async () => (await read(invoice.inv_id)).inv_status === 'Expired')
   await pay('BTC', invoice.address, invoice.crypto_amount)
   await waitFor('the late payment', async () => (await read(invoice.inv_id)).payments[0]?.status === 'confirmed')
   assert.deepEqual(await read(invoice.inv_id).then(({ inv_status, exception }) => [inv_status, exception]), ['Expired', 'late'])
   const marked = await call<Invoice>(merchant, 'POST', `/dac/v1/invoices/${invoice.inv_id}/mark`, { status: 'settled', reason: 'the customer called' })
   assert.deepEqual([marked.status, marked.body.inv_status, marked.body.exception], [200, 'Paid', 'late'], marked.text)
+  await waitFor('the delivery', async () => sent.some(({ path, type }) => path === '/paid?order=2' && type === 'invoice.paid'))
+  const { body: { data: hooks } } = await call<{ data: { id: string; url: string }[] }>(merchant, 'GET', '/dac/v1/webhooks')
+  assert.deepEqual(hooks.map(({ url }) => url), [shopUrl('')], 'one for the server, whatever its addresses')
+  const bad = await call<{ message: string }>(merchant, 'POST', '/dac/v1/invoices', { fiat: 'USD', fiat_amount: 6, webhook_url: 'http://10.0.0.1/' })
+  assert.deepEqual([bad.status, bad.body.message.startsWith('webhook_url: 10.0.0.1 is a private')], [400, true], bad.text)
 })

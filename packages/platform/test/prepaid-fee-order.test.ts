@@ -11,6 +11,7 @@ import { ApiError } from '../src/errors.ts'
 import { reservePlatformFee } from '../src/prepaid-fee/fees.ts'
 import { DEFAULT_TIERS, feeOf, readTiers, tierNamed, tierOfVolume } from '../src/settings/tiers.ts'
 import { prepareDatabase } from './prepared-database.ts'
+import { sees } from './told.ts'
 
 /**
  * Any order of reservations, charges, refunds and adjustments, one by one and at once, over the real database: the
@@ -168,3 +169,5 @@ test('tiers: by volume, by name; fees are shares with a least, rounded up; mista
   assert.equal(feeOf(tierNamed(tiers, 'STARTER'), 400_000_001n), 1_000_001n)
   for (const bad of ['', 'A', 'A:1:1:1:1', 'A:0:1:1:1,B:0:1:1:1', 'A:0:1:1:1,A:5:1:1:1', 'A:0:10001:0:0', 'A:0:1:0.0000001:0', 'A:0:1:x:0', 'a:0:1:1:1', 'A:0:1:1:1:1']) assert.throws(() => readTiers(bad), /; a tier is NAME:VOLUME:/, bad)
 })
+
+sees(() => database, ['prepaid_fee.low', 'prepaid_fee.empty'])

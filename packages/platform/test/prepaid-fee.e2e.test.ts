@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Answer, type Transfer, type User } from './harness.ts'
+import { sees } from './told.ts'
 
 /** The prepaid fee account from outside: reserve, charge, give back, suspend; tiers at the turn of the day; prices. */
 const platform = new TestPlatform()
@@ -254,3 +255,5 @@ test('the turn of the day: the tier of the last 30 days, its subscription once a
   await explains(user)
   await audit()
 })
+
+sees(() => platform.database, ['prepaid_fee.tier_changed', 'prepaid_fee.empty'])

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { sees } from './told.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -325,3 +326,5 @@ test('killed at each commit: everything is staked, lent and unstaked once', { ti
   assert.equal((await balance(steady, 'TRX')).balance, String(500 - points.length * 10))
   await audited()
 })
+
+sees(() => platform.database, ['staking.staked', 'staking.unstaked', 'staking.releasable', 'staking.released', 'transaction.failed'])

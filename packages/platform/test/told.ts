@@ -1,3 +1,6 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { EventType } from '../src/database/event-types.ts'
 import type { Database } from '../src/database/pool.ts'
 import { EVENTS } from '../src/events/registry.ts'
 
@@ -13,5 +16,14 @@ export async function wrongEvents(database: Database): Promise<string[]> {
       ...(read.success ? [] : [`${type}: ${read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`]),
       ...(isScoped ? [] : [`${type}: is told to ${sub_account_id === null ? 'the whole workspace' : 'a sub-account'}`]),
     ]
+  })
+}
+
+/** The last test of a file: what it had told is what the registry says, and these were among it. */
+export function sees(database: () => Database, types: readonly EventType[]): void {
+  test(`what was told is what the registry says: ${types.join(', ')}`, async () => {
+    assert.deepEqual(await wrongEvents(database()), [])
+    const told = new Set((await database().query<{ type: EventType }>('select distinct type from events')).map(({ type }) => type))
+    assert.deepEqual(types.filter((type) => !told.has(type)), [], `told were ${[...told].join(', ')}`)
   })
 }

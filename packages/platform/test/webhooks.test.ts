@@ -13,6 +13,7 @@ import { loadPlatformKey } from '../src/webhooks/platform-key.ts'
 import { TRIES_MAX } from '../src/webhooks/schedule.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, type User, waitFor } from './harness.ts'
+import { sees } from './told.ts'
 
 /** Webhooks over the real API, a real database and real receivers. The clock goes on when the tests say so. */
 const api = useApi({ pollMs: 100 })
@@ -429,3 +430,5 @@ test('an endpoint is refused with its field named, and makes nothing', async () 
   for (let n = 0; n < 19; n++) await create(owner, `https://example.com/more/${n}`)
   assert.equal((await ask<Problem>(owner, 'POST', '', { url: 'https://example.com/last', events: ['*'] }, 400)).code, 'WEBHOOK_LIMIT')
 })
+
+sees(() => api.database, ['webhook.test', 'webhook.disabled'])

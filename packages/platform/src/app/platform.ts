@@ -109,11 +109,13 @@ async function start(
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   const outbox = new Bell(environment)
+  const moved = new Bell(environment)
   const database = world.openDatabase(databaseUrl, {
     now: environment.now,
     onError: (error, what) => log.warn({ err: error.message }, what),
     onEvent: (event) => {
       outbox.ring()
+      if (event.type.startsWith('deposit.')) moved.ring()
       narrate(log, event)
     },
   })
@@ -137,7 +139,7 @@ async function start(
     reconciling: { job: null },
     checkout: {
       base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
-      checkWebhook: (url, field) => checkUrl(services, url, field),
+      checkWebhook: (url, field) => checkUrl(services, url, field), moved,
     },
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),

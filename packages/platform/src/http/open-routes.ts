@@ -26,6 +26,8 @@ const INDEX = {
     'docs/enrolment.md',
     'docs/invoices.md',
     'docs/checkout.md',
+    'docs/events.md',
+    'docs/webhooks.md',
     'docs/adding-a-chain.md',
     'docs/restoring-a-database.md',
     'docs/decisions',

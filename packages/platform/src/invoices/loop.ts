@@ -19,20 +19,29 @@ export const invoices: Invoices = {
   },
 }
 
-/** Looks at invoices whose payments have moved, whose time is over, or whose payments have become deep enough. */
+/**
+ * Looks at invoices whose payments have moved, whose time is over, or whose payments have become deep enough; at so many, which the
+ * longest wait for. @returns how many there were
+ */
+export async function lookAtDue(services: Services): Promise<number> {
+  const due = await services.database.query<{ id: string }>(
+    `(select id from invoices where due_at <= $1 order by due_at limit $2)
+     union (select i.id from network_scans s join invoices i on i.due_network = s.network and i.due_height <= s.height limit $2)`,
+    [services.database.now(), INVOICES_PER_RUN])
+  let next = 0
+  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+    for (let one = due[next++]; one !== undefined; one = due[next++]) await lookAt(services, one.id)
+  }))
+  return due.length
+}
+
+/** Looks as soon as this process has told of a deposit, and now and then for what others have done. */
 export function invoiceLoop(services: Services): Loop {
   return {
     name: 'invoices', everyMs: services.settings.pollMs,
-    async run() {
-      const due = await services.database.query<{ id: string }>(
-        `(select id from invoices where due_at <= $1 order by due_at limit $2)
-         union (select i.id from network_scans s join invoices i on i.due_network = s.network and i.due_height <= s.height limit $2)`,
-        [services.database.now(), INVOICES_PER_RUN])
-      let next = 0
-      await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-        for (let one = due[next++]; one !== undefined; one = due[next++]) await lookAt(services, one.id)
-      }))
-      return due.length >= INVOICES_PER_RUN
+    async run(signal) {
+      if (await lookAtDue(services) === 0) await services.checkout.moved.wait(services.settings.pollMs, signal)
+      return true
     },
   }
 }

@@ -2,6 +2,7 @@ import { formatAmount, paymentUri, type Asset, type Network } from '@custody/cha
 import { z } from 'zod'
 import { exact, exactUsd } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
+import type { Bell } from '../ledger/bell.ts'
 import { EXCEPTIONS, INVOICE_STATUSES, partOf, shareOf } from './evaluate.ts'
 import { paymentsOf, termsOf, type Invoice, type OfferRow, type PaymentRow } from './invoice.ts'
 import { showRate } from './quote.ts'
@@ -145,6 +146,8 @@ declare module '../engine/services.ts' {
 export interface Checkout {
   /** The address of this server as payers reach it, without a slash at its end. */
   base: string
+  /** Rung when a deposit was told of in this process. */
+  moved: Bell
   /** Whether events may be sent to a URL. @throws ApiError `INVALID_REQUEST` that names the field */
   checkWebhook(url: string, field: string): void
 }

@@ -1,4 +1,3 @@
-import { reasonOf } from '@custody/chains/reason'
 import { endOfLog, textOf, typeFilter, type Told } from '../events/log.ts'
 import { bodySignature } from '../webhooks/sign.ts'
 import { given, OperatorError, type Command } from './command.ts'
@@ -28,7 +27,8 @@ export const eventsAfter: Command = async (services, input) => {
     events: await Promise.all(rows.map(async (row) => {
       const body = textOf(row)
       return {
-        id: row.uid, type: row.type, workspace: row.workspace, sub_account: row.sub_account, object: row.object, version: Number(row.version),
+        id: row.uid, type: row.type, workspace: row.workspace, sub_account: row.sub_account, object: row.object,
+        version: Number(row.version),
         timestamp: row.created_at.toISOString(), body, ...(key ? { x_signature: await bodySignature(body, key) } : {}),
       }
     })),
@@ -38,6 +38,6 @@ export const eventsAfter: Command = async (services, input) => {
 function typesIn(text: string | null) {
   if (text === null) return null
   const read = typeFilter.safeParse(text)
-  if (!read.success) throw new OperatorError(`--events: ${reasonOf(read.error.issues[0])}`)
+  if (!read.success) throw new OperatorError(`--events: ${read.error.issues[0]?.message ?? 'is not valid'}`)
   return read.data
 }

@@ -82,6 +82,10 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
     if (code === RAISED.walletInactive) {
       throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
     }
+    if (code === RAISED.refundTooEarly) {
+      const reason = 'inv_id: the invoice is open, and what was paid counts; cancel it, or wait until it is paid or expired'
+      throw new ApiError('INVALID_REQUEST', reason, { field: 'inv_id' })
+    }
     if (code === RAISED.refundExceeds) {
       const left = `${formatAmount(BigInt(detail ?? '0'), asset.decimals)} ${asset.asset_name}`
       throw new ApiError('INVALID_AMOUNT', `amount: is more than the ${left} that the invoice was paid and has not given back`, {

@@ -1,6 +1,6 @@
 -- Creates a withdrawal: idempotency row, reservations of amount and platform fee, transfer, event, in one call.
 -- Answers {"replayed", "response", "payload_hash"}. Raises CU002 when the wallet is inactive, CU003 when it
--- holds too little, CU001 when the prepaid fee account does, and CU004 when it would refund more of an invoice than was paid.
+-- holds too little, CU001 when the prepaid fee account does, CU004 and CU005 as invoice_refund.sql says.
 -- All of it after the idempotency row, for which it waits: what was answered once is answered again, whatever has changed since.
 create or replace function create_withdrawal(p jsonb) returns jsonb
 language plpgsql as $$

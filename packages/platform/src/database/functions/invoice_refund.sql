@@ -1,5 +1,5 @@
 -- Links a transfer with the invoice whose payments it gives back. Raises CU004 where more of its asset would be given back than
--- has been credited; what failed gave nothing back.
+-- has been credited; what failed gave nothing back. Raises CU005 while the invoice is open: what is given back would still pay it.
 create or replace function invoice_refund(p_invoice text, p_transaction uuid) returns void
 language plpgsql as $$
 declare
@@ -8,6 +8,8 @@ declare
   given numeric;
 begin
   perform 1 from invoices where id = p_invoice for update;
+  perform 1 from invoices where id = p_invoice and status in ('Pending', 'Processing');
+  if found then raise exception 'open' using errcode = 'CU005'; end if;
   select * into refund from transactions where id = p_transaction;
   select coalesce(sum(amount), 0) into paid from invoice_payments
     where invoice_id = p_invoice and asset = refund.asset and status = 'confirmed';

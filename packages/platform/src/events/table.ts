@@ -1,0 +1,23 @@
+import { EVENT_TYPES } from '../database/event-types.ts'
+import { jsonSchema } from '../http/schemas.ts'
+import { EVENTS } from './registry.ts'
+
+const BEGIN = '<!-- made by scripts/events-table.mjs -->'
+const END = '<!-- so far -->'
+
+/** The table of events for the documentation. */
+function eventsTable(): string {
+  const rows = EVENT_TYPES.map((type) => {
+    const { says, object, scope, data } = EVENTS[type]
+    const fields = Object.keys((jsonSchema(data)['properties'] ?? {}) as object).map((name) => `\`${name}\``).join(', ')
+    return `| \`${type}\` | ${says} | ${object} | ${scope === 'workspace' ? 'all of the workspace' : 'its sub-account'} | ${fields} |`
+  })
+  return ['| Event | When | Object | Told to | `data` |', '|---|---|---|---|---|', ...rows].join('\n')
+}
+
+/** A document with the table where it stands, as it would be written now. @throws Error where it has no place for it */
+export function withTable(document: string): string {
+  const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)]
+  if (from < 0 || to < from) throw new Error(`the document has no "${BEGIN}" and "${END}" after it`)
+  return `${document.slice(0, from)}${BEGIN}\n\n${eventsTable()}\n\n${document.slice(to)}`
+}

@@ -1,0 +1,9 @@
+// node scripts/events-table.mjs    writes the table of docs/events.md anew, from the registry of events
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { underPinnedNode } from './pinned-node.mjs'
+
+await underPinnedNode(fileURLToPath(import.meta.url))
+const file = new URL('../docs/events.md', import.meta.url)
+const { withTable } = await import('../packages/platform/src/events/table.ts')
+writeFileSync(file, withTable(readFileSync(file, 'utf8')))
