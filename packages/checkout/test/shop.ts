@@ -28,7 +28,7 @@ export async function startShop(platform: string): Promise<{ allowed: string; st
          <custody-pay invoice="${invoice}" id="button"></custody-pay><div id="tall"></div>`
     const policy = `default-src 'none'; script-src 'self' ${platform}; style-src 'self'; frame-src ${platform} ${stranger}`
     response.writeHead(200, { 'content-type': 'text/html', 'content-security-policy': policy }).end(
-      `<!doctype html><html lang="de"><title>Shop</title><script src="/shop.js"></script>${body}<script src="${platform}/widget.js" async></script>`)
+      `<!doctype html><html lang="de"><meta name="viewport" content="width=device-width"><title>Shop</title><script src="/shop.js"></script>${body}<script src="${platform}/widget.js" async></script>`)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

@@ -17,7 +17,9 @@ let merchant: User
 let shop: ChildProcess | null = null
 
 before(async () => {
-  [browser] = await Promise.all([startBrowser(), platform.start()])
+  // First, so that it is closed whatever becomes of the rest.
+  browser = await startBrowser()
+  await platform.start()
   merchant = await platform.user('shop')
   for (const asset of ['XRP', 'ETH']) assert.equal((await call(merchant, 'POST', '/dac/v1/create-wallet', { asset })).status, 200)
 })
