@@ -10,7 +10,7 @@ import { call, TestPlatform, type User } from '../test/harness.ts'
 
 const EVENTS = 600
 const HANGING = 5
-const ROUNDS = 3
+const ROUNDS = 5
 const FLOOR = 0.95
 
 const listen = async (server: Server): Promise<string> => {
