@@ -52,7 +52,7 @@ export function verifyWebhook<Data = Record<string, unknown>>(
   const { toleranceS = TOLERANCE_S, now = Math.floor(Date.now() / 1000) } = options
   const ageS = now - Number(timestamp)
   if (Math.abs(ageS) > toleranceS)
-    throw new WebhookError('TIMESTAMP', `webhook-timestamp is ${Math.abs(ageS)} s ${ageS > 0 ? 'old' : 'ahead'}; ${toleranceS} s are allowed`)
+    throw new WebhookError('TIMESTAMP', `webhook-timestamp is ${Math.abs(ageS)} s ${ageS > 0 ? 'old' : 'ahead'}; allowed are ${toleranceS}`)
   const body = typeof rawBody === 'string' ? Buffer.from(rawBody) : Buffer.from(rawBody)
   const expected = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
   // During a rotation there is one for each secret; schemes that are not known are passed over.

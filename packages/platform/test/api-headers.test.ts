@@ -158,7 +158,8 @@ test('HEAD answers as GET does, without the body', async () => {
   }
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
   const signed = endpoints
-    .filter(({ method, access }) => method === 'GET' && access !== 'public')
+    // What streams is read for ever; event-stream.test.ts asks it for its head.
+    .filter(({ method, access, streams }) => method === 'GET' && access !== 'public' && !streams)
     .map(({ path }) => path.replace('{id}', '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH'))
   const paths: [string, User | null][] = [
     ...['/', '/assets', '/openapi.json', '/livez', '/readyz', '/nowhere', '/dac/v1/transactions', '/assets?x=1'].map(

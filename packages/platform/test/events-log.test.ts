@@ -142,6 +142,38 @@ test('events are kept for 90 days; a cursor to one that is gone says so; version
   assert.deepEqual(told(await list(user)), [`${object.slice(0, 4)} 2`])
 })
 
+test('an event that its webhooks cannot be given keeps no other from being told', async () => {
+  const user = await api.user('poison')
+  const objects = [randomUUID(), randomUUID(), randomUUID()]
+  for (const object of objects) await tell(api.database, user, object)
+  const given: string[] = []
+  const errors: unknown[] = []
+  const services = { ...api.services, log: { ...api.services.log, error: (what: unknown) => void errors.push(what) } } as typeof api.services
+  const spoilt = {
+    ...distributor,
+    write: async (_: unknown, __: unknown, events: readonly { object: string }[]) => {
+      if (events.some(({ object }) => object === objects[1])) throw new Error('it cannot be written')
+      given.push(...events.map(({ object }) => object))
+    },
+  }
+  while (await publish(services, spoilt) > 0);
+  assert.deepEqual((await list(user)).data.map(({ object }) => object), objects)
+  assert.deepEqual([new Set(given), errors.length], [new Set([objects[0], objects[2]]), 1])
+})
+
+test('a home of before the log: its events are given places in their order, and nobody is sent what is old', async () => {
+  const user = await api.user('before')
+  await api.database.query(
+    `insert into events (workspace_id, sub_account_id, type, payload) select $1, $2, 'wallet.updated', jsonb_build_object('id', n) from generate_series(1, 450) n`,
+    [user.workspaceId, user.subAccountId])
+  const { status } = await call(user, 'POST', '/dac/v1/webhooks', { url: 'https://example.com/', events: ['*'] })
+  assert.equal(status, 200)
+  await published()
+  const rows = await api.database.query<{ payload: { id: number } }>('select payload from events e where workspace_id = $1 order by e.position', [user.workspaceId])
+  assert.deepEqual(rows.map(({ payload }) => payload.id), Array.from({ length: 450 }, (_, at) => at + 1))
+  assert.deepEqual(await api.database.query('select 1 from webhook_deliveries where workspace_id = $1', [user.workspaceId]), [])
+})
+
 test('where nothing happens nothing is written', async () => {
   await published()
   const written = async () => (await api.database.one<{ lsn: string; xid: string }>(

@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { sees } from './told.ts'
 
 /** Invoices from outside, as merchant and payer: a coin, a token, a coin with tags, over real HTTP and real chains. */
 const platform = new TestPlatform()
@@ -178,3 +179,5 @@ test('an invoice that nobody pays expires, and what comes later is late until th
   const bad = await call<{ message: string }>(merchant, 'POST', '/dac/v1/invoices', { fiat: 'USD', fiat_amount: 6, webhook_url: 'http://10.0.0.1/' })
   assert.deepEqual([bad.status, bad.body.message.startsWith('webhook_url: 10.0.0.1 is a private')], [400, true], bad.text)
 })
+
+sees(() => platform.database, ['invoice.created', 'invoice.updated', 'invoice.processing', 'invoice.paid', 'invoice.expired'])

@@ -8,6 +8,7 @@ import { readCheckout } from '../src/invoices/checkout-state.ts'
 import { CHOICES_MAX } from '../src/invoices/choose.ts'
 import { frameAncestors } from '../src/invoices/frame-ancestors.ts'
 import { ApiError } from '../src/errors.ts'
+import { sees } from './told.ts'
 
 /** Each way in which money comes to an invoice, from block to books to state to event. */
 let current: InvoiceStage | undefined
@@ -443,3 +444,20 @@ test('a payer sees his own invoice and no other’s, and another tenant’s key 
   stage.caller = { ...caller, subAccountId: '00000000-0000-4000-8000-000000000000' }
   await assert.rejects(stage.cancel(id), missing)
 })
+
+test('one of each, for what was told', async () => {
+  const stage = await open()
+  const [paid, expired, cancelled] = [await stage.create(HUNDRED), await stage.create(HUNDRED), await stage.create(HUNDRED)]
+  await stage.cancel(cancelled.inv_id)
+  stage.pay({ address: paid.address, asset: 'USDT_ETH', amount: USDT(50) })
+  await stage.settle()
+  stage.pay({ address: paid.address, asset: 'USDT_ETH', amount: USDT(50) })
+  await stage.settle()
+  stage.chain.bury()
+  await stage.settle()
+  stage.pass(30)
+  await stage.look()
+  assert.deepEqual(await Promise.all([paid, expired, cancelled].map(({ inv_id }) => stage.state(inv_id))), ['Paid', 'Expired', 'Invalid'])
+})
+
+sees(database.get, ['invoice.created', 'invoice.updated', 'invoice.processing', 'invoice.paid', 'invoice.expired', 'invoice.invalid'])

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { formatAmount } from '@custody/chains'
 import { verifyWebhook } from '@custody/client'
@@ -137,6 +139,25 @@ test('listen shows events as they come and forwards them signed, with a secret t
   await again
   await assert.rejects(listen(platform.home, { events: 'nonsense' }, () => undefined, second.signal), /--events: "nonsense" is no event/)
   await assert.rejects(listen(platform.home, { workspace: 'nobody' }, () => undefined, second.signal), /--workspace: there is no workspace nobody/)
+})
+
+test('the command itself: lines on standard output, and Ctrl-C ends it with what it has shown', async () => {
+  const child = spawn(process.execPath, [join(platform.package, 'src', 'operator', 'cli.ts'), 'listen', '--json', '--events', 'address.created'], {
+    stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, CUSTODY_HOME: platform.home },
+  })
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => { text += chunk })
+  const ended = new Promise((resolve) => { child.once('close', resolve) })
+  // What is told before it listens is not shown.
+  await waitFor('a line', async () => {
+    await call(user, 'POST', '/dac/v1/address', { asset: 'BTC' })
+    return text.includes('\n')
+  })
+  child.kill('SIGINT')
+  assert.equal(await ended, 0)
+  const lines = text.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+  assert.deepEqual(lines.at(-1), { events: lines.length - 1 })
+  assert.ok(lines.slice(0, -1).every(({ type }) => type === 'address.created'))
 })
 
 sees(() => platform.database, ['transaction.updated', 'wallet.created', 'address.created'])

@@ -107,8 +107,8 @@ const settled = (user: User, id: string, count: number) => waitFor('settled deli
 }, 10_000)
 
 const payload = (id: string, more: object = {}) => JSON.stringify({ id, asset: 'ETH', status: 'inactive', updated_at: '2026-01-01T00:00:00.000Z', ...more })
-const tell = (owner: Owner, id: string = randomUUID(), subAccount: string | null = owner.subAccountId) =>
-  emit(api.database, owner.workspaceId, subAccount, 'wallet.updated', payload(id)).then(() => {
+const tell = (owner: Owner, id: string = randomUUID()) =>
+  emit(api.database, owner.workspaceId, owner.subAccountId, 'wallet.updated', payload(id)).then(() => {
     api.services.outbox.ring()
     return id
   })
@@ -187,9 +187,11 @@ test('events reach the webhooks of their sub-account, workspace events all, and 
   await create(owner, mine!.url)
   await create(sibling, siblings!.url)
   await create(mallory, theirs!.url)
-  await create(owner, other!.url, ['deposit.confirmed', 'prepaid_fee.*'])
+  await create(owner, other!.url, ['deposit.confirmed', 'gas_tank.*'])
   const own = await tell(owner)
-  const all = await tell(owner, undefined, null)
+  await emit(api.database, owner.workspaceId, null, 'prepaid_fee.tier_changed', '{"tier":"GROWTH","previous_tier":"STARTER","volume_30d":1}')
+  api.services.outbox.ring()
+  const all = `prepaid_fee:${owner.workspaceId}`
   await Promise.all([mine!.until(2), siblings!.until(1)])
   assert.deepEqual(new Set(mine!.got.map(({ body }) => (JSON.parse(body) as { object: string }).object)), new Set([own, all]))
   assert.deepEqual(siblings!.got.map(({ body }) => (JSON.parse(body) as { object: string }).object), [all])

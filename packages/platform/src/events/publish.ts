@@ -1,5 +1,6 @@
+import { reasonOf } from '@custody/chains/reason'
 import type { EventType } from '../database/event-types.ts'
-import type { Queryable } from '../database/pool.ts'
+import { isConnectionError, type Queryable } from '../database/pool.ts'
 import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
 import { objectOf } from './object.ts'
@@ -45,21 +46,14 @@ interface Row {
 export async function publish(services: Services, distributor: Distributor): Promise<number> {
   const { database } = services
   if (await database.one('select 1 from events where position is null limit 1') === undefined) return 0
-  const published = await database.transaction(async (tx) => {
-    // One at a time, whichever process it is. The others' events are in the next batch.
-    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
-    const rows = await tx.query<Row>(
-      `select id::text, uid, workspace_id, sub_account_id, type, payload::text payload, created_at from events
-       where position is null order by events.id limit $1`, [BATCH])
-    if (rows.length === 0) return 0
-    const events = await numbered(tx, rows)
-    await tx.query(
-      `update events e set position = n.position, object = n.object, version = n.version
-       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[]) n (id, position, object, version) where e.id = n.id`,
-      [events.map(({ id }) => id), events.map(({ position }) => position), events.map(({ object }) => object),
-        events.map(({ version }) => version)])
-    await distributor.write(services, tx, events)
-    return rows.length
+  const published = await batch(services, distributor.write, BATCH).catch(async (error: unknown) => {
+    if (isConnectionError(error)) throw error
+    // What one event is about must not keep all others from being told.
+    return batch(services, distributor.write, 1).catch(async (reason: unknown) => {
+      if (isConnectionError(reason)) throw reason
+      services.log.error({ err: reasonOf(reason) }, 'an event could not be given to its webhooks; it is in the log alone')
+      return batch(services, async () => undefined, 1)
+    })
   })
   if (published > 0) {
     services.environment.checkpoint('events.published')
@@ -69,10 +63,29 @@ export async function publish(services: Services, distributor: Distributor): Pro
   return published
 }
 
+/** Publishes the oldest events that are not yet. One process at a time does, and the others' events are in its next batch. */
+async function batch(services: Services, write: Distributor['write'], limit: number): Promise<number> {
+  return services.database.transaction(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    const rows = await tx.query<Row>(
+      `select id::text, uid, workspace_id, sub_account_id, type, payload::text payload, created_at from events
+       where position is null order by events.id limit $1`, [limit])
+    if (rows.length === 0) return 0
+    const events = await numbered(tx, rows)
+    await tx.query(
+      `update events e set position = n.position, object = n.object, version = n.version
+       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[]) n (id, position, object, version) where e.id = n.id`,
+      [events.map(({ id }) => id), events.map(({ position }) => position), events.map(({ object }) => object),
+        events.map(({ version }) => version)])
+    await write(services, tx, events)
+    return rows.length
+  })
+}
+
 /** Positions from the log's end on, and each object's next versions. */
 async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[]> {
   const found = rows.map((row) => ({
-    row, object: objectOf(row.type, JSON.parse(row.payload) as Record<string, unknown>, row.workspace_id),
+    row, object: objectOf(row.type, (JSON.parse(row.payload) ?? {}) as Record<string, unknown>, row.workspace_id),
   }))
   const log = await tx.one<{ last: string }>('update event_log set last = last + $1 returning last::text', [rows.length])
   let position = BigInt(log?.last ?? '0') - BigInt(rows.length)

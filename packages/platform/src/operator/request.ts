@@ -5,7 +5,7 @@ import { AuthError, parsePrivateKey, requestHeaders, signRequest } from '@custod
 import { OperatorError } from './command.ts'
 import { fieldOf } from './field.ts'
 
-const METHODS = ['GET', 'POST', 'PATCH', 'DELETE']
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 function readPrivateKey(file: string): KeyObject {
   let pem: string

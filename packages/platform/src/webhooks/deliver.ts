@@ -42,7 +42,7 @@ async function begin(services: Services, inFlight: Map<Promise<void>, boolean>, 
   const shares = allot(queues, { inFlight: inFlight.size, failing, ofWorkspace })
   if (shares.length === 0) return 0
   const token = services.environment.uuid()
-  const claimed = await services.database.transaction((tx) => claim(tx, shares, token))
+  const claimed = await claim(services.database, shares, token)
   services.environment.checkpoint('webhooks.claimed')
   for (const delivery of claimed) {
     const done = attempt(services, delivery, signal).then(() => undefined, (error: unknown) => {

@@ -12,21 +12,26 @@ export interface Claimed {
 }
 
 /** What is under way in every process. A lease that has run out is nobody's. */
-const UNDER_WAY = `select d.webhook_id, d.workspace_id, count(*) filter (where d.tries = 1) fresh, count(*) filter (where d.tries > 1) again
+const UNDER_WAY = `select d.webhook_id, d.workspace_id,
+    count(*) filter (where d.tries = 1) fresh, count(*) filter (where d.tries > 1) again
   from webhook_deliveries d where d.lease_token is not null and d.next_at > $1 group by 1, 2`
 
-/** First tries that may begin: of one object in its order, so none while an earlier one has not been tried. */
-const IS_FRESH = `d.status = 'pending' and d.tries = 0 and not exists (
-  select 1 from webhook_deliveries e where e.webhook_id = d.webhook_id and e.object = d.object and e.position < d.position
-    and e.status = 'pending' and e.tries <= 1 and (e.tries = 0 or e.lease_token is not null))`
+/**
+ * First tries that may begin: of one object in its order, so none while an earlier one has not been tried. As one value, which
+ * the index of objects answers at once; a join would be planned over everything that waits.
+ */
+const IS_FRESH = `d.status = 'pending' and d.tries = 0 and d.position = (
+  select e.position from webhook_deliveries e where e.webhook_id = d.webhook_id and e.object = d.object
+    and e.status = 'pending' and e.tries <= 1 and (e.tries = 0 or e.lease_token is not null) order by e.position limit 1)`
 
 /** Later tries that are due; `next_at` of one under way is the end of its lease. */
 const IS_DUE = `d.status = 'pending' and d.tries > 0 and d.next_at <= $1`
 
-/** Webhooks for which something waits now, and how much of each workspace is under way. However much waits, each is looked at once. */
+/** Webhooks that have room, with what waits for them, and how much of their workspaces is under way. Each is looked at once. */
 export async function readQueues(database: Queryable): Promise<{ queues: Queue[]; ofWorkspace: Map<string, number> }> {
   const rows = await database.query<{
-    id: string; workspace_id: string; failures: number; fresh: string; again: string; fresh_waits: string; again_waits: string
+    id: string; workspace_id: string; failures: number; fresh: number; again: number; whole: number
+    fresh_waits: number; again_waits: number
   }>(
     `with recursive waiting as (
        (select webhook_id from webhook_deliveries where status = 'pending' order by webhook_id limit 1)
@@ -34,32 +39,38 @@ export async function readQueues(database: Queryable): Promise<{ queues: Queue[]
        select (select d.webhook_id from webhook_deliveries d where d.status = 'pending' and d.webhook_id > w.webhook_id
          order by d.webhook_id limit 1)
        from waiting w where w.webhook_id is not null
-     ), busy as (${UNDER_WAY})
-     select w.id, w.workspace_id, w.failures, coalesce(b.fresh, 0) fresh, coalesce(b.again, 0) again,
-       (select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = w.id and ${IS_FRESH} limit $2) few) fresh_waits,
-       (select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = w.id and ${IS_DUE} limit $3) few) again_waits
-     from waiting join webhooks w on w.id = waiting.webhook_id left join busy b on b.webhook_id = w.id
-     where w.disabled_at is null and (w.paused_until is null or w.paused_until <= $1)`,
-    [database.now(), PLACES.webhook, PLACES.again])
-  const queues = rows.map((row) => ({
-    webhook: row.id, workspace: row.workspace_id, failures: row.failures,
-    inFlight: { fresh: Number(row.fresh), again: Number(row.again) },
-    waits: { fresh: Number(row.fresh_waits), again: Number(row.again_waits) },
-  })).filter(({ waits }) => waits.fresh + waits.again > 0)
-  if (queues.length === 0) return { queues, ofWorkspace: new Map() }
-  const busy = await database.query<{ workspace_id: string; n: string }>(
-    `select workspace_id, sum(fresh + again)::text n from (${UNDER_WAY}) busy group by 1`, [database.now()])
-  return { queues, ofWorkspace: new Map(busy.map(({ workspace_id, n }) => [workspace_id, Number(n)])) }
+     ), busy as materialized (${UNDER_WAY}), some_room as (
+       select w.id, w.workspace_id, w.failures, coalesce(b.fresh, 0) fresh, coalesce(b.again, 0) again,
+         (select coalesce(sum(o.fresh + o.again), 0) from busy o where o.workspace_id = w.workspace_id) whole
+       from waiting join webhooks w on w.id = waiting.webhook_id left join busy b on b.webhook_id = w.id
+       where w.disabled_at is null and (w.paused_until is null or w.paused_until <= $1)
+     )
+     select r.id, r.workspace_id, r.failures, r.fresh::int, r.again::int, r.whole::int,
+       case when r.fresh >= case when r.failures > 0 then $4::int else $2::int end then 0 else (
+         select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = r.id and ${IS_FRESH} limit $2::int) few
+       ) end::int fresh_waits,
+       case when r.again >= $3::int then 0 else (
+         select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = r.id and ${IS_DUE} limit $3::int) few
+       ) end::int again_waits
+     from some_room r where r.whole < $5::int`,
+    [database.now(), PLACES.webhook, PLACES.again, PLACES.failingWebhook, PLACES.workspace])
+  return {
+    queues: rows.map((row) => ({
+      webhook: row.id, workspace: row.workspace_id, failures: row.failures, inFlight: { fresh: row.fresh, again: row.again },
+      waits: { fresh: row.fresh_waits, again: row.again_waits },
+    })).filter(({ waits }) => waits.fresh + waits.again > 0),
+    ofWorkspace: new Map(rows.map(({ workspace_id, whole }) => [workspace_id, whole])),
+  }
 }
 
 const TAKEN = `d.id, d.webhook_id, d.workspace_id, d.event_uid, d.type, d.object, d.body, d.tries, d.tries_left, d.lease_token,
   coalesce(d.url, w.url) url, w.sealed_secret, w.sealed_previous_secret, w.previous_until, w.failures`
 
 /** Takes what the shares allow. A process that dies leaves a lease that runs out, and the delivery is tried again. */
-export async function claim(tx: Queryable, shares: readonly Share[], token: string): Promise<Claimed[]> {
-  const now = tx.now()
+export async function claim(database: Queryable, shares: readonly Share[], token: string): Promise<Claimed[]> {
+  const now = database.now()
   const lease = new Date(now.getTime() + LEASE_MS)
-  const take = (lane: 'fresh' | 'again', which: string, order: string) => tx.query<Claimed>(
+  const take = (lane: 'fresh' | 'again', which: string, order: string) => database.query<Claimed>(
     `update webhook_deliveries d set tries = d.tries + 1, lease_token = $5, next_at = $2, updated_at = $1
      from (
        select c.id from unnest($3::uuid[], $4::int[]) share (webhook, places) cross join lateral (
@@ -69,8 +80,10 @@ export async function claim(tx: Queryable, shares: readonly Share[], token: stri
      ) mine, webhooks w where d.id = mine.id and w.id = d.webhook_id and w.disabled_at is null
      returning ${TAKEN}`,
     [now, lease, shares.map(({ webhook }) => webhook), shares.map((share) => share[lane]), token])
-  const fresh = shares.some((share) => share.fresh > 0) ? await take('fresh', IS_FRESH, 'd.position') : []
-  const again = shares.some((share) => share.again > 0) ? await take('again', IS_DUE, 'd.next_at, d.position') : []
+  const [fresh, again] = await Promise.all([
+    shares.some((share) => share.fresh > 0) ? take('fresh', IS_FRESH, 'd.position') : [],
+    shares.some((share) => share.again > 0) ? take('again', IS_DUE, 'd.next_at, d.position') : [],
+  ])
   return [...fresh, ...again]
 }
 

@@ -1,0 +1,90 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { randomUUID } from 'node:crypto'
+import { call, TestPlatform, type User } from '../test/harness.ts'
+
+/**
+ * Deliveries a second of one workspace's webhook, alone and beside another workspace's whose receivers take every delivery and
+ * never answer, as a ratio. Floor: 0.95. Both rates are of the same run, measured in turn, the better of a few.
+ */
+
+const EVENTS = 600
+const HANGING = 5
+const ROUNDS = 5
+const FLOOR = 0.95
+
+const listen = async (server: Server): Promise<string> => {
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+let count = 0
+let heard: () => void = () => undefined
+const receiver = createServer((request, response) => {
+  request.resume().on('end', () => {
+    response.writeHead(204).end()
+    count++
+    heard()
+  })
+})
+let hanging = 0
+const silent = createServer((request) => {
+  hanging++
+  request.resume()
+})
+
+const platform = new TestPlatform()
+const hook = async (user: User, url: string) => {
+  const answer = await call<{ id: string }>(user, 'POST', '/dac/v1/webhooks', { url, events: ['wallet.updated'] })
+  if (answer.status !== 200) throw new Error(answer.text)
+  return answer.body.id
+}
+/** Many events of a workspace at once, each of an object of its own. */
+const tell = (workspace: string, events: number) => platform.database.query(
+  `insert into events (workspace_id, sub_account_id, type, payload)
+   select w.id, s.id, 'wallet.updated', jsonb_build_object('id', gen_random_uuid(), 'asset', 'ETH', 'status', 'active', 'updated_at', $3::text)
+   from workspaces w join sub_accounts s on s.workspace_id = w.id, generate_series(1, $2) where w.name = $1`,
+  [workspace, events, new Date(0).toISOString()])
+
+/** Deliveries a second, from the first that arrives to the last. */
+async function rate(workspace: string): Promise<number> {
+  count = 0
+  await tell(workspace, EVENTS)
+  while (count === 0) await new Promise<void>((resolve) => { heard = resolve })
+  const [from, before] = [performance.now(), count]
+  while (count < EVENTS) await new Promise<void>((resolve) => { heard = resolve })
+  return ((EVENTS - before) * 1000) / (performance.now() - from)
+}
+
+try {
+  const [good, bad] = await Promise.all([listen(receiver), listen(silent)])
+  await platform.start()
+  const [alice, mallory] = [await platform.user('alice'), await platform.user('mallory')]
+  await hook(alice, good)
+  await rate('alice')
+  const alone: number[] = []
+  const beside: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    alone.push(await rate('alice'))
+    const hooks: string[] = []
+    for (let n = 0; n < HANGING; n++) hooks.push(await hook(mallory, `${bad}${randomUUID()}`))
+    hanging = 0
+    await tell('mallory', EVENTS)
+    while (hanging < HANGING) await new Promise((resolve) => setTimeout(resolve, 20))
+    beside.push(await rate('alice'))
+    for (const id of hooks) await call(mallory, 'DELETE', `/dac/v1/webhooks/${id}`, {})
+    // What hangs holds its places until then.
+    silent.closeAllConnections()
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+  const [without, with_] = [Math.max(...alone), Math.max(...beside)]
+  const ratio = with_ / without
+  console.log(`deliveries alone                   ${without.toFixed(0).padStart(7)} /s`)
+  console.log(`beside ${HANGING} receivers that hang         ${with_.toFixed(0).padStart(7)} /s   ${ratio.toFixed(3)} of it; floor ${FLOOR}`)
+  if (ratio < FLOOR) process.exitCode = 1
+} finally {
+  receiver.closeAllConnections()
+  silent.closeAllConnections()
+  receiver.close()
+  silent.close()
+  await platform.remove()
+}
