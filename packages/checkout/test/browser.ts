@@ -17,6 +17,8 @@ export async function startBrowser(): Promise<Browser> {
     )
   return chromium.launch({
     executablePath, headless: true,
+    // A test file that is told to end does so; the browser ends with its pipe.
+    handleSIGTERM: false, handleSIGINT: false, handleSIGHUP: false,
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
   })
 }

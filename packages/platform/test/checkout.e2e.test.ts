@@ -36,7 +36,7 @@ async function charge(more: Record<string, unknown> = {}): Promise<Invoice> {
   return body
 }
 
-test('an invoice is chosen, paid in two parts and received, without a reload', async () => {
+test('an invoice is chosen, paid in two parts and received, without a reload', { timeout: 120_000 }, async () => {
   const { inv_id, checkout_url } = await charge({ order_id: 'order-7', success_url: `${platform.base}/livez` })
   const { page, clean, close } = await visit(browser, checkout_url, DESK)
   await says(page, 'How would you like to pay?')
@@ -99,7 +99,7 @@ test('what is sent for the page: its headers, its frame, its files; nothing for 
   ])
 })
 
-test('the shop of examples/shop: charged, paid in the widget, told by the webhook alone', async () => {
+test('the shop of examples/shop: charged, paid in the widget, told by the webhook alone', { timeout: 120_000 }, async () => {
   const [port] = await freePorts(1)
   const origin = `http://localhost:${port}`
   const { body: { secret } } = await call<{ secret: string }>(merchant, 'POST', '/dac/v1/webhooks', { url: `http://127.0.0.1:${port}/webhook`, events: ['invoice.paid'] })
@@ -111,7 +111,10 @@ test('the shop of examples/shop: charged, paid in the widget, told by the webhoo
     env: { ...process.env, CUSTODY_URL: platform.base, CUSTODY_API_KEY: merchant.apiKey, CUSTODY_KEY: key, WEBHOOK_SECRET: secret, PORT: String(port) },
   })
   shop = child
-  await new Promise((resolve) => child.stdout.once('data', resolve))
+  await new Promise((resolve, reject) => {
+    child.stdout.once('data', resolve)
+    child.once('exit', (code) => reject(new Error(`the shop ended (${code})`)))
+  })
   const { page, close } = await visit(browser, origin, DESK, [platform.base])
   await page.getByRole('button', { name: 'Order a hat' }).click()
   const state = page.locator('#state')
