@@ -7,7 +7,8 @@
 //
 // Some files of a folder run in one process (test-group.mjs), as much of what a small file takes is the loading of what it
 // tests. End-to-end tests (*.e2e.test.ts) each have a process; they start whole platforms, which mostly wait: three run at a
-// time for each processor, and beside them, at a lower priority, the others, one for each processor, then two. The dearest
+// time for each processor, and beside them, at a lower priority, what only computes and waits for nothing (COMPUTES), one for
+// each processor. All others run after them, two for each processor, as what they start has deadlines. The dearest
 // go first, by what they took last time, else by their size, so that none is left alone at the end. A process that does not
 // end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines are node:test's totals over everything that ran.
 import { spawnSync } from 'node:child_process'
@@ -21,8 +22,9 @@ import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 const END_TO_END_PER_PROCESSOR = 3
-/** Of the others: while end-to-end tests run, and after. */
-const OTHERS_PER_PROCESSOR = { beside: 1, after: 2 }
+/** What only computes: beside end-to-end tests. */
+const BESIDE_PER_PROCESSOR = 1
+const OTHERS_PER_PROCESSOR = 2
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
 await underPinnedNode(fileURLToPath(import.meta.url))
@@ -62,6 +64,8 @@ const TOGETHER = new Map([
   ['packages/devnet/test', 8], ['packages/signer/test', 8], ['packages/platform/test', 6],
 ])
 const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
+const COMPUTES = ['packages/chains/test', 'packages/threshold/test', 'packages/request-auth/test', 'test']
+const onlyComputes = (name) => COMPUTES.some((folder) => name.startsWith(`${folder}/`))
 /** What runs in one process, by the name under which it is told. */
 const units = new Map()
 for (const file of files) {
@@ -106,7 +110,7 @@ async function runUnit(name) {
   const timer = setTimeout(() => deadline.abort(), FILE_TIMEOUT_MS)
   const paths = units.get(name).map((file) => join(root, file))
   const what = paths.length === 1 ? { files: paths } : { files: [join(root, 'scripts', 'test-group.mjs')], argv: paths }
-  const env = { ...process.env, CUSTODY_TEST_IS_BESIDE: isEndToEnd(name) ? '' : '1' }
+  const env = { ...process.env, CUSTODY_TEST_IS_BESIDE: onlyComputes(name) ? '1' : '' }
   const stream = run({ ...what, cwd: root, execArgv, signal: deadline.signal, env })
   try {
     for await (const event of stream) {
@@ -124,8 +128,11 @@ async function runUnit(name) {
 
 /** Events of all units as of one run, each as it ends. */
 async function* events() {
-  const waiting = { endToEnd: order.filter(isEndToEnd), others: order.filter((name) => !isEndToEnd(name)) }
-  const running = { endToEnd: new Set(), others: new Set() }
+  const waiting = {
+    endToEnd: order.filter(isEndToEnd), beside: order.filter(onlyComputes),
+    others: order.filter((name) => !isEndToEnd(name) && !onlyComputes(name)),
+  }
+  const running = { endToEnd: new Set(), beside: new Set(), others: new Set() }
   const fill = (lane, most) => {
     while (waiting[lane].length > 0 && running[lane].size < most * availableParallelism()) {
       const entry = { lane, result: runUnit(waiting[lane].shift()) }
@@ -135,8 +142,9 @@ async function* events() {
   }
   for (;;) {
     fill('endToEnd', END_TO_END_PER_PROCESSOR)
-    fill('others', running.endToEnd.size > 0 ? OTHERS_PER_PROCESSOR.beside : OTHERS_PER_PROCESSOR.after)
-    const all = [...running.endToEnd, ...running.others]
+    fill('beside', BESIDE_PER_PROCESSOR)
+    if (waiting.endToEnd.length === 0) fill('others', OTHERS_PER_PROCESSOR - running.endToEnd.size / availableParallelism())
+    const all = Object.values(running).flatMap((entries) => [...entries])
     if (all.length === 0) return
     const ended = await Promise.race(all.map((entry) => entry.done))
     running[ended.lane].delete(ended)

@@ -225,7 +225,7 @@ test('settings: what they say holds for new invoices, and who may frame the chec
   assert.equal((await stage.ask<{ merchant: string }>(readCheckout, {}, { inv_id: id })).body.merchant, 'Hats Ltd')
   assert.deepEqual(await frameAncestors(stage.services, before), saved.allowed_origins)
   for (const [bad, field] of [
-    [{ allowed_origins: ['https://shop.example/path'] }, /^allowed_origins.0: must be an origin/], [{ allowed_origins: ["https://a.example; script-src 'self'"] }, /must be an origin/],
+    [{ allowed_origins: ['https://*'] }, /must be an origin/], [{ allowed_origins: ['https://*.example'] }, /must be an origin/], [{ allowed_origins: ['https://shop.example/path'] }, /^allowed_origins.0: must be an origin/], [{ allowed_origins: ["https://a.example; script-src 'self'"] }, /must be an origin/],
     [{ allowed_origins: ['*'] }, /must be an origin/], [{ tolerance: 11 }, /^tolerance: must be at most 10 percent/], [{ tolerance: '0.00001' }, /^tolerance: has more than 4 decimals/],
     [{ confirmations: [{ from_usd: 5, confirmations: 1 }, { from_usd: 5, confirmations: 2 }] }, /^confirmations: from_usd must rise/],
     [{ expires_in: 4 }, /^expires_in: must be an integer from 5/], [{ expires_in: 5.5 }, /^expires_in: must be an integer/],

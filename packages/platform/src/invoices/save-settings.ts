@@ -15,7 +15,8 @@ const USD_DIGITS_MAX = 30
 
 const isOrigin = (value: string): boolean => {
   const url = URL.canParse(value) ? new URL(value) : null
-  return url !== null && /^https?:$/.test(url.protocol) && url.origin === value
+  // A browser's own origin has no wildcard; a policy would read one as every server.
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === value && !url.host.includes('*')
 }
 
 /** Saves what holds for the workspace's new invoices, as a whole: what is left out is the installation's own. */
