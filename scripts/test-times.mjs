@@ -1,5 +1,4 @@
 import { appendFileSync, readFileSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import { isMainThread } from 'node:worker_threads'
 
 /**
@@ -17,14 +16,6 @@ function spentS() {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
   }
-}
-
-/** What runs beside end-to-end tests, which wait for deadlines, has a tenth of their weight. */
-const LOWER = 10
-if (isMainThread && process.env.CUSTODY_TEST_IS_BESIDE === '1') {
-  setPriority(LOWER)
-  // What it starts has that priority already.
-  delete process.env.CUSTODY_TEST_IS_BESIDE
 }
 
 const file = process.env.CUSTODY_TEST_TIMES

@@ -6,11 +6,9 @@
 // FUZZ_SEED=N npm test        property tests look at other examples; FUZZ_SCALE=50: those of the threshold engine at more
 //
 // Some files of a folder run in one process (test-group.mjs), as much of what a small file takes is the loading of what it
-// tests. End-to-end tests (*.e2e.test.ts) each have a process; they start whole platforms, which mostly wait: three run at a
-// time for each processor, and beside them, at a lower priority, what only computes and waits for nothing (COMPUTES), one for
-// each processor. All others run after them, two for each processor, as what they start has deadlines. The dearest
-// go first, by what they took last time, else by their size, so that none is left alone at the end. A process that does not
-// end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines are node:test's totals over everything that ran.
+// tests. End-to-end tests (*.e2e.test.ts) each have a process; they start whole platforms, which mostly wait: two run at a
+// time for each processor, and beside them one of what only computes and waits for nothing (COMPUTES). All others run after
+// them, two for each processor, as what they start has deadlines. The dearest go first, by what they took last time, else by their size, so that none is left alone at the end. A process that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines are node:test's totals over everything that ran.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -21,9 +19,9 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
-const END_TO_END_PER_PROCESSOR = 3
-/** What only computes: beside end-to-end tests. */
-const BESIDE_PER_PROCESSOR = 1
+const END_TO_END_PER_PROCESSOR = 2
+/** What only computes: so many beside the end-to-end tests, in all. */
+const BESIDE = 1
 const OTHERS_PER_PROCESSOR = 2
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
@@ -110,8 +108,7 @@ async function runUnit(name) {
   const timer = setTimeout(() => deadline.abort(), FILE_TIMEOUT_MS)
   const paths = units.get(name).map((file) => join(root, file))
   const what = paths.length === 1 ? { files: paths } : { files: [join(root, 'scripts', 'test-group.mjs')], argv: paths }
-  const env = { ...process.env, CUSTODY_TEST_IS_BESIDE: onlyComputes(name) ? '1' : '' }
-  const stream = run({ ...what, cwd: root, execArgv, signal: deadline.signal, env })
+  const stream = run({ ...what, cwd: root, execArgv, signal: deadline.signal })
   try {
     for await (const event of stream) {
       const total = event.type === 'test:diagnostic' && event.data.nesting === 0 && event.data.file === undefined ? TOTAL.exec(event.data.message) : null
@@ -142,7 +139,7 @@ async function* events() {
   }
   for (;;) {
     fill('endToEnd', END_TO_END_PER_PROCESSOR)
-    fill('beside', BESIDE_PER_PROCESSOR)
+    fill('beside', BESIDE / availableParallelism())
     if (waiting.endToEnd.length === 0) fill('others', OTHERS_PER_PROCESSOR - running.endToEnd.size / availableParallelism())
     const all = Object.values(running).flatMap((entries) => [...entries])
     if (all.length === 0) return

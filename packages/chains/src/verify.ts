@@ -2,6 +2,7 @@
  * What a holder of addresses needs to check them by himself: registry, derivation, addresses. No network client is
  * loaded with it, and of a family only its addresses and traits, at their first use.
  */
+import { parseAmount } from './amount.ts'
 import type { Traits } from './traits.ts'
 import type { Asset, Network, Validation } from './types.ts'
 
@@ -33,7 +34,10 @@ export async function isTagged(network: Network): Promise<boolean> {
   return (await traitsOf(network)).traits.deposits === 'tagged'
 }
 
-/** The payment URI of an address: what the platform hands out beside it, made here. */
-export async function paymentUriOf(network: Network, asset: Asset, address: string, addressTag: string | null): Promise<string | null> {
-  return (await import('./payment-uri.ts')).paymentUri(network, asset, { address, addressTag })
+/** The payment URI of an address: what the platform hands out beside it, made here. @param amount decimal; null: the payer chooses */
+export async function paymentUriOf(
+  network: Network, asset: Asset, address: string, addressTag: string | null, amount: string | null = null
+): Promise<string | null> {
+  const { paymentUri } = await import('./payment-uri.ts')
+  return paymentUri(network, asset, { address, addressTag, amount: amount === null ? null : parseAmount(amount, asset.decimals) })
 }

@@ -55,7 +55,7 @@ const RATE_LIMIT_WAITS_MAX = 5
 export class CustodyClient {
   readonly baseUrl: string
   readonly apiKey: string
-  readonly invoices = new Invoices(this)
+  readonly invoices: Invoices
   readonly #privateKey: KeyObject
   readonly #fetch: typeof globalThis.fetch
   readonly #timeout_ms: number
@@ -83,6 +83,7 @@ export class CustodyClient {
     this.#sleep = options.sleep ?? ((ms) => new Promise((resolve) => { setTimeout(resolve, ms) }))
     this.#random = options.random ?? Math.random
     this.#checks = options.trust === undefined ? null : new Checks(readTrust(options.trust), () => this.keys())
+    this.invoices = new Invoices(this, this.#checks)
   }
 
   /** Assets that can be transacted. Needs no key. */

@@ -205,12 +205,13 @@ export interface InvoicePayment extends InvoiceAmount {
 }
 export interface Invoice {
   inv_id: string; inv_status: InvoiceStatus; exception: 'late' | 'partial' | 'over' | null
-  fiat: string | null; fiat_amount: Decimal | null; asset: string | null; address: string | null; address_tag: string | null
+  fiat: string | null; fiat_amount: Decimal | null; asset: string | null
+  address: string | null; address_tag: string | null; path: number[] | null
   crypto_amount: Decimal | null; paid_amount: Decimal | null; due_amount: Decimal | null; payment_uri: string | null
   expiry: Timestamp; checkout_url: string
   assets: {
     asset: string; network: string; crypto_amount: Decimal; rate: Decimal | null; rate_at: Timestamp | null
-    address: string | null; address_tag: string | null
+    address: string | null; address_tag: string | null; path: number[] | null
   }[]
   payments: InvoicePayment[]
   refunds: (InvoiceAmount & { transaction_id: string; status: 'pending' | 'confirmed' | 'failed'; hash: string | null })[]

@@ -53,6 +53,34 @@ async function refused(promise: Promise<unknown>, code: string): Promise<Verific
   return error
 }
 
+/** An invoice as an honest platform shows it, of which half is paid. */
+function invoiceOf(assetName: string, index: number) {
+  const { address, address_tag, path } = shown(assetName, index)
+  const asset = registry.asset(assetName)!
+  const network = registry.networkOf(asset)
+  const offer = { asset: assetName, network: network.code, crypto_amount: 1, address, address_tag, path }
+  const uri = paymentUri(network, asset, { address, addressTag: address_tag, amount: 10n ** BigInt(asset.decimals) / 2n })
+  return { inv_id: 'i', ...offer, paid_amount: 0.5, due_amount: 0.5, payment_uri: uri, assets: [offer, { ...offer, asset: 'ETH', address: null, path: null }] }
+}
+
+test('an invoice’s addresses are ours, and its payment URI asks for what is missing, at that address', async () => {
+  const honestly = invoiceOf('BTC', 7)
+  server.script(json(honestly), json(honest))
+  assert.equal((await client().invoices.create({ asset: 'BTC', amount: '1' })).address, honestly.address)
+  const other = invoiceOf('BTC', 8)
+  const ask = (invoice: object) => {
+    server.script(json(invoice), json(honest))
+    return client().invoices.read('i')
+  }
+  await refused(ask({ ...honestly, address: other.address }), 'ADDRESS')
+  await refused(ask({ ...honestly, assets: [{ ...honestly.assets[0], address: other.address }] }), 'ADDRESS')
+  await refused(ask({ ...honestly, path: [2, ...honestly.path.slice(1)] }), 'PATH')
+  await refused(ask({ ...honestly, payment_uri: other.payment_uri }), 'PAYMENT_URI')
+  await refused(ask({ ...honestly, due_amount: 0.25 }), 'PAYMENT_URI')
+  server.script(json({ data: [honestly, { ...honestly, address: other.address }] }), json(honest))
+  await refused(client().invoices.list(), 'ADDRESS')
+})
+
 /** The client asks for an address, then for the keys. */
 function lie(address: object, keys: unknown = honest, trust?: Trust): Promise<unknown> {
   server.script(json(address), json(keys))

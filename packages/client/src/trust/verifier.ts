@@ -8,7 +8,11 @@ import { verifiedKey, type VerifiedKey } from './keys.ts'
 import type { PinnedTrust } from './trust.ts'
 
 /** An address as the service shows it. */
-export interface ShownAddress { asset: string; address: string; address_tag?: string | null; path: unknown; payment_uri?: string | null }
+export interface ShownAddress {
+  asset: string; address: string; address_tag?: string | null; path: unknown
+  payment_uri?: string | null
+  /** Decimal, which the URI asks for. */ amount?: string | null
+}
 export interface Found { path: number[]; keyId: string; certifiedBy: number[] }
 
 const DERIVED_MAX = 100_000
@@ -122,7 +126,7 @@ export class AddressVerifier {
     this.#assertAsset(requested, shown.asset)
     await this.#assertAt(network, `${requested} address`, shown.address, await this.#pathOf(network, requested, shown.path))
     if (shown.payment_uri === undefined || shown.payment_uri === null) return
-    const expected = await paymentUriOf(network, asset, shown.address, shown.address_tag ?? null)
+    const expected = await paymentUriOf(network, asset, shown.address, shown.address_tag ?? null, shown.amount ?? null)
     if (shown.payment_uri !== expected) {
       const message = `the payment URI of ${shown.address} says something else than the address: ${shown.payment_uri}`
       throw new VerificationError('PAYMENT_URI', message, { expected: expected ?? undefined, actual: shown.payment_uri })

@@ -29,6 +29,7 @@ export interface Distributor {
 
 const LOCK = 7_205_160_013
 const BATCH = 200
+const CROWD_MS = 50
 /** Other processes write events too, and are not heard. */
 const POLL_MS_MAX = 1000
 
@@ -123,7 +124,10 @@ export function publishLoop(services: Services, distributor: Distributor): Loop 
     name: 'publish events',
     everyMs: 1000,
     async run(signal) {
-      if (await publish(services, distributor) === 0) await services.outbox.wait(eventPollMs(services), signal)
+      const published = await publish(services, distributor)
+      if (published === 0) await services.outbox.wait(eventPollMs(services), signal)
+      // What comes in a crowd is published together.
+      else if (published < BATCH) await services.environment.sleep(CROWD_MS, signal)
       return true
     },
   }

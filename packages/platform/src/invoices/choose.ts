@@ -1,4 +1,4 @@
-import type { Asset, Network } from '@custody/chains'
+import { pathOf, type Asset, type Network } from '@custody/chains'
 import { handOutAddress, likelyAddress, type SubAccount } from '../addresses/deposit-address.ts'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
@@ -12,7 +12,7 @@ import { placeOf } from './present.ts'
 export const CHOICES_MAX = 10
 
 /** Whose address it is, and that it was handed out for an invoice. */
-interface Place { wallet_id: string; address: string; address_tag: string | null }
+interface Place { wallet_id: string; address: string; address_tag: string | null; path: number[] }
 
 /**
  * An address, or a tag, that is this invoice's alone and for ever.
@@ -21,8 +21,9 @@ interface Place { wallet_id: string; address: string; address_tag: string | null
 export async function placeFor(
   services: Services, tx: Queryable, owner: SubAccount, asset: Asset, network: Network, invoice: string
 ): Promise<Place> {
-  const { wallet_id, address, address_tag } = await handOutAddress(services, tx, owner, { asset, network }, { label: invoice, fresh: true })
-  return { wallet_id, address, address_tag }
+  const made = await handOutAddress(services, tx, owner, { asset, network }, { label: invoice, fresh: true })
+  const { wallet_id, address, address_tag } = made
+  return { wallet_id, address, address_tag, path: [...pathOf(network, owner.subAccountIndex, made.path_index)] }
 }
 
 /**
@@ -69,8 +70,9 @@ export async function choose(services: Services, id: string, asset: string): Pro
     }
     const place = await placeFor(services, tx, owner, found.asset, found.network, id)
     await tx.query(
-      `update invoice_offers set wallet_id = $3, address = $4, address_tag = $5, chosen_at = $6 where invoice_id = $1 and asset = $2`,
-      [id, asset, place.wallet_id, place.address, place.address_tag, tx.now()])
+      `update invoice_offers set wallet_id = $3, address = $4, address_tag = $5, path = $6, chosen_at = $7
+       where invoice_id = $1 and asset = $2`,
+      [id, asset, place.wallet_id, place.address, place.address_tag, place.path, tx.now()])
     const offers = locked.offers.map((each) => (each.asset === asset ? { ...each, ...place, chosen_at: tx.now() } : each))
     return look(services, tx, { ...locked, offers }, { selected: asset })
   })

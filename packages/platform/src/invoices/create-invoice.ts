@@ -62,7 +62,7 @@ async function create(services: Services, caller: Caller, body: InvoiceBody, pay
   const confirmations = depthFor(settings.depths, asked.value && microOf(asked.value))
   const rows = offers.map(({ asset, network, amount, rate }): OfferRow => ({
     asset: asset.asset_name, network: network.code, amount: amount.toString(), rate: rate?.price.toString() ?? null,
-    rate_at: rate && new Date(rate.at), confirmations, address: null, address_tag: null, chosen_at: null,
+    rate_at: rate && new Date(rate.at), confirmations, address: null, address_tag: null, path: null, chosen_at: null,
   }))
   // Where there is nothing to choose the payer need not.
   const only = offers.length === 1 ? offers[0] as Offered : null
@@ -71,7 +71,9 @@ async function create(services: Services, caller: Caller, body: InvoiceBody, pay
     const place = only && await placeFor(services, tx, caller, only.asset, only.network, row.id)
     const invoice: Invoice = {
       row: { ...row, selected: only?.asset.asset_name ?? null },
-      offers: place ? rows.map((offer) => ({ ...offer, address: place.address, address_tag: place.address_tag, chosen_at: now })) : rows,
+      offers: place ? rows.map((offer) => ({
+        ...offer, address: place.address, address_tag: place.address_tag, path: place.path, chosen_at: now,
+      })) : rows,
       payments: [], refunds: [],
     }
     const text = stringifyJson(presentInvoice(services, invoice))
@@ -83,10 +85,10 @@ async function create(services: Services, caller: Caller, body: InvoiceBody, pay
         row.success_url, row.failed_url, row.tolerance, invoice.row.selected, row.expires_at, row.sequence_id, payloadHash, text, now])
     await tx.query(
       `insert into invoice_offers (invoice_id, asset, network, position, amount, rate, rate_at, confirmations, wallet_id, address,
-         address_tag, chosen_at)
-       select $1, o.asset, o.network, o.n, o.amount, o.rate, o.rate_at, o.confirmations, $3, o.address, o.address_tag, o.chosen_at
+         address_tag, path, chosen_at)
+       select $1, o.asset, o.network, o.n, o.amount, o.rate, o.rate_at, o.confirmations, $3, o.address, o.address_tag, o.path, o.chosen_at
        from jsonb_to_recordset($2) as o(asset text, network text, n integer, amount numeric, rate numeric, rate_at timestamptz,
-         confirmations integer, address text, address_tag text, chosen_at timestamptz)`,
+         confirmations integer, address text, address_tag text, path integer[], chosen_at timestamptz)`,
       [row.id, JSON.stringify(invoice.offers.map((offer, n) => ({ ...offer, n }))), place?.wallet_id ?? null])
     await tellInvoice(services, tx, invoice, 'invoice.created')
     return text

@@ -14,10 +14,10 @@ export interface InvoiceRow {
   version: number; sequence_id: string | null; expires_at: Date; created_at: Date; updated_at: Date
 }
 
-/** A row of `invoice_offers`: what an invoice may be paid in. `address` is null until it is chosen. */
+/** A row of `invoice_offers`: what an invoice may be paid in. `address` and its path are null until it is chosen. */
 export interface OfferRow {
   asset: string; network: string; amount: string; rate: string | null; rate_at: Date | null; confirmations: number
-  address: string | null; address_tag: string | null; chosen_at: Date | null
+  address: string | null; address_tag: string | null; path: number[] | null; chosen_at: Date | null
 }
 
 /** A deposit at an invoice's address. `confirmations` by the scan; 0 where no block holds it. `required` before it counts as settled. */
@@ -36,7 +36,7 @@ export interface RefundRow {
 /** An invoice with all that its presentation needs. */
 export interface Invoice { row: InvoiceRow; offers: OfferRow[]; payments: PaymentRow[]; refunds: RefundRow[] }
 
-const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rate_at, confirmations, address, address_tag, chosen_at
+const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rate_at, confirmations, address, address_tag, path, chosen_at
   from invoice_offers where invoice_id = any($1) order by invoice_id, position`
 
 /** What lies at the invoice's addresses, whatever was asked for; a tag that was given to nobody is nobody's invoice. */

@@ -1,5 +1,6 @@
 import { formatAmount, paymentUri, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
+import { pathShape } from '../addresses/present.ts'
 import { exact, exactUsd } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import type { Bell } from '../ledger/bell.ts'
@@ -21,12 +22,12 @@ export const invoiceShape = z.object({
   inv_id: z.string(), inv_status: z.enum(INVOICE_STATUSES), exception: z.enum(EXCEPTIONS).nullable(),
   fiat: z.string().nullable(), fiat_amount: z.number().nullable(),
   asset: z.string().nullable().meta({ description: 'The one that was chosen last; null: the payer has not chosen' }),
-  address: z.string().nullable(), address_tag: z.string().nullable(), crypto_amount: coins.nullable(),
+  address: z.string().nullable(), address_tag: z.string().nullable(), path: pathShape.nullable(), crypto_amount: coins.nullable(),
   paid_amount: coins.nullable(), due_amount: coins.nullable(), payment_uri: z.string().nullable(),
   expiry: time, checkout_url: z.string(),
   assets: z.array(z.object({
     asset: z.string(), network: z.string(), crypto_amount: coins, rate: z.number().nullable(), rate_at: time.nullable(),
-    address: z.string().nullable(), address_tag: z.string().nullable(),
+    address: z.string().nullable(), address_tag: z.string().nullable(), path: pathShape.nullable(),
   })).meta({ description: 'What it may be paid in; amounts and rates never change' }),
   payments: z.array(paymentShape),
   refunds: z.array(z.object({
@@ -110,7 +111,7 @@ export function presentInvoice(services: Services, invoice: Invoice) {
   return {
     inv_id: row.id, inv_status: row.status, exception: row.exception,
     fiat: row.fiat, fiat_amount: row.fiat_amount === null ? null : exactUsd(BigInt(row.fiat_amount)),
-    asset: chosen?.asset ?? null, address: chosen?.address ?? null, address_tag: chosen?.address_tag ?? null,
+    asset: chosen?.asset ?? null, address: chosen?.address ?? null, address_tag: chosen?.address_tag ?? null, path: chosen?.path ?? null,
     crypto_amount: chosen && show(chosen.asset, BigInt(chosen.amount)),
     paid_amount: chosen && part && show(chosen.asset, part.paid), due_amount: chosen && part && show(chosen.asset, part.due),
     payment_uri: chosen && uriOf(services, invoice, chosen),
@@ -118,7 +119,7 @@ export function presentInvoice(services: Services, invoice: Invoice) {
     assets: offers.map((each) => ({
       asset: each.asset, network: each.network, crypto_amount: show(each.asset, BigInt(each.amount)),
       rate: each.rate === null ? null : exact(showRate(BigInt(each.rate))), rate_at: each.rate_at?.toISOString() ?? null,
-      address: each.address, address_tag: each.address_tag,
+      address: each.address, address_tag: each.address_tag, path: each.path,
     })),
     payments: payments.map((each) => ({
       transaction_id: each.transaction_id, hash: each.hash, asset: each.asset, amount: show(each.asset, BigInt(each.amount)),

@@ -78,6 +78,8 @@ create table if not exists invoice_offers (
   wallet_id uuid references wallets,
   address text,
   address_tag text,
+  -- Where the address is below the workspace's key.
+  path integer[],
   chosen_at timestamptz,
   primary key (invoice_id, asset)
 );
