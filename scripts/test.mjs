@@ -6,9 +6,10 @@
 // FUZZ_SEED=N npm test        property tests look at other examples; FUZZ_SCALE=50: those of the threshold engine at more
 //
 // Some files of a folder run in one process (test-group.mjs), as much of what a small file takes is the loading of what it
-// tests. End-to-end tests (*.e2e.test.ts) each have a process; they start whole platforms, which mostly wait: two run at a
-// time for each processor, and beside them one of what only computes and waits for nothing (COMPUTES). All others run after
-// them, two for each processor, as what they start has deadlines. The dearest go first, by what they took last time, else by their size, so that none is left alone at the end. A process that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines are node:test's totals over everything that ran.
+// tests. End-to-end tests (*.e2e.test.ts) each have a process; they start whole platforms, which mostly wait: they go before
+// all others, three at a time for each processor, then two. The dearest go first, by what they took last time, else by their
+// size, so that none is left alone at the end. A process that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed
+// and fails. The last lines are node:test's totals over everything that ran.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -19,9 +20,7 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
-const END_TO_END_PER_PROCESSOR = 2
-/** What only computes: so many beside the end-to-end tests, in all. */
-const BESIDE = 1
+const END_TO_END_PER_PROCESSOR = 3
 const OTHERS_PER_PROCESSOR = 2
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
@@ -62,8 +61,6 @@ const TOGETHER = new Map([
   ['packages/devnet/test', 8], ['packages/signer/test', 8], ['packages/platform/test', 6],
 ])
 const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
-const COMPUTES = ['packages/chains/test', 'packages/threshold/test', 'packages/request-auth/test', 'test']
-const onlyComputes = (name) => COMPUTES.some((folder) => name.startsWith(`${folder}/`))
 /** What runs in one process, by the name under which it is told. */
 const units = new Map()
 for (const file of files) {
@@ -125,11 +122,8 @@ async function runUnit(name) {
 
 /** Events of all units as of one run, each as it ends. */
 async function* events() {
-  const waiting = {
-    endToEnd: order.filter(isEndToEnd), beside: order.filter(onlyComputes),
-    others: order.filter((name) => !isEndToEnd(name) && !onlyComputes(name)),
-  }
-  const running = { endToEnd: new Set(), beside: new Set(), others: new Set() }
+  const waiting = { endToEnd: order.filter(isEndToEnd), others: order.filter((name) => !isEndToEnd(name)) }
+  const running = { endToEnd: new Set(), others: new Set() }
   const fill = (lane, most) => {
     while (waiting[lane].length > 0 && running[lane].size < most * availableParallelism()) {
       const entry = { lane, result: runUnit(waiting[lane].shift()) }
@@ -139,7 +133,6 @@ async function* events() {
   }
   for (;;) {
     fill('endToEnd', END_TO_END_PER_PROCESSOR)
-    fill('beside', BESIDE / availableParallelism())
     if (waiting.endToEnd.length === 0) fill('others', OTHERS_PER_PROCESSOR - running.endToEnd.size / availableParallelism())
     const all = Object.values(running).flatMap((entries) => [...entries])
     if (all.length === 0) return

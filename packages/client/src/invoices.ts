@@ -8,6 +8,16 @@ import { number, query } from './wire.ts'
 const at = (id: string, action = ''): string => `/dac/v1/invoices/${encodeURIComponent(id)}${action}`
 const decimal = (name: string, value: Decimal | undefined) => (value === undefined ? {} : { [name]: number(name, value) })
 
+/** @throws VerificationError for the first address that is not the sub-account's own, and for a payment URI that says another thing */
+async function check(checks: Checks, invoice: Invoice): Promise<void> {
+  const { asset, address, address_tag: tag, path, payment_uri: uri, due_amount: due, crypto_amount: whole } = invoice
+  for (const each of invoice.assets) if (each.address !== null) await checks.addresses(each.asset, [{ ...each, address: each.address }])
+  if (asset === null || address === null) return
+  // What is missing is asked for, or, of one that is paid, the whole.
+  const amount = due === '0' ? whole : due
+  await checks.addresses(asset, [{ asset, address, address_tag: tag, path, payment_uri: uri, amount }])
+}
+
 /**
  * Asks payers for money. With `trust`, every address that an invoice shows is checked before it is answered, and its payment URI:
  * {@link VerificationError} for one that is not the sub-account's own.
@@ -23,17 +33,8 @@ export class Invoices {
 
   async #checked(answer: Promise<Invoice>): Promise<Invoice> {
     const invoice = await answer
-    await this.#check(invoice)
+    if (this.#checks) await check(this.#checks, invoice)
     return invoice
-  }
-
-  async #check({ assets, asset, address, address_tag: tag, path, payment_uri: uri, due_amount: due, crypto_amount: whole }: Invoice) {
-    if (!this.#checks) return
-    for (const each of assets) if (each.address !== null) await this.#checks.addresses(each.asset, [{ ...each, address: each.address }])
-    if (asset === null || address === null) return
-    // What is missing is asked for, or, of one that is paid, the whole.
-    const amount = due === '0' ? whole : due
-    await this.#checks.addresses(asset, [{ asset, address, address_tag: tag, path, payment_uri: uri, amount }])
   }
 
   /** Give a `sequence_id`: then an answer that was lost is asked for again, and the invoice is made once. */
@@ -50,7 +51,7 @@ export class Invoices {
   /** Newest first. */
   async list(filter: InvoiceFilter = {}): Promise<Page<Invoice>> {
     const page = await this.#client.request<Page<Invoice>>('GET', `/dac/v1/invoices${query(filter)}`)
-    for (const invoice of page.data) await this.#check(invoice)
+    if (this.#checks) for (const invoice of page.data) await check(this.#checks, invoice)
     return page
   }
 

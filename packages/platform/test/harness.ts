@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { inspect } from 'node:util'
 import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
 import type { Devnet } from '../../devnet/src/devnet.ts'
 import { freePorts, makeHomes, type nodeHere } from '../../signer/test/homes.ts'
@@ -178,12 +179,15 @@ export class TestPlatform {
     const here = this.#here as Here
     const ended = here.ended.then(() => true)
     here.dieAt = checkpoint
-    await work().catch(() => undefined)
+    const answer = await work().catch((error: unknown) => String(error))
     const patience = new AbortController()
     const died = await Promise.race([ended, later(DEATH_MS, false, { signal: patience.signal })])
     patience.abort()
     here.dieAt = null
-    if (!died) throw new Error(`${checkpoint} was never reached`)
+    if (!died) {
+      const latest = await this.database.query('select kind, state, attempts, last_error, next_run_at, lease_until from transactions order by created_at desc limit 5')
+      throw new Error(`${checkpoint} was never reached; what was to lead there answered ${inspect(answer)}; ${inspect(latest)}\n${this.output.slice(-2000)}`)
+    }
     await this.start()
   }
 
