@@ -306,7 +306,16 @@ test('killed at each commit: everything is staked, lent and unstaked once', { ti
   const ids: string[] = []
   for (const [turn, point] of points.entries()) {
     const body = { asset: 'TRX', address: other, resource: 'ENERGY', amount: 10, sequence_id: `kill-${turn}` }
-    await platform.dieAt(point, () => ask('stake', body, steady))
+    // Here a block is final when two more have come, which is too soon to be sure that it is looked at before.
+    const isSlow = point === 'transaction.included'
+    const halt = (halted: boolean) => platform.operator('devnet', { command: 'halt', network: 'TRX', halted })
+    if (isSlow) await halt(true)
+    await platform.dieAt(point, async () => {
+      const asked = await ask('stake', body, steady)
+      if (isSlow) await platform.mineUntil('TRX', 'a death', async () => false)
+      return asked
+    })
+    if (isSlow) await halt(false)
     steady.base = platform.base
     user.base = platform.base
     const again = await ask('stake', body, steady)
