@@ -77,6 +77,13 @@ test('status: in a block, waiting, or absent; a failed script is no success', as
   assert.deepEqual(await client({}).status(txid), { state: 'absent' })
   assert.deepEqual(await client({ [`/mempool/${txid}`]: new Response(JSON.stringify({ status_code: 400, message: 'Invalid path' }), { status: 400 }) }).status(txid), { state: 'absent' })
   await unavailable(client({ [`/mempool/${txid}`]: new Response('', { status: 502 }) }).status(txid))
+  // A block takes it between the two questions: included, never absent.
+  const answers: Answers = {}
+  answers[`/mempool/${txid}`] = () => {
+    answers[`/txs/${txid}`] = found
+    return new Response(JSON.stringify({ status_code: 404, message: 'not found' }), { status: 404 })
+  }
+  assert.equal((await client(answers).status(txid)).state, 'included')
 })
 
 test('a broadcast: the bytes themselves; only an answer about the transaction is a rejection', async () => {

@@ -180,6 +180,8 @@ test('no two references are equal, and a transaction is dead once a final block 
 })
 
 test('a waiting one is in the pool; a broadcast to a node in trouble is of unknown fate', async () => {
+  // On a chain that stands still: a block that came by itself would take it out of the pool.
+  await control({ command: 'halt', network: 'TRX', halted: true })
   const { raw, hash } = signed(tron.buildTransfer(NETWORK, { ...(await common()), asset: TRX, to: TO, amount: 2n }))
   await control({ command: 'fault', network: 'TRX', mode: 'reject' })
   assert.equal((await client.broadcast(raw)).kind, 'unknown')
@@ -188,16 +190,20 @@ test('a waiting one is in the pool; a broadcast to a node in trouble is of unkno
   await control({ command: 'fault', network: 'TRX', mode: 'heal' })
   assert.equal((await client.broadcast(raw)).kind, 'accepted')
   assert.deepEqual(await client.status(hash), { state: 'mempool' })
+  await control({ command: 'halt', network: 'TRX', halted: false })
   await mine()
   await included(hash)
 })
 
 // A node by script: path → JSON text.
 let script: Record<string, string> = {}
+let asked = (_path: string): void => undefined
 let server: Server
 before(async () => {
   server = createServer((request, response) => {
-    const answer = script[(request.url ?? '').slice('/key-in-path-4711/'.length)]
+    const path = (request.url ?? '').slice('/key-in-path-4711/'.length)
+    const answer = script[path]
+    asked(path)
     request.resume()
     response.writeHead(answer === undefined ? 404 : 200).end(answer ?? 'no such path')
   })
@@ -266,6 +272,19 @@ test('answers that are no answers', async () => {
   await assert.rejects(scripted().tip(), RpcRefused)
   script = { 'wallet/getchainparameters': '{"chainParameter":[{"key":"getEnergyFee","value":100}]}' }
   await assert.rejects(scripted().parameters(), /does not name/)
+})
+
+test('a block that takes it between the two questions hides nothing: it is included, never absent', async () => {
+  script = { 'wallet/gettransactioninfobyid': '{}', 'wallet/gettransactionfrompending': '{}' }
+  assert.deepEqual(await scripted().status(TXID), { state: 'absent' })
+  asked = (path) => {
+    if (path !== 'wallet/gettransactionfrompending') return
+    script['wallet/gettransactioninfobyid'] = `{"id":"${TXID}","blockNumber":7}`
+    script['wallet/getblockbynum'] = `{${header},"transactions":[${call()}]}`
+  }
+  const status = await scripted().status(TXID)
+  asked = () => undefined
+  assert.deepEqual(status.state === 'included' && [status.height, status.blockHash, status.succeeded], [7, ID, true])
 })
 
 test('a broadcast: only success and a duplicate are knowledge', async () => {

@@ -185,8 +185,14 @@ export class CardanoClient implements ChainClient {
   }
 
   async status(hash: string): Promise<TransactionStatus> {
-    const found = await this.#find<Found>(`/txs/${hash}`)
-    if (!found) return { state: await this.#isWaiting(hash) ? 'mempool' : 'absent' }
+    const ask = () => this.#find<Found>(`/txs/${hash}`)
+    let found = await ask()
+    if (!found) {
+      if (await this.#isWaiting(hash)) return { state: 'mempool' }
+      // A block may have taken it between the two questions: it was in neither answer, and is on the chain.
+      found = await ask()
+      if (!found) return { state: 'absent' }
+    }
     if (!Number.isSafeInteger(found.block_height) || !/^\d+$/.test(found.fees)) this.#odd('a transaction has no block or fee')
     return {
       state: 'included', height: found.block_height, blockHash: found.block, succeeded: found.valid_contract === true,

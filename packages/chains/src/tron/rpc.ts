@@ -163,11 +163,15 @@ export class TronClient implements ChainClient {
   }
 
   async status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus> {
-    const info = await this.#post<Info>('wallet/gettransactioninfobyid', { value: hash })
-    if (info.id === undefined || info.blockNumber === undefined) {
+    const ask = () => this.#post<Info>('wallet/gettransactioninfobyid', { value: hash })
+    let info = await ask()
+    if (info.blockNumber === undefined) {
       const pending = await this.#post<{ txID?: string }>('wallet/gettransactionfrompending', { value: hash })
-      return { state: pending.txID === hash ? 'mempool' : 'absent' }
+      if (pending.txID === hash) return { state: 'mempool' }
+      // A block may have taken it between the two questions: it was in neither answer, and is on the chain.
+      info = await ask()
     }
+    if (info.id === undefined || info.blockNumber === undefined) return { state: 'absent' }
     const block = await this.#post<Block>('wallet/getblockbynum', { num: info.blockNumber })
     const transaction = block.transactions?.find(({ txID }) => txID === hash)
     if (block.blockID === undefined || !transaction) {
