@@ -206,6 +206,18 @@ for (const family of FAMILIES) {
     assert.match((outcome as Fail).reason, /^the wallet's coins do not cover the amount and a network fee at this rate: .* exceed the coins by /)
   })
 
+  test(`${family}: change of a transfer that is being replaced is waited for until one of the two is final`, async () => {
+    const stage = await new Stage(family).open()
+    const txid = await stage.coin()
+    const row = await stage.transfer()
+    await database.get().query(`update utxos set origin = 'change', spendable = false, contested = true where txid = $1`, [txid])
+    assert.deepEqual(await stage.build(await stage.prepare(row)), { kind: 'wait', reason: 'waits for change of an earlier transfer', inMs: 1000 })
+    await database.get().query('update utxos set spendable = true, contested = false, block_height = 1 where txid = $1', [txid])
+    isBuilt(await stage.build(await stage.prepare(row)))
+    await database.get().query('delete from utxos where txid = $1', [txid])
+    assert.equal((await stage.build(await stage.prepare(row))).kind, 'fail')
+  })
+
   test(`${family}: our own transactions are known without asking, and so is one that is at hand`, async () => {
     const stage = await new Stage(family).open()
     const [txid, row] = [await stage.coin(), await stage.transfer()]

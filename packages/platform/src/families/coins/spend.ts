@@ -39,7 +39,7 @@ export function notChosen(error: unknown): ChainError {
 }
 
 /**
- * Whether change of another transfer will still come to the wallet. Asked before its coins are read: change that comes
+ * Whether change of another transfer will still come to the wallet: it is being signed, or replaced. Asked before its coins are read: change that comes
  * in between is seen then.
  * @param withBlock change can be spent only once a block holds it
  */
@@ -47,6 +47,7 @@ export async function awaitsChange(tx: Queryable, row: TransactionRow, withBlock
   const found = await tx.one<{ awaits: boolean }>(
     `select exists (select 1 from utxos u join chain_transactions c on c.id = u.spent_by
                     where u.wallet_id = $1 and c.state = 'BUILT' and c.transaction_id <> $2)
+       or exists (select 1 from utxos where wallet_id = $1 and contested and spent_by is null)
        or $3 and exists (select 1 from utxos where wallet_id = $1 and origin = 'change' and spendable and block_height is null
                          and spent_by is null) awaits`, [row.wallet_id, row.id, withBlock])
   return found?.awaits === true
