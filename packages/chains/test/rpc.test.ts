@@ -182,6 +182,30 @@ test('BTC: status from mempool to block, and back after a reorganisation', async
   assert.deepEqual(await btc().status('t'), { state: 'mempool' })
 })
 
+test('BTC: what waits in the pool, exactly; what has left it meanwhile is left out, and another’s answer is none', async () => {
+  const [one, two] = ['a1'.repeat(32), 'b2'.repeat(32)]
+  const script0 = '0014751e76e8199196d454941c45d1b3a323f1433bd6'
+  const paid = (txid: string) => `{"txid":"${txid}","vin":[{"txid":"${two}","vout":0}],"vout":[{"value":20999999.9769,"n":0,"scriptPubKey":{"hex":"${script0}"}},{"value":0,"n":1,"scriptPubKey":{"hex":"6a"}}]}`
+  script({ getrawmempool: [one, two] })
+  assert.deepEqual(await btc().waiting(), [one, two])
+  answer = ({ params }) => (params[0] === one
+    ? { raw: `{"result":${paid(one)},"error":null}` } : { result: null, error: { code: -5, message: 'No such mempool or blockchain transaction' } })
+  assert.deepEqual(await btc().waitingTransfers([one, two]), [{
+    txid: one, position: 0, asset: 'BTC', address: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', amount: 2_099_999_997_690_000n,
+    sender: null, senders: null, coinbase: false,
+  }])
+  answer = () => ({ raw: `{"result":${paid(two)},"error":null}` })
+  await unavailable(btc().waitingTransfers([one]), /another one/)
+  for (const bad of [null, {}, 'x', [1], ['zz'], [one, one.slice(1)]]) {
+    script({ getrawmempool: bad })
+    await unavailable(btc().waiting(), /answered no ids/)
+  }
+  refuse(-32601, 'Method not found')
+  await assert.rejects(btc().waiting(), RpcRefused)
+  refuse(-28, 'Loading block index…')
+  await assert.rejects(btc().waitingTransfers([one]), RpcRefused)
+})
+
 test('broadcast: accepted, rejected, unknown; the words of a rejection are not read', async () => {
   refuse(-27, 'Transaction outputs already in utxo set')
   assert.deepEqual(await btc().broadcast('00'), { kind: 'accepted' })

@@ -57,7 +57,7 @@ export interface Payment {
   asset: string
   ticker: string
   amount: string
-  status: 'detected' | 'confirmed' | 'held' | 'reverted'
+  status: 'seen' | 'detected' | 'confirmed' | 'held' | 'reverted' | 'dropped'
   confirmations: number
   required: number
   /** Whether it counts towards the invoice. */

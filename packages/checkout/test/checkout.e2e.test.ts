@@ -72,6 +72,17 @@ test('from the choice to the receipt and back to the shop, on a phone, without a
   await says(page, 'Waiting for your payment')
 
   const requests = fixture.requests.filter((line) => line.startsWith('GET /checkout/whole')).length
+  // It waits for a block, is taken back before one came, and comes again.
+  const waiting = paymentOf('ETH', '0.01663334', { status: 'seen', hash: 'cafe', confirmations: 0, required: 12 })
+  fixture.set('whole', { inv_status: 'Processing', selected: PAID, payments: [waiting] })
+  await says(page, 'Payment received')
+  assert.match(await page.locator('.payments').innerText(), /0\.01663334 ETH\s+Waiting for the first block/)
+  assert.equal(await page.getByRole('progressbar').getAttribute('aria-valuetext'), '0 of 12 confirmations')
+  fixture.set('whole', { inv_status: 'Pending', selected: selectedOf('ETH'), payments: [{ ...waiting, status: 'dropped' }] })
+  await says(page, 'Waiting for your payment')
+  assert.match(await page.locator('.payments').innerText(), /0\.01663334 ETH\s+Withdrawn/)
+  await assertAccessible(page, 'dropped')
+
   fixture.set('whole', { inv_status: 'Processing', selected: PAID, payments: [paymentOf('ETH', '0.01663334', { confirmations: 2, required: 12 })] })
   await says(page, 'Payment received')
   assert.equal(await page.evaluate(() => document.activeElement?.className), 'status-title', 'the focus follows to the new screen')

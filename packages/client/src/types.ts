@@ -200,7 +200,9 @@ export interface NewInvoice {
 }
 export interface InvoiceAmount { asset: string; amount: Decimal }
 export interface InvoicePayment extends InvoiceAmount {
-  transaction_id: string; hash: string; status: 'detected' | 'confirmed' | 'held' | 'reverted'; confirmations: number; required: number
+  /** Null while no block has held it. */
+  transaction_id: string | null; hash: string
+  status: 'seen' | 'detected' | 'confirmed' | 'held' | 'reverted' | 'dropped'; confirmations: number; required: number
   counts: boolean; note: 'other_asset' | 'late' | null; seen_at: Timestamp; explorer_url: string | null
 }
 export interface Invoice {

@@ -42,7 +42,8 @@ export function stageServices(
   parts: object, clients: Readonly<Record<string, unknown>>, networks: Readonly<Record<string, Network>> = {},
 ): Services {
   const services = {
-    registry, kinds: KINDS, tanks, forwards, invoices, checkout: { base: 'http://pay.test', checkWebhook: () => undefined }, addresses: new AddressBook(() => services),
+    registry, kinds: KINDS, tanks, forwards, invoices,
+    checkout: { base: 'http://pay.test', moved: { ring: () => undefined }, checkWebhook: () => undefined }, addresses: new AddressBook(() => services),
     hold: new Hold(), reconciling: { job: null }, ...parts,
   } as unknown as Services
   setChains(services, clients, networks)

@@ -19,7 +19,7 @@ export interface Invoice {
   inv_id: string; inv_status: string; exception: string | null; asset: string | null; address: string | null; address_tag: string | null
   crypto_amount: string | null; due_amount: string | null; paid_amount: string | null
   assets: { asset: string; crypto_amount: string; address: string | null }[]
-  payments: { asset: string; amount: string; status: string; counts: boolean; note: string | null; confirmations: number; required: number }[]
+  payments: { hash: string; asset: string; amount: string; status: string; counts: boolean; note: string | null; confirmations: number; required: number }[]
   version: string; [field: string]: unknown
 }
 export interface Answered<T> { body: T; headers: Record<string, string> }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { evaluate, partOf, shareOf, type Payment, type PaymentStatus, type Terms } from '../src/invoices/evaluate.ts'
+import { evaluate, partOf, PAYMENT_STATUSES, shareOf, type Payment, type PaymentStatus, type Terms } from '../src/invoices/evaluate.ts'
 import { amountFor, microOf, stepOf, valueOfFiat } from '../src/invoices/quote.ts'
 import { depthFor } from '../src/invoices/settings.ts'
 
@@ -18,7 +18,7 @@ const rows = DOCUMENT.slice(DOCUMENT.indexOf('## States')).split('\n').filter((l
 
 function paymentsIn(cell: string): Payment[] {
   return cell === '' ? [] : cell.split(', ').map((text) => {
-    const [, amount, asset, at, status] = /^`(\d+) ([A-C]) @(\d+) (detected|confirmed|held|reverted)`$/.exec(text) ?? assert.fail(`${text} is no payment`)
+    const [, amount, asset, at, status] = /^`(\d+) ([A-C]) @(\d+) (seen|detected|confirmed|held|reverted|dropped)`$/.exec(text) ?? assert.fail(`${text} is no payment`)
     return { amount: BigInt(amount as string), asset: asset as string, status: status as PaymentStatus, seenAt: Number(at) * MINUTE }
   })
 }
@@ -41,7 +41,7 @@ test('every row of the document’s table', () => {
 
 const payment = fc.record({
   asset: fc.constantFrom('A', 'B', 'C'), amount: fc.bigInt({ min: 1n, max: 2000n }), seenAt: fc.integer({ min: 0, max: 60 }).map((minute) => minute * MINUTE),
-  status: fc.constantFrom<PaymentStatus>('detected', 'confirmed', 'held', 'reverted'),
+  status: fc.constantFrom(...PAYMENT_STATUSES),
 })
 const payments = fc.array(payment, { maxLength: 6 })
 const minute = fc.integer({ min: 0, max: 90 }).map((value) => value * MINUTE)
@@ -57,7 +57,7 @@ test('whatever comes: the order does not count, nothing is Paid before all of it
     if (now <= later && (state.status === 'Paid' || state.status === 'Processing' || state.status === 'Expired')) {
       assert.deepEqual(evaluate(AGREED, all, later), state, 'what has ended or is paid is not changed by time')
     }
-    assert.deepEqual(evaluate(AGREED, all.filter(({ status, asset }) => status !== 'reverted' && asset !== 'C'), now), state)
+    assert.deepEqual(evaluate(AGREED, all.filter(({ status, asset }) => !['reverted', 'dropped'].includes(status) && asset !== 'C'), now), state)
   }), { numRuns: 300 })
 })
 

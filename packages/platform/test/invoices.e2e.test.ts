@@ -132,6 +132,43 @@ test('a coin: a page hears of the payment in its block and of its settlement, an
   assert.deepEqual(given.refundable, [{ asset: 'BTC', amount: '0.0002' }])
 })
 
+test('before any block: a page hears of a payment as soon as it waits, of its cancellation, and of the one that comes instead', async (t) => {
+  const payer = await platform.user('payer')
+  await fundedWallet(platform, payer, 'BTC', '1')
+  const invoice = await create({ fiat: 'USD', fiat_amount: 30, assets: ['BTC'] })
+  const transfer = async () => {
+    const { status, body, text } = await call<Transfer>(payer, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.0005', invoice.address as string))
+    assert.equal(status, 200, text)
+    return body.id
+  }
+  const waits = (id: string) => waitFor('the broadcast', async () => (await call<Transfer>(payer, 'GET', `/dac/v1/transaction/${id}`)).body.hash)
+  const paid = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
+  await platform.halted('BTC', async () => {
+    const seen = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Processing')
+    const first = await transfer()
+    await waits(first)
+    const sentAt = performance.now()
+    const [payment] = (await seen).at(-1)?.payments ?? []
+    t.diagnostic(`from the broadcast to Processing on the page: ${(performance.now() - sentAt).toFixed()} ms`)
+    assert.deepEqual([payment?.status, payment?.confirmations], ['seen', 0])
+    assert.equal((await read(invoice.inv_id)).payments[0]?.transaction_id, null)
+    const back = heard(invoice.inv_id, ({ inv_status, payments }) => inv_status === 'Pending' && payments.length > 0)
+    const cancelled = await call(payer, 'POST', `/dac/v1/transaction/${first}/cancel`, {})
+    assert.equal(cancelled.status, 200, cancelled.text)
+    assert.deepEqual((await back).at(-1)?.payments.map(({ status }) => status), ['dropped'])
+    // The next one spends what the cancellation pays back, as soon as that is final.
+    const second = transfer()
+    await platform.operator('devnet', { command: 'mine', network: 'BTC', blocks: 3 })
+    const again = heard(invoice.inv_id, ({ inv_status, payments }) => inv_status === 'Processing' && payments.length > 1)
+    await second
+    assert.deepEqual((await again).at(-1)?.payments.map(({ status }) => status), ['dropped', 'seen'])
+    await platform.operator('devnet', { command: 'mine', network: 'BTC', blocks: 3 })
+    await paid
+  })
+  const states = (await paid).map(({ inv_status }) => inv_status)
+  assert.deepEqual(states.filter((state, at) => state !== states[at - 1]), ['Pending', 'Processing', 'Pending', 'Processing', 'Paid'])
+})
+
 test('a token: the payer chooses it, pays in two parts, and each asset keeps its address', async () => {
   const invoice = await create({ fiat: 'USD', fiat_amount: '25.50' })
   assert.deepEqual([invoice.asset, invoice.address, invoice.payment_uri], [null, null, null])

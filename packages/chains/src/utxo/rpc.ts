@@ -1,8 +1,8 @@
 import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import {
-  jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, sendersOf, type ChainTip, type Fetch,
-  type JsonRpc, type RpcEndpoint, type Senders, type TransactionStatus,
+  jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
+  type ChainTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 import { addressOf } from './address.ts'
@@ -33,6 +33,7 @@ function isRefusal(error: unknown, ...codes: number[]): boolean {
 const METHOD_NOT_FOUND = -32601
 /** Transactions fetched at once where a block names only their ids. */
 const FETCHED_AT_ONCE = 8
+const TXID = /^[0-9a-f]{64}$/
 /** Genesis coinbases are in no index: nodes refuse to show them. */
 const GENESIS_HEIGHT = 0
 
@@ -102,15 +103,46 @@ export class UtxoClient implements ChainClient {
       hash: block.hash,
       parent: block.previousblockhash ?? '',
       txids: transactions.map((each) => each.txid),
-      transfers: transactions.flatMap((each) => each.vout.flatMap((output) => {
-        const address = addressOf(this.network, Buffer.from(output.scriptPubKey.hex, 'hex'))
-        if (address === null || output.value === 0n) return []
-        return [{
-          txid: each.txid, position: output.n, asset: this.network.native_asset, address, amount: output.value, sender: null,
-          senders: null, coinbase: each.vin[0]?.coinbase !== undefined,
-        }]
-      })),
+      transfers: transactions.flatMap((each) => this.#transfersOf(each)),
     }
+  }
+
+  #transfersOf({ txid, vin, vout }: CoreTransaction): ChainTransfer[] {
+    return vout.flatMap((output) => {
+      const address = addressOf(this.network, Buffer.from(output.scriptPubKey.hex, 'hex'))
+      if (address === null || output.value === 0n) return []
+      return [{
+        txid, position: output.n, asset: this.network.native_asset, address, amount: output.value, sender: null, senders: null,
+        coinbase: vin[0]?.coinbase !== undefined,
+      }]
+    })
+  }
+
+  /**
+   * Ids of all transactions that wait in the node's pool (getrawmempool); some 67 bytes of answer each.
+   * @throws RpcUnavailable where the answer is none; RpcRefused where the endpoint shows no pool
+   */
+  async waiting(): Promise<string[]> {
+    const ids = await this.#call<unknown>('getrawmempool', [])
+    if (!Array.isArray(ids) || !ids.every((each): each is string => typeof each === 'string' && TXID.test(each))) {
+      throw new RpcUnavailable(`${this.network.code}: getrawmempool answered no ids`)
+    }
+    return ids
+  }
+
+  /** What transactions of the pool pay. One that the node no longer shows is left out. */
+  async waitingTransfers(txids: readonly string[]): Promise<ChainTransfer[]> {
+    const found = await eachOf(txids, async (txid): Promise<ChainTransfer[]> => {
+      try {
+        const transaction = await this.#call<CoreTransaction>('getrawtransaction', [txid, true])
+        if (transaction.txid !== txid) throw new RpcUnavailable(`${this.network.code}: getrawtransaction answered another one`)
+        return this.#transfersOf(transaction)
+      } catch (error) {
+        if (isRefusal(error, NOT_FOUND)) return []
+        throw error
+      }
+    })
+    return found.flat()
   }
 
   /** Older nodes name only the ids: each transaction is fetched, which needs their transaction index. */
@@ -122,13 +154,7 @@ export class UtxoClient implements ChainClient {
       else found.push(each)
     }
     if (block.height === GENESIS_HEIGHT) return found
-    for (let at = 0; at < ids.length; at += FETCHED_AT_ONCE) {
-      found.push(
-        ...await Promise.all(
-          ids.slice(at, at + FETCHED_AT_ONCE).map((txid) => this.#call<CoreTransaction>('getrawtransaction', [txid, true]))
-        )
-      )
-    }
+    found.push(...await eachOf(ids, (txid) => this.#call<CoreTransaction>('getrawtransaction', [txid, true])))
     return found
   }
 
@@ -171,12 +197,10 @@ export class UtxoClient implements ChainClient {
     const transaction = await this.#call<{ vin: { coinbase?: string; txid?: string; vout?: number }[] }>('getrawtransaction', [txid, true])
     const parents = [...new Set(transaction.vin.flatMap((input) => input.txid ?? []))]
     const scripts = new Map<string, string[]>()
-    for (let at = 0; at < parents.length; at += FETCHED_AT_ONCE) {
-      await Promise.all(parents.slice(at, at + FETCHED_AT_ONCE).map(async (parent) => {
-        const { vout } = await this.#call<Pick<CoreTransaction, 'vout'>>('getrawtransaction', [parent, true])
-        scripts.set(parent, vout.map(({ scriptPubKey }) => scriptPubKey.hex))
-      }))
-    }
+    await eachOf(parents, async (parent) => {
+      const { vout } = await this.#call<Pick<CoreTransaction, 'vout'>>('getrawtransaction', [parent, true])
+      scripts.set(parent, vout.map(({ scriptPubKey }) => scriptPubKey.hex))
+    })
     return sendersOf(transaction.vin.map((input) => {
       if (input.txid === undefined) return null
       const script = scripts.get(input.txid)?.[input.vout as number]
@@ -210,6 +234,15 @@ export class UtxoClient implements ChainClient {
     const [low, medium, high] = await Promise.all([rate(TARGET_BLOCKS.low), rate(TARGET_BLOCKS.medium), rate(TARGET_BLOCKS.high)])
     return { low, medium: medium < low ? low : medium, high: high < medium ? medium : high }
   }
+}
+
+/** Asks for each of many, a few at once; answers in order. */
+async function eachOf<T>(ids: readonly string[], ask: (id: string) => Promise<T>): Promise<T[]> {
+  const answers: T[] = []
+  for (let at = 0; at < ids.length; at += FETCHED_AT_ONCE) {
+    answers.push(...await Promise.all(ids.slice(at, at + FETCHED_AT_ONCE).map(ask)))
+  }
+  return answers
 }
 
 /** Satoshi of a decimal number; undefined for -1, by which nodes say that they do not know. */

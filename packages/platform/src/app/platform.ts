@@ -50,6 +50,7 @@ import { distributor } from '../webhooks/distribute.ts'
 import { createWebhooks } from '../webhooks/webhooks.ts'
 import { connectAll } from './connect.ts'
 import { invoiceLoop, invoices } from '../invoices/loop.ts'
+import { awaitedNetworksShared, mempoolLoop } from '../invoices/mempool.ts'
 import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
 import { thisMachine, type World } from './world.ts'
@@ -230,6 +231,7 @@ async function probeEndpoints(services: Services): Promise<void> {
 
 function workLoops(services: Services): Loop[] {
   const startedNetworks = startedNetworksShared(services)
+  const awaitedNetworks = awaitedNetworksShared(services)
   return [
     transactionLoop(services),
     ...services.networks.all().map((connected) => scanLoop(services, connected, startedNetworks)),
@@ -240,6 +242,7 @@ function workLoops(services: Services): Loop[] {
     housekeepingLoop(services),
     autoForwardingLoop(services),
     invoiceLoop(services),
+    ...services.networks.all().flatMap((chain) => (chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedNetworks)] : [])),
     requeueSweepsLoop(services),
     deliverLoop(services),
   ]

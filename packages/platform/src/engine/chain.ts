@@ -1,7 +1,6 @@
 import type {
-  Asset, ChainClient, Fetch, LevelRates, Network, PublicKeyAt, Registry, RpcEndpoint, Senders, Signed, TronAction, TronClient,
-  TronParameters,
-  UnsignedTransaction,
+  Asset, ChainClient, ChainTransfer, Fetch, LevelRates, Network, PublicKeyAt, Registry, RpcEndpoint, Senders, Signed, TronAction,
+  TronClient, TronParameters, UnsignedTransaction,
 } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
@@ -196,6 +195,14 @@ export interface Coins {
   of(unsigned: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[]
 }
 
+/** What waits to be mined, as the endpoint's own pool shows it. Any of it may be replaced, or never come. */
+export interface Mempool {
+  /** Ids of all that wait. @throws RpcRefused where the endpoint shows no pool */
+  waiting(): Promise<string[]>
+  /** What such transactions pay; one that waits no more is left out. */
+  transfers(txids: readonly string[]): Promise<ChainTransfer[]>
+}
+
 /** Chains that stake (Tron's Stake 2.0). */
 export interface Stakes {
   client: TronClient
@@ -241,6 +248,8 @@ export interface Chain {
   /** Null where wallets are accounts. */
   readonly coins: Coins | null
   readonly stakes: Stakes | null
+  /** Absent where blocks come so soon that nobody need look, or where nodes do not show what waits. */
+  readonly mempool?: Mempool
   /** Whether a transaction that was signed can never be included any more; absent: it has no end. */
   isDead?(hash: string, validUntil: number): Promise<boolean>
   /** The same message under another signature, where ids cover signatures. */

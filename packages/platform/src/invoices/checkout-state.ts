@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { showUsd } from '../decimals.ts'
 import { endpoint } from '../http/endpoint.ts'
 import type { Services } from '../engine/services.ts'
-import { EXCEPTIONS, INVOICE_STATUSES } from './evaluate.ts'
+import { EXCEPTIONS, INVOICE_STATUSES, PAYMENT_STATUSES } from './evaluate.ts'
 import { noInvoice, readInvoice, type Invoice, type OfferRow } from './invoice.ts'
 import { explorerUrl, placeOf, stillDue, uriOf } from './present.ts'
 import { showRate } from './quote.ts'
@@ -23,7 +23,7 @@ export const checkoutShape = z.object({
     paid_amount: amount, due_amount: amount, payment_uri: z.string().nullable(), rate: amount.nullable(), rate_at: z.string().nullable(),
   }).nullable(),
   payments: z.array(z.object({
-    hash: z.string(), asset: z.string(), ticker: z.string(), amount, status: z.enum(['detected', 'confirmed', 'held', 'reverted']),
+    hash: z.string(), asset: z.string(), ticker: z.string(), amount, status: z.enum(PAYMENT_STATUSES),
     confirmations: z.int(), required: z.int(), counts: z.boolean(), seen_at: z.string(), explorer_url: z.string().nullable(),
   })),
   success_url: z.string().nullable(), failed_url: z.string().nullable(), cancelled: z.boolean(),

@@ -3,8 +3,15 @@ export type InvoiceStatus = (typeof INVOICE_STATUSES)[number]
 export const EXCEPTIONS = ['late', 'partial', 'over'] as const
 export type InvoiceException = (typeof EXCEPTIONS)[number]
 
-/** What is known of a payment: in a block, credited and deep enough, held by screening, or taken back by a reorganisation. */
-export type PaymentStatus = 'detected' | 'confirmed' | 'held' | 'reverted'
+/**
+ * What is known of a payment: waiting in a mempool, in a block, credited and deep enough, held by screening, taken back by a
+ * reorganisation, or gone from the mempool without a block.
+ */
+export const PAYMENT_STATUSES = ['seen', 'detected', 'confirmed', 'held', 'reverted', 'dropped'] as const
+export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
+
+/** Whether a payment counts as made; only one that is `confirmed` ever makes an invoice Paid. */
+export const stands = (status: PaymentStatus): boolean => status !== 'reverted' && status !== 'dropped'
 
 /** A tolerance is told in millionths of the amount. */
 const TOLERANCE_WHOLE = 1_000_000n
@@ -20,7 +27,7 @@ export interface Terms {
   marked: 'settled' | 'invalid' | null
 }
 
-/** A deposit at an address of the invoice. `amount` in the asset's smallest unit; `seenAt`: it was made after this time. */
+/** A payment to an address of the invoice. `amount` in the asset's smallest unit; `seenAt`: it was made after this time. */
 export interface Payment { asset: string; amount: bigint; status: PaymentStatus; seenAt: number }
 
 /** A fraction of the whole invoice. */
@@ -57,7 +64,7 @@ export function evaluate(
 ): { status: InvoiceStatus; exception: InvoiceException | null } {
   const { offers, tolerance, expiresAt, cancelledAt, marked } = terms
   const end = cancelledAt === null ? expiresAt : Math.min(expiresAt, cancelledAt)
-  const standing = payments.filter(({ asset, status }) => offers.has(asset) && status !== 'reverted')
+  const standing = payments.filter(({ asset, status }) => offers.has(asset) && stands(status))
   const inTime = standing.filter(({ seenAt }) => seenAt < end)
   const all = shareOf(offers, standing)
   const isLate = inTime.length < standing.length

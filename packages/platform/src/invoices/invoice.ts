@@ -20,9 +20,12 @@ export interface OfferRow {
   address: string | null; address_tag: string | null; path: number[] | null; chosen_at: Date | null
 }
 
-/** A deposit at an invoice's address. `confirmations` by the scan; 0 where no block holds it. `required` before it counts as settled. */
+/**
+ * A payment to an invoice's address: a deposit, or with `transaction_id` null what waits, or waited, in a mempool. `confirmations`
+ * by the scan; 0 where no block holds it. `required` before it counts as settled.
+ */
 export interface PaymentRow {
-  transaction_id: string; hash: string; asset: string; network: string; amount: string; status: PaymentStatus
+  transaction_id: string | null; hash: string; asset: string; network: string; amount: string; status: PaymentStatus
   confirmations: number; required: number; block_height: number | null; counts: boolean; seen_at: Date
   /** The time that counts: when the chain was last known without it. */
   since: Date
@@ -41,21 +44,36 @@ const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rat
 
 /** What lies at the invoice's addresses, whatever was asked for; a tag that was given to nobody is nobody's invoice. */
 const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at,
-    d.known_at,
-    d.block_height::text, s.height::text scanned, p.status noted
+    d.known_at, d.block_height::text, s.height::text scanned, p.status noted, m.waiting, m.seen_at pool_seen_at,
+    m.known_at pool_known_at, true is_current
   from invoice_offers o
     join deposits d on d.network = o.network and d.address = o.address and coalesce(d.tag, '') = coalesce(o.address_tag, '')
     join transactions t on t.id = d.transaction_id
     left join network_scans s on s.network = d.network
     left join invoice_payments p on p.transaction_id = t.id
+    left join invoice_mempool m on m.network = d.network and m.txid = d.txid and m.invoice_id = o.invoice_id
   where o.invoice_id = any($1) and o.address is not null order by t.created_at, d.block_height, t.id`
+
+/** What no block has held yet; and what one holds by now, as long as the invoice was not looked at since. */
+const POOLED = `select m.invoice_id, null transaction_id, m.txid hash, m.asset, m.network, m.amount::text, 'POOLED' state,
+    m.seen_at, m.known_at, null block_height, null scanned, m.noted, m.waiting, null pool_seen_at, null pool_known_at,
+    d.txid is null is_current
+  from invoice_mempool m
+    left join lateral (
+      select d.txid from deposits d join invoice_offers o on o.network = d.network and o.address = d.address
+      where d.network = m.network and d.txid = m.txid and o.invoice_id = m.invoice_id limit 1) d on true
+  where m.invoice_id = any($1) and (d.txid is null or m.noted is not null) order by m.seen_at, m.txid`
 
 const REFUNDS = `select r.invoice_id, r.transaction_id, t.asset, t.amount::text, t.status, t.hash
   from invoice_refunds r join transactions t on t.id = r.transaction_id where r.invoice_id = any($1) order by t.created_at, t.id`
 
 interface Found {
-  transaction_id: string; hash: string; asset: string; network: string; amount: string; state: string; seen_at: Date; known_at: Date | null
-  block_height: string | null; scanned: string | null; noted: PaymentStatus | null
+  transaction_id: string | null; hash: string; asset: string; network: string; amount: string; state: string; seen_at: Date
+  known_at: Date | null; block_height: string | null; scanned: string | null; noted: PaymentStatus | null
+  /** In a mempool: it is there now; it is not any more; null: it was never seen in one. */
+  waiting: boolean | null; pool_seen_at: Date | null; pool_known_at: Date | null
+  /** False: a deposit stands for it. */
+  is_current: boolean
 }
 
 /** States of a deposit in which it stands in the books as the wallet's, or in suspense. */
@@ -68,12 +86,21 @@ function paymentOf(services: Services, offers: readonly OfferRow[], row: Found):
   const height = row.block_height === null ? null : Number(row.block_height)
   const confirmations = height === null ? 0 : Math.max(1, Number(row.scanned ?? height) - height + 1)
   const isDeep = confirmations >= (offer?.confirmations ?? 0)
-  const status = row.state === 'REORGED' ? 'reverted'
-    : row.state === 'FROZEN' ? 'held' : CREDITED.has(row.state) && isDeep ? 'confirmed' : 'detected'
+  const times = [row.seen_at, row.known_at, row.pool_seen_at, row.pool_known_at].flatMap((time) => time?.getTime() ?? [])
   return {
-    transaction_id: row.transaction_id, hash: row.hash, asset: row.asset, network: row.network, amount: row.amount, status,
-    confirmations, required, block_height: height, counts: offer !== undefined, seen_at: row.seen_at,
-    since: row.known_at !== null && row.known_at < row.seen_at ? row.known_at : row.seen_at,
+    transaction_id: row.transaction_id, hash: row.hash, asset: row.asset, network: row.network, amount: row.amount,
+    status: statusOf(row, isDeep), confirmations, required, block_height: height, counts: offer !== undefined, seen_at: row.seen_at,
+    since: new Date(Math.min(...times)),
+  }
+}
+
+function statusOf({ state, waiting }: Found, isDeep: boolean): PaymentStatus {
+  switch (state) {
+    case 'POOLED': return waiting ? 'seen' : 'dropped'
+    // What a reorganisation takes out of a block usually waits again.
+    case 'REORGED': return waiting ? 'seen' : 'reverted'
+    case 'FROZEN': return 'held'
+    default: return CREDITED.has(state) && isDeep ? 'confirmed' : 'detected'
   }
 }
 
@@ -87,7 +114,7 @@ interface Part { invoice_id: string }
 
 async function partsOf(
   services: Services, tx: Queryable, rows: readonly InvoiceRow[]
-): Promise<(Invoice & { noted: (PaymentStatus | null)[] })[]> {
+): Promise<(Invoice & { found: Found[] })[]> {
   const ids = rows.map(({ id }) => id)
   const read = async <T>(statement: string): Promise<(id: string) => T[]> => {
     const parts = Map.groupBy(await tx.query<Part & T>(statement, [ids]), ({ invoice_id }) => invoice_id)
@@ -95,19 +122,21 @@ async function partsOf(
   }
   const offers = await read<OfferRow>(OFFERS)
   const isChosen = ids.some((id) => offers(id).some(({ address }) => address !== null))
-  const found = isChosen ? await read<Found>(PAYMENTS) : () => []
+  const deposits = isChosen ? await read<Found>(PAYMENTS) : () => []
+  const pooled = isChosen ? await read<Found>(POOLED) : () => []
+  const found = (id: string) => [...deposits(id), ...pooled(id)]
   const refunds = ids.some((id) => found(id).length > 0) ? await read<RefundRow>(REFUNDS) : () => []
   return rows.map((row) => ({
     row, offers: offers(row.id), payments: found(row.id).map((each) => paymentOf(services, offers(row.id), each)), refunds: refunds(row.id),
-    noted: found(row.id).map(({ noted }) => noted),
+    found: found(row.id),
   }))
 }
 
 /** Invoices whose rows are known. What is shown agrees with the state beside it: payments are as they were when that was evaluated. */
 export async function withParts(services: Services, tx: Queryable, rows: readonly InvoiceRow[]): Promise<Invoice[]> {
-  return (await partsOf(services, tx, rows)).map(({ noted, ...invoice }) => ({
+  return (await partsOf(services, tx, rows)).map(({ found, ...invoice }) => ({
     ...invoice, payments: invoice.payments.flatMap((payment, at) => {
-      const status = noted[at]
+      const status = found[at]?.noted
       return status ? [{ ...payment, status }] : []
     }),
   }))
@@ -130,8 +159,8 @@ export async function lockInvoice(
   if (!row) return undefined
   const [locked] = await partsOf(services, tx, [row])
   if (!locked) return undefined
-  const { noted: _, ...invoice } = locked
-  return invoice
+  const { found, ...invoice } = locked
+  return { ...invoice, payments: invoice.payments.filter((_, at) => found[at]?.is_current) }
 }
 
 const ID = /^inv_[0-9a-f]{32}$/

@@ -4,7 +4,7 @@ import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import { emit } from '../ledger/post.ts'
 import { evaluate, type InvoiceStatus } from './evaluate.ts'
-import { INVOICE_COLUMNS, paymentsOf, termsOf, type Invoice, type InvoiceRow } from './invoice.ts'
+import { INVOICE_COLUMNS, paymentsOf, termsOf, type Invoice, type InvoiceRow, type PaymentRow } from './invoice.ts'
 import { presentInvoice } from './present.ts'
 
 type InvoiceEvent = Extract<EventType, `invoice.${string}`>
@@ -23,13 +23,27 @@ export async function tellInvoice(
 
 /** Writes how each payment stands. @returns whether one is new, or stands otherwise than before */
 async function notePayments(tx: Queryable, { row, payments }: Invoice): Promise<boolean> {
-  if (payments.length === 0) return false
+  const deposits = payments.filter(({ transaction_id }) => transaction_id !== null)
+  const arePooled = await notePooled(tx, row.id, payments.filter(({ transaction_id }) => transaction_id === null))
+  if (deposits.length === 0) return arePooled
   const changed = await tx.query(
     `insert into invoice_payments as p (transaction_id, invoice_id, asset, amount, status, counts, seen_at)
      select r.transaction_id, $1, r.asset, r.amount, r.status, r.counts, r.seen_at
      from jsonb_to_recordset($2) as r(transaction_id uuid, asset text, amount numeric, status text, counts boolean, seen_at timestamptz)
      on conflict (transaction_id) do update set status = excluded.status where p.status <> excluded.status returning 1`,
-    [row.id, JSON.stringify(payments)])
+    [row.id, JSON.stringify(deposits)])
+  return arePooled || changed.length > 0
+}
+
+/** The same of what waits in mempools; what a deposit stands for by now is noted no more. */
+async function notePooled(tx: Queryable, invoice: string, pooled: readonly PaymentRow[]): Promise<boolean> {
+  const changed = await tx.query(
+    `update invoice_mempool m set noted = n.status
+     from invoice_mempool e
+       left join jsonb_to_recordset($2) as n(network text, hash text, status text) on n.network = e.network and n.hash = e.txid
+     where e.invoice_id = $1 and m.network = e.network and m.txid = e.txid and m.invoice_id = e.invoice_id
+       and m.noted is distinct from n.status returning 1`,
+    [invoice, JSON.stringify(pooled)])
   return changed.length > 0
 }
 

@@ -4,7 +4,7 @@ import { pathShape } from '../addresses/present.ts'
 import { exact, exactUsd } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import type { Bell } from '../ledger/bell.ts'
-import { EXCEPTIONS, INVOICE_STATUSES, partOf, shareOf } from './evaluate.ts'
+import { EXCEPTIONS, INVOICE_STATUSES, partOf, PAYMENT_STATUSES, shareOf, stands } from './evaluate.ts'
 import { paymentsOf, termsOf, type Invoice, type OfferRow, type PaymentRow } from './invoice.ts'
 import { showRate } from './quote.ts'
 
@@ -12,8 +12,9 @@ const coins = z.number().meta({ description: 'Decimal in the asset’s native un
 const time = z.string().meta({ format: 'date-time' })
 
 const paymentShape = z.object({
-  transaction_id: z.string(), hash: z.string(), asset: z.string(), amount: coins,
-  status: z.enum(['detected', 'confirmed', 'held', 'reverted']), confirmations: z.int(), required: z.int(),
+  transaction_id: z.string().nullable().meta({ description: 'Null while no block has held it' }),
+  hash: z.string(), asset: z.string(), amount: coins,
+  status: z.enum(PAYMENT_STATUSES), confirmations: z.int(), required: z.int(),
   counts: z.boolean().meta({ description: 'False: in an asset that was not offered; it pays nothing of the invoice' }),
   note: z.enum(['other_asset', 'late']).nullable(), seen_at: time, explorer_url: z.string().nullable(),
 })
@@ -63,7 +64,7 @@ export const explorerUrl = ({ registry }: Services, { network, hash }: Pick<Paym
 /** What of an offer is paid and what is missing, by all that stands at the invoice's addresses. Smallest unit. */
 export function stillDue(invoice: Invoice, offer: OfferRow): { paid: bigint; due: bigint } {
   const { offers } = termsOf(invoice)
-  return partOf(BigInt(offer.amount), shareOf(offers, paymentsOf(invoice).filter(({ status }) => status !== 'reverted')))
+  return partOf(BigInt(offer.amount), shareOf(offers, paymentsOf(invoice).filter(({ status }) => stands(status))))
 }
 
 /** What a wallet is told: the whole amount, or what is missing of it. */

@@ -73,10 +73,12 @@ export const ar: Catalogue<'zero' | 'one' | 'two' | 'few' | 'many' | 'other'> = 
   cancelledDetail: 'ألغى {merchant} هذه الفاتورة. لا ترسل شيئًا؛ وإن كنت قد دفعت فتواصل معه واذكر الفاتورة أدناه.',
 
   payments: 'دفعاتك',
+  awaitsBlock: 'بانتظار أول كتلة',
   detected: 'شوهدت',
   confirmed: 'مؤكدة',
   held: 'قيد الفحص',
   reverted: 'أُلغيت',
+  dropped: 'سُحبت',
   notCounted: 'غير محتسبة',
   viewTransaction: 'عرض المعاملة',
 

@@ -69,10 +69,12 @@ export interface Catalogue<Form extends Intl.LDMLPluralRule = Intl.LDMLPluralRul
   cancelledDetail: string
 
   payments: string
+  awaitsBlock: string
   detected: string
   confirmed: string
   held: string
   reverted: string
+  dropped: string
   notCounted: string
   viewTransaction: string
 

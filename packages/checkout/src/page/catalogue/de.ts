@@ -70,10 +70,12 @@ export const de: Catalogue<'one' | 'other'> = {
     + 'dort und nennen Sie die Rechnung unten.',
 
   payments: 'Ihre Zahlungen',
+  awaitsBlock: 'Wartet auf den ersten Block',
   detected: 'Gesehen',
   confirmed: 'Bestätigt',
   held: 'Wird geprüft',
   reverted: 'Zurückgenommen',
+  dropped: 'Zurückgezogen',
   notCounted: 'Zählt nicht',
   viewTransaction: 'Transaktion ansehen',
 

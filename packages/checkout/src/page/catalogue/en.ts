@@ -67,10 +67,12 @@ export const en: Catalogue<'one' | 'other'> = {
   cancelledDetail: '{merchant} cancelled this invoice. Send nothing; if you have paid already, get in touch and name the invoice below.',
 
   payments: 'Your payments',
+  awaitsBlock: 'Waiting for the first block',
   detected: 'Seen',
   confirmed: 'Confirmed',
   held: 'Being checked',
   reverted: 'Taken back',
+  dropped: 'Withdrawn',
   notCounted: 'Not counted',
   viewTransaction: 'View transaction',
 

@@ -68,10 +68,12 @@ export const es: Catalogue<'one' | 'many' | 'other'> = {
     '{merchant} ha cancelado esta factura. No envíe nada; si ya ha pagado, póngase en contacto e indique la factura de abajo.',
 
   payments: 'Sus pagos',
+  awaitsBlock: 'A la espera del primer bloque',
   detected: 'Visto',
   confirmed: 'Confirmado',
   held: 'En revisión',
   reverted: 'Revertido',
+  dropped: 'Retirado',
   notCounted: 'No cuenta',
   viewTransaction: 'Ver la transacción',
 

@@ -71,10 +71,12 @@ export const ru: Catalogue<'one' | 'few' | 'many' | 'other'> = {
     '{merchant} отменил этот счёт. Ничего не отправляйте; если вы уже заплатили, свяжитесь с продавцом и назовите счёт, указанный ниже.',
 
   payments: 'Ваши платежи',
+  awaitsBlock: 'Ожидает первого блока',
   detected: 'Замечен',
   confirmed: 'Подтверждён',
   held: 'Проверяется',
   reverted: 'Отменён',
+  dropped: 'Отозван',
   notCounted: 'Не засчитан',
   viewTransaction: 'Посмотреть транзакцию',
 

@@ -67,10 +67,12 @@ export const zh: Catalogue<'other'> = {
   cancelledDetail: '{merchant} 已取消此账单。请勿转账；如已付款，请联系商家并提供下方的账单号。',
 
   payments: '您的付款',
+  awaitsBlock: '等待第一个区块',
   detected: '已发现',
   confirmed: '已确认',
   held: '审核中',
   reverted: '已撤销',
+  dropped: '已撤回',
   notCounted: '不计入',
   viewTransaction: '查看交易',
 

@@ -1,20 +1,23 @@
 import type { Payment } from '../../state.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
 import { useSpeech } from '../language.ts'
 import { webLink } from '../links.ts'
 import type { Shape, Tone } from '../view.ts'
 import { Amount, ShortCode } from './amount.tsx'
 import { OutIcon, StatusIcon } from './icons.tsx'
 
-const LOOKS: Record<Payment['status'], { shape: Shape; tone: Tone }> = {
-  detected: { shape: 'progress', tone: 'info' },
-  confirmed: { shape: 'check', tone: 'ok' },
-  held: { shape: 'shield', tone: 'warn' },
-  reverted: { shape: 'slash', tone: 'bad' },
-}
+const LOOKS = {
+  seen: { shape: 'waiting', tone: 'info', words: 'awaitsBlock' },
+  detected: { shape: 'progress', tone: 'info', words: 'detected' },
+  confirmed: { shape: 'check', tone: 'ok', words: 'confirmed' },
+  held: { shape: 'shield', tone: 'warn', words: 'held' },
+  reverted: { shape: 'slash', tone: 'bad', words: 'reverted' },
+  dropped: { shape: 'slash', tone: 'bad', words: 'dropped' },
+} as const satisfies Record<Payment['status'], { shape: Shape; tone: Tone; words: keyof Catalogue }>
 
 function Line({ payment }: { payment: Payment }) {
   const { words, count } = useSpeech()
-  const { shape, tone } = LOOKS[payment.status]
+  const { shape, tone, words: status } = LOOKS[payment.status]
   const link = webLink(payment.explorer_url)
   const { confirmations, required } = payment
   const isCounting = payment.status === 'detected'
@@ -24,8 +27,8 @@ function Line({ payment }: { payment: Payment }) {
       <div class="payment-words">
         <p class="payment-amount"><Amount amount={payment.amount} ticker={payment.ticker} /></p>
         <p class="payment-status">
-          {isCounting ? count(words.confirmations, required, { n: String(confirmations), m: String(required) }) : words[payment.status]}
-          {payment.counts || payment.status === 'reverted' ? null : ` · ${words.notCounted}`}
+          {isCounting ? count(words.confirmations, required, { n: String(confirmations), m: String(required) }) : words[status]}
+          {payment.counts || tone === 'bad' ? null : ` · ${words.notCounted}`}
         </p>
       </div>
       {link === null ? <ShortCode text={payment.hash} /> : (

@@ -9,7 +9,7 @@ const AROUND = 2 * Math.PI * RADIUS
 
 /** The confirmations of the payment that has fewest of what it needs. */
 function slowest(state: CheckoutState): { confirmations: number; required: number } | null {
-  const open = state.payments.filter(({ counts, status }) => counts && status !== 'reverted')
+  const open = state.payments.filter(({ counts, status }) => counts && status !== 'reverted' && status !== 'dropped')
   const [first] = open.toSorted((a, b) => a.confirmations / (a.required || 1) - b.confirmations / (b.required || 1))
   return first ?? null
 }

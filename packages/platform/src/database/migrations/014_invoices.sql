@@ -97,12 +97,34 @@ create table if not exists invoice_payments (
   invoice_id text not null references invoices,
   asset text not null,
   amount numeric(78, 0) not null,
-  status text not null check (status in ('detected', 'confirmed', 'held', 'reverted')),
+  status text not null check (status in ('seen', 'detected', 'confirmed', 'held', 'reverted')),
   -- False: in an asset that was not offered.
   counts boolean not null,
   seen_at timestamptz not null
 );
 create index if not exists invoice_payments_invoice on invoice_payments (invoice_id);
+
+-- What waits, or waited, in a network's pool of transactions for an address of an invoice: one row a transaction, the sum of
+-- what it pays there. It stays when the block has come: it says that the payment was made before.
+create table if not exists invoice_mempool (
+  network text not null,
+  txid text not null,
+  invoice_id text not null references invoices,
+  asset text not null,
+  amount numeric(78, 0) not null check (amount > 0),
+  seen_at timestamptz not null,
+  -- When the pool was last known to the end without it.
+  known_at timestamptz not null,
+  -- False: a block holds it, or it was replaced or dropped.
+  waiting boolean not null default true,
+  -- As it was when the invoice was last looked at; null: a deposit stands for it, or it was not looked at yet.
+  noted text check (noted in ('seen', 'dropped')),
+  primary key (network, txid, invoice_id)
+);
+create index if not exists invoice_mempool_invoice on invoice_mempool (invoice_id);
+create index if not exists invoice_mempool_waiting on invoice_mempool (network) where waiting;
+-- Whose payments are looked for before a block holds them.
+create index if not exists invoices_open on invoices (id) where status in ('Pending', 'Processing');
 
 -- Transfers by which a merchant gave back what was paid.
 create table if not exists invoice_refunds (

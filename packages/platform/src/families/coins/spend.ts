@@ -39,8 +39,8 @@ export function notChosen(error: unknown): ChainError {
 }
 
 /**
- * Whether change of another transfer will still come to the wallet: it is being signed, or replaced. Asked before its coins are read: change that comes
- * in between is seen then.
+ * Whether change of another transfer, which is being signed or replaced, will still come to the wallet. Asked before its coins
+ * are read: change that comes in between is seen then.
  * @param withBlock change can be spent only once a block holds it
  */
 export async function awaitsChange(tx: Queryable, row: TransactionRow, withBlock: boolean): Promise<boolean> {

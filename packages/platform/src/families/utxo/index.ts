@@ -28,6 +28,7 @@ export function utxoChain(context: ChainContext, network: Network, client: UtxoC
     kept: () => Promise.resolve(0n),
     prepare: (task) => prepare(own, task),
     replaceable: network.utxo?.replaceable ? replaceable(own) : null,
+    mempool: { waiting: () => client.waiting(), transfers: (txids) => client.waitingTransfers(txids) },
     coins: {
       senders: (txid) => client.senders(txid),
       unspent: (txid, vout) => client.unspent(txid, vout),

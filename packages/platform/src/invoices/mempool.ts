@@ -1,0 +1,155 @@
+import { RpcRefused, type ChainTransfer } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
+import type { Chain, Mempool } from '../engine/chain.ts'
+import type { Loop } from '../engine/loop.ts'
+import type { Services } from '../engine/services.ts'
+import { shared } from '../engine/shared.ts'
+
+/** Transactions that are read in one look; the others are read in the next, at once. */
+const READ_PER_LOOK = 400
+/** Of what waited before the first look so many are read: a full pool of Bitcoin's would be 100,000 questions. */
+const BACKLOG_MAX = 2000
+/** The ids of a long pool are a long answer: they are asked for the less often. */
+const PAUSE_MS_PER_ID = 0.2
+/** An endpoint that shows no pool is asked again after this time. */
+const REFUSED_WAIT_MS = 60_000
+/** Payments that have left the pool without a block, asked for one by one in one look. */
+const GONE_PER_LOOK = 50
+
+/** Networks where a payment may be waited for: an invoice is open there, or something was seen that no block has held yet. */
+const AWAITED = `select distinct o.network from invoices i join invoice_offers o on o.invoice_id = i.id
+  where i.status in ('Pending', 'Processing') and o.address is not null
+  union select distinct network from invoice_mempool where waiting`
+
+async function awaitedNetworks({ database }: Services): Promise<Set<string>> {
+  return new Set((await database.query<{ network: string }>(AWAITED)).map(({ network }) => network))
+}
+
+/** What a process remembers of a pool between two looks; a new one reads the pool anew. */
+export class PoolMemory {
+  /** Ids that were there last time and have been read, or were too many to be. Null before the first look. */
+  known: Set<string> | null = null
+  /** Payments that were missing last time. */
+  missing: ReadonlySet<string> = new Set()
+  /** When the pool was last known to the end. */
+  knownAt: Date | null = null
+}
+
+/**
+ * Looks once through what waits to be mined, and marks the invoices that it pays, or that it pays no more. What is seen so is
+ * never credited; it makes an invoice Processing.
+ * @returns how many transactions wait, and whether some of them are still to be read
+ */
+export async function lookAtMempool(
+  services: Services, { network, client }: Pick<Chain, 'network' | 'client'>, mempool: Mempool, memory: PoolMemory
+): Promise<{ size: number; more: boolean }> {
+  const askedAt = new Date(services.environment.now())
+  const ids = await mempool.waiting()
+  const first = memory.known === null
+  const known = memory.known ?? new Set<string>()
+  const unread = ids.filter((id) => !known.has(id))
+  const skipped = first ? unread.splice(BACKLOG_MAX) : []
+  if (skipped.length > 0) {
+    services.log.info({ network: network.code, waiting: ids.length, skipped: skipped.length }, 'payments among them show with their block')
+  }
+  const batch = unread.slice(0, READ_PER_LOOK)
+  const transfers = batch.length > 0 ? await mempool.transfers(batch) : []
+  const seen = transfers.filter(({ asset, coinbase }) => asset === network.native_asset && !coinbase)
+  let moved = await noteSeen(services, network.code, seen, memory.knownAt)
+  const waiting = new Set(ids)
+  memory.known = new Set([...known, ...skipped, ...batch].filter((id) => waiting.has(id)))
+  const more = unread.length > batch.length
+  if (!more) memory.knownAt = askedAt
+
+  // One node of several behind an endpoint may not have heard of it yet: only what is missing twice is asked for.
+  const missing = (await unconfirmed(services, network.code)).filter((txid) => !waiting.has(txid))
+  for (const txid of missing.filter((each) => memory.missing.has(each)).slice(0, GONE_PER_LOOK)) {
+    // One that a block holds is a deposit as soon as that block is scanned.
+    if ((await client.status(txid)).state === 'absent') moved = await noteGone(services, network.code, txid) || moved
+  }
+  memory.missing = new Set(missing)
+  if (moved) services.checkout.moved.ring()
+  return { size: ids.length, more }
+}
+
+/** Sums what each transaction pays to each invoice, and writes what is new. @returns whether something is */
+async function noteSeen(
+  services: Services, network: string, transfers: readonly ChainTransfer[], knownAt: Date | null
+): Promise<boolean> {
+  if (transfers.length === 0) return false
+  const rows = transfers.map(({ txid, asset, address, amount }) => ({ txid, asset, address, amount: amount.toString() }))
+  // The memory of a process is short: what it does not know of the pool, the scan of the chain says.
+  const changed = await services.database.query(
+    `with seen as (
+       select s.txid, o.invoice_id, s.asset, sum(s.amount) amount
+       from jsonb_to_recordset($2) as s(txid text, asset text, address text, amount numeric)
+         join invoice_offers o on o.network = $1 and o.address = s.address and o.address_tag is null
+       group by s.txid, o.invoice_id, s.asset
+     ), written as (
+       insert into invoice_mempool as m (network, txid, invoice_id, asset, amount, seen_at, known_at)
+       select $1, txid, invoice_id, asset, amount, $3, least($3, coalesce($4, (select known_at from network_scans where network = $1), $3))
+       from seen
+       on conflict (network, txid, invoice_id) do update set waiting = true where not m.waiting
+       returning invoice_id
+     )
+     update invoices i set due_at = $3 from written w where i.id = w.invoice_id returning 1`,
+    [network, JSON.stringify(rows), services.database.now(), knownAt])
+  services.environment.checkpoint('mempool.seen')
+  return changed.length > 0
+}
+
+/** Payments that were seen and that no block is known to hold. Those that one holds by now wait no more. */
+async function unconfirmed({ database }: Services, network: string): Promise<string[]> {
+  await database.query(
+    `update invoice_mempool m set waiting = false
+     from deposits d join invoice_offers o on o.network = d.network and o.address = d.address
+     where m.network = $1 and m.waiting and d.network = $1 and d.txid = m.txid and o.invoice_id = m.invoice_id
+       and d.block_hash is not null`, [network])
+  const rows = await database.query<{ txid: string }>(
+    'select distinct txid from invoice_mempool where network = $1 and waiting', [network])
+  return rows.map(({ txid }) => txid)
+}
+
+/** Replaced, or dropped by the node. */
+async function noteGone({ database }: Services, network: string, txid: string): Promise<boolean> {
+  const rows = await database.query(
+    `with gone as (
+       update invoice_mempool set waiting = false where network = $1 and txid = $2 and waiting returning invoice_id
+     ) update invoices i set due_at = $3 from gone g where i.id = g.invoice_id returning 1`, [network, txid, database.now()])
+  return rows.length > 0
+}
+
+/** The same for many loops that ask at the same pace: one query serves them all. */
+export function awaitedNetworksShared(services: Services): () => Promise<Set<string>> {
+  return shared(() => awaitedNetworks(services), services.settings.pollMs / 2, () => services.environment.now())
+}
+
+/** Follows what waits on one network, while somebody may pay an invoice there. */
+export function mempoolLoop(services: Services, chain: Chain, mempool: Mempool, awaited: () => Promise<Set<string>>): Loop {
+  const { code } = chain.network
+  let memory = new PoolMemory()
+  let refused = false
+  return {
+    name: `mempool ${code}`, everyMs: services.settings.pollMs,
+    async run(signal) {
+      if (!(await awaited()).has(code)) {
+        memory = new PoolMemory()
+        return false
+      }
+      try {
+        const { size, more } = await lookAtMempool(services, chain, mempool, memory)
+        if (!more) await services.environment.sleep(size * PAUSE_MS_PER_ID, signal)
+        return more
+      } catch (error) {
+        if (!(error instanceof RpcRefused)) throw error
+        if (!refused) {
+          const where = { network: code, err: reasonOf(error) }
+          services.log.warn(where, 'the endpoint does not show what waits to be mined: payments show with their block')
+        }
+        refused = true
+        await services.environment.sleep(REFUSED_WAIT_MS, signal)
+        return false
+      }
+    },
+  }
+}
