@@ -21,9 +21,9 @@ const RANKS: Record<string, readonly Rank[]> = {
     'contracts.ts', 'control.ts', 'devnet.ts', 'run.ts', 'main.ts',
   ],
   platform: [
-    ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts'], 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',
+    ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts', 'ccxt.ts'], 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',
     'families', 'http', 'assets', 'prices', 'prepaid-fee', 'addresses', 'gas-tanks', 'keys', 'aml', 'fees', 'staking', 'deposits', 'wallets',
-    'transactions', 'auto-forwarding', 'invoices', 'events', 'webhooks', 'checkout', 'audit', 'recovery', 'app', 'operator', 'run.ts', 'main.ts',
+    'exchanges', 'trading', 'transactions', 'auto-forwarding', 'invoices', 'events', 'webhooks', 'checkout', 'audit', 'recovery', 'app', 'operator', 'run.ts', 'main.ts',
   ],
 }
 
