@@ -111,7 +111,7 @@ for (const [exchange, table] of Object.entries(PLACED)) {
   test(`${exchange}: what an answer to an order proves`, async () => {
     for (const [what, answer, known] of table) {
       const { venue, script } = await stagedVenue(exchange, { [PLACE[exchange] as string]: answer }, undefined, what === 'stalled body' ? 60 : undefined)
-      const placed = await venue.place(orderAt(exchange))
+      const placed = await venue.place(orderAt(exchange), NOW * 2)
       const said = placed.kind === 'accepted' ? `accepted ${placed.venueId}` : placed.kind === 'unknown' ? 'unknown' : `${placed.kind} ${placed.code}`
       assert.equal(said, known, `${what}: ${JSON.stringify(placed)}`)
       assert.doesNotMatch(JSON.stringify(placed), /https?:|nonce=|signature|maintenance|gateway/, what)
@@ -140,7 +140,7 @@ test('an order is sent with our client id, its time in force and post-only in ea
   for (const [exchange, forms] of Object.entries(expected)) {
     const { venue, script } = await stagedVenue(exchange, {})
     for (const form of ['GTC', 'IOC', 'FOK', 'post'] as const) {
-      await venue.place(orderAt(exchange, form === 'post' ? { postOnly: true } : { timeInForce: form }))
+      await venue.place(orderAt(exchange, form === 'post' ? { postOnly: true } : { timeInForce: form }), NOW * 2)
       const sent = script.sent(PLACE[exchange] as string).at(-1) as Record<string, unknown>
       for (const [name, value] of Object.entries(forms[form])) assert.deepEqual(sent[name], value, `${exchange} ${form} ${name}: ${JSON.stringify(sent)}`)
     }

@@ -24,6 +24,9 @@ import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
 import { Callers } from '../http/callers.ts'
 import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
+import { createExchanges } from '../exchanges/exchanges.ts'
+import { reconcileLoop } from '../exchanges/reconcile.ts'
+import { orderLoop } from '../trading/loop.ts'
 import { Hold } from '../engine/hold.ts'
 import { Networks } from '../engine/networks.ts'
 import { checkUrl } from '../webhooks/webhook.ts'
@@ -150,6 +153,8 @@ async function start(
       sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
       everyMs: prices.everyMs,
     }),
+    exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
+    trading: { due: new Bell(environment) },
     webhooks: createWebhooks({ services: () => services, environment, allow: settings.webhookAllow, resolve: world.resolve }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
@@ -173,6 +178,9 @@ async function start(
     // This home's workers were ours alone: leases of a killed run need not be waited for.
     if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
     if (postgres) await database.query('update network_scans set lease_until = null')
+    if (postgres) await database.query('update orders set lease_until = null, lease_token = null where lease_token is not null')
+    if (postgres) await database.query('update exchange_accounts set lease_until = null where lease_until is not null')
+    if (postgres) await database.query('update exchange_nonces set holder = null where holder is not null')
     if (postgres) {
       await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])
     }
@@ -240,6 +248,8 @@ function workLoops(services: Services): Loop[] {
     housekeepingLoop(services),
     autoForwardingLoop(services),
     invoiceLoop(services),
+    orderLoop(services),
+    reconcileLoop(services),
     requeueSweepsLoop(services),
     deliverLoop(services),
   ]

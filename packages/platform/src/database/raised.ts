@@ -5,3 +5,6 @@ export const RAISED = {
 
 /** The code of a database error, and what it tells beside its sentence. */
 export const raised = (error: unknown): { code?: string; detail?: string } => (error ?? {}) as { code?: string; detail?: string }
+
+/** PostgreSQL's own: a row like it is there. */
+export const RAISED_UNIQUE = '23505'

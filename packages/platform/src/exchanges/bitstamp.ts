@@ -3,7 +3,7 @@ import { dict, list, NETWORKS, WORDS, words, type Manner } from './manner.ts'
 /** Bitstamp v2; codes: its "Error codes" (`response_code`). ccxt reads neither post-only nor a time in force for it. */
 export const bitstamp: Manner = {
   traits: {
-    orders: 'tested', absence: { afterMs: 60_000, beforeMs: null }, passphrase: false, postOnly: true, timesInForce: ['GTC', 'IOC', 'FOK'],
+    orders: 'tested', absence: { afterMs: 120_000, beforeMs: null }, passphrase: false, postOnly: true, timesInForce: ['GTC', 'IOC', 'FOK'],
     withdrawalId: false,
   },
   options: {},

@@ -21,7 +21,7 @@ async function byCursor<T extends CcxtOrder | CcxtTrade>(page: (params: object) 
 /** Coinbase Advanced Trade; codes: its NewOrderFailureReason and PreviewFailureReason. */
 export const coinbase: Manner = {
   traits: {
-    orders: 'tested', absence: { afterMs: 60_000, beforeMs: null }, passphrase: false, postOnly: true, timesInForce: ['GTC', 'IOC', 'FOK'],
+    orders: 'tested', absence: { afterMs: 120_000, beforeMs: null }, passphrase: false, postOnly: true, timesInForce: ['GTC', 'IOC', 'FOK'],
     withdrawalId: true,
   },
   options: { options: { fetchBalance: 'v3PrivateGetBrokerageAccounts', advanced: true } },

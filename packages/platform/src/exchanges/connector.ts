@@ -10,13 +10,14 @@ import {
 } from './venue.ts'
 
 /** What the answers to one call of ours were: calls of one client overlap. */
-interface Exchanged { last: RawAnswer | null; sent: boolean }
+interface Exchanged { last: RawAnswer | null; sent: boolean; mayLeave(): boolean }
 const exchanged = new AsyncLocalStorage<Exchanged>()
 
-/** For the client's `onAnswer`: notes what came back to the call that is under way. */
+/** For the client's `onAnswer`: notes what came back to the call that is under way. @throws Error where a request is too late to leave */
 export function note(answer: RawAnswer): void {
   const call = exchanged.getStore()
   if (!call) return
+  if (answer.status === null && !call.mayLeave()) throw new Error('the request waited too long and was not sent')
   call.sent = true
   call.last = answer
 }
@@ -78,10 +79,10 @@ export class Connector implements Venue {
     })
   }
 
-  async place(order: NewOrder): Promise<Placed> {
+  async place(order: NewOrder, notAfter: number): Promise<Placed> {
     const { symbol, side, amount, price } = order
     return this.#change(() => this.#client.createOrder(
-      symbol, 'limit', side, showUnits(amount), showUnits(price), this.#manner.orderParams(order, this.#now())))
+      symbol, 'limit', side, showUnits(amount), showUnits(price), this.#manner.orderParams(order, this.#now())), notAfter)
   }
 
   find(ref: OrderRef): Promise<Found> {
@@ -110,10 +111,10 @@ export class Connector implements Venue {
     return (await this.#ask(() => this.#client.fetchDeposits(coin, sinceMs))).map((each) => transferOf(each, coin))
   }
 
-  async withdraw({ clientId, coin, network, address, tag, amount, key }: NewWithdrawal): Promise<Placed> {
+  async withdraw({ clientId, coin, network, address, tag, amount, key }: NewWithdrawal, notAfter: number): Promise<Placed> {
     const there = this.#networkOf(network)
     return this.#change(() => this.#client.withdraw(
-      coin, showUnits(amount), address, tag ?? undefined, this.#manner.withdrawParams(clientId, there, key)))
+      coin, showUnits(amount), address, tag ?? undefined, this.#manner.withdrawParams(clientId, there, key)), notAfter)
   }
 
   async withdrawals(coin: string, sinceMs: number): Promise<Transfer[]> {
@@ -158,7 +159,7 @@ export class Connector implements Venue {
   }
 
   async #judged<T>(work: () => Promise<T>): Promise<T> {
-    const call: Exchanged = { last: null, sent: false }
+    const call: Exchanged = { last: null, sent: false, mayLeave: () => true }
     try {
       return await exchanged.run(call, work)
     } catch (error) {
@@ -170,8 +171,8 @@ export class Connector implements Venue {
   }
 
   /** Runs the one request that would change something, and says what is known of it afterwards. */
-  async #change(work: () => Promise<{ id?: string; status?: string }>): Promise<Placed> {
-    const call: Exchanged = { last: null, sent: false }
+  async #change(work: () => Promise<{ id?: string; status?: string }>, notAfter: number): Promise<Placed> {
+    const call: Exchanged = { last: null, sent: false, mayLeave: () => this.#now() <= notAfter }
     try {
       await this.#ready()
     } catch {

@@ -3,7 +3,7 @@ import { BEFORE_MS, dict, list, NETWORKS, WORDS, words, type Manner } from './ma
 import { VenueError } from './venue.ts'
 
 /** After this time the venue itself refuses a request that has not arrived; it allows 2 to 60 seconds. */
-const DEADLINE_MS = 55_000
+const DEADLINE_MS = 20_000
 const TRADES_AT_ONCE = 20
 
 /** Words by which its funding methods name a network, exactly one of which must fit. */
@@ -17,7 +17,7 @@ const METHODS: Readonly<Record<string, RegExp>> = {
 /** Kraken spot REST; codes: docs.kraken.com, "Error messages". */
 export const kraken: Manner = {
   traits: {
-    orders: 'tested', absence: { afterMs: DEADLINE_MS + 15_000, beforeMs: null }, passphrase: false, postOnly: true,
+    orders: 'tested', absence: { afterMs: 90_000, beforeMs: null }, passphrase: false, postOnly: true,
     timesInForce: ['GTC', 'IOC', 'FOK'], withdrawalId: false,
   },
   options: {},

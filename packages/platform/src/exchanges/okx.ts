@@ -7,7 +7,7 @@ const HOUR_MS = 3_600_000
 /** OKX v5; codes: its "Error Code". An order that was cancelled unfilled is forgotten after two hours. */
 export const okx: Manner = {
   traits: {
-    orders: 'tested', absence: { afterMs: 60_000, beforeMs: 2 * HOUR_MS - 600_000 }, passphrase: true, postOnly: true,
+    orders: 'tested', absence: { afterMs: 120_000, beforeMs: 2 * HOUR_MS - 600_000 }, passphrase: true, postOnly: true,
     timesInForce: ['GTC', 'IOC', 'FOK'], withdrawalId: true,
   },
   options: { options: { fetchMarkets: { types: ['spot'] }, defaultType: 'spot', createOrder: 'privatePostTradeOrder' } },

@@ -7,9 +7,9 @@ const ASK_AGAIN_MS = 40
 
 /** Numbers of keys whose requests must carry one that rises, in the order in which the venue gets them. */
 export interface Nonces {
-  /** The turn of an account's key and its next number; null while another has it. */
-  take(account: string, key: string, token: string): Promise<bigint | null>
-  giveBack(account: string, token: string): Promise<void>
+  /** The turn of a key and its next number; null while another has it. */
+  take(keyHash: string, token: string): Promise<bigint | null>
+  giveBack(keyHash: string, token: string): Promise<void>
 }
 
 /**
@@ -18,16 +18,14 @@ export interface Nonces {
  */
 export class Turns {
   readonly #nonces: Nonces
-  readonly #account: string
-  readonly #key: string
+  readonly #keyHash: string
   readonly #environment: Environment
   #last: Promise<unknown> = Promise.resolve()
   #nonce = 0n
 
-  constructor(o: { nonces: Nonces; account: string; apiKey: string; environment: Environment }) {
+  constructor(o: { nonces: Nonces; keyHash: string; environment: Environment }) {
     this.#nonces = o.nonces
-    this.#account = o.account
-    this.#key = o.apiKey
+    this.#keyHash = o.keyHash
     this.#environment = o.environment
   }
 
@@ -52,19 +50,19 @@ export class Turns {
     await before
     try {
       const token = this.#environment.uuid()
-      let nonce = await this.#nonces.take(this.#account, this.#key, token)
+      let nonce = await this.#nonces.take(this.#keyHash, token)
       const until = this.#environment.now() + TURN_MS * 2
       while (nonce === null) {
         if (this.#environment.now() > until) throw new Error('another process has the turn of this key')
         await this.#environment.sleep(ASK_AGAIN_MS)
-        nonce = await this.#nonces.take(this.#account, this.#key, token)
+        nonce = await this.#nonces.take(this.#keyHash, token)
       }
       this.#nonce = nonce
       try {
         return await send()
       } finally {
         // A turn that cannot be given back ends by itself.
-        await this.#nonces.giveBack(this.#account, token).catch(() => undefined)
+        await this.#nonces.giveBack(this.#keyHash, token).catch(() => undefined)
       }
     } finally {
       mine.resolve()

@@ -10,7 +10,8 @@ export interface Venue {
   /** Whether the key works, and what it may do. */
   probe(): Promise<Permissions>
   balances(): Promise<Balance[]>
-  place(order: NewOrder): Promise<Placed>
+  /** @param notAfter the request does not leave later than this: what was never sent by then never will be */
+  place(order: NewOrder, notAfter: number): Promise<Placed>
   /** Asks for an order wherever the venue may have it. */
   find(ref: OrderRef): Promise<Found>
   /** `asked`: it was taken, and `find` tells what came of it. `gone`: the venue has nothing open to cancel. */
@@ -18,7 +19,7 @@ export interface Venue {
   fills(ref: OrderRef & { venueId: string }): Promise<Fill[]>
   depositAddress(coin: string, network: string): Promise<DepositAddress>
   deposits(coin: string, sinceMs: number): Promise<Transfer[]>
-  withdraw(order: NewWithdrawal): Promise<Placed>
+  withdraw(order: NewWithdrawal, notAfter: number): Promise<Placed>
   withdrawals(coin: string, sinceMs: number): Promise<Transfer[]>
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Fetch } from '@custody/chains'
 import { isExchange, openClient, redacted } from '../ccxt.ts'
 import type { Environment } from '../environment.ts'
@@ -12,10 +13,13 @@ import type { Manner } from './manner.ts'
 import { okx } from './okx.ts'
 import { Turns, type Nonces } from './turns.ts'
 import { readUnits } from './units.ts'
-import { VenueError, type Market, type OrderBook, type Ticker, type Venue } from './venue.ts'
+import { VenueError, type Market, type OrderBook, type Ticker, type Venue, type VenueTraits } from './venue.ts'
 
 /** Those whose codes, look-ups and outcomes are known here. */
 export const MANNERS: Readonly<Record<string, Manner>> = { kraken, binance, coinbase, okx, bitstamp }
+
+/** By which a key is known again without being kept: the same at the same exchange only. */
+export const hashOfKey = (exchange: string, apiKey: string): string => createHash('sha256').update(`${exchange} ${apiKey}`).digest('hex')
 
 const MARKETS_MS = 3_600_000
 const CLIENTS_MAX = 200
@@ -91,7 +95,7 @@ export class Venues {
   account(o: { id: string; exchange: string; key: string; open(): Credentials }): Promise<Venue> {
     const known = this.#accounts.get(o.id)
     if (known?.key === o.key) return known.venue
-    const venue = this.#open(o.id, o.exchange, o.open())
+    const venue = this.#open(o.exchange, o.open())
     this.#accounts.delete(o.id)
     this.#accounts.set(o.id, { key: o.key, venue })
     venue.catch(() => this.#accounts.delete(o.id))
@@ -99,7 +103,20 @@ export class Venues {
     return venue
   }
 
-  async #open(id: string, exchange: string, { apiKey, apiSecret, passphrase }: Credentials): Promise<Venue> {
+  /** An account that is not kept, to be tried. */
+  tried(exchange: string, credentials: Credentials): Promise<Venue> {
+    return this.#open(exchange, credentials)
+  }
+
+  forget(id: string): void {
+    this.#accounts.delete(id)
+  }
+
+  async traits(exchange: string): Promise<VenueTraits> {
+    return (await this.#exchange(exchange)).manner.traits
+  }
+
+  async #open(exchange: string, { apiKey, apiSecret, passphrase }: Credentials): Promise<Venue> {
     const shared = await this.#exchange(exchange)
     const { manner } = shared
     const client = await openClient<Client>({
@@ -107,7 +124,9 @@ export class Venues {
       onAnswer: note, ...(this.#o.timeoutMs === undefined ? {} : { timeoutMs: this.#o.timeoutMs }),
       more: { ...manner.options, apiKey, secret: apiSecret, ...(passphrase === null ? {} : { password: passphrase }) },
     })
-    if (manner.serial) new Turns({ nonces: this.#o.nonces, account: id, apiKey, environment: this.#o.environment }).guard(client)
+    if (manner.serial) {
+      new Turns({ nonces: this.#o.nonces, keyHash: hashOfKey(exchange, apiKey), environment: this.#o.environment }).guard(client)
+    }
     return new Connector({
       client, manner, now: () => this.#o.environment.now(),
       ready: async () => {
