@@ -41,7 +41,8 @@ export async function advanceOrder(tx: Queryable, row: OrderRow, { again, ...cha
   }
   const isTold = (['state', 'status', 'reason', 'venue_id', 'filled', 'alerted_at'] as const).some(
     (name) => change[name] !== undefined && String(change[name]) !== String(row[name]))
-  if (isTold) sets.push('version = version + 1', 'updated_at = $3')
+  sets.push(`updated_at = case when ${isTold} then $3::timestamptz else updated_at end`)
+  if (isTold) sets.push('version = version + 1')
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
   if (again !== 'hold') {
     sets.push('lease_until = null', 'lease_token = null')
@@ -49,7 +50,8 @@ export async function advanceOrder(tx: Queryable, row: OrderRow, { again, ...cha
     else {
       values.push(new Date(now.getTime() + again), row.cancel_requested_at)
       // A cancellation that came while the worker was busy is not left lying.
-      sets.push(`next_run_at = case when cancel_requested_at is distinct from $${values.length} then $3 else $${values.length - 1} end`)
+      sets.push(
+        `next_run_at = case when cancel_requested_at is distinct from $${values.length}::timestamptz then $3 else $${values.length - 1}::timestamptz end`)
     }
   }
   const after = await tx.one<OrderRow>(`update orders set ${sets.join(', ')} where id = $1 and lease_token = $2 returning *`, values)
