@@ -127,7 +127,8 @@ test('a venue that does not say: unknown with one alert, and found when it does'
 
 test('what the venue refuses is rejected with the reason; what it had no time for is tried again, and given up in a minute', async () => {
   const stage = await open()
-  const rich = await stage.create({ amount: '16.7' })
+  stage.kraken.held.set('ZUSD', 500_000)
+  const rich = await stage.create({ amount: '10' })
   const maker = await stage.create({ post_only: true })
   await stage.pass(2)
   assert.deepEqual([(await stage.read(rich.id)).reason, (await stage.read(maker.id)).reason], ['INSUFFICIENT_FUNDS', 'WOULD_TAKE'])
