@@ -52,6 +52,14 @@ class LocalToy extends OnDemand<Toy> implements LocalChain {
     return [{ protocol: 'toy', url, example: `curl ${url}` }]
   }
 
+  async addressOf(secret: Uint8Array): Promise<string> {
+    return Buffer.from(secret).toString('hex')
+  }
+
+  async paymentsIn(): Promise<undefined> {
+    return undefined
+  }
+
   async fund({ amount }: FundOrder): Promise<string> {
     const chain = await this.chain()
     chain.paid.push(parseAmount(amount, 2))
