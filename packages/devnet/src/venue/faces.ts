@@ -3,6 +3,8 @@ import { LAG_MS } from '../faults.ts'
 import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import type { LocalChain } from '../local-chain.ts'
 import type { Quotes } from '../prices/quotes.ts'
+import { BinanceFace } from './binance/index.ts'
+import { BINANCE } from './binance/names.ts'
 import { EXCHANGES, type ExchangeName } from './faults.ts'
 import { KrakenFace } from './kraken/index.ts'
 import { KRAKEN } from './kraken/names.ts'
@@ -17,8 +19,9 @@ interface Face {
   unavailable: HttpAnswer
 }
 
-const KINDS: Record<string, { kind: VenueKind; face: (venue: Venue) => Face }> = {
+const KINDS: Record<ExchangeName, { kind: VenueKind; face: (venue: Venue) => Face }> = {
   KRAKEN: { kind: KRAKEN, face: (venue) => new KrakenFace(venue) },
+  BINANCE: { kind: BINANCE, face: (venue) => new BinanceFace(venue) },
 }
 
 /** The exchanges on their production protocols, below /exchanges/kraken and /exchanges/binance. */
@@ -76,7 +79,7 @@ export class VenueFaces {
   #opened(exchange: ExchangeName): { venue: Venue; face: Face } {
     const known = this.#open.get(exchange)
     if (known) return known
-    const { kind, face } = KINDS[exchange]!
+    const { kind, face } = KINDS[exchange]
     const { home, quotes, chains } = this.#o
     const path = join(home, `${exchange.toLowerCase()}.journal`)
     const venue = new Venue(kind, path, (coin) => quotes().get(exchange, coin), chains)

@@ -1,6 +1,6 @@
 import { RequestError } from '../errors.ts'
 
-export const EXCHANGES = ['KRAKEN'] as const
+export const EXCHANGES = ['KRAKEN', 'BINANCE'] as const
 export type ExchangeName = (typeof EXCHANGES)[number]
 
 const VENUE_FAULT_MODES = [

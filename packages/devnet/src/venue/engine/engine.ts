@@ -1,4 +1,4 @@
-import { Book, type Offer } from './book.ts'
+import { Book, type Level, type Offer } from './book.ts'
 import { houseLevels } from './house.ts'
 import { costAtMost, costOf, volumeFor, type Market, type VenueRules } from './markets.ts'
 import { ceilDivide } from './numbers.ts'
@@ -79,6 +79,17 @@ export class Engine {
       this.#fillResting(market, book)
     }
     return book
+  }
+
+  /** One line for each price, the best first. */
+  depth(market: Market, side: Side): Level[] {
+    const levels: Level[] = []
+    for (const { price, volume } of this.book(market).offers(side)) {
+      const last = levels.at(-1)
+      if (last?.price === price) last.volume += volume
+      else levels.push({ price, volume })
+    }
+    return levels
   }
 
   /** What the local prices did to every order that rests. */

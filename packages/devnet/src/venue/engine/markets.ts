@@ -21,8 +21,6 @@ export interface Market {
 export interface VenueRules {
   takerBps: bigint
   makerBps: bigint
-  /** What a buyer pays the fee in; a seller always pays it in the quote coin. */
-  buyerFee: 'base' | 'quote'
   markets: readonly Market[]
   coins: ReadonlyMap<string, Coin>
 }

@@ -14,7 +14,7 @@ export interface Wish {
   postOnly: boolean
   clientId: string | null
   userref: number | null
-  /** What the fee is paid in. */
+  /** What a buyer pays the fee in; a seller always pays it in the quote coin. */
   feeIn: 'base' | 'quote'
 }
 

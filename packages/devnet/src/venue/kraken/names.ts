@@ -59,7 +59,7 @@ export const pairNamed = (name: string): Pair | undefined => PAIRS.find(({ marke
 export const pairOf = (market: string): Pair => PAIRS.find((each) => each.market.id === market)!
 
 export const KRAKEN_RULES: VenueRules = {
-  takerBps: 40n, makerBps: 25n, buyerFee: 'quote', markets: PAIRS.map(({ market }) => market), coins: COINS,
+  takerBps: 40n, makerBps: 25n, markets: PAIRS.map(({ market }) => market), coins: COINS,
 }
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'

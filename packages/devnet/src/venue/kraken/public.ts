@@ -34,7 +34,7 @@ export const PUBLIC: Record<string, (venue: Venue, given: Arguments) => unknown>
     const count = Number(given['count'] ?? 100)
     if (!pair || more || !Number.isInteger(count) || count < 1 || count > DEPTH_MAX) throw invalid(pair && !more ? 'count' : 'pair')
     const at = Math.floor(venue.now() / 1000)
-    const side = (which: Side) => depth(venue, pair.market.id, which).slice(0, count).map(({ price, volume }) => [
+    const side = (which: Side) => venue.engine.depth(pair.market, which).slice(0, count).map(({ price, volume }) => [
       padded(price, pair.market.priceDecimals), trimmed(volume, pair.market.base.decimals), at,
     ])
     return { [pair.market.id]: { asks: side('sell'), bids: side('buy') } }
@@ -47,18 +47,6 @@ function pairsNamed(names: string | undefined): readonly Pair[] {
     if (!found) throw new KrakenError('EQuery:Unknown asset pair')
     return found
   })
-}
-
-/** One line for each price, the best first. */
-export function depth(venue: Venue, market: string, side: Side): Level[] {
-  const levels: Level[] = []
-  const rules = venue.kind.rules.markets.find(({ id }) => id === market)!
-  for (const { price, volume } of venue.engine.book(rules).offers(side)) {
-    const last = levels.at(-1)
-    if (last?.price === price) last.volume += volume
-    else levels.push({ price, volume })
-  }
-  return levels
 }
 
 function pairShape({ kind: { rules } }: Venue, { market, alt, ws, base, quote }: Pair): unknown {
@@ -75,7 +63,7 @@ function pairShape({ kind: { rules } }: Venue, { market, alt, ws, base, quote }:
 /** Bid and ask are the book's; the last trade is the local price's, as if the whole world had just traded there. */
 function ticker(venue: Venue, { market }: Pair): unknown {
   const last = quoted({ ...market, priceDecimals: PRICE_DECIMALS }, venue.priceOf, 0n, false)
-  const [bid, ask] = [depth(venue, market.id, 'buy')[0], depth(venue, market.id, 'sell')[0]]
+  const [bid, ask] = [venue.engine.depth(market, 'buy')[0], venue.engine.depth(market, 'sell')[0]]
   if (last === null || !bid || !ask) return null
   const price = padded(last, PRICE_DECIMALS)
   const show = ({ price: at, volume }: Level) => [
