@@ -27,7 +27,8 @@ export async function paymentsIn(chain: EthereumChain, network: EvmNetwork, heig
     return [...own, ...logs.flatMap(({ address, topics: [kind, , receiver], data, logIndex }) => {
       const token = network.tokens.find((each) => each.address.toLowerCase() === address.toLowerCase())
       if (!token || kind !== TRANSFER || receiver === undefined) return []
-      return [{ hash, index: Number(logIndex), asset: token.asset, address: getAddress(`0x${receiver.slice(26)}`), tag: null, amount: BigInt(data) }]
+      const to = getAddress(`0x${receiver.slice(26)}`)
+      return [{ hash, index: Number(logIndex), asset: token.asset, address: to, tag: null, amount: BigInt(data) }]
     })]
   })
 }

@@ -9,6 +9,7 @@ const ACTIONS: Record<string, (venues: Faces, command: Command) => unknown> = { 
 /** In milliseconds, as clients count nonces. */
 const NONCE_WINDOW_MAX = 600_000
 const NAME_LENGTH_MAX = 60
+const ADDRESS_LENGTH_MAX = 200
 
 /** What the holder of an account does at an exchange's web site. @throws RequestError that names what is wrong */
 export function venueCommands(venues: Faces, url: string, command: Command): unknown {
@@ -28,8 +29,9 @@ function key(venues: Faces, command: Command): unknown {
   return { api_key: made.key, api_secret: made.secret }
 }
 
-function wishIn({ permissions, no_withdraw: noWithdraw, balances, account_of: accountOf, nonce_window: nonceWindow, unlimited }: Command): KeyWish {
-  const list = permissions === undefined || permissions === null ? [...PERMISSIONS] : String(permissions).split(',').map((each) => each.trim())
+function wishIn(command: Command): KeyWish {
+  const { permissions, no_withdraw: noWithdraw, balances, account_of: accountOf, nonce_window: nonceWindow, unlimited } = command
+  const list = String(permissions ?? PERMISSIONS.join(',')).split(',').map((each) => each.trim())
   const unknown = list.find((each) => !PERMISSIONS.includes(each as Permission))
   if (unknown !== undefined) throw new RequestError(`permission ${JSON.stringify(unknown)} is unknown: of ${PERMISSIONS.join(', ')}`)
   const window = nonceWindow === undefined || nonceWindow === null ? 0 : Number(nonceWindow)
@@ -47,8 +49,8 @@ function balancesIn(text: unknown): Record<string, string> | null {
   if (text === undefined || text === null) return null
   return Object.fromEntries(String(text).split(',').filter((each) => each !== '').map((each) => {
     const [, coin, amount] = /^\s*([A-Z0-9]+)=(\d+(?:\.\d+)?)\s*$/.exec(each) ?? []
-    if (coin === undefined || amount === undefined) throw new RequestError(`balances ${JSON.stringify(text)} are not of the form BTC=1,USD=5000`)
-    return [coin, amount]
+    if (coin !== undefined && amount !== undefined) return [coin, amount]
+    throw new RequestError(`balances ${JSON.stringify(text)} are not of the form BTC=1,USD=5000`)
   }))
 }
 
@@ -62,11 +64,16 @@ function revoke(venues: Faces, command: Command): unknown {
 function address(venues: Faces, command: Command): unknown {
   const { venue, found } = holderIn(venues, command)
   const { asset, address: text, tag, name } = command
-  const route = venue.funding.routes.find((each) => each.asset === asset)
-  if (!route) throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${venue.funding.routes.map((each) => each.asset).join(', ')}`)
-  if (typeof text !== 'string' || text === '' || text.length > 200) throw new RequestError(`address ${JSON.stringify(text)} is not an address`)
+  const { routes } = venue.funding
+  const route = routes.find((each) => each.asset === asset)
+  if (!route) throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${routes.map((each) => each.asset).join(', ')}`)
+  if (typeof text !== 'string' || text === '' || text.length > ADDRESS_LENGTH_MAX) {
+    throw new RequestError(`address ${JSON.stringify(text)} is not an address`)
+  }
   const label = name ?? `${route.asset} ${text}`.slice(0, NAME_LENGTH_MAX)
-  if (typeof label !== 'string' || label === '' || label.length > NAME_LENGTH_MAX) throw new RequestError(`name has 1 to ${NAME_LENGTH_MAX} characters`)
+  if (typeof label !== 'string' || label === '' || label.length > NAME_LENGTH_MAX) {
+    throw new RequestError(`name has 1 to ${NAME_LENGTH_MAX} characters`)
+  }
   const wanted = tag === undefined || tag === null ? null : String(tag)
   venue.register({ account: found.account, name: label, coin: route.coin, network: route.network, address: text, tag: wanted })
   return { api_key: found.key, name: label, asset, address: text, tag: wanted }
@@ -74,8 +81,8 @@ function address(venues: Faces, command: Command): unknown {
 
 function exchangeIn({ exchange }: Command): ExchangeName {
   const known = EXCHANGES.find((each) => each === String(exchange).toUpperCase())
-  if (!known) throw new RequestError(`exchange ${JSON.stringify(exchange)} is unknown: one of ${EXCHANGES.map((each) => each.toLowerCase()).join(', ')}`)
-  return known
+  if (known) return known
+  throw new RequestError(`exchange ${JSON.stringify(exchange)} is unknown: one of ${EXCHANGES.join(', ').toLowerCase()}`)
 }
 
 /** Whose key it is, at whichever exchange. */

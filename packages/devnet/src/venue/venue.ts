@@ -74,6 +74,8 @@ export class Venue {
   #store: Store<Entry> | undefined
   #seed = ''
   readonly #dirtyKeys = new Set<ApiKey>()
+  /** Whether one of them is more than used. */
+  #hasNewKeys = false
 
   constructor(kind: VenueKind, path: string, priceOf: (coin: string) => bigint | undefined, chains: readonly LocalChain[]) {
     this.kind = kind
@@ -106,16 +108,17 @@ export class Venue {
 
   /** A new account with play money, or another key of one. */
   createKey(o: KeyWish): ApiKey {
-    if (!this.#store) this.#open()
     const sister = o.accountOf === null ? null : this.keys.get(o.accountOf)
     if (sister === undefined) throw new RequestError(`api_key ${JSON.stringify(o.accountOf)} is no key of ${this.kind.exchange}`)
     const account = sister ? this.engine.accounts.get(sister.account)! : this.#createAccount(o.balances ?? this.kind.playMoney)
+    if (!this.#store) this.#open()
     const made: ApiKey = {
       ...this.kind.newKey(), account: account.id, permissions: [...o.permissions], isRevoked: false, nonce: '0',
       nonceWindow: o.nonceWindow, isUnlimited: o.isUnlimited, createdMs: Date.now(),
     }
     this.keys.set(made.key, made)
     this.#dirtyKeys.add(made)
+    this.#hasNewKeys = true
     this.commit()
     return made
   }
@@ -130,6 +133,7 @@ export class Venue {
   revoke(key: ApiKey): void {
     key.isRevoked = true
     this.#dirtyKeys.add(key)
+    this.#hasNewKeys = true
     this.commit()
   }
 
@@ -155,8 +159,9 @@ export class Venue {
       ...(accounts.size > 0 ? { accounts: [...accounts] } : {}), ...(orders.size > 0 ? { orders: [...orders] } : {}),
       ...(trades.size > 0 ? { trades: [...trades] } : {}), ...(this.#dirtyKeys.size > 0 ? { keys: [...this.#dirtyKeys] } : {}),
     }
-    const hasMore = Object.keys(whole).some((name) => name !== 'keys') || [...this.#dirtyKeys].some(({ nonce, isRevoked }) => nonce === '0' || isRevoked)
-    if (!hasMore || !this.#store) return
+    const isNonceAlone = Object.keys(whole).every((name) => name === 'keys') && !this.#hasNewKeys
+    if (isNonceAlone || !this.#store) return
+    this.#hasNewKeys = false
     this.#store.append(whole)
     this.engine.changes = { accounts: new Set(), orders: new Set(), trades: new Set() }
     this.#dirtyKeys.clear()
@@ -169,7 +174,7 @@ export class Venue {
       const coin = this.kind.rules.coins.get(ticker)
       if (!coin) throw new RequestError(`coin ${JSON.stringify(ticker)} is not on ${this.kind.exchange}`)
       const total = readDecimal(text, coin.decimals)
-      if (total === null) throw new RequestError(`balance of ${ticker}: ${JSON.stringify(text)} has to be a number of at most ${coin.decimals} decimals`)
+      if (total === null) throw new RequestError(`balance of ${ticker}: ${JSON.stringify(text)} has more than ${coin.decimals} decimals`)
       account.balances[ticker] = { total, held: 0n }
     }
     this.engine.accounts.set(account.id, account)
@@ -191,7 +196,8 @@ export class Venue {
     })
     this.funding.restore({
       addresses: entries.flatMap(({ addresses = [] }) => addresses), deposits: latest(({ deposits }) => deposits, ({ id }) => id),
-      withdrawals: latest(({ withdrawals }) => withdrawals, ({ id }) => id), cursors: latest(({ cursors }) => cursors, ({ network }) => network),
+      withdrawals: latest(({ withdrawals }) => withdrawals, ({ id }) => id),
+      cursors: latest(({ cursors }) => cursors, ({ network }) => network),
       known: entries.flatMap(({ known = [] }) => known),
     })
   }

@@ -44,9 +44,10 @@ class LocalXrpChain extends LocalLedgers<XrpChain> implements LocalChain {
   async paymentsIn(height: number): Promise<Payment[] | undefined> {
     const ledger = (await this.chain()).ledgers.at(height)
     return ledger?.transactions.flatMap(({ tx: { hash, fields }, outcome }): Payment[] => {
-      const { Destination: address, DestinationTag: tag } = fields
+      const { Destination: address, DestinationTag: number } = fields as { Destination: string; DestinationTag?: number }
       if (outcome.result !== 'tesSUCCESS' || outcome.delivered === undefined) return []
-      return [{ hash, index: 0, asset: this.code, address: address as string, tag: tag === undefined ? null : String(tag as number), amount: outcome.delivered }]
+      const tag = number === undefined ? null : String(number)
+      return [{ hash, index: 0, asset: this.code, address, tag, amount: outcome.delivered }]
     })
   }
 

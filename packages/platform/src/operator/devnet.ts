@@ -19,7 +19,8 @@ const COMMANDS: Record<string, (words: (string | undefined)[], values: Input) =>
     balances: values['balances'], account_of: values['account-of'], nonce_window: values['nonce-window'], unlimited: values['unlimited'],
   }),
   'venue revoke': ([key]) => ({ command: 'venue', action: 'revoke', api_key: key }),
-  'venue address': ([key, asset, address], { name, tag }) => ({ command: 'venue', action: 'address', api_key: key, asset, address, name, tag }),
+  'venue address': ([key, asset, address], { name, tag }) => (
+    { command: 'venue', action: 'address', api_key: key, asset, address, name, tag }),
   'venue urls': () => ({ command: 'venue', action: 'urls' }),
   contract: ([network, ticker]) => ({ command: 'contract', network, ticker }),
   urls: () => ({ command: 'urls' }),

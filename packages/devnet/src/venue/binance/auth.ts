@@ -39,7 +39,8 @@ export class BinanceGuard {
     if (!key || key.isRevoked) throw notPermitted()
     const signature = given['signature']
     if (!signature) throw missing('signature')
-    const [shown, expected] = [Buffer.from(signature), Buffer.from(signatureOf(unsigned(query.replace(/^\?/, '')) + unsigned(body), key.secret))]
+    const signed = unsigned(query.replace(/^\?/, '')) + unsigned(body)
+    const [shown, expected] = [Buffer.from(signature), Buffer.from(signatureOf(signed, key.secret))]
     if (shown.length !== expected.length || !timingSafeEqual(shown, expected)) {
       throw new BinanceError(-1022, 'Signature for this request is not valid.')
     }
@@ -53,8 +54,8 @@ export class BinanceGuard {
     if (key !== undefined && this.#venue.keys.get(key)?.isUnlimited) return
     const { used, restMs } = add(this.#weights, key ?? '', weight, MINUTE_MS)
     if (used <= WEIGHT_MAX) return
-    throw new BinanceError(
-      -1003, `Too many requests; current limit is ${WEIGHT_MAX} request weight per 1 MINUTE.`, 429, { 'retry-after': String(Math.ceil(restMs / 1000)) })
+    const text = `Too many requests; current limit is ${WEIGHT_MAX} request weight per 1 MINUTE.`
+    throw new BinanceError(-1003, text, 429, { 'retry-after': String(Math.ceil(restMs / 1000)) })
   }
 
   /** @throws BinanceError */

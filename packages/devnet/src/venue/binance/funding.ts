@@ -26,13 +26,15 @@ function routeIn(call: Call): Route {
 export function coinList(call: Call): unknown {
   const { venue, key } = call
   const { balances } = venue.engine.accounts.get(key.account)!
-  const leaving = (coin: string) => [...venue.funding.withdrawals.values()].filter((each) => each.account === key.account && each.coin === coin
-    && (each.status === 'initial' || each.status === 'paying')).reduce((sum, { amount, fee }) => sum + amount + fee, 0n)
+  const leaving = [...venue.funding.withdrawals.values()].filter(({ account, status }) => (
+    account === key.account && (status === 'initial' || status === 'paying')))
   return [...BINANCE_RULES.coins.keys()].map((coin) => {
     const { total = 0n, held = 0n } = balances[coin] ?? {}
     return {
-      coin, depositAllEnable: true, withdrawAllEnable: true, name: coin, free: amountText(total - held), locked: amountText(held), freeze: '0',
-      withdrawing: amountText(leaving(coin)), ipoing: '0', ipoable: '0', storage: '0', isLegalMoney: false, trading: true,
+      coin, depositAllEnable: true, withdrawAllEnable: true, name: coin, free: amountText(total - held), locked: amountText(held),
+      freeze: '0',
+      withdrawing: amountText(leaving.reduce((sum, { coin: one, amount, fee }) => (one === coin ? sum + amount + fee : sum), 0n)),
+      ipoing: '0', ipoable: '0', storage: '0', isLegalMoney: false, trading: true,
       networkList: routesOf(call, coin).map((route, at) => networkShape(route, at === 0)),
     }
   })
@@ -41,8 +43,10 @@ export function coinList(call: Call): unknown {
 function networkShape(route: Route, isDefault: boolean): unknown {
   const { coin, network, fee, minimum, confirmations } = route
   return {
-    network: networkId(network), coin, withdrawIntegerMultiple: amountText(stepOf(route)), isDefault, depositEnable: true, withdrawEnable: true,
-    depositDesc: '', withdrawDesc: '', specialTips: '', name: networkId(network), resetAddressStatus: false, addressRegex: '', memoRegex: '',
+    network: networkId(network), coin, withdrawIntegerMultiple: amountText(stepOf(route)), isDefault, depositEnable: true,
+    withdrawEnable: true,
+    depositDesc: '', withdrawDesc: '', specialTips: '', name: networkId(network), resetAddressStatus: false, addressRegex: '',
+    memoRegex: '',
     withdrawFee: amountText(fee), withdrawMin: amountText(minimum), withdrawMax: amountText(WITHDRAW_MAX_COINS * power(DECIMALS)),
     minConfirm: confirmations, unLockConfirm: confirmations, sameAddress: false, estimatedArrivalTime: 1, busy: false,
   }
@@ -84,7 +88,8 @@ export function withdraw(call: Call): unknown {
   if (amount < minimum) throw new BinanceError(-4022, `Not less than the minimum pick-up quantity ${amountText(minimum)}.`)
   try {
     const { id } = venue.funding.withdraw({
-      id: randomBytes(16).toString('hex'), account: key.account, coin, network, address, tag: given['addressTag'] || null, amount: amount - fee, fee,
+      id: randomBytes(16).toString('hex'), account: key.account, coin, network, address, tag: given['addressTag'] || null,
+      amount: amount - fee, fee,
       clientId: given['withdrawOrderId'] || null, addressName: null,
     })
     return { id }
@@ -104,8 +109,10 @@ export function withdrawHistory({ venue, key, given }: Call): unknown {
     && (status === null || STATUS[each.status] === status))
   return page(given, all, ({ atMs }) => atMs).map((each: Withdrawal) => ({
     id: each.id, amount: amountText(each.amount), transactionFee: amountText(each.fee), coin: each.coin, status: STATUS[each.status],
-    address: each.address, addressTag: each.tag ?? '', txId: each.hash ?? '', applyTime: timeText(each.atMs), network: networkId(each.network),
-    transferType: 0, ...(each.clientId === null ? {} : { withdrawOrderId: each.clientId }), info: each.reason ?? '', confirmNo: each.hash ? 1 : 0,
+    address: each.address, addressTag: each.tag ?? '', txId: each.hash ?? '', applyTime: timeText(each.atMs),
+    network: networkId(each.network),
+    transferType: 0, ...(each.clientId === null ? {} : { withdrawOrderId: each.clientId }), info: each.reason ?? '',
+    confirmNo: each.hash ? 1 : 0,
     walletType: 0, txKey: '', ...(each.status === 'success' ? { completeTime: timeText(each.changedMs) } : {}),
   }))
 }

@@ -48,7 +48,8 @@ function account({ venue, key }: Call): unknown {
     commissionRates: { maker: rate(makerBps), taker: rate(takerBps), buyer: '0', seller: '0' },
     canTrade: true, canWithdraw: true, canDeposit: true, brokered: false, requireSelfTradePrevention: false, preventSor: false,
     updateTime: venue.now(), accountType: 'SPOT',
-    balances: Object.entries(balances).map(([asset, { total, held }]) => ({ asset, free: amountText(total - held), locked: amountText(held) })),
+    balances: Object.entries(balances).map(([asset, { total, held }]) => (
+      { asset, free: amountText(total - held), locked: amountText(held) })),
     permissions: ['SPOT'], uid: number,
   }
 }
@@ -114,4 +115,5 @@ export class BinanceFace {
 }
 
 const answer = (result: unknown): HttpAnswer => ({ status: 200, body: JSON.stringify(result) })
-const refused = ({ code, message, status, headers }: BinanceError): HttpAnswer => ({ status, headers, body: JSON.stringify({ code, msg: message }) })
+const refused = ({ code, message, status, headers }: BinanceError): HttpAnswer => (
+  { status, headers, body: JSON.stringify({ code, msg: message }) })

@@ -23,7 +23,8 @@ function market(base: string, quote: string): Market {
   const price = startingPrice(base) / startingPrice(quote)
   const lotDecimals = Math.min(DECIMALS, Math.max(0, magnitude(startingPrice(base)) + 1))
   return {
-    id: base + quote, base: COINS.get(base)!, quote: COINS.get(quote)!, priceDecimals: Math.min(DECIMALS, Math.max(2, 4 - magnitude(price))),
+    id: base + quote, base: COINS.get(base)!, quote: COINS.get(quote)!,
+    priceDecimals: Math.min(DECIMALS, Math.max(2, 4 - magnitude(price))),
     lotDecimals, minVolume: power(DECIMALS - lotDecimals),
     minCost: quote === 'BTC' ? power(DECIMALS - 4) : BigInt(MIN_USD) * power(DECIMALS),
   }

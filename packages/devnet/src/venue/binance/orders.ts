@@ -42,7 +42,7 @@ function wishOf(venue: Venue, market: Market, given: Arguments): Wish {
   const { timeInForce, newClientOrderId: clientId } = given
   if (type === 'LIMIT' && !timeInForce) throw missing('timeInForce')
   if (type !== 'LIMIT' && timeInForce) throw new BinanceError(-1106, "Parameter 'timeInForce' sent when not required.")
-  const lasting = timeInForce ?? 'GTC'
+  const lasting = timeInForce || 'GTC'
   if (lasting !== 'GTC' && lasting !== 'IOC' && lasting !== 'FOK') throw new BinanceError(-1115, 'Invalid timeInForce.')
   if (clientId !== undefined && !CLIENT_ID.test(clientId)) throw illegal('newClientOrderId', '^[a-zA-Z0-9-_.:/]{1,36}$')
   const { quoteOrderQty } = given
@@ -106,7 +106,8 @@ function common(market: Market, order: Order): Record<string, unknown> {
 
 function orderShape(market: Market, order: Order): Record<string, unknown> {
   return {
-    ...common(market, order), stopPrice: amountText(0n), icebergQty: amountText(0n), time: order.openedMs, updateTime: order.closedMs ?? order.openedMs,
+    ...common(market, order), stopPrice: amountText(0n), icebergQty: amountText(0n), time: order.openedMs,
+    updateTime: order.closedMs ?? order.openedMs,
     isWorking: true, workingTime: order.openedMs,
   }
 }
@@ -120,7 +121,8 @@ function responseShape(venue: Venue, market: Market, order: Order, type: string)
   return {
     ...result,
     fills: order.trades.map((id) => venue.engine.trades.get(id)!).map((trade) => ({
-      price: priceText(market, trade.price), qty: amountText(trade.volume), commission: amountText(trade.fee), commissionAsset: trade.feeCoin,
+      price: priceText(market, trade.price), qty: amountText(trade.volume), commission: amountText(trade.fee),
+      commissionAsset: trade.feeCoin,
       tradeId: trade.number,
     })),
   }
@@ -151,7 +153,8 @@ export function cancelOrder(call: Call): unknown {
   if (order) call.venue.engine.cancel(order)
   if (order?.status !== 'cancelled') throw new BinanceError(-2011, 'Unknown order sent.')
   return {
-    ...common(market, order), origClientOrderId: order.clientId, clientOrderId: call.given['newClientOrderId'] ?? randomBytes(11).toString('hex'),
+    ...common(market, order), origClientOrderId: order.clientId,
+    clientOrderId: call.given['newClientOrderId'] ?? randomBytes(11).toString('hex'),
     transactTime: order.closedMs,
   }
 }
@@ -166,8 +169,8 @@ export function openOrders({ venue, key, given }: Call): unknown {
 export function allOrders({ venue, key, given }: Call): unknown {
   const market = marketIn(needed(given, 'symbol'))
   const from = whole(given, 'orderId')
-  const all = [...venue.engine.orders.values()].filter((order) => order.account === key.account && order.market === market.id && venue.shows(order)
-    && (from === null || Number(order.id) >= from))
+  const all = [...venue.engine.orders.values()].filter((order) => order.account === key.account && order.market === market.id
+    && venue.shows(order) && (from === null || Number(order.id) >= from))
   return paged(given, all, ({ openedMs }) => openedMs, from !== null).map((order) => orderShape(market, order))
 }
 

@@ -55,14 +55,19 @@ function symbolShape(market: Market): unknown {
   return {
     symbol: id, status: 'TRADING', baseAsset: base.ticker, baseAssetPrecision: DECIMALS, quoteAsset: quote.ticker, quotePrecision: DECIMALS,
     quoteAssetPrecision: DECIMALS, baseCommissionPrecision: DECIMALS, quoteCommissionPrecision: DECIMALS,
-    orderTypes: ['LIMIT', 'LIMIT_MAKER', 'MARKET'], icebergAllowed: false, ocoAllowed: false, otoAllowed: false, quoteOrderQtyMarketAllowed: true,
+    orderTypes: ['LIMIT', 'LIMIT_MAKER', 'MARKET'], icebergAllowed: false, ocoAllowed: false, otoAllowed: false,
+    quoteOrderQtyMarketAllowed: true,
     allowTrailingStop: false, cancelReplaceAllowed: false, isSpotTradingAllowed: true, isMarginTradingAllowed: false,
     filters: [
       { filterType: 'PRICE_FILTER', minPrice: tick, maxPrice: '1000000.00000000', tickSize: tick },
       { filterType: 'LOT_SIZE', minQty: amountText(market.minVolume), maxQty: amountText(QUANTITY_MAX * power(DECIMALS)), stepSize: lot },
-      { filterType: 'MARKET_LOT_SIZE', minQty: amountText(0n), maxQty: amountText(QUANTITY_MAX * power(DECIMALS)), stepSize: amountText(0n) },
       {
-        filterType: 'PERCENT_PRICE_BY_SIDE', bidMultiplierUp: String(PERCENT_UP), bidMultiplierDown: '0.2', askMultiplierUp: String(PERCENT_UP),
+        filterType: 'MARKET_LOT_SIZE', minQty: amountText(0n), maxQty: amountText(QUANTITY_MAX * power(DECIMALS)),
+        stepSize: amountText(0n),
+      },
+      {
+        filterType: 'PERCENT_PRICE_BY_SIDE', bidMultiplierUp: String(PERCENT_UP), bidMultiplierDown: '0.2',
+        askMultiplierUp: String(PERCENT_UP),
         askMultiplierDown: '0.2', avgPriceMins: 5,
       },
       {
@@ -71,14 +76,16 @@ function symbolShape(market: Market): unknown {
       },
       { filterType: 'MAX_NUM_ORDERS', maxNumOrders: OPEN_ORDERS_MAX },
     ],
-    permissions: [], permissionSets: [['SPOT']], defaultSelfTradePreventionMode: 'EXPIRE_TAKER', allowedSelfTradePreventionModes: ['EXPIRE_TAKER'],
+    permissions: [], permissionSets: [['SPOT']], defaultSelfTradePreventionMode: 'EXPIRE_TAKER',
+    allowedSelfTradePreventionModes: ['EXPIRE_TAKER'],
   }
 }
 
 export function depthShape(venue: Venue, given: Arguments): unknown {
   const market = marketIn(needed(given, 'symbol'))
   const limit = limitOf(given, 100, DEPTH_MAX)
-  const side = (which: Side) => venue.engine.depth(market, which).slice(0, limit).map(({ price, volume }) => [priceText(market, price), amountText(volume)])
+  const side = (which: Side) => venue.engine.depth(market, which).slice(0, limit).map(
+    ({ price, volume }) => [priceText(market, price), amountText(volume)])
   return { lastUpdateId: venue.now(), bids: side('buy'), asks: side('sell') }
 }
 
@@ -106,9 +113,11 @@ export function dayTicker(venue: Venue, given: Arguments): unknown {
   return single(given, tops(venue, given).map(({ market, bid, ask, last }) => {
     const [price, low, high] = [priceText(market, last), priceText(market, bid.price), priceText(market, ask.price)]
     return {
-      symbol: market.id, priceChange: amountText(0n), priceChangePercent: '0.000', weightedAvgPrice: price, prevClosePrice: price, lastPrice: price,
+      symbol: market.id, priceChange: amountText(0n), priceChangePercent: '0.000', weightedAvgPrice: price, prevClosePrice: price,
+      lastPrice: price,
       lastQty: amountText(market.minVolume), bidPrice: low, bidQty: amountText(bid.volume), askPrice: high, askQty: amountText(ask.volume),
-      openPrice: price, highPrice: high, lowPrice: low, volume: '980.25000000', quoteVolume: '980.25000000', openTime: now - DAY_MS, closeTime: now,
+      openPrice: price, highPrice: high, lowPrice: low, volume: '980.25000000', quoteVolume: '980.25000000', openTime: now - DAY_MS,
+      closeTime: now,
       firstId: 0, lastId: 2239, count: 2240,
     }
   }))

@@ -24,7 +24,14 @@ export interface EngineOptions {
   name: (kind: 'order' | 'trade', number: number) => string
 }
 
-interface Plan { fills: { offer: Offer; volume: bigint; cost: bigint }[]; volume: bigint; cost: bigint; isOwnMet: boolean; isSpent: boolean }
+/** `isOwnMet`: an order of the same account stands in the way. `isSpent`: the book gave all that was wanted. */
+interface Plan {
+  fills: { offer: Offer; volume: bigint; cost: bigint }[]
+  volume: bigint
+  cost: bigint
+  isOwnMet: boolean
+  isSpent: boolean
+}
 
 /**
  * Accounts and order books of one venue: price-time priority, customers before the house at one price. Money is moved

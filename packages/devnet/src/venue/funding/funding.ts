@@ -4,7 +4,7 @@ import type { LocalChain, Payment } from '../../local-chain.ts'
 import type { Engine } from '../engine/engine.ts'
 import { rescale, trimmed } from '../engine/numbers.ts'
 import type { Coin } from '../engine/markets.ts'
-import type { Deposit, DepositAddress, KnownAddress, Route, Withdrawal } from './types.ts'
+import type { Deposit, DepositAddress, KnownAddress, Route, Withdrawal, WithdrawalStatus } from './types.ts'
 import { look, type Cursor } from './watch.ts'
 
 /** Between two states of a withdrawal. */
@@ -14,6 +14,7 @@ const LOOK_MS = 200
 /** What makes an account of the venue exist on networks where an account must, in whole coins. */
 const RESERVE = '20'
 const TAG_FIRST = 100_000
+const ACTIVE: readonly WithdrawalStatus[] = ['initial', 'paying', 'pending']
 
 /** What a funding operation has changed, to be written down together with what the engine's changed. */
 export interface FundingEntry {
@@ -86,7 +87,8 @@ export class Funding {
     const secret = createHash('sha256').update(`${this.#o.seed()} ${network} ${isTagged ? 0 : count}`).digest()
     const address = await chain.addressOf(secret)
     if (!this.#cursors.has(network)) {
-      if (isTagged) await chain.fund({ asset: chain.assets[0]!, address, amount: RESERVE, tag: null, tokens: undefined, delivered: undefined })
+      const reserve = { asset: chain.assets[0]!, address, amount: RESERVE, tag: null, tokens: undefined, delivered: undefined }
+      if (isTagged) await chain.fund(reserve)
       this.#cursors.set(network, (await chain.info()).head?.height ?? 0)
     }
     // Counted anew: another request may have come in between.
@@ -160,7 +162,7 @@ export class Funding {
   }
 
   #schedule(): void {
-    const isActive = [...this.withdrawals.values()].some(({ status }) => status === 'initial' || status === 'paying' || status === 'pending')
+    const isActive = [...this.withdrawals.values()].some(({ status }) => ACTIVE.includes(status))
     if (this.#closed || !isActive || this.#timer) return
     this.#timer = setTimeout(() => {
       this.#timer = undefined
@@ -200,7 +202,9 @@ export class Funding {
     this.#become(withdrawal, { status: 'pending', hash })
   }
 
-  async #paid(chain: LocalChain, { fromHeight, address, tag }: Withdrawal, o: { route: Route; units: bigint; height: number }): Promise<string | null> {
+  async #paid(
+    chain: LocalChain, { fromHeight, address, tag }: Withdrawal, o: { route: Route; units: bigint; height: number }
+  ): Promise<string | null> {
     const used = new Set([...this.withdrawals.values()].map(({ hash }) => hash))
     for (let height = (fromHeight ?? o.height) + 1; height <= o.height; height += 1) {
       const found = (await chain.paymentsIn(height) ?? []).find((payment) => payment.asset === o.route.asset && payment.amount === o.units

@@ -40,10 +40,12 @@ export async function depositAddresses(call: Call): Promise<unknown> {
   const { coin } = assetIn(given)
   const { network } = routeIn(call, coin)
   const all = () => venue.funding.addresses.filter((each) => each.account === key.account && each.network === network).reverse()
-  const isUsed = ({ address, tag }: DepositAddress) => venue.funding.depositsOf(key.account).some((each) => each.address === address && each.tag === tag)
+  const isUsed = ({ address, tag }: DepositAddress) => venue.funding.depositsOf(key.account)
+    .some((each) => each.address === address && each.tag === tag)
   const isChanged = venue.faults.mode === 'changed-address' && all().length > 0
   if (isTrue(given['new']) || isChanged) {
-    if (!isChanged && all().filter((each) => !isUsed(each)).length >= UNUSED_ADDRESSES_MAX) throw new KrakenError('EFunding:Too many addresses')
+    const unused = all().filter((each) => !isUsed(each))
+    if (!isChanged && unused.length >= UNUSED_ADDRESSES_MAX) throw new KrakenError('EFunding:Too many addresses')
     await venue.funding.address(key.account, network, true)
   }
   return all().slice(0, isChanged ? 1 : undefined).map((each) => ({
@@ -65,7 +67,8 @@ function history<Each extends { coin: string; network: string; atMs: number }>(c
 export async function depositStatus(call: Call): Promise<unknown> {
   return history(call, call.venue.funding.depositsOf(call.key.account)).map((deposit: Deposit) => ({
     method: methodOf(nearest(call, deposit)), network: networkName(deposit.network), aclass: 'currency', asset: assetOf(deposit.coin).id,
-    refid: krakenId('F', deposit.id), txid: deposit.hash, info: deposit.tag === null ? deposit.address : `${deposit.address}:${deposit.tag}`,
+    refid: krakenId('F', deposit.id), txid: deposit.hash,
+    info: deposit.tag === null ? deposit.address : `${deposit.address}:${deposit.tag}`,
     amount: amountText(deposit.coin, deposit.amount), fee: amountText(deposit.coin, 0n), time: Math.floor(seconds(deposit.atMs)),
     status: deposit.isCredited ? 'Success' : 'Pending',
   }))
@@ -74,7 +77,8 @@ export async function depositStatus(call: Call): Promise<unknown> {
 export function withdrawMethods(call: Call): unknown {
   const coin = call.given['asset'] === undefined ? null : assetIn(call.given).coin
   return call.venue.funding.routes.filter((route) => coin === null || route.coin === coin).map((route) => ({
-    asset: assetOf(route.coin).id, method: methodOf(route), network: networkName(route.network), minimum: amountText(route.coin, route.minimum),
+    asset: assetOf(route.coin).id, method: methodOf(route), network: networkName(route.network),
+    minimum: amountText(route.coin, route.minimum),
   }))
 }
 
@@ -82,7 +86,8 @@ export function withdrawAddresses(call: Call): unknown {
   const { venue, key, given } = call
   const coin = given['asset'] === undefined ? null : assetIn(given).coin
   const wanted = (known: KnownAddress) => known.account === key.account && (coin === null || known.coin === coin)
-    && (given['key'] === undefined || known.name === given['key']) && (given['method'] === undefined || methodOf(nearest(call, known)) === given['method'])
+    && (given['key'] === undefined || known.name === given['key'])
+    && (given['method'] === undefined || methodOf(nearest(call, known)) === given['method'])
   return venue.funding.known.filter(wanted).map((known) => ({
     address: known.address, asset: assetOf(known.coin).id, method: methodOf(nearest(call, known)), key: known.name,
     ...(known.tag === null ? {} : { tag: known.tag }), verified: true,
@@ -137,7 +142,8 @@ const STATUS: Record<WithdrawalStatus, string> = {
 export function withdrawStatus(call: Call): unknown {
   const all = [...call.venue.funding.withdrawals.values()].filter(({ account }) => account === call.key.account).reverse()
   return history(call, all).map((each: Withdrawal) => ({
-    method: methodOf(nearest(call, each)), network: networkName(each.network), aclass: 'currency', asset: assetOf(each.coin).id, refid: each.id,
+    method: methodOf(nearest(call, each)), network: networkName(each.network), aclass: 'currency', asset: assetOf(each.coin).id,
+    refid: each.id,
     txid: each.hash, info: each.tag === null ? each.address : `${each.address}:${each.tag}`, amount: amountText(each.coin, each.amount),
     fee: amountText(each.coin, each.fee), time: Math.floor(seconds(each.atMs)), status: STATUS[each.status],
     ...(each.status === 'cancelled' ? { 'status-prop': 'canceled' } : {}), key: each.addressName,

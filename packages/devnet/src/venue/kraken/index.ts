@@ -3,7 +3,8 @@ import type { ApiKey, Permission, Venue } from '../venue.ts'
 import { answer, isTrue, KrakenError, type Arguments } from './answer.ts'
 import { argumentsOf, KrakenGuard, permitted } from './auth.ts'
 import {
-  depositAddresses, depositMethods, depositStatus, withdraw, withdrawAddresses, withdrawCancel, withdrawInfo, withdrawMethods, withdrawStatus,
+  depositAddresses, depositMethods, depositStatus, withdraw, withdrawAddresses, withdrawCancel, withdrawInfo, withdrawMethods,
+  withdrawStatus,
 } from './funding.ts'
 import { assetOf } from './names.ts'
 import { addOrder, cancelOrder, closedOrders, openOrders, queryOrders, queryTrades, tradesHistory } from './orders.ts'
@@ -59,8 +60,10 @@ const NAMES: Record<Permission, string[]> = {
 function keyInfo({ key }: Call): unknown {
   const created = String(Math.floor(key.createdMs / 1000))
   return {
-    apiKeyName: 'local', apiKey: key.key, nonce: key.nonce, nonceWindow: key.nonceWindow, permissions: key.permissions.flatMap((each) => NAMES[each]),
-    iban: 'AA00 N84G LOCA LDEV', validUntil: '0', queryFrom: '0', queryTo: '0', createdTime: created, modifiedTime: created, ipAllowlist: [],
+    apiKeyName: 'local', apiKey: key.key, nonce: key.nonce, nonceWindow: key.nonceWindow,
+    permissions: key.permissions.flatMap((each) => NAMES[each]),
+    iban: 'AA00 N84G LOCA LDEV', validUntil: '0', queryFrom: '0', queryTo: '0', createdTime: created, modifiedTime: created,
+    ipAllowlist: [],
     lastUsed: String(Math.floor(Date.now() / 1000)),
   }
 }

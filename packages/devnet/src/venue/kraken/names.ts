@@ -22,7 +22,8 @@ export const assetOf = (coin: string): Asset => KRAKEN_ASSETS.find((asset) => as
 
 /** What is traded against another coin than USD. */
 const CROSSES: Record<string, readonly string[]> = {
-  USDT: ['BTC', 'ETH', 'SOL', 'XRP', 'LTC', 'DOGE', 'ADA'], USDC: ['BTC', 'ETH', 'SOL', 'XRP', 'USDT'], BTC: ['ETH', 'LTC', 'XRP', 'SOL', 'ADA'],
+  USDT: ['BTC', 'ETH', 'SOL', 'XRP', 'LTC', 'DOGE', 'ADA'], USDC: ['BTC', 'ETH', 'SOL', 'XRP', 'USDT'],
+  BTC: ['ETH', 'LTC', 'XRP', 'SOL', 'ADA'],
 }
 const MIN_COST: Record<string, string> = { BTC: '0.00002' }
 const LOT_DECIMALS = 8
@@ -37,12 +38,14 @@ function pair(base: Asset, quote: Asset): Pair {
   const alt = base.alt + quote.alt
   const isOld = (asset: Asset) => asset.id !== asset.alt
   // Two of its exceptions: the tether has the old name of the dollar, the doge has not.
-  const id = base.coin === 'USDT' && quote.coin === 'USD' ? 'USDTZUSD' : isOld(base) && isOld(quote) && base.coin !== 'DOGE' ? base.id + quote.id : alt
+  const isAllOld = isOld(base) && isOld(quote) && base.coin !== 'DOGE'
+  const id = base.coin === 'USDT' && quote.coin === 'USD' ? 'USDTZUSD' : isAllOld ? base.id + quote.id : alt
   const price = startingPrice(base.coin) / startingPrice(quote.coin)
   return {
     alt, ws: `${base.alt}/${quote.alt}`, base, quote,
     market: {
-      id, base: COINS.get(base.coin)!, quote: COINS.get(quote.coin)!, priceDecimals: Math.max(1, 5 - magnitude(price)), lotDecimals: LOT_DECIMALS,
+      id, base: COINS.get(base.coin)!, quote: COINS.get(quote.coin)!, priceDecimals: Math.max(1, 5 - magnitude(price)),
+      lotDecimals: LOT_DECIMALS,
       minVolume: power(base.decimals + magnitude(MIN_USD / startingPrice(base.coin))),
       minCost: readDecimal(MIN_COST[quote.coin] ?? '0.5', quote.decimals)!,
     },
@@ -55,7 +58,8 @@ export const PAIRS: readonly Pair[] = [
 ]
 
 /** A pair by its id, its alternative name or its WebSocket name. */
-export const pairNamed = (name: string): Pair | undefined => PAIRS.find(({ market, alt, ws }) => name === market.id || name === alt || name === ws)
+export const pairNamed = (name: string): Pair | undefined => PAIRS.find(
+  ({ market, alt, ws }) => name === market.id || name === alt || name === ws)
 export const pairOf = (market: string): Pair => PAIRS.find((each) => each.market.id === market)!
 
 export const KRAKEN_RULES: VenueRules = {

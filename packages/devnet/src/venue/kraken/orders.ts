@@ -39,7 +39,8 @@ function wishOf(pair: Pair, given: Arguments): Wish {
   const flags = (given['oflags'] ?? '').split(',').filter((flag) => flag !== '')
   const isSpending = flags.includes('viqc')
   const isPost = flags.includes('post')
-  if (!flags.every((flag) => FLAGS.includes(flag)) || (isPost && isMarket) || (isSpending && (!isMarket || side === 'sell'))) throw invalid('oflags')
+  if (!flags.every((flag) => FLAGS.includes(flag)) || (isPost && isMarket)) throw invalid('oflags')
+  if (isSpending && (!isMarket || side === 'sell')) throw invalid('oflags')
   if (flags.includes('fcib') && (side === 'sell' || flags.includes('fciq'))) throw invalid('oflags')
   const timeInForce = given['timeinforce'] ?? 'GTC'
   if (!['GTC', 'IOC', 'FOK'].includes(timeInForce) || (isPost && timeInForce !== 'GTC')) throw invalid('timeinforce')
@@ -51,7 +52,8 @@ function wishOf(pair: Pair, given: Arguments): Wish {
     throw new KrakenError('EOrder:Cost minimum not met')
   }
   return {
-    side: side as Side, price, volume: isSpending ? null : volume, spend: isSpending ? volume : null, timeInForce: timeInForce as TimeInForce,
+    side: side as Side, price, volume: isSpending ? null : volume, spend: isSpending ? volume : null,
+    timeInForce: timeInForce as TimeInForce,
     postOnly: isPost, feeIn: flags.includes('fcib') ? 'base' : 'quote', ...referencesOf(given),
   }
 }
@@ -95,12 +97,14 @@ export function cancelOrder({ venue, key, given, pace }: Call): unknown {
   return { count: found.length }
 }
 
-const mine = ({ venue, key }: Call): Order[] => [...venue.engine.orders.values()].filter((order) => order.account === key.account && venue.shows(order))
+const mine = ({ venue, key }: Call): Order[] => [...venue.engine.orders.values()].filter(
+  (order) => order.account === key.account && venue.shows(order))
 
 /** Those that a caller's filters leave. */
 function filtered(orders: Order[], { userref, cl_ord_id: clientId }: Arguments): Order[] {
   if (userref !== undefined && !/^-?\d{1,10}$/.test(userref)) throw invalid('userref')
-  return orders.filter((order) => (userref === undefined || String(order.userref) === userref) && (clientId === undefined || order.clientId === clientId))
+  return orders.filter((order) => (userref === undefined || String(order.userref) === userref)
+    && (clientId === undefined || order.clientId === clientId))
 }
 
 const listed = ({ venue, given }: Call, orders: Order[]): Record<string, unknown> => (
@@ -131,7 +135,8 @@ export function closedOrders(call: Call): unknown {
 
 export function tradesHistory(call: Call): unknown {
   const { venue, key, given } = call
-  const all = [...venue.engine.trades.values()].filter(({ account, order }) => account === key.account && venue.shows(venue.engine.orders.get(order)!))
+  const all = [...venue.engine.trades.values()].filter(
+    ({ account, order }) => account === key.account && venue.shows(venue.engine.orders.get(order)!))
   const within = between(given, all.reverse(), ({ atMs }) => atMs, (id) => venue.engine.trades.get(id)?.atMs ?? null)
   const [from, to] = pageOf(given)
   // An object cannot name a trade twice; two pages can.

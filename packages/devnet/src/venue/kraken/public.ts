@@ -52,9 +52,11 @@ function pairsNamed(names: string | undefined): readonly Pair[] {
 function pairShape({ kind: { rules } }: Venue, { market, alt, ws, base, quote }: Pair): unknown {
   const percent = (bps: bigint) => Number(bps) / 100
   return {
-    altname: alt, wsname: ws, aclass_base: 'currency', base: base.id, aclass_quote: 'currency', quote: quote.id, lot: 'unit', cost_decimals: 5,
+    altname: alt, wsname: ws, aclass_base: 'currency', base: base.id, aclass_quote: 'currency', quote: quote.id, lot: 'unit',
+    cost_decimals: 5,
     pair_decimals: market.priceDecimals, lot_decimals: market.lotDecimals, lot_multiplier: 1, leverage_buy: [], leverage_sell: [],
-    fees: [[0, percent(rules.takerBps)]], fees_maker: [[0, percent(rules.makerBps)]], fee_volume_currency: 'ZUSD', margin_call: 80, margin_stop: 40,
+    fees: [[0, percent(rules.takerBps)]], fees_maker: [[0, percent(rules.makerBps)]], fee_volume_currency: 'ZUSD', margin_call: 80,
+    margin_stop: 40,
     ordermin: trimmed(market.minVolume, market.base.decimals), costmin: trimmed(market.minCost, market.quote.decimals),
     tick_size: trimmed(1n, market.priceDecimals), status: 'online',
   }
@@ -70,6 +72,7 @@ function ticker(venue: Venue, { market }: Pair): unknown {
     padded(at, market.priceDecimals), String(volume / 10n ** BigInt(market.base.decimals)), trimmed(volume, market.base.decimals)]
   const [low, high] = [padded(bid.price, market.priceDecimals), padded(ask.price, market.priceDecimals)]
   return {
-    a: show(ask), b: show(bid), c: [price, '0.10000000'], v: ['120.5', '980.25'], p: [price, price], t: [310, 2240], l: [low, low], h: [high, high], o: price,
+    a: show(ask), b: show(bid), c: [price, '0.10000000'], v: ['120.5', '980.25'], p: [price, price], t: [310, 2240], l: [low, low],
+    h: [high, high], o: price,
   }
 }

@@ -9,7 +9,8 @@ const COST_DECIMALS = 5
 const STATUS = { open: 'open', filled: 'closed', cancelled: 'canceled' }
 const REASON = { user: 'User requested', unfilled: 'Insufficient liquidity', 'own-order': 'Self trade prevention' }
 
-const volumeText = ({ market }: Pair, volume: bigint): string => padded(volume / power(market.base.decimals - VOLUME_DECIMALS), VOLUME_DECIMALS)
+const volumeText = ({ market }: Pair, volume: bigint): string => (
+  padded(volume / power(market.base.decimals - VOLUME_DECIMALS), VOLUME_DECIMALS))
 /** Quote amounts have five decimals, or as many as their coin where it is finer. */
 function costText({ market: { quote } }: Pair, cost: bigint): string {
   return quote.decimals >= COST_DECIMALS ? padded(cost, quote.decimals) : `${padded(cost, quote.decimals)}0`
@@ -33,7 +34,8 @@ export function orderShape(venue: Venue, order: Order, withTrades: boolean): Rec
     refid: null, userref: order.userref, ...(order.clientId === null ? {} : { cl_ord_id: order.clientId }), status: STATUS[order.status],
     opentm: seconds(order.openedMs), starttm: 0, expiretm: 0,
     descr: {
-      pair: pair.alt, type: side, ordertype: price === null ? 'market' : 'limit', price: price === null ? '0' : priceText(price), price2: '0',
+      pair: pair.alt, type: side, ordertype: price === null ? 'market' : 'limit', price: price === null ? '0' : priceText(price),
+      price2: '0',
       leverage: 'none', order: describe(pair, order), close: '',
     },
     vol: order.spend === null ? volumeText(pair, order.volume!) : costText(pair, order.spend), vol_exec: volumeText(pair, filled),
@@ -50,9 +52,11 @@ function flagsOf({ feeIn, postOnly, spend }: Order): string[] {
 export function tradeShape(trade: Trade): Record<string, unknown> {
   const pair = pairOf(trade.market)
   return {
-    ordertxid: trade.order, postxid: `TKH${trade.id.slice(3)}`, pair: pair.market.id, aclass: 'forex', time: seconds(trade.atMs), type: trade.side,
+    ordertxid: trade.order, postxid: `TKH${trade.id.slice(3)}`, pair: pair.market.id, aclass: 'forex', time: seconds(trade.atMs),
+    type: trade.side,
     ordertype: trade.isLimit ? 'limit' : 'market', price: padded(trade.price, pair.market.priceDecimals), cost: costText(pair, trade.cost),
-    fee: padded(trade.fee, assetOf(trade.feeCoin).decimals), vol: volumeText(pair, trade.volume), margin: '0.00000', leverage: '0', misc: '',
+    fee: padded(trade.fee, assetOf(trade.feeCoin).decimals), vol: volumeText(pair, trade.volume), margin: '0.00000', leverage: '0',
+    misc: '',
     trade_id: trade.number, maker: trade.isMaker,
   }
 }

@@ -6,7 +6,8 @@ import { COMMANDS, type Definition } from './commands.ts'
 import type { Values } from './typed.ts'
 
 const GROUPS: Record<string, string> = {
-  'api-user': 'callers of the API', 'prepaid-fee': 'prepaid fee accounts', 'gas-tank': 'gas tanks', devnet: 'the local chains', 'devnet venue': 'the local exchanges',
+  'api-user': 'callers of the API', 'prepaid-fee': 'prepaid fee accounts', 'gas-tank': 'gas tanks', devnet: 'the local chains',
+  'devnet venue': 'the local exchanges',
   aml: 'screening', sweep: 'sweeps of deposit addresses',
   wallet: 'wallets', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
 }
