@@ -17,7 +17,7 @@ const RANKS: Record<string, readonly Rank[]> = {
     ['errors.ts', 'base58.ts', 'gate.ts', 'processes.ts', 'examples.ts', 'registry.ts', 'timing.ts', 'journal.ts', 'ws.d.ts'],
     ['amount.ts', 'whole-number.ts', 'faults.ts', 'producer.ts'],
     ['http-server.ts', 'ledger-chain.ts'], 'local-chain.ts', 'on-demand.ts', 'ledger-local.ts', 'evm',
-    ['bitcoin', 'cardano', 'ethereum', 'solana', 'stellar', 'tron', 'xrp', 'aml', 'prices'],
+    ['bitcoin', 'cardano', 'ethereum', 'solana', 'stellar', 'tron', 'xrp', 'aml', 'prices'], 'venue',
     'contracts.ts', 'control.ts', 'devnet.ts', 'run.ts', 'main.ts',
   ],
   platform: [

@@ -34,7 +34,7 @@ export function pricesInstallation(settings: PriceSettings, devnetUrl: string | 
     coinGeckoIds: {
       ...Object.fromEntries(Object.values(registry.coins).map((coin) => [coin.ticker, coin.coingecko_id])), ...settings.coinGeckoIds,
     },
-    exchanges: settings.exchanges.map((id) => ({ id, url: devnetUrl === null ? null : `${devnetUrl}/prices/${id}` })),
+    exchanges: settings.exchanges.map((id) => ({ id, url: devnetUrl === null ? null : `${devnetUrl}/exchanges/${id}` })),
     everyMs: settings.everyMs ?? (devnetUrl === null ? EVERY_MS : LOCAL_EVERY_MS),
   }
 }

@@ -7,6 +7,7 @@ import type { Values } from './typed.ts'
 
 const GROUPS: Record<string, string> = {
   'api-user': 'callers of the API', 'prepaid-fee': 'prepaid fee accounts', 'gas-tank': 'gas tanks', devnet: 'the local chains',
+  'devnet venue': 'the local exchanges',
   aml: 'screening', sweep: 'sweeps of deposit addresses',
   wallet: 'wallets', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
 }
@@ -69,11 +70,12 @@ function programOf(home: string): Command {
   const groups = new Map<string, Command>()
   for (const definition of COMMANDS) {
     const words = wordsOf(definition)
-    const [first = '', second] = words
     let parent = program
-    if (second !== undefined) {
-      parent = groups.get(first) ?? quiet(program.command(first).description(GROUPS[first] ?? ''))
-      groups.set(first, parent)
+    for (const [at, word] of words.slice(0, -1).entries()) {
+      const path = words.slice(0, at + 1).join(' ')
+      const group = groups.get(path) ?? quiet(parent.command(word).description(GROUPS[path] ?? ''))
+      groups.set(path, group)
+      parent = group
     }
     const command = quiet(parent.command(`${words.at(-1) ?? ''} ${argumentsOf(definition)}`.trim()).description(definition.summary))
     for (const [name, text] of Object.entries(definition.options ?? {})) command.addOption(optionOf(name, text))
