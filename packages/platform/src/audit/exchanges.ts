@@ -25,7 +25,8 @@ export async function exchangeDifferences(services: Services, differences: Diffe
       const books = await claims(services.database, row.id)
       balances += new Set([...books.keys(), ...compared.balances.map(({ coin }) => coin)]).size
       for (const { coin, ledger, venue } of compared.gaps) {
-        differences.push({ ...of, asset: coin, ledger: showUnits(BigInt(ledger)), chain: showUnits(BigInt(venue)), note: 'at the exchange' })
+        const [claimed, told] = [showUnits(BigInt(ledger)), showUnits(BigInt(venue))]
+        differences.push({ ...of, asset: coin, ledger: claimed, chain: told, note: 'at the exchange' })
       }
     } catch (error) {
       unknown(`not compared: ${reasonOf(error)}`)

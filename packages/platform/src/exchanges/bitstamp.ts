@@ -21,7 +21,8 @@ export const bitstamp: Manner = {
     [/^400\.(009|012|046)\b/, 'refused', WORDS.funds],
     [/^400\.029\b|maker-or-cancel/i, 'refused', WORDS.maker],
     [/^400\.(002|067)\b.*(rate|limit exceeded)|^429|Request rate limit/i, 'later', WORDS.limit],
-    [/^(403\.00[1-9]|401\.\d+)\b|\bAPI00(0[1235679]|1[01278])\b|API key not found|No permission found|IP address not allowed/, 'key', WORDS.key],
+    [/^(403\.00[1-9]|401\.\d+)\b|\bAPI00(0[1235679]|1[01278])\b|API key not found|No permission found|IP address not allowed/,
+      'key', WORDS.key],
     [/\bAPI0004\b|Invalid nonce/, 'later', WORDS.limit],
     // 400.019: the client id was used, so that the order is there.
     [/^400\.(?!019)\d{3}\b/, 'refused', WORDS.order],

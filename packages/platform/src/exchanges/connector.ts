@@ -51,7 +51,7 @@ export class Connector implements Venue {
   readonly traits: VenueTraits
   readonly #client: Client
   readonly #manner: Manner
-  readonly #now: () => number
+  readonly #clock: () => number
   /** Loads the markets that the client shares with others of its exchange. */
   readonly #ready: () => Promise<void>
 
@@ -60,7 +60,7 @@ export class Connector implements Venue {
     this.traits = o.manner.traits
     this.#client = o.client
     this.#manner = o.manner
-    this.#now = o.now
+    this.#clock = o.now
     this.#ready = o.ready
   }
 
@@ -82,7 +82,7 @@ export class Connector implements Venue {
   async place(order: NewOrder, notAfter: number): Promise<Placed> {
     const { symbol, side, amount, price } = order
     return this.#change(() => this.#client.createOrder(
-      symbol, 'limit', side, showUnits(amount), showUnits(price), this.#manner.orderParams(order, this.#now())), notAfter)
+      symbol, 'limit', side, showUnits(amount), showUnits(price), this.#manner.orderParams(order, this.#clock())), notAfter)
   }
 
   find(ref: OrderRef): Promise<Found> {
@@ -172,7 +172,7 @@ export class Connector implements Venue {
 
   /** Runs the one request that would change something, and says what is known of it afterwards. */
   async #change(work: () => Promise<{ id?: string; status?: string }>, notAfter: number): Promise<Placed> {
-    const call: Exchanged = { last: null, sent: false, mayLeave: () => this.#now() <= notAfter }
+    const call: Exchanged = { last: null, sent: false, mayLeave: () => this.#clock() <= notAfter }
     try {
       await this.#ready()
     } catch {
@@ -227,10 +227,11 @@ const STATES: Readonly<Record<string, VenueOrder['state']>> = {
 
 function orderOf(order: CcxtOrder, market: Market, manner: Manner): VenueOrder {
   const state = STATES[order.status ?? ''] ?? manner.states?.[order.status ?? '']
-  if (order.id === undefined || state === undefined) throw new Error(`an order without ${order.id === undefined ? 'an id' : 'a known state'}`)
+  if (order.id === undefined || state === undefined) throw new Error('an order without an id or a known state')
   const fills = order.trades?.every(({ price, amount }) => price !== undefined && amount !== undefined) === true
     ? order.trades.map((trade) => fillOf(trade, market)) : null
-  return { venueId: order.id, state, filled: order.filled === undefined ? null : readUnits(order.filled), fills: fills?.length ? fills : null }
+  const filled = order.filled === undefined ? null : readUnits(order.filled)
+  return { venueId: order.id, state, filled, fills: fills?.length ? fills : null }
 }
 
 function fillOf(trade: CcxtTrade, market: Market): Fill {

@@ -12,7 +12,8 @@ export const deleteAccount = endpoint({
     const { id } = await services.database.transaction(async (tx) => {
       const row = await findAccount(tx, caller, params.id, 'id', true)
       const open = await tx.one<{ id: string; count: string }>(
-        `select min(id::text) id, count(*)::text count from orders where account_id = $1 and state <> 'ENDED' having count(*) > 0`, [row.id])
+        `select min(id::text) id, count(*)::text count from orders where account_id = $1 and state <> 'ENDED' having count(*) > 0`,
+        [row.id])
       if (open) {
         throw new ApiError(
           'EXCHANGE_ACCOUNT_BUSY', `id: ${open.count} of its orders are under way (such as ${open.id}); cancel them first`, { field: 'id' })

@@ -9,7 +9,8 @@ const TRADES_AT_ONCE = 20
 /** Words by which its funding methods name a network, exactly one of which must fit. */
 const METHODS: Readonly<Record<string, RegExp>> = {
   BTC: /^Bitcoin$/, LTC: /^Litecoin$/, DASH: /^Dash$/, DOGE: /^Dogecoin$/, BCH: /^Bitcoin Cash$/,
-  ETH: /^(Ether|Ethereum)( \(Hex\))?$|\((ERC20|Ethereum)\)|- Ethereum\b/, TRX: /^Tron$|\((TRC20|Tron)\)|- Tron\b/, XRP: /^Ripple( XRP)?$|^XRP$/,
+  ETH: /^(Ether|Ethereum)( \(Hex\))?$|\((ERC20|Ethereum)\)|- Ethereum\b/, TRX: /^Tron$|\((TRC20|Tron)\)|- Tron\b/,
+  XRP: /^Ripple( XRP)?$|^XRP$/,
   XLM: /^Stellar( XLM)?$/, ADA: /^(ADA|Cardano)$/, SOL: /^Solana$|\(SPL\)|\(Solana\)|- Solana\b/, ARB: /Arbitrum/, BASE: /\bBase\b/,
   OP_ETH: /Optimism/, POL: /Polygon/, AVAX: /Avalanche/, BSC: /\bBSC\b|BEP20|BNB Smart Chain/,
 }
@@ -90,10 +91,12 @@ export const kraken: Manner = {
     const { result } = await callOwn(client, 'privatePostDepositMethods', { asset })
     const names = list(result).map((method) => String(dict(method)['method']))
     const fitting = names.filter((name) => METHODS[network]?.test(name))
-    if (fitting.length !== 1) throw new VenueError('unsupported', `takes ${coin} by ${names.join(', ')}, of which not exactly one is ${network}`)
-    const answer = await callOwn(client, 'privatePostDepositAddresses', { asset, method: fitting[0] })
-    const known = list(answer['result']).map(dict)
-    const first = known[0] ?? dict(list((await callOwn(client, 'privatePostDepositAddresses', { asset, method: fitting[0], new: true }))['result'])[0])
+    if (fitting.length !== 1) {
+      throw new VenueError('unsupported', `kraken takes ${coin} by ${names.join(', ')}, of which not exactly one is ${network}`)
+    }
+    const ask = async (more: object) => list(
+      (await callOwn(client, 'privatePostDepositAddresses', { asset, method: fitting[0], ...more }))['result']).map(dict)
+    const first = (await ask({}))[0] ?? (await ask({ new: true }))[0] ?? {}
     const tag = first['tag'] ?? first['memo']
     return { address: String(first['address'] ?? ''), ...(tag === undefined || tag === null ? {} : { tag: String(tag) }) }
   },

@@ -10,7 +10,8 @@ const DEPTH_MAX = 500
 export const readOrderBook = endpoint({
   method: 'GET', path: '/dac/v1/orderbook', summary: 'Read an order book', access: 'read',
   query: z.strictObject({
-    ...marketQuery, depth: integer(1, DEPTH_MAX, 'Levels of each side, as far as the exchange tells them; 20 where it is absent').default(20),
+    ...marketQuery,
+    depth: integer(1, DEPTH_MAX, 'Levels of each side, as far as the exchange tells them; 20 where it is absent').default(20),
   }),
   response: z.object({
     market: z.string(), bids: z.array(z.object({ price: units, amount: units })), asks: z.array(z.object({ price: units, amount: units })),

@@ -8,8 +8,8 @@ import { findOrder, orderShape, presentOrder, tellOrder, type OrderRow } from '.
  * One that ended is refused, since nothing of it could be cancelled.
  */
 export const cancelOrder = endpoint({
-  method: 'POST', path: '/dac/v1/orders/{id}/cancel', summary: 'Cancel an order', access: 'write', params: z.strictObject({ id: z.string() }),
-  body: z.strictObject({}), response: orderShape,
+  method: 'POST', path: '/dac/v1/orders/{id}/cancel', summary: 'Cancel an order', access: 'write',
+  params: z.strictObject({ id: z.string() }), body: z.strictObject({}), response: orderShape,
   async handler({ services, caller, params }) {
     const row = await services.database.transaction(async (tx) => {
       const before = await findOrder(tx, caller, params.id, true)

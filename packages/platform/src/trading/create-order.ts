@@ -26,8 +26,8 @@ const orderBody = z.strictObject({
   time_in_force: oneOf(['GTC', 'IOC', 'FOK'], 'GTC for a limit order, IOC for a market order, where it is absent').optional(),
   post_only: z.boolean().optional().meta({ description: 'Refused by the exchange rather than filled at once' }),
   max_slippage_bps: wholeNumber(
-    1, SLIPPAGE_BPS_MAX, `Of a market order: how much worse than the best price it may be, in hundredths of a percent; ${SLIPPAGE_BPS} where it is absent`
-  ).optional(),
+    1, SLIPPAGE_BPS_MAX, 'Of a market order: how much worse than the best price it may be, in hundredths of a percent; '
+    + `${SLIPPAGE_BPS} where it is absent`).optional(),
   sequence_id: text(200).optional().meta({ description: 'Idempotency key, unique within the sub-account’s orders' }),
 })
 export type OrderBody = z.output<typeof orderBody>
@@ -65,7 +65,8 @@ async function create(services: Services, caller: Caller, body: OrderBody, paylo
   checkTraits(body, exchange, await asked(services, exchange, (name) => services.exchanges.traits(name)))
   const market = await findMarket(services, exchange, body.market)
   if (!market.active) throw new ApiError('INVALID_REQUEST', `market: ${market.symbol} is closed at ${exchange} now`, { field: 'market' })
-  const book = body.type === 'market' ? await asked(services, exchange, (name) => services.exchanges.orderBook(name, market.symbol, 1)) : null
+  const book = body.type === 'limit' ? null
+    : await asked(services, exchange, (name) => services.exchanges.orderBook(name, market.symbol, 1))
   const terms = termsOf(body, market, book)
   const quote = await quoteOrderFee(services, caller.workspaceId, market, terms)
   const id = services.environment.uuid()
@@ -77,7 +78,8 @@ async function create(services: Services, caller: Caller, body: OrderBody, paylo
       `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market, base, quote, side, type, amount, quote_amount,
          price, time_in_force, post_only, max_slippage_bps, client_id, platform_fee, amount_usd, sequence_id, payload_hash, response,
          next_run_at, created_at, updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, '', $22, $22, $22) returning *`,
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, '', $22, $22, $22)
+       returning *`,
       [id, caller.workspaceId, caller.subAccountId, account.id, exchange, market.symbol, market.base, market.quote, body.side, body.type,
         terms.amount.toString(), terms.quoteAmount?.toString() ?? null, terms.price.toString(), terms.timeInForce, terms.postOnly,
         terms.slippageBps, clientIdOf(id), quote.fee.toString(), quote.amountUsd?.toString() ?? null, body.sequence_id ?? null, payloadHash,

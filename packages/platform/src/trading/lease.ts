@@ -21,7 +21,8 @@ export async function claimOrder(services: Services, busy: readonly string[]): P
 
 /** What a step changes; `told`: the change is one that callers are told of. */
 export type OrderChange = Partial<Pick<OrderRow,
-  'state' | 'status' | 'reason' | 'last_error' | 'venue_id' | 'filled' | 'cost' | 'fees' | 'fee_charged' | 'sent_at' | 'final_seen' | 'alerted_at'
+  | 'state' | 'status' | 'reason' | 'last_error' | 'venue_id' | 'filled' | 'cost' | 'fees' | 'fee_charged' | 'sent_at' | 'final_seen'
+  | 'alerted_at'
 >> & {
   /** When it is due again; `hold`: the worker keeps it; null: never. */
   again: number | 'hold' | null
@@ -51,7 +52,8 @@ export async function advanceOrder(tx: Queryable, row: OrderRow, { again, ...cha
       values.push(new Date(now.getTime() + again), row.cancel_requested_at)
       // A cancellation that came while the worker was busy is not left lying.
       sets.push(
-        `next_run_at = case when cancel_requested_at is distinct from $${values.length}::timestamptz then $3 else $${values.length - 1}::timestamptz end`)
+        `next_run_at = case when cancel_requested_at is distinct from $${values.length}::timestamptz then $3
+           else $${values.length - 1}::timestamptz end`)
     }
   }
   const after = await tx.one<OrderRow>(`update orders set ${sets.join(', ')} where id = $1 and lease_token = $2 returning *`, values)

@@ -10,7 +10,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 export const listOrders = endpoint({
   method: 'GET', path: '/dac/v1/orders', summary: 'List orders', access: 'read',
   query: z.strictObject({
-    exchange_account: text(100).optional(), exchange: text(40).optional(), market: text(60).optional(), side: oneOf(['buy', 'sell']).optional(),
+    exchange_account: text(100).optional(), exchange: text(40).optional(), market: text(60).optional(),
+    side: oneOf(['buy', 'sell']).optional(),
     type: oneOf(['market', 'limit']).optional(), status: oneOf(ORDER_STATUSES).optional(),
     id: text(100).optional().meta({ description: 'Platform id, client order id, or the exchange’s id' }),
     sequence_id: text(200).optional(),

@@ -17,7 +17,8 @@ export type OrderState = (typeof ORDER_STATES)[number]
 
 /** A row of `orders`. Amounts, prices and fees at the venue are decimal strings of units; USD is in millionths. */
 export interface OrderRow {
-  id: string; workspace_id: string; sub_account_id: string; account_id: string; exchange: string; market: string; base: string; quote: string
+  id: string; workspace_id: string; sub_account_id: string; account_id: string; exchange: string; market: string
+  base: string; quote: string
   side: Side; type: 'market' | 'limit'; amount: string; quote_amount: string | null; price: string; time_in_force: TimeInForce
   post_only: boolean; max_slippage_bps: number | null; client_id: string; venue_id: string | null
   state: OrderState; status: OrderStatus; reason: string | null; last_error: string | null

@@ -14,7 +14,8 @@ export const readOrder = endpoint({
   method: 'GET', path: '/dac/v1/orders/{id}', summary: 'Read an order', access: 'read', params: z.strictObject({ id: z.string() }),
   response: orderShape.extend({
     fills: z.array(z.object({
-      id: z.string(), price: units, amount: units, cost: units, fee: units, fee_asset: z.string(), maker: z.boolean().nullable(), at: z.string(),
+      id: z.string(), price: units, amount: units, cost: units, fee: units, fee_asset: z.string(),
+      maker: z.boolean().nullable(), at: z.string(),
     })),
   }),
   async handler({ services, caller, params }) {

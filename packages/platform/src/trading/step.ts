@@ -52,7 +52,8 @@ async function send(services: Services, row: OrderRow, account: AccountRow): Pro
     return
   }
   // From this commit on it may be at the venue, whatever happens here.
-  const sending = await services.database.transaction((tx) => advanceOrder(tx, row, { state: 'SENDING', sent_at: new Date(now), again: 'hold' }))
+  const sending = await services.database.transaction(
+    (tx) => advanceOrder(tx, row, { state: 'SENDING', sent_at: new Date(now), again: 'hold' }))
   services.environment.checkpoint('order.sending')
   const placed = await venue.place({
     clientId: row.client_id, symbol: row.market, side: row.side, amount: BigInt(row.amount), price: BigInt(row.price),
@@ -61,7 +62,9 @@ async function send(services: Services, row: OrderRow, account: AccountRow): Pro
   services.environment.checkpoint('order.answered')
   switch (placed.kind) {
     case 'refused':
-      if (placed.code === 'KEY_REFUSED') await noteRefused(services, account.id, new VenueError('refused', `${row.exchange} refused an order`))
+      if (placed.code === 'KEY_REFUSED') {
+        await noteRefused(services, account.id, new VenueError('refused', `${row.exchange} refused an order`))
+      }
       return end(services, sending, 'rejected', placed.code)
     case 'later':
       await services.database.transaction((tx) => advanceOrder(tx, sending, {
@@ -185,9 +188,8 @@ const backOff = ({ attempts }: OrderRow): number => Math.min(ASK_MAX_MS, SECOND_
 
 /** A venue counts questions: young orders are asked for often, many at once ever less. */
 async function pace(services: Services, { account_id: accountId, created_at: created }: OrderRow): Promise<number> {
-  const open = await services.database.one<{ count: string }>(`select count(*)::text count from orders where account_id = $1 and state <> 'ENDED'`, [
-    accountId,
-  ])
+  const open = await services.database.one<{ count: string }>(
+    `select count(*)::text count from orders where account_id = $1 and state <> 'ENDED'`, [accountId])
   const age = services.environment.now() - created.getTime()
   const base = age < 10 * SECOND_MS ? SECOND_MS : age < 2 * MINUTE_MS ? 3 * SECOND_MS : 15 * SECOND_MS
   return Math.max(Math.min(base, services.settings.pollMs * 30), Number(open?.count ?? 0) * 300)

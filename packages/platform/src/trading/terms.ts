@@ -20,7 +20,9 @@ const wrong = (field: string, why: string, code: 'INVALID_REQUEST' | 'INVALID_AM
 /** What an order may not say together, before anybody is asked. @throws ApiError that names the field */
 export function checkBody(body: OrderBody): void {
   if (body.amount === undefined && body.quote_amount === undefined) throw wrong('amount', 'is required, or quote_amount in its place')
-  if (body.amount !== undefined && body.quote_amount !== undefined) throw wrong('quote_amount', 'give either amount or quote_amount, not both')
+  if (body.amount !== undefined && body.quote_amount !== undefined) {
+    throw wrong('quote_amount', 'give either amount or quote_amount, not both')
+  }
   const isMarket = body.type === 'market'
   if (isMarket && body.price !== undefined) throw wrong('price', 'is of limit orders; a market order has max_slippage_bps')
   if (!isMarket && body.price === undefined) throw wrong('price', 'is required by a limit order')
@@ -89,7 +91,8 @@ export function termsOf(body: OrderBody, market: Market, book: OrderBook | null)
   }
   const cost = times(amount, price)
   if (costMin !== null && cost < costMin) {
-    throw wrong(field, `must be worth at least ${show(costMin, market.quote)} on ${market.symbol}; it is ${show(cost, market.quote)}`, 'INVALID_AMOUNT')
+    const least = `must be worth at least ${show(costMin, market.quote)} on ${market.symbol}`
+    throw wrong(field, `${least}; it is ${show(cost, market.quote)}`, 'INVALID_AMOUNT')
   }
   return {
     amount, quoteAmount, price, timeInForce: body.time_in_force ?? (book ? 'IOC' : 'GTC'), postOnly: body.post_only ?? false, slippageBps,
