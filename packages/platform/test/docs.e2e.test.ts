@@ -71,7 +71,7 @@ async function sitting(file: string): Promise<number> {
 npx() { local program="$1"; shift; if [ "$program" = node ]; then '${process.execPath}' "$@"; else '${process.execPath}' '${ROOT}packages/platform/src/operator/cli.ts' "$@"; fi; }
 set -a; . '${variables}'; set +a
 ${text}
-{ declare -p | grep -E '^declare -[-x]+ (CUSTODY_API_KEY|CUSTODY_KEY|INVOICE|JWT|ADDRESS|TRX_ADDRESS|STAKE|UNSTAKE|API_KEY|ORDER)=' | sed -E 's/^declare -[-x]+ //'; } > '${variables}' || true
+{ declare -p | grep -E '^declare -[-x]+ (CUSTODY_API_KEY|CUSTODY_KEY|ACCOUNT|TRADE|INVOICE|JWT|ADDRESS|TRX_ADDRESS|STAKE|UNSTAKE|API_KEY|ORDER)=' | sed -E 's/^declare -[-x]+ //'; } > '${variables}' || true
 `)
     const { status, output } = await execute(script)
     assert.equal(status, 0, `${block.file}:${block.line}\n${text}\n${output.slice(-4000)}`)
