@@ -18,13 +18,17 @@ import { reconcileDue, RECONCILE_MS } from '../src/exchanges/reconcile.ts'
 import { testAccount } from '../src/exchanges/test-account.ts'
 import { useDatabase } from './deposits-support.ts'
 import { exchangeFeatures } from './exchange-features.ts'
-import { sees } from './told.ts'
+import { sees, wrongEvents } from './told.ts'
 import { TradingStage } from './trading-stage.ts'
 
 /** Accounts at exchanges: their keys, what they hold, and how the books are held against the exchange. */
 let current: TradingStage | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
-const open = () => (current = new TradingStage(database.get())).begin()
+const open = async () => {
+  // What the test before has told is what the registry says.
+  if (current) assert.deepEqual(await wrongEvents(database.get()), [])
+  return (current = new TradingStage(database.get())).begin()
+}
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 
@@ -224,4 +228,14 @@ test('a key’s number never falls, whatever a clock does, and its turn ends by 
   assert.notEqual(await nonces.take('other', 'one'), null)
 })
 
-sees(() => database.get(), ['exchange_account.created'])
+test('each change of an account is one event', async () => {
+  const stage = await open()
+  await stage.ask(changeAccount, { params: { id: stage.accountId }, body: { label: 'other' } })
+  stage.kraken.held.set('XXBT', 12)
+  for (let at = 0; at < 5; at++) await stage.reconcile()
+  stage.kraken.held.set('XXBT', 10)
+  for (let at = 0; at < 5; at++) await stage.reconcile()
+  const told = await stage.database.query<{ type: string }>(`select type from events where type like 'exchange_account.%' order by id`)
+  assert.deepEqual(told.map(({ type }) => type.split('.')[1]), ['created', 'updated', 'difference', 'difference'], 'found, and no longer there')
+})
+sees(() => database.get(), ['exchange_account.created', 'exchange_account.updated', 'exchange_account.difference'])

@@ -46,7 +46,7 @@ export async function reconcileAccount(services: Services, row: AccountRow): Pro
     if (!account) return
     await keepBalances(tx, row.id, balances)
     const confirmed = gaps === null ? account.difference : gaps.filter((gap) => account.suspected.some(isSame(gap)))
-    const isChanged = JSON.stringify(confirmed) !== JSON.stringify(account.difference)
+    const isChanged = confirmed.length !== account.difference.length || !confirmed.every((gap) => account.difference.some(isSame(gap)))
     const after = await tx.one<AccountRow>(
       `update exchange_accounts set status = 'active', reason = null, difference = $2, suspected = $3,
          updated_at = case when $4 then $5 else updated_at end
