@@ -30,6 +30,10 @@ import { getInvoice } from '../invoices/read-invoice.ts'
 import { getInvoiceSettings } from '../invoices/read-settings.ts'
 import { refundInvoice } from '../invoices/refund-invoice.ts'
 import { saveInvoiceSettings } from '../invoices/save-settings.ts'
+import { createExchangeWithdrawal } from '../exchange-transfers/create-withdrawal.ts'
+import { listExchangeTransfers } from '../exchange-transfers/list-transfers.ts'
+import { readExchangeAddress } from '../exchange-transfers/read-address.ts'
+import { readExchangeTransfer } from '../exchange-transfers/read-transfer.ts'
 import { changeAccount } from '../exchanges/change-account.ts'
 import { createAccount } from '../exchanges/create-account.ts'
 import { deleteAccount } from '../exchanges/delete-account.ts'
@@ -49,8 +53,11 @@ import { stake } from '../staking/stake.ts'
 import { readStaking } from '../staking/staking.ts'
 import { unstake } from '../staking/unstake.ts'
 import { cancelOrder } from '../trading/cancel-order.ts'
+import { createConversion } from '../trading/create-conversion.ts'
 import { createOrder } from '../trading/create-order.ts'
 import { listOrders } from '../trading/list-orders.ts'
+import { quoteConversion } from '../trading/quote-conversion.ts'
+import { readConversion } from '../trading/read-conversion.ts'
 import { readOrder } from '../trading/read-order.ts'
 import { cancelTransaction } from '../transactions/cancel.ts'
 import { createTransaction } from '../transactions/create-transaction.ts'
@@ -82,6 +89,8 @@ export const endpoints: readonly Endpoint[] = [
   readCheckout, chooseAsset, checkoutEvents,
   listExchanges, createAccount, listAccounts, readAccount, changeAccount, deleteAccount, testAccount,
   listMarkets, readTicker, readOrderBook, createOrder, listOrders, readOrder, cancelOrder,
+  quoteConversion, createConversion, readConversion,
+  readExchangeAddress, createExchangeWithdrawal, listExchangeTransfers, readExchangeTransfer,
   listEvents, streamEvents, createWebhook, listWebhooks, readWebhook, changeWebhook, deleteWebhook, rotateWebhook, testWebhook,
   listDeliveries, resendDelivery, resendDeliveryOf, webhookKeyPem, webhookKeyJwks,
   stake, unstake, releaseUnstaked, readStaking,

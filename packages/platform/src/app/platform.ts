@@ -25,6 +25,7 @@ import { Callers } from '../http/callers.ts'
 import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
 import { createExchanges } from '../exchanges/exchanges.ts'
+import { exchangeTransferLoop } from '../exchange-transfers/loop.ts'
 import { reconcileLoop } from '../exchanges/reconcile.ts'
 import { orderLoop } from '../trading/loop.ts'
 import { Hold } from '../engine/hold.ts'
@@ -155,6 +156,7 @@ async function start(
     }),
     exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
     trading: { due: new Bell(environment) },
+    exchangeTransfers: { due: new Bell(environment) },
     webhooks: createWebhooks({ services: () => services, environment, allow: settings.webhookAllow, resolve: world.resolve }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
@@ -249,6 +251,7 @@ function workLoops(services: Services): Loop[] {
     autoForwardingLoop(services),
     invoiceLoop(services),
     orderLoop(services),
+    exchangeTransferLoop(services),
     reconcileLoop(services),
     requeueSweepsLoop(services),
     deliverLoop(services),

@@ -12,7 +12,7 @@ export const EVENT_TYPES = [
   'invoice.created', 'invoice.updated', 'invoice.processing', 'invoice.paid', 'invoice.expired', 'invoice.invalid',
   'exchange_account.created', 'exchange_account.updated', 'exchange_account.failing', 'exchange_account.difference',
   'exchange_account.deleted',
-  'order.created', 'order.updated',
+  'order.created', 'order.updated', 'exchange_transfer.created', 'exchange_transfer.updated',
   'webhook.test', 'webhook.disabled',
 ] as const
 

@@ -6,6 +6,7 @@ import { accountShape } from '../exchanges/account.ts'
 import { transactionShape } from '../engine/present.ts'
 import { invoiceShape } from '../invoices/present.ts'
 import { tankShape } from '../gas-tanks/list-tanks.ts'
+import { exchangeTransferShape } from '../exchange-transfers/transfer.ts'
 import { orderShape } from '../trading/order.ts'
 import { walletShape } from '../wallets/present.ts'
 
@@ -14,7 +15,7 @@ interface EventOf {
   says: string
   /** What its versions count. */
   object: 'transaction' | 'address' | 'wallet' | 'gas tank' | 'prepaid fee account' | 'rule' | 'invoice' | 'exchange account' | 'order'
-    | 'webhook'
+    | 'exchange transfer' | 'webhook'
   /** To whom: to the keys of one sub-account, or to all of the workspace. `owner`: of a gas tank's own, which has none, to all. */
   scope: 'sub-account' | 'workspace' | 'owner'
   /** What `data` holds. */
@@ -51,6 +52,8 @@ const invoice = (says: string): EventOf => ({
 })
 
 const account = (says: string): EventOf => ({ says, object: 'exchange account', scope: 'sub-account', data: accountShape })
+const exchangeTransfer = (says: string): EventOf => (
+  { says, object: 'exchange transfer', scope: 'sub-account', data: exchangeTransferShape })
 const order = (says: string): EventOf => ({ says, object: 'order', scope: 'sub-account', data: orderShape })
 
 /** Every event: what it tells, of what, to whom, in which shape. The OpenAPI document and docs/events.md are made of it. */
@@ -116,6 +119,8 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'exchange_account.deleted': account('It was unlinked, and its secrets are erased'),
   'order.created': order('An order was asked for'),
   'order.updated': order('It has come to another step, was filled in part, or has ended; `unknown` where its answer was lost'),
+  'exchange_transfer.created': exchangeTransfer('Coins are to go to an exchange, or to come from one'),
+  'exchange_transfer.updated': exchangeTransfer('It has come to another step, or has ended; `unknown` where an answer was lost'),
   'webhook.test': {
     says: 'Somebody asked for a test of a webhook; sent to that one only', object: 'webhook', scope: 'sub-account',
     data: z.object({ id: z.string(), url: z.string() }),

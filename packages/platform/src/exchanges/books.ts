@@ -44,6 +44,21 @@ export async function bookFill(
   ]))
 }
 
+/** What a venue credited of a transfer to it. */
+export async function bookDeposit(tx: Queryable, owner: Owner, transferId: string, coin: string, amount: bigint): Promise<void> {
+  await post(tx, 'venue-deposit', transferId, claim(owner, coin, amount))
+}
+
+/** What a venue took for a withdrawal; its fee is in it. */
+export async function bookWithdrawal(tx: Queryable, owner: Owner, transferId: string, coin: string, amount: bigint): Promise<void> {
+  await post(tx, 'venue-withdrawal', transferId, claim(owner, coin, -amount))
+}
+
+/** What it gave back, as it did not pay. */
+export async function bookWithdrawalBack(tx: Queryable, owner: Owner, transferId: string, coin: string, amount: bigint): Promise<void> {
+  await post(tx, 'venue-withdrawal-back', transferId, claim(owner, coin, amount))
+}
+
 /** One line an account. */
 function merged(postings: readonly Posting[]): Posting[] {
   const sums = new Map<string, Posting>()

@@ -111,6 +111,17 @@ export class Connector implements Venue {
     return (await this.#ask(() => this.#client.fetchDeposits(coin, sinceMs))).map((each) => transferOf(each, coin))
   }
 
+  async withdrawalKey(coin: string, network: string, address: string, tag: string | null): Promise<string | null> {
+    this.#networkOf(network)
+    const { withdrawalKey } = this.#manner
+    if (!withdrawalKey) return null
+    const key = await this.#ask(() => withdrawalKey(this.#client, { coin, network, address, tag }))
+    if (key !== null) return key
+    const place = tag === null ? address : `${address} with tag ${tag}`
+    throw new VenueError(
+      'missing', `${this.exchange} knows no withdrawal address ${place} for ${coin}; register it there first, under any name`)
+  }
+
   async withdraw({ clientId, coin, network, address, tag, amount, key }: NewWithdrawal, notAfter: number): Promise<Placed> {
     const there = this.#networkOf(network)
     return this.#change(() => this.#client.withdraw(

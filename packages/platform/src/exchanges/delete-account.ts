@@ -18,6 +18,11 @@ export const deleteAccount = endpoint({
         throw new ApiError(
           'EXCHANGE_ACCOUNT_BUSY', `id: ${open.count} of its orders are under way (such as ${open.id}); cancel them first`, { field: 'id' })
       }
+      const moving = await tx.one<{ id: string }>(
+        `select id from exchange_transfers where account_id = $1 and state not in ('DONE', 'FAILED') limit 1`, [row.id])
+      if (moving) {
+        throw new ApiError('EXCHANGE_ACCOUNT_BUSY', `id: coins are on their way (transfer ${moving.id}); wait for them`, { field: 'id' })
+      }
       await bookClosing(tx, row)
       const after = await tx.one<AccountRow>(
         `update exchange_accounts set status = 'deleted', sealed_credentials = null, reconcile_at = null, updated_at = $2

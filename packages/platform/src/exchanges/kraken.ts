@@ -100,5 +100,12 @@ export const kraken: Manner = {
     const tag = first['tag'] ?? first['memo']
     return { address: String(first['address'] ?? ''), ...(tag === undefined || tag === null ? {} : { tag: String(tag) }) }
   },
+  async withdrawalKey(client, { coin, network, address, tag }) {
+    const { result } = await callOwn(client, 'privatePostWithdrawAddresses', { asset: client.currency(coin).id })
+    const isThis = (each: Record<string, unknown>) => each['address'] === address
+      && METHODS[network]?.test(String(each['method'])) === true && String(each['tag'] ?? each['memo'] ?? '') === (tag ?? '')
+    const found = list(result).map(dict).find(isThis)
+    return found === undefined ? null : String(found['key'])
+  },
   withdrawParams: (_clientId, _network, key) => ({ key }),
 }

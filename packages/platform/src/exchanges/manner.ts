@@ -38,6 +38,8 @@ export interface Manner {
   states?: Readonly<Record<string, 'open' | 'closed' | 'cancelled' | 'rejected'>>
   /** The deposit address of an exact network, where ccxt's own call may answer another's. */
   depositAddress?(client: Client, coin: string, network: string): Promise<{ address?: string; tag?: string }>
+  /** The name of a registered address, where withdrawals are asked for by one; null: it is not registered. */
+  withdrawalKey?(client: Client, place: { coin: string; network: string; address: string; tag: string | null }): Promise<string | null>
   /** Parameters of ccxt's `withdraw`. */
   withdrawParams(clientId: string, network: string, key: string | null): Record<string, unknown>
 }

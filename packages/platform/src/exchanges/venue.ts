@@ -19,6 +19,11 @@ export interface Venue {
   fills(ref: OrderRef & { venueId: string }): Promise<Fill[]>
   depositAddress(coin: string, network: string): Promise<DepositAddress>
   deposits(coin: string, sinceMs: number): Promise<Transfer[]>
+  /**
+   * The name under which the venue knows an address that withdrawals may go to; null: it takes the address itself.
+   * @throws VenueError `missing` where it must be registered there first
+   */
+  withdrawalKey(coin: string, network: string, address: string, tag: string | null): Promise<string | null>
   withdraw(order: NewWithdrawal, notAfter: number): Promise<Placed>
   withdrawals(coin: string, sinceMs: number): Promise<Transfer[]>
 }

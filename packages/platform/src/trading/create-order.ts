@@ -54,6 +54,19 @@ async function answeredBefore(
 }
 
 async function create(services: Services, caller: Caller, body: OrderBody, payloadHash: string): Promise<Reply> {
+  const { response } = await makeOrder(services, caller, body, payloadHash, null)
+  return { text: response }
+}
+
+/**
+ * Makes an order, which is sent as soon as it is committed.
+ * @param also what else is written in that commit
+ * @throws ApiError that names the field
+ */
+export async function makeOrder(
+  services: Services, caller: Caller, body: OrderBody, payloadHash: string | null,
+  also: ((tx: Queryable, orderId: string) => Promise<void>) | null
+): Promise<OrderRow & { response: string }> {
   checkBody(body)
   const account = await findAccount(services.database, caller, body.exchange_account, 'exchange_account')
   const { exchange } = account
@@ -70,7 +83,7 @@ async function create(services: Services, caller: Caller, body: OrderBody, paylo
   const terms = termsOf(body, market, book)
   const quote = await quoteOrderFee(services, caller.workspaceId, market, terms)
   const id = services.environment.uuid()
-  const response = await services.database.transaction(async (tx) => {
+  const made = await services.database.transaction(async (tx) => {
     // One that is being unlinked takes no more orders.
     await findAccount(tx, caller, account.id, 'exchange_account', true)
     const now = tx.now()
@@ -87,10 +100,11 @@ async function create(services: Services, caller: Caller, body: OrderBody, paylo
     const answer = stringifyJson(presentOrder(row))
     await tx.query('update orders set response = $2 where id = $1', [id, answer])
     await tellOrder(tx, row, 'order.created')
+    await also?.(tx, id)
     await reserveOrderFee(tx, caller.workspaceId, id, quote)
-    return answer
+    return { ...row, response: answer }
   })
   services.environment.checkpoint('order.created')
   services.trading.due.ring()
-  return { text: response }
+  return made
 }

@@ -5,7 +5,8 @@ import { noteRefused } from '../exchanges/reconcile.ts'
 import { VenueError, type Found, type OrderRef, type Venue, type VenueOrder } from '../exchanges/venue.ts'
 import { settleOrderFee } from './fee.ts'
 import { noteFills } from './fills.ts'
-import { advanceOrder, OrderLeaseLost } from './lease.ts'
+import { LeaseLost } from '../exchanges/lease.ts'
+import { advanceOrder } from './lease.ts'
 import type { OrderRow, OrderStatus } from './order.ts'
 
 /** A request that has not left by then never leaves: whoever asks for it later asks for something that is there, or never was. */
@@ -32,7 +33,7 @@ export async function stepOrder(services: Services, row: OrderRow): Promise<void
       : await services.database.transaction((tx) => advanceOrder(tx, row, { state: 'ASKING', status: 'unknown', again: 'hold' }))
     await ask(services, asking, venue)
   } catch (error) {
-    if (error instanceof OrderLeaseLost) return
+    if (error instanceof LeaseLost) return
     if (!(error instanceof VenueError)) throw error
     await waitFor(services, row, error)
   }
@@ -108,7 +109,7 @@ async function write(
 ): Promise<void> {
   await services.database.transaction(async (tx) => {
     const held = await tx.one('select 1 from orders where id = $1 and lease_token = $2 for update', [row.id, row.lease_token])
-    if (!held) throw new OrderLeaseLost(row.id)
+    if (!held) throw new LeaseLost(row.id)
     const { filled, cost, fees } = await noteFills(tx, row, fills)
     const known = { venue_id: order.venueId, filled: filled.toString(), cost: cost.toString(), fees, last_error: null }
     const amount = BigInt(row.amount)
@@ -177,7 +178,7 @@ async function end(services: Services, row: OrderRow, status: 'cancelled' | 'rej
   await services.database.transaction(async (tx) => {
     // Its row first, as everywhere.
     const held = await tx.one('select 1 from orders where id = $1 and lease_token = $2 for update', [row.id, row.lease_token])
-    if (!held) throw new OrderLeaseLost(row.id)
+    if (!held) throw new LeaseLost(row.id)
     const charged = await settleOrderFee(services, tx, row, 0n)
     await advanceOrder(tx, row, { state: 'ENDED', status, reason, fee_charged: charged.toString(), again: null })
   })

@@ -48,7 +48,8 @@ export function checkTraits(body: OrderBody, exchange: string, traits: VenueTrai
   if (body.post_only === true && !traits.postOnly) throw refused('post_only', `${exchange} does not offer it`)
 }
 
-function read(text: string, field: string): bigint {
+/** A positive decimal, exact. @throws ApiError `INVALID_AMOUNT` that names the field */
+export function readPositive(text: string, field: string): bigint {
   const units = readUnits(text)
   if (units === null || showUnits(units) !== canonical(text)) throw wrong(field, 'has more than 18 decimals', 'INVALID_AMOUNT')
   if (units <= 0n) throw wrong(field, 'must be greater than zero', 'INVALID_AMOUNT')
@@ -75,10 +76,10 @@ function canonical(text: string): string {
 export function termsOf(body: OrderBody, market: Market, book: OrderBook | null): Terms {
   const slippageBps = body.type === 'market' ? body.max_slippage_bps ?? SLIPPAGE_BPS : null
   const { price, reference } = book ? protection(body.side, market, book, slippageBps ?? SLIPPAGE_BPS) : limit(body, market)
-  const quoteAmount = body.quote_amount === undefined ? null : read(body.quote_amount, 'quote_amount')
+  const quoteAmount = body.quote_amount === undefined ? null : readPositive(body.quote_amount, 'quote_amount')
   const field = quoteAmount === null ? 'amount' : 'quote_amount'
   const amount = quoteAmount === null
-    ? onGrid(read(body.amount as string, 'amount'), market.amountStep, 'amount', market.base)
+    ? onGrid(readPositive(body.amount as string, 'amount'), market.amountStep, 'amount', market.base)
     : floorTo(over(quoteAmount, reference), market.amountStep)
   const show = (units: bigint, coin: string) => `${showUnits(units)} ${coin}`
   const came = quoteAmount === null ? '' : `; it comes to ${show(amount, market.base)}`
@@ -105,7 +106,7 @@ function onGrid(units: bigint, step: bigint, field: string, coin: string): bigin
 }
 
 function limit(body: OrderBody, market: Market): { price: bigint; reference: bigint } {
-  const price = onGrid(read(body.price as string, 'price'), market.priceStep, 'price', market.quote)
+  const price = onGrid(readPositive(body.price as string, 'price'), market.priceStep, 'price', market.quote)
   return { price, reference: price }
 }
 
