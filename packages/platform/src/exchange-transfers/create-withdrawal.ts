@@ -10,7 +10,8 @@ import type { Queryable } from '../database/pool.ts'
 import { isSamePayload } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
-import { findAccount, venueOf, venueProblem } from '../exchanges/account.ts'
+import { findAccount, keyIn, venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
+import { VenueError } from '../exchanges/venue.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import { onceOnly, replayed } from '../http/replay.ts'
 import { assetName, decimal, text } from '../http/schemas.ts'
@@ -67,9 +68,7 @@ async function create(services: Services, caller: Caller, body: WithdrawalBody, 
     throw new ApiError('INVALID_AMOUNT', `amount: ${reason}`, { field: 'amount' })
   }
   const place = await ownAddress(services, caller, body, asset, network)
-  const key = await venueOf(services, account)
-    .then((venue) => venue.withdrawalKey(coinAt(asset), network.code, place.address, place.tag))
-    .catch((error: unknown) => { throw venueProblem(error, 'exchange_account') })
+  const key = await keyOf(services, account, asset, place).catch((error: unknown) => { throw venueProblem(error, 'exchange_account') })
   const id = services.environment.uuid()
   const response = await services.database.transaction(async (tx) => {
     // One that is being unlinked gives no more coins.
@@ -89,6 +88,21 @@ async function create(services: Services, caller: Caller, body: WithdrawalBody, 
   services.environment.checkpoint('exchange-withdrawal.created')
   services.exchangeTransfers.due.ring()
   return { text: response }
+}
+
+/** The name under which the exchange knows an address, where it wants one. @throws VenueError */
+async function keyOf(
+  services: Services, account: AccountRow, asset: Asset, { address, tag }: { address: string; tag: string | null }
+): Promise<string | null> {
+  const venue = await venueOf(services, account)
+  const ask = () => venue.withdrawalKey(coinAt(asset), asset.network, address, tag)
+  if (services.devnet === null) return ask()
+  return ask().catch(async (error: unknown) => {
+    if (!(error instanceof VenueError) || error.kind !== 'missing') throw error
+    // What its holder does by hand at a real exchange's web site.
+    await services.devnet?.({ command: 'venue', action: 'address', api_key: keyIn(services, account), asset: asset.asset_name, address, tag })
+    return ask()
+  })
 }
 
 /** The wallet's address that was named, or its first; it is handed out where there was none. */

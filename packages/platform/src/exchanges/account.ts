@@ -86,6 +86,11 @@ const ownerOf = (id: string): string => `exchange account ${id}`
 export const sealCredentials = (services: Services, id: string, credentials: Credentials): Buffer =>
   services.aml.secrets.seal(ownerOf(id), JSON.stringify(credentials))
 
+/** The API key of an account, as its exchange knows it. It is no secret of its own. */
+export function keyIn(services: Services, { id, sealed_credentials: sealed }: AccountRow): string {
+  return sealed === null ? '' : (JSON.parse(services.aml.secrets.open(ownerOf(id), sealed)) as Credentials).apiKey
+}
+
 /** The venue of an account. @throws VenueError where its secrets do not open, or its exchange cannot be loaded */
 export async function venueOf(services: Services, row: AccountRow): Promise<Venue> {
   const { id, exchange, sealed_credentials: sealed, credentials_version: version } = row

@@ -5,7 +5,7 @@ import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import type { AccountRow } from '../exchanges/account.ts'
 import { units } from '../exchanges/market-data.ts'
-import { showUnits } from '../exchanges/units.ts'
+import { over, showUnits } from '../exchanges/units.ts'
 import type { Market, Side } from '../exchanges/venue.ts'
 import type { Caller } from '../http/endpoint.ts'
 import { assetName, decimal, text } from '../http/schemas.ts'
@@ -29,8 +29,13 @@ export interface ConversionRow {
   created_at: Date
 }
 
+/** One that is no order yet. */
+type NewConversion = Omit<ConversionRow, 'order_id' | 'payload_hash'>
+
 export const conversionBody = {
-  from_asset: assetName.meta({ description: 'A coin at the exchange (BTC, USD), or an asset of ours, whose coin it is', examples: ['BTC'] }),
+  from_asset: assetName.meta({
+    description: 'A coin at the exchange (BTC, USD), or an asset of ours, whose coin it is', examples: ['BTC'],
+  }),
   to_asset: assetName.meta({ examples: ['USDT'] }), amount: decimal.meta({ type: 'number', description: 'Of from_asset, exact' }),
   accounts: z.array(text(100)).min(1, 'must not be empty').max(ACCOUNTS_MAX, `must have at most ${ACCOUNTS_MAX} entries`).optional()
     .meta({ description: 'Ids of exchange accounts; all of the sub-account’s where it is absent' }),
@@ -43,7 +48,9 @@ export const conversionShape = z.object({
   receive: units.meta({ description: 'Of to_asset, after the exchange’s fee, as the book stood' }), price: units.nullable(),
   exchange_account: z.string(), exchange: z.string(), market: z.string(), side: z.enum(['buy', 'sell']), order_amount: units,
   limit_price: units.meta({ description: 'No part of it is done at a worse price' }), expires_at: z.string(),
-  others: z.array(z.object({ exchange_account: z.string(), exchange: z.string(), receive: units.nullable(), reason: z.string().nullable() })),
+  others: z.array(z.object({
+    exchange_account: z.string(), exchange: z.string(), receive: units.nullable(), reason: z.string().nullable(),
+  })).meta({ description: 'What the other accounts would give, or why they cannot' }),
   order: orderShape.nullable(), created_at: z.string(),
 })
 
@@ -53,7 +60,7 @@ export function presentConversion(row: ConversionRow, order: OrderRow | null, no
   return {
     id: row.id, status: order ? 'ordered' as const : row.expires_at.getTime() <= now ? 'expired' as const : 'quoted' as const,
     from_asset: row.from_coin, to_asset: row.to_coin, amount: show(row.given), receive: show(row.receive),
-    price: exact(showUnits((BigInt(row.receive) * 10n ** 18n) / BigInt(row.given))), exchange_account: row.account_id, exchange: row.exchange,
+    price: exact(showUnits(over(BigInt(row.receive), BigInt(row.given)))), exchange_account: row.account_id, exchange: row.exchange,
     market: row.market, side: row.side, order_amount: show(row.amount), limit_price: show(row.price),
     expires_at: row.expires_at.toISOString(),
     others: row.others.map(({ receive, ...other }) => ({ ...other, receive: receive === null ? null : show(receive) })),
@@ -99,7 +106,7 @@ async function offerOf(services: Services, account: AccountRow, from: string, to
  * The best of all accounts.
  * @throws ApiError `INVALID_REQUEST`, `INVALID_AMOUNT`, `NOT_FOUND` (an account), `CONVERSION_UNAVAILABLE` that says why of each
  */
-export async function bestConversion(services: Services, caller: Caller, wanted: Wanted): Promise<Omit<ConversionRow, 'order_id' | 'payload_hash'>> {
+export async function bestConversion(services: Services, caller: Caller, wanted: Wanted): Promise<NewConversion> {
   const [from, to] = [coinOf(services, wanted.from_asset), coinOf(services, wanted.to_asset)]
   if (from === to) throw wrong('to_asset', `is ${to}, as from_asset is`)
   const given = readPositive(wanted.amount, 'amount')
@@ -109,16 +116,19 @@ export async function bestConversion(services: Services, caller: Caller, wanted:
   const ids = wanted.accounts?.map((id) => id.toLowerCase())
   const unknown = ids?.find((id) => all.every((each) => each.id !== id))
   if (unknown !== undefined) {
-    throw new ApiError('NOT_FOUND', `accounts: there is no exchange account ${unknown.slice(0, 100)} in this sub-account`, { field: 'accounts' })
+    const reason = `accounts: there is no exchange account ${unknown.slice(0, 100)} in this sub-account`
+    throw new ApiError('NOT_FOUND', reason, { field: 'accounts' })
   }
   const accounts = all.filter(({ id }) => ids === undefined || ids.includes(id))
   if (accounts.length === 0) throw wrong('accounts', 'no exchange account is linked; POST /dac/v1/exchange-accounts links one')
-  const answers = await Promise.all(accounts.map(async (account) => ({ account, offer: await offerOf(services, account, from, to, given) })))
+  const answers = await Promise.all(accounts.map(async (account) => (
+    { account, offer: await offerOf(services, account, from, to, given) })))
   const offers = answers.flatMap(({ offer }) => (typeof offer === 'string' ? [] : [offer]))
   const [best] = offers.toSorted((a, b) => (a.conversion.receive > b.conversion.receive ? -1 : 1))
   if (!best) {
     const why = answers.map(({ account, offer }) => `${account.label} (${account.exchange}): ${String(offer)}`).join('; ')
-    throw new ApiError('CONVERSION_UNAVAILABLE', `amount: no account converts ${showUnits(given)} ${from} to ${to}: ${why}`, { field: 'amount' })
+    const reason = `amount: no account converts ${showUnits(given)} ${from} to ${to}: ${why}`
+    throw new ApiError('CONVERSION_UNAVAILABLE', reason, { field: 'amount' })
   }
   const { account, market, conversion } = best
   const now = services.environment.now()
@@ -135,16 +145,16 @@ export async function bestConversion(services: Services, caller: Caller, wanted:
 
 /** Writes a conversion. @param o what it became, and by which key of the caller's */
 export async function insertConversion(
-  tx: Queryable, caller: Caller, row: Omit<ConversionRow, 'order_id' | 'payload_hash'>,
+  tx: Queryable, caller: Caller, row: NewConversion,
   o: { orderId: string; sequenceId: string | null; payloadHash: string } | null
 ): Promise<void> {
   await tx.query(
-    `insert into conversions (id, workspace_id, sub_account_id, account_id, exchange, market, side, from_coin, to_coin, given, amount, price,
-       receive, others, expires_at, created_at, order_id, sequence_id, payload_hash)
+    `insert into conversions (id, workspace_id, sub_account_id, account_id, exchange, market, side, from_coin, to_coin, given, amount,
+       price, receive, others, expires_at, created_at, order_id, sequence_id, payload_hash)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
-    [row.id, caller.workspaceId, caller.subAccountId, row.account_id, row.exchange, row.market, row.side, row.from_coin, row.to_coin, row.given,
-      row.amount, row.price, row.receive, JSON.stringify(row.others), row.expires_at, row.created_at, o?.orderId ?? null, o?.sequenceId ?? null,
-      o?.payloadHash ?? null])
+    [row.id, caller.workspaceId, caller.subAccountId, row.account_id, row.exchange, row.market, row.side, row.from_coin, row.to_coin,
+      row.given, row.amount, row.price, row.receive, JSON.stringify(row.others), row.expires_at, row.created_at, o?.orderId ?? null,
+      o?.sequenceId ?? null, o?.payloadHash ?? null])
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

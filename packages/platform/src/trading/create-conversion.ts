@@ -17,7 +17,9 @@ const body = z.strictObject({
   quote: text(100).optional().meta({ description: 'Id of a quote; else the fields of one' }),
   from_asset: conversionBody.from_asset.optional(), to_asset: conversionBody.to_asset.optional(), amount: conversionBody.amount.optional(),
   accounts: conversionBody.accounts,
-  sequence_id: text(200).optional().meta({ description: 'Idempotency key, unique within the sub-account’s conversions; a quote is one itself' }),
+  sequence_id: text(200).optional().meta({
+    description: 'Idempotency key, unique within the sub-account’s conversions; a quote is one itself',
+  }),
 })
 type Body = z.output<typeof body>
 
@@ -30,7 +32,9 @@ export const createConversion = endpoint({
   },
 })
 
-async function answeredBefore(services: Services, caller: Caller, { quote, sequence_id: sequence }: Body, payloadHash: string): Promise<Reply | null> {
+async function answeredBefore(
+  services: Services, caller: Caller, { quote, sequence_id: sequence }: Body, payloadHash: string
+): Promise<Reply | null> {
   const known = quote !== undefined ? await findConversion(services.database, caller, quote, 'quote')
     : sequence === undefined ? null : await bySequence(services, caller, sequence)
   if (!known || known.order === null) return null
@@ -49,7 +53,9 @@ async function create(services: Services, caller: Caller, asked: Body, payloadHa
   if (quote === undefined) {
     const missing = (['from_asset', 'to_asset', 'amount'] as const).find((field) => asked[field] === undefined)
     if (missing) throw new ApiError('INVALID_REQUEST', `${missing}: is required, or quote in place of all`, { field: missing })
-    const row = await bestConversion(services, caller, { from_asset: from as string, to_asset: to as string, amount: amount as string, accounts: asked.accounts })
+    const row = await bestConversion(services, caller, {
+      from_asset: from as string, to_asset: to as string, amount: amount as string, accounts: asked.accounts,
+    })
     const order = await orderOf(services, caller, row, (tx, orderId) => insertConversion(
       tx, caller, row, { orderId, sequenceId: asked.sequence_id ?? null, payloadHash }))
     return { body: presentConversion({ ...row, order_id: order.id, payload_hash: payloadHash }, order, services.environment.now()) }
@@ -61,7 +67,8 @@ async function create(services: Services, caller: Caller, asked: Body, payloadHa
   if (row.expires_at.getTime() <= services.environment.now()) throw late()
   const order = await orderOf(services, caller, row, async (tx, orderId) => {
     const taken = await tx.query(
-      'update conversions set order_id = $2 where id = $1 and order_id is null and expires_at > $3 returning 1', [row.id, orderId, tx.now()])
+      'update conversions set order_id = $2 where id = $1 and order_id is null and expires_at > $3 returning 1',
+      [row.id, orderId, tx.now()])
     if (taken.length === 0) throw late()
   })
   return { body: presentConversion({ ...row, order_id: order.id }, order, services.environment.now()) }
