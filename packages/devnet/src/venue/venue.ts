@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { RequestError } from '../errors.ts'
+import type { HttpAnswer } from '../http-server.ts'
 import type { LocalChain } from '../local-chain.ts'
 import { Engine } from './engine/engine.ts'
 import type { VenueRules } from './engine/markets.ts'
@@ -50,6 +51,9 @@ interface Entry extends FundingEntry {
   trades?: Trade[]
   keys?: ApiKey[]
 }
+
+/** `isDeed`: something was done for good, which the caller learns only from this. */
+export type FaceAnswer = HttpAnswer & { isDeed?: boolean }
 
 /** What differs between two exchanges below their protocols. */
 export interface VenueKind {
