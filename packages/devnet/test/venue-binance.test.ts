@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test'
 import { localUtxoChains } from '../src/bitcoin/local.ts'
 import { Devnet } from '../src/devnet.ts'
 import { signatureOf } from '../src/venue/binance/auth.ts'
+import { METHODS } from '../src/venue/binance/index.ts'
 import { removeHome, tempHome, until } from './support.ts'
 import { clientOf, control, failure, newKey, type Client, type Key } from './venue-support.ts'
 
@@ -215,6 +216,40 @@ test('faults: down, limits, a skewed clock, an answer lost after the deed, fills
   await fault('changed-address')
   assert.notEqual((await client.fetchDepositAddress('LTC', { network: 'LTC' })).address, address)
   await fault('heal')
+})
+
+/** What a client that is broken, or worse, may send for anything. */
+const ODD = ['', '-1', '0', '1e400', 'NaN', '9'.repeat(40), '\u0000', 'x'.repeat(300), '[]', '[null]', '{"a":1}', '__proto__', 'ä', '1.5']
+const NAMES = [
+  'symbol', 'symbols', 'side', 'type', 'timeInForce', 'quantity', 'quoteOrderQty', 'price', 'newClientOrderId', 'newOrderRespType',
+  'orderId',
+  'origClientOrderId', 'startTime', 'endTime', 'limit', 'fromId', 'coin', 'network', 'address', 'addressTag', 'amount', 'withdrawOrderId',
+  'status', 'offset', 'txId', 'recvWindow', 'timestamp', 'signature',
+]
+const GOOD: Record<string, string> = {
+  symbol: 'BTCUSDT', side: 'BUY', type: 'LIMIT', timeInForce: 'GTC', quantity: '0.001', price: '40000', coin: 'BTC', network: 'BTC',
+  address: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', amount: '0.1', orderId: '1000001',
+}
+
+test('no request whatever ends in an error of the server', async () => {
+  const { api_key, api_secret } = await newKey(devnet, 'binance', { unlimited: true })
+  const ask = async (method: string, path: string, given: Record<string, string>) => {
+    const text = new URLSearchParams({ timestamp: String(Date.now()), ...given }).toString()
+    const answer = await fetch(`${devnet.url}/exchanges/binance${path}?${text}&signature=${signatureOf(text, api_secret)}`, {
+      method, headers: { 'x-mbx-apikey': api_key },
+    })
+    await answer.json()
+    assert.ok(answer.status < 500, `${method} ${path}?${text}: ${answer.status}`)
+  }
+  let turn = 0
+  for (const name of Object.keys(METHODS)) {
+    const [method = '', path = ''] = name.split(' ')
+    await ask(method, path, GOOD)
+    for (const odd of ODD) {
+      await ask(method, path, Object.fromEntries(NAMES.slice(0, -3).map((each) => [each, odd])))
+      for (let left = 2; left > 0; left -= 1) await ask(method, path, { ...GOOD, [NAMES[(turn += 1) % NAMES.length]!]: odd })
+    }
+  }
 })
 
 test('an exchange that nobody uses makes no file; commands say what is wrong', async () => {

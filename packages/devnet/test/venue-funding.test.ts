@@ -66,6 +66,20 @@ test('on each chain a deposit is credited to whom it was paid, to the last unit,
   }
 })
 
+test('the deposit methods that ccxt asks for by itself are there, each on its own network', async () => {
+  const kraken = await clientOf('kraken', devnet, await newKey(devnet, 'kraken', { unlimited: true }))
+  const addresses = new Map<string, string>()
+  for (const coin of ['BTC', 'BCH', 'LTC', 'DOGE', 'DASH', 'ETH', 'USDT', 'USDC', 'TRX', 'SOL', 'XRP', 'XLM', 'ADA']) {
+    addresses.set(coin, (await kraken.createDepositAddress(coin)).address)
+  }
+  // One key of an EVM network each time.
+  assert.equal(new Set(addresses.values()).size, addresses.size)
+  const forms = { USDT: /^0x/, USDC: /^0x/, TRX: /^T/, XRP: /^r/, XLM: /^G/, ADA: /^addr_test1/ }
+  for (const [coin, form] of Object.entries(forms)) assert.match(addresses.get(coin)!, form)
+  const trc20 = await kraken.createDepositAddress('USDT', { method: 'Tether USD (TRC20)' })
+  assert.match(trc20.address, /^T/)
+})
+
 test('a reorganisation takes back what was not credited yet', async () => {
   const { address } = await client.fetchDepositAddress('BTC', { network: 'BTC' })
   await control(devnet, { command: 'fund', asset: 'BTC', address, amount: '0.5' })

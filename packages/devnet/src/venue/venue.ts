@@ -147,10 +147,11 @@ export class Venue {
     this.#dirtyKeys.add(key)
   }
 
+  /** Once more the same changes nothing. @throws RequestError where another address has the name */
   register(known: KnownAddress): void {
-    if (this.funding.known.some((each) => each.account === known.account && each.name === known.name)) {
-      throw new RequestError(`name ${JSON.stringify(known.name)} is taken: an account's addresses have names of their own`)
-    }
+    const same = this.funding.known.find((each) => each.account === known.account && each.name === known.name)
+    if (same && JSON.stringify(same) === JSON.stringify(known)) return
+    if (same) throw new RequestError(`name ${JSON.stringify(known.name)} is taken: an account's addresses have names of their own`)
     this.funding.known.push(known)
     this.commit({ known: [known] })
   }

@@ -13,7 +13,7 @@ interface Open { weight: number; open: (venue: Venue, given: Arguments) => unkno
 /** `isWrite`: its answer may get lost. */
 interface Signed { weight: number; permission: Permission; isWrite?: boolean; answer: (call: Call) => unknown }
 
-const METHODS: Record<string, Open | Signed> = {
+export const METHODS: Readonly<Record<string, Open | Signed>> = {
   'GET /api/v3/ping': { weight: 1, open: () => ({}) },
   'GET /api/v3/time': { weight: 1, open: timeShape },
   'GET /api/v3/exchangeInfo': { weight: 20, open: exchangeInfo },

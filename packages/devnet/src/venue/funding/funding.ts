@@ -121,7 +121,10 @@ export class Funding {
       const chain = this.#o.chains.find(({ code }) => code === network)!
       const ownerOf = ({ address, tag }: Payment) => this.addresses.find(
         (each) => each.network === network && each.address === address && (each.tag === null || each.tag === tag))
-      const seen = await look(chain, after, this.routes, this.#o.coins, ownerOf, this.#o.now())
+      const seen = await look(chain, after, this.routes, this.#o.coins, ownerOf, this.#o.now()).catch((error: unknown) => {
+        console.error(`devnet: deposits on ${network} are not read: ${(error as Error).message}`)
+        return null
+      })
       if (!seen || this.#closed) continue
       const before = new Map((this.#waiting.get(network) ?? []).map(({ id, atMs }) => [id, atMs]))
       for (const deposit of [...seen.final, ...seen.waiting]) deposit.atMs = before.get(deposit.id) ?? deposit.atMs

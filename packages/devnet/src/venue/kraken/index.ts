@@ -18,7 +18,7 @@ export interface Call { venue: Venue; key: ApiKey; given: Arguments; pace: Tradi
 /** `cost`: on the counter of calls. `isWrite`: its answer may get lost. */
 interface Method { permission: Permission | null; cost: number; isWrite?: boolean; answer: (call: Call) => unknown }
 
-const PRIVATE: Record<string, Method> = {
+export const PRIVATE: Readonly<Record<string, Method>> = {
   Balance: { permission: 'query', cost: 1, answer: balance },
   BalanceEx: { permission: 'query', cost: 1, answer: balanceEx },
   AddOrder: { permission: 'trade', cost: 0, isWrite: true, answer: addOrder },
