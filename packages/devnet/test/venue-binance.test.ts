@@ -95,6 +95,13 @@ test('orders of each kind, and what is told of them', async () => {
   assert.match(await failure(client.createOrder('BTC/USDT', 'market', 'sell', 9)), /^InsufficientFunds/)
 })
 
+test('fifty orders at once on money for twenty: twenty are taken, and nothing is owed', async () => {
+  const client = await another({ balances: 'USDT=10000', unlimited: true })
+  const said = await Promise.all(Array.from({ length: 50 }, () => failure(client.createOrder('BTC/USDT', 'limit', 'buy', 0.01, 50_000))))
+  assert.deepEqual([said.filter((each) => each === 'none').length, said.filter((each) => /^InsufficientFunds/.test(each)).length], [20, 30])
+  assert.deepEqual((await client.fetchBalance())['USDT'], { free: 0, used: 10_000, total: 10_000 })
+})
+
 test('one account is not matched with itself; a partial fill is told, and kept by a cancellation', async () => {
   const [one, other] = [await another({ balances: 'ONE=5000,USDT=100' }), await another({ balances: 'ONE=5000,USDT=100' })]
   const ask = await one.createOrder('ONE/USDT', 'limit', 'sell', 2000, 0.0119966)
