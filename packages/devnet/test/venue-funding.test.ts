@@ -43,7 +43,8 @@ test('on each chain a deposit is credited to whom it was paid, to the last unit,
     if (tag) await control(devnet, { command: 'fund', asset, address, amount: '25' })
   }
   for (const network of new Set(ROUTES.map(({ chain }) => chain))) await control(devnet, { command: 'mine', network, blocks: 16 })
-  await until('all are credited', async () => (await client.fetchDeposits()).filter(({ status }) => status === 'ok').length === ROUTES.length)
+  const credited = async () => (await client.fetchDeposits()).filter(({ status }) => status === 'ok').length
+  await until('all are credited', async () => (await credited()) === ROUTES.length)
   const deposits = await client.fetchDeposits()
   assert.deepEqual(deposits.map(({ currency, txid }) => `${currency} ${txid}`).sort(), [...hashes.keys()].sort())
   assert.ok(deposits.every(({ amount }) => amount === 25.123456))
@@ -63,6 +64,20 @@ test('on each chain a deposit is credited to whom it was paid, to the last unit,
     assert.deepEqual([payment.address, payment.amount], [info['address'], BigInt(Math.round(amount * 10 ** decimals))])
     assert.equal(payment.tag, currency === 'XRP' ? '7' : null)
   }
+})
+
+test('the deposit methods that ccxt asks for by itself are there, each on its own network', async () => {
+  const kraken = await clientOf('kraken', devnet, await newKey(devnet, 'kraken', { unlimited: true }))
+  const addresses = new Map<string, string>()
+  for (const coin of ['BTC', 'BCH', 'LTC', 'DOGE', 'DASH', 'ETH', 'USDT', 'USDC', 'TRX', 'SOL', 'XRP', 'XLM', 'ADA']) {
+    addresses.set(coin, (await kraken.createDepositAddress(coin)).address)
+  }
+  // One key of an EVM network each time.
+  assert.equal(new Set(addresses.values()).size, addresses.size)
+  const forms = { USDT: /^0x/, USDC: /^0x/, TRX: /^T/, XRP: /^r/, XLM: /^G/, ADA: /^addr_test1/ }
+  for (const [coin, form] of Object.entries(forms)) assert.match(addresses.get(coin)!, form)
+  const trc20 = await kraken.createDepositAddress('USDT', { method: 'Tether USD (TRC20)' })
+  assert.match(trc20.address, /^T/)
 })
 
 test('a reorganisation takes back what was not credited yet', async () => {
@@ -134,9 +149,9 @@ test('a long stretch of blocks is read in parts; a chain that nobody started is 
   chain.blocks[1100] = [{ hash: 'x', index: 0, asset: 'LTC', address: 'here', tag: null, amount: 5n }]
   const routes = routesOf(BINANCE_RULES.coins, [chain as unknown as LocalChain])
   const owner = { account: 'A1', network: 'LTC', address: 'here', tag: null, createdMs: 0 }
-  const read = (after: number) => look(chain as unknown as LocalChain, after, routes, BINANCE_RULES.coins, () => owner, 0)
+  const read = (after: number, at: unknown = chain) => look(at as LocalChain, after, routes, BINANCE_RULES.coins, () => owner, 0)
   assert.deepEqual(await read(0), { final: [], waiting: [], height: 500 })
   const last = await read(1000)
   assert.deepEqual([last!.height, last!.final.map(({ hash, isCredited }) => [hash, isCredited])], [1189, [['x', true]]])
-  assert.equal(await look({ ...chain, info: async () => ({ head: null }) } as unknown as LocalChain, 0, routes, BINANCE_RULES.coins, () => owner, 0), null)
+  assert.equal(await read(0, { ...chain, info: async () => ({ head: null }) }), null)
 })

@@ -1,9 +1,13 @@
 // Kraken's protocol, driven by ccxt as it comes.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { localUtxoChains } from '../src/bitcoin/local.ts'
 import { Devnet } from '../src/devnet.ts'
 import { apiSign } from '../src/venue/kraken/auth.ts'
+import { PRIVATE } from '../src/venue/kraken/index.ts'
+import { PUBLIC } from '../src/venue/kraken/public.ts'
 import { localXrpChains } from '../src/xrp/local.ts'
 import { removeHome, tempHome, until } from './support.ts'
 import { clientOf, control, failure, newKey, type Client, type Key } from './venue-support.ts'
@@ -153,6 +157,9 @@ test('a wrong key, signature, nonce or permission is told apart', async () => {
   const late = own.nonce() - 5
   own.nonce = () => late
   assert.match(await failure(own.fetchBalance()), /EAPI:Invalid nonce/)
+  for (let wrong = 1; wrong < 20; wrong += 1) await failure(own.fetchBalance())
+  own.nonce = () => late + 1000
+  assert.match(await failure(own.fetchBalance()), /EGeneral:Temporary lockout/)
   const wide = await another({ nonce_window: 1000 })
   const at = wide.nonce()
   for (const [nonce, wanted] of [[at, /none/], [at - 5, /none/], [at - 5, /nonce/], [at - 2000, /nonce/]] as const) {
@@ -162,6 +169,42 @@ test('a wrong key, signature, nonce or permission is told apart', async () => {
   const cautious = await another({ no_withdraw: true })
   const { result } = await cautious.request('GetApiKeyInfo', 'private', 'POST') as { result: { permissions: string[] } }
   assert.ok(result.permissions.includes('modify-trades') && !result.permissions.includes('withdraw-funds'))
+})
+
+/** What a client that is broken, or worse, may send for anything. */
+const ODD = ['', '-1', '0', '1e400', 'NaN', '9'.repeat(40), '\u0000', 'x'.repeat(300), '[]', '{"a":1}', '__proto__', 'ä', '1.5', ',,']
+const GOOD: Record<string, string> = {
+  pair: 'XBTUSD', type: 'buy', ordertype: 'limit', volume: '0.001', price: '40000', asset: 'XBT', method: 'Bitcoin', key: 'mine',
+  amount: '0.1',
+}
+const NAMES = [
+  ...Object.keys(GOOD), 'txid', 'cl_ord_id', 'userref', 'deadline', 'validate', 'timeinforce', 'oflags', 'start', 'end', 'ofs', 'trades',
+  'new',
+  'refid', 'address', 'max_fee', 'count',
+]
+
+test('no request whatever ends in an error of the server', async () => {
+  const { api_key, api_secret } = await newKey(devnet, 'kraken', { unlimited: true })
+  let nonce = Date.now()
+  const ask = async (path: string, given: Record<string, string>) => {
+    const body = new URLSearchParams({ nonce: String(nonce += 1), ...given }).toString()
+    const isPublic = path.includes('public')
+    const headers = { 'api-key': api_key, 'api-sign': apiSign(path, String(nonce), body, api_secret) }
+    const url = `${devnet.url}/exchanges/kraken${path}${isPublic ? `?${body}` : ''}`
+    const answer = await fetch(url, isPublic ? {} : { method: 'POST', headers, body })
+    const { error } = await answer.json() as { error: string[] }
+    assert.equal(answer.status, 200, `${path} ${body}`)
+    assert.doesNotMatch(error.join(), /Invalid (signature|nonce)/)
+  }
+  let turn = 0
+  const paths = [...Object.keys(PUBLIC).map((name) => `/0/public/${name}`), ...Object.keys(PRIVATE).map((name) => `/0/private/${name}`)]
+  for (const path of paths) {
+    await ask(path, GOOD)
+    for (const odd of ODD) {
+      await ask(path, Object.fromEntries(NAMES.map((each) => [each, odd])))
+      for (let left = 2; left > 0; left -= 1) await ask(path, { ...GOOD, [NAMES[(turn += 1) % NAMES.length]!]: odd })
+    }
+  }
 })
 
 test('calls are counted, trades apart; 20 at once are too many', async () => {
@@ -189,6 +232,7 @@ test('a deposit is pending, then credited once; a tag tells accounts of one addr
   // Nothing was made yet.
   assert.deepEqual((await raw('DepositAddresses', { asset: 'XBT', method: 'Bitcoin' })).result, [])
   const { address } = await kraken.createDepositAddress('BTC')
+  assert.equal((await kraken.fetchDepositAddress('BTC')).address, address)
   const before = (await kraken.fetchBalance())['BTC']!.total
   const { hash } = await control<{ hash: string }>(devnet, { command: 'fund', asset: 'BTC', address, amount: '0.12345678' })
   const statusOf = async () => (await kraken.fetchDeposits('BTC')).map(({ txid, status, amount }) => [txid, status, amount])
@@ -212,11 +256,14 @@ test('a deposit is pending, then credited once; a tag tells accounts of one addr
 test('a withdrawal goes to a registered address only, is paid on the chain less its fee, or is cancelled in time', async () => {
   const { address } = await kraken.createDepositAddress('BTC', { method: 'Bitcoin' })
   assert.match(await failure(kraken.withdraw('BTC', 0.1, undefined, undefined, { key: 'mine' })), /^InvalidAddress/)
-  const register = () => control(devnet, { command: 'venue', action: 'address', api_key: key.api_key, asset: 'BTC', address, name: 'mine' })
-  await register()
-  await assert.rejects(register, /taken/)
-  const { result } = await raw('WithdrawAddresses', { asset: 'XBT' }) as { result: { key: string; address: string; method: string }[] }
-  assert.deepEqual(result.map((each) => [each.key, each.address, each.method]), [['mine', address, 'Bitcoin']])
+  const register = (to: string, name: string | null) => control(
+    devnet, { command: 'venue', action: 'address', api_key: key.api_key, asset: 'BTC', address: to, name })
+  await register(address, 'mine')
+  await register(address, 'mine')
+  await assert.rejects(register('elsewhere', 'mine'), /taken/)
+  assert.equal((await register('elsewhere', null))['name'], 'BTC elsewhere')
+  const known = (await raw('WithdrawAddresses', { asset: 'XBT', key: 'mine' })).result as { key: string; address: string; method: string }[]
+  assert.deepEqual(known.map((each) => [each.key, each.address, each.method]), [['mine', address, 'Bitcoin']])
   const info = (await raw('WithdrawInfo', { asset: 'XBT', key: 'mine', amount: '0.1' })).result as { amount: string; fee: string }
   assert.deepEqual([info.amount, info.fee], ['0.0999900000', '0.0000100000'])
   for (const [more, wanted] of [
@@ -228,7 +275,7 @@ test('a withdrawal goes to a registered address only, is paid on the chain less 
   const { id } = await kraken.withdraw('BTC', 0.1, address, undefined, { key: 'mine' })
   const told = async () => (await kraken.fetchWithdrawals('BTC')).find((each) => each.id === id)!
   const first = await told()
-  assert.deepEqual([first.status, first.txid, first.amount, first.fee?.cost], ['pending', undefined, 0.09999, 0.00001])
+  assert.deepEqual([first.info['status'], first.txid, first.amount, first.fee?.cost], ['Initial', undefined, 0.09999, 0.00001])
   await until('it is paid', async () => (await told()).status === 'ok')
   assert.ok(Math.abs(before - 0.1 - (await kraken.fetchBalance())['BTC']!.total) < 1e-9)
   await mine('BTC', 2)
@@ -255,6 +302,14 @@ test('faults: an answer that is lost after the deed, once; fills told twice; an 
   await fault('drop-answer')
   assert.match(await failure(client.cancelOrder(lost!.id)), /^(ExchangeNotAvailable|NetworkError)/)
   assert.equal((await client.fetchOrder(lost!.id)).status, 'canceled')
+  await fault('unknown-answer')
+  assert.match(await failure(client.createOrder('BTC/USD', 'limit', 'buy', 0.01, 40_000, { clientOrderId: 'unsure' })), /EService:Timeout/)
+  const [unsure] = await client.fetchOpenOrders(undefined, undefined, undefined, { clientOrderId: 'unsure' })
+  await fault('stalled-answer')
+  const waiting = client.cancelOrder(unsure!.id)
+  const isOver = await Promise.race([waiting.then(() => true, () => true), until('it is cancelled', async () => (
+    (await client.fetchOpenOrders()).length === 0)).then(() => false)])
+  assert.equal(isOver, false)
   await fault('duplicate-fill')
   const { id } = await client.createOrder('BTC/USD', 'market', 'buy', 0.01)
   const { trades } = await client.fetchOrder(id)
@@ -294,7 +349,11 @@ test('keys, balances, open orders and a withdrawal under way are there after a r
   const [, withdrawals] = [await fault('stuck-withdrawal'), await kraken.fetchWithdrawals('BTC')]
   const waiting = await kraken.withdraw('BTC', 0.05, undefined, undefined, { key: 'mine' })
   const [owned, deposits] = [await kraken.fetchBalance(), (await kraken.fetchDeposits('BTC')).length]
+  const journal = () => readFileSync(join(home, 'exchanges', 'kraken.journal'), 'utf8')
+  const written = journal()
   devnet.close()
+  // What was answered was on disk: the end writes nothing.
+  assert.equal(journal(), written)
   devnet = await start()
   for (const each of [client, kraken]) {
     for (const name of Object.keys(each.urls.api)) each.urls.api[name] = `${devnet.url}/exchanges/kraken`

@@ -1,5 +1,7 @@
 import type { Devnet } from '../src/devnet.ts'
 
+type More = Record<string, unknown>
+
 /** What is used of a ccxt exchange. */
 export interface Client {
   symbols: string[]
@@ -11,7 +13,7 @@ export interface Client {
   fetchTicker: (symbol: string) => Promise<{ bid: number; ask: number; last: number }>
   fetchOrderBook: (symbol: string, limit?: number) => Promise<{ bids: [number, number][]; asks: [number, number][] }>
   fetchBalance: () => Promise<Record<string, { free: number; used: number; total: number }>>
-  createOrder: (symbol: string, type: string, side: string, amount: number, price?: number, more?: Record<string, unknown>) => Promise<Placed>
+  createOrder: (symbol: string, type: string, side: string, amount: number, price?: number, more?: More) => Promise<Placed>
   fetchOrder: (id: string | undefined, symbol?: string, more?: Record<string, unknown>) => Promise<Placed>
   fetchOpenOrders: (symbol?: string, since?: number, limit?: number, more?: Record<string, unknown>) => Promise<Placed[]>
   fetchClosedOrders: (symbol?: string, since?: number, limit?: number, more?: Record<string, unknown>) => Promise<Placed[]>
@@ -32,16 +34,22 @@ export interface Placed {
   id: string; clientOrderId?: string; status?: string; filled?: number; amount?: number; average?: number; cost?: number
   trades: { id: string }[]; info: Record<string, unknown>
 }
-export interface Fill { id: string; order: string; price: number; amount: number; takerOrMaker: string; fee: { cost: number; currency: string } }
+export interface Fill {
+  id: string; order: string; price: number; amount: number; takerOrMaker: string; fee: { cost: number; currency: string }
+}
 export interface Address { address: string; tag?: string }
 export interface Transfer {
-  id: string; currency: string; network?: string; amount: number; status: string; txid?: string; address: string; tag?: string; fee?: { cost: number }
+  id: string; currency: string; network?: string; amount: number; status: string; txid?: string; address: string; tag?: string
+  fee?: { cost: number }
   info: Record<string, unknown>
 }
 
 /** ccxt as it comes, with other base URLs. */
-export async function clientOf(exchange: 'kraken' | 'binance', devnet: Devnet, key: { api_key: string; api_secret: string }): Promise<Client> {
-  const module = await import(new URL(`./src/${exchange}.js`, import.meta.resolve('ccxt')).href) as { default: new (options: unknown) => Client }
+export async function clientOf(
+  exchange: 'kraken' | 'binance', devnet: Devnet, key: { api_key: string; api_secret: string }
+): Promise<Client> {
+  const file = new URL(`./src/${exchange}.js`, import.meta.resolve('ccxt')).href
+  const module = await import(file) as { default: new (options: unknown) => Client }
   const url = `${devnet.url}/exchanges/${exchange}`
   const client = new module.default({
     apiKey: key.api_key, secret: key.api_secret, enableRateLimit: false,

@@ -42,6 +42,12 @@ export interface ClientOptions {
 export const isExchange = (id: string): boolean =>
   /^[a-z0-9]{2,40}$/.test(id) && existsSync(fileURLToPath(new URL(`./src/${id}.js`, import.meta.resolve('ccxt'))))
 
+/**
+ * Where the local chains' port stands in for an exchange: ccxt's `urls.api` begin there as they do at the exchange's own
+ * host (docs/local-exchange.md).
+ */
+export const localExchangeUrl = (devnetUrl: string, id: string): string => `${devnetUrl}/exchanges/${id}`
+
 /** A request would have left for a host that is not the exchange's. It was not sent. */
 class ForeignHost extends Error {
   constructor(host: string) {

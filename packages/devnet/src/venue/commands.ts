@@ -10,6 +10,8 @@ const ACTIONS: Record<string, (venues: Faces, command: Command) => unknown> = { 
 const NONCE_WINDOW_MAX = 600_000
 const NAME_LENGTH_MAX = 60
 const ADDRESS_LENGTH_MAX = 200
+/** In a name that nobody has given. */
+const SHOWN_OF_ADDRESS = 16
 
 /** What the holder of an account does at an exchange's web site. @throws RequestError that names what is wrong */
 export function venueCommands(venues: Faces, url: string, command: Command): unknown {
@@ -64,17 +66,17 @@ function revoke(venues: Faces, command: Command): unknown {
 function address(venues: Faces, command: Command): unknown {
   const { venue, found } = holderIn(venues, command)
   const { asset, address: text, tag, name } = command
+  const wanted = tag === undefined || tag === null ? null : String(tag)
   const { routes } = venue.funding
   const route = routes.find((each) => each.asset === asset)
   if (!route) throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${routes.map((each) => each.asset).join(', ')}`)
   if (typeof text !== 'string' || text === '' || text.length > ADDRESS_LENGTH_MAX) {
     throw new RequestError(`address ${JSON.stringify(text)} is not an address`)
   }
-  const label = name ?? `${route.asset} ${text}`.slice(0, NAME_LENGTH_MAX)
+  const label = name ?? `${route.asset} ${text.slice(-SHOWN_OF_ADDRESS)} ${wanted ?? ''}`.trim().slice(0, NAME_LENGTH_MAX)
   if (typeof label !== 'string' || label === '' || label.length > NAME_LENGTH_MAX) {
     throw new RequestError(`name has 1 to ${NAME_LENGTH_MAX} characters`)
   }
-  const wanted = tag === undefined || tag === null ? null : String(tag)
   venue.register({ account: found.account, name: label, coin: route.coin, network: route.network, address: text, tag: wanted })
   return { api_key: found.key, name: label, asset, address: text, tag: wanted }
 }

@@ -8,15 +8,17 @@ import { BINANCE } from './binance/names.ts'
 import { EXCHANGES, type ExchangeName } from './faults.ts'
 import { KrakenFace } from './kraken/index.ts'
 import { KRAKEN } from './kraken/names.ts'
-import { Venue, type VenueKind } from './venue.ts'
+import { Venue, type FaceAnswer, type VenueKind } from './venue.ts'
 
 const PREFIX = '/exchanges'
 
 /** One exchange's protocol on top of a venue. */
 interface Face {
-  handle: (request: HttpRequest) => Promise<HttpAnswer | undefined>
+  handle: (request: HttpRequest) => Promise<FaceAnswer>
   rateLimited: HttpAnswer
   unavailable: HttpAnswer
+  /** What it says when it does not know itself whether something was done. */
+  unknown: HttpAnswer
 }
 
 const KINDS: Record<ExchangeName, { kind: VenueKind; face: (venue: Venue) => Face }> = {
@@ -71,9 +73,11 @@ export class VenueFaces {
     if (mode === 'malformed') return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
     // Prices of these protocols have no times: an exchange whose prices stand still says that it is closed.
     if (mode === 'stale') return face.unavailable
-    const answer = await face.handle(request)
+    const { isDeed, ...answer } = await face.handle(request)
     if (mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
-    return answer
+    const loss = isDeed ? faults.takeLoss() : null
+    if (loss === 'drop-answer') return undefined
+    return loss === 'unknown-answer' ? face.unknown : { ...answer, isStalled: loss === 'stalled-answer' }
   }
 
   #opened(exchange: ExchangeName): { venue: Venue; face: Face } {

@@ -4,7 +4,8 @@ export const EXCHANGES = ['KRAKEN', 'BINANCE'] as const
 export type ExchangeName = (typeof EXCHANGES)[number]
 
 const VENUE_FAULT_MODES = [
-  'heal', 'down', 'lag', 'malformed', 'stale', 'rate-limited', 'drop-answer', 'duplicate-fill', 'clock-skew', 'stuck-withdrawal',
+  'heal', 'down', 'lag', 'malformed', 'stale', 'rate-limited', 'drop-answer', 'unknown-answer', 'stalled-answer',
+  'duplicate-fill', 'clock-skew', 'stuck-withdrawal',
   'hidden-order', 'changed-address',
 ] as const
 export type VenueFault = (typeof VENUE_FAULT_MODES)[number]
@@ -24,10 +25,11 @@ export class VenueFaults {
     this.mode = known
   }
 
-  /** Whether the answer to what was just done is lost; it happens once. */
-  losesAnswer(): boolean {
-    if (this.mode !== 'drop-answer') return false
+  /** How the answer to what was just done gets lost; it happens once. */
+  takeLoss(): 'drop-answer' | 'unknown-answer' | 'stalled-answer' | null {
+    const { mode } = this
+    if (mode !== 'drop-answer' && mode !== 'unknown-answer' && mode !== 'stalled-answer') return null
     this.mode = 'heal'
-    return true
+    return mode
   }
 }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { RequestError } from '../errors.ts'
+import type { HttpAnswer } from '../http-server.ts'
 import type { LocalChain } from '../local-chain.ts'
 import { Engine } from './engine/engine.ts'
 import type { VenueRules } from './engine/markets.ts'
@@ -50,6 +51,9 @@ interface Entry extends FundingEntry {
   trades?: Trade[]
   keys?: ApiKey[]
 }
+
+/** `isDeed`: something was done for good, which the caller learns only from this. */
+export type FaceAnswer = HttpAnswer & { isDeed?: boolean }
 
 /** What differs between two exchanges below their protocols. */
 export interface VenueKind {
@@ -143,10 +147,11 @@ export class Venue {
     this.#dirtyKeys.add(key)
   }
 
+  /** Once more the same changes nothing. @throws RequestError where another address has the name */
   register(known: KnownAddress): void {
-    if (this.funding.known.some((each) => each.account === known.account && each.name === known.name)) {
-      throw new RequestError(`name ${JSON.stringify(known.name)} is taken: an account's addresses have names of their own`)
-    }
+    const same = this.funding.known.find((each) => each.account === known.account && each.name === known.name)
+    if (same && JSON.stringify(same) === JSON.stringify(known)) return
+    if (same) throw new RequestError(`name ${JSON.stringify(known.name)} is taken: an account's addresses have names of their own`)
     this.funding.known.push(known)
     this.commit({ known: [known] })
   }

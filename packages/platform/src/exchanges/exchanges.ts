@@ -1,4 +1,5 @@
 import type { Fetch } from '@custody/chains'
+import { localExchangeUrl } from '../ccxt.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
 import { databaseNonces } from './nonces.ts'
@@ -14,7 +15,7 @@ const LOCAL = ['kraken', 'binance']
 export function createExchanges(o: { devnetUrl: string | null; database: Queryable; environment: Environment; fetch: Fetch }): Venues {
   const { devnetUrl, database, environment, fetch } = o
   return new Venues({
-    urls: devnetUrl === null ? {} : Object.fromEntries(LOCAL.map((name) => [name, `${devnetUrl}/exchanges/${name}`])),
+    urls: devnetUrl === null ? {} : Object.fromEntries(LOCAL.map((name) => [name, localExchangeUrl(devnetUrl, name)])),
     only: devnetUrl === null ? null : LOCAL, environment, fetch, nonces: databaseNonces(database),
   })
 }

@@ -1,5 +1,5 @@
 import type { HttpAnswer, HttpRequest } from '../../http-server.ts'
-import type { ApiKey, Permission, Venue } from '../venue.ts'
+import type { ApiKey, FaceAnswer, Permission, Venue } from '../venue.ts'
 import { amountText, BinanceError, type Arguments } from './answer.ts'
 import { BinanceGuard } from './auth.ts'
 import { coinList, depositAddress, depositHistory, withdraw, withdrawHistory } from './funding.ts'
@@ -13,7 +13,7 @@ interface Open { weight: number; open: (venue: Venue, given: Arguments) => unkno
 /** `isWrite`: its answer may get lost. */
 interface Signed { weight: number; permission: Permission; isWrite?: boolean; answer: (call: Call) => unknown }
 
-const METHODS: Record<string, Open | Signed> = {
+export const METHODS: Readonly<Record<string, Open | Signed>> = {
   'GET /api/v3/ping': { weight: 1, open: () => ({}) },
   'GET /api/v3/time': { weight: 1, open: timeShape },
   'GET /api/v3/exchangeInfo': { weight: 20, open: exchangeInfo },
@@ -82,9 +82,10 @@ export class BinanceFace {
 
   readonly rateLimited = refused(new BinanceError(-1003, 'Too many requests.', 429, { 'retry-after': '1' }))
   readonly unavailable = refused(new BinanceError(-1001, 'Internal error; unable to process your request. Please try again.', 503))
+  readonly unknown = refused(
+    new BinanceError(-1007, 'Timeout waiting for response from backend server. Send status unknown; execution status unknown.', 504))
 
-  /** Undefined: it was done, and the answer gets lost. */
-  async handle(request: HttpRequest): Promise<HttpAnswer | undefined> {
+  async handle(request: HttpRequest): Promise<FaceAnswer> {
     const name = `${request.method} ${request.path}`
     const method = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined
     if (!method) return { status: 404, body: '<html><body><h2>404 Not found</h2></body></html>' }
@@ -100,14 +101,14 @@ export class BinanceFace {
     }
   }
 
-  async #signed(method: Signed, request: HttpRequest, given: Arguments): Promise<HttpAnswer | undefined> {
+  async #signed(method: Signed, request: HttpRequest, given: Arguments): Promise<FaceAnswer> {
     const venue = this.#venue
     const key = this.#guard.key(request, given, method.permission)
     await venue.funding.look()
     venue.engine.refresh()
     try {
       const result = await method.answer({ venue, key, given, guard: this.#guard })
-      return method.isWrite && venue.faults.losesAnswer() ? undefined : answer(result)
+      return { ...answer(result), isDeed: method.isWrite === true }
     } finally {
       venue.commit()
     }

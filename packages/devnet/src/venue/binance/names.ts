@@ -44,6 +44,6 @@ export const networkId = (network: string): string => NETWORKS[network] ?? netwo
 export const BINANCE: VenueKind = {
   exchange: 'BINANCE', rules: BINANCE_RULES,
   playMoney: { USDT: '100000', USDC: '50000', BTC: '1', ETH: '10', BNB: '10' },
-  newKey: () => ({ key: randomBytes(48).toString('base64url'), secret: randomBytes(48).toString('base64url') }),
+  newKey: () => ({ key: randomBytes(32).toString('hex'), secret: randomBytes(32).toString('hex') }),
   nameOf: (_, number) => String(FIRST_ID + number),
 }

@@ -32,13 +32,14 @@ export function exchangeInfo(venue: Venue, given: Arguments): unknown {
 /** Those that `symbol` or `symbols` names, or all. */
 export function marketsIn({ symbol, symbols }: Arguments): readonly Market[] {
   if (symbol === undefined && symbols === undefined) return BINANCE_RULES.markets
+  if (symbol !== undefined && symbols !== undefined) throw new BinanceError(-1128, 'Combination of optional parameters invalid.')
   let names: unknown = [symbol]
   try {
     if (symbols !== undefined) names = JSON.parse(symbols)
   } catch {
     names = null
   }
-  if (!Array.isArray(names)) throw new BinanceError(-1100, "Illegal characters found in parameter 'symbols'.")
+  if (!Array.isArray(names) || names.length === 0) throw new BinanceError(-1100, "Illegal characters found in parameter 'symbols'.")
   return names.map((name) => marketIn(String(name)))
 }
 
@@ -100,7 +101,12 @@ function tops(venue: Venue, given: Arguments): Top[] {
   })
 }
 
-const single = <Each>(given: Arguments, all: Each[]): Each | Each[] => (given['symbol'] === undefined ? all : all[0]!)
+function single<Each>(given: Arguments, all: Each[]): Each | Each[] {
+  if (given['symbol'] === undefined) return all
+  const [one] = all
+  if (one === undefined) throw new BinanceError(-1112, 'No orders on book for symbol.')
+  return one
+}
 
 export const bookTicker = (venue: Venue, given: Arguments): unknown => single(given, tops(venue, given).map(({ market, bid, ask }) => ({
   symbol: market.id, bidPrice: priceText(market, bid.price), bidQty: amountText(bid.volume), askPrice: priceText(market, ask.price),

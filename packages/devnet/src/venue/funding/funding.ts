@@ -52,6 +52,7 @@ export class Funding {
   #lookedMs = 0
   #timer: NodeJS.Timeout | undefined
   #advancing: Promise<void> = Promise.resolve()
+  #addressing: Promise<unknown> = Promise.resolve()
   #closed = false
 
   constructor(options: FundingOptions) {
@@ -78,6 +79,13 @@ export class Funding {
    * is the venue's one address with a tag of the account's own.
    */
   async address(account: string, network: string, isNew: boolean): Promise<DepositAddress> {
+    // One after another: two first questions have one answer.
+    const turn = this.#addressing.then(() => this.#address(account, network, isNew))
+    this.#addressing = turn.catch(() => undefined)
+    return turn
+  }
+
+  async #address(account: string, network: string, isNew: boolean): Promise<DepositAddress> {
     const own = this.addresses.findLast((each) => each.account === account && each.network === network)
     if (own && !isNew) return own
     const chain = this.#o.chains.find(({ code }) => code === network)!
@@ -91,8 +99,7 @@ export class Funding {
       if (isTagged) await chain.fund(reserve)
       this.#cursors.set(network, (await chain.info()).head?.height ?? 0)
     }
-    // Counted anew: another request may have come in between.
-    const tag = isTagged ? String(TAG_FIRST + this.addresses.filter((each) => each.network === network).length) : null
+    const tag = isTagged ? String(TAG_FIRST + count) : null
     const made = { account, network, address, tag, createdMs: this.#o.now() }
     this.addresses.push(made)
     this.#o.commit({ addresses: [made], cursors: [{ network, height: this.#cursors.get(network)! }] })
@@ -121,7 +128,10 @@ export class Funding {
       const chain = this.#o.chains.find(({ code }) => code === network)!
       const ownerOf = ({ address, tag }: Payment) => this.addresses.find(
         (each) => each.network === network && each.address === address && (each.tag === null || each.tag === tag))
-      const seen = await look(chain, after, this.routes, this.#o.coins, ownerOf, this.#o.now())
+      const seen = await look(chain, after, this.routes, this.#o.coins, ownerOf, this.#o.now()).catch((error: unknown) => {
+        console.error(`devnet: deposits on ${network} are not read: ${(error as Error).message}`)
+        return null
+      })
       if (!seen || this.#closed) continue
       const before = new Map((this.#waiting.get(network) ?? []).map(({ id, atMs }) => [id, atMs]))
       for (const deposit of [...seen.final, ...seen.waiting]) deposit.atMs = before.get(deposit.id) ?? deposit.atMs

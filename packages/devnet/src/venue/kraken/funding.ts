@@ -70,7 +70,7 @@ export async function depositStatus(call: Call): Promise<unknown> {
     refid: krakenId('F', deposit.id), txid: deposit.hash,
     info: deposit.tag === null ? deposit.address : `${deposit.address}:${deposit.tag}`,
     amount: amountText(deposit.coin, deposit.amount), fee: amountText(deposit.coin, 0n), time: Math.floor(seconds(deposit.atMs)),
-    status: deposit.isCredited ? 'Success' : 'Pending',
+    status: deposit.isCredited ? 'Success' : 'Settled',
   }))
 }
 
@@ -136,7 +136,7 @@ export function withdraw(call: Call): unknown {
 }
 
 const STATUS: Record<WithdrawalStatus, string> = {
-  initial: 'Initial', paying: 'Pending', pending: 'Pending', success: 'Success', failed: 'Failure', cancelled: 'Failure',
+  initial: 'Initial', paying: 'Pending', pending: 'Settled', success: 'Success', failed: 'Failure', cancelled: 'Failure',
 }
 
 export function withdrawStatus(call: Call): unknown {

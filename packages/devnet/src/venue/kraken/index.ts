@@ -1,5 +1,5 @@
-import type { HttpAnswer, HttpRequest } from '../../http-server.ts'
-import type { ApiKey, Permission, Venue } from '../venue.ts'
+import type { HttpRequest } from '../../http-server.ts'
+import type { ApiKey, FaceAnswer, Permission, Venue } from '../venue.ts'
 import { answer, isTrue, KrakenError, type Arguments } from './answer.ts'
 import { argumentsOf, KrakenGuard, permitted } from './auth.ts'
 import {
@@ -18,7 +18,7 @@ export interface Call { venue: Venue; key: ApiKey; given: Arguments; pace: Tradi
 /** `cost`: on the counter of calls. `isWrite`: its answer may get lost. */
 interface Method { permission: Permission | null; cost: number; isWrite?: boolean; answer: (call: Call) => unknown }
 
-const PRIVATE: Record<string, Method> = {
+export const PRIVATE: Readonly<Record<string, Method>> = {
   Balance: { permission: 'query', cost: 1, answer: balance },
   BalanceEx: { permission: 'query', cost: 1, answer: balanceEx },
   AddOrder: { permission: 'trade', cost: 0, isWrite: true, answer: addOrder },
@@ -81,9 +81,9 @@ export class KrakenFace {
 
   readonly rateLimited = answer(null, ['EAPI:Rate limit exceeded'])
   readonly unavailable = answer(null, ['EService:Unavailable'])
+  readonly unknown = answer(null, ['EService:Timeout'])
 
-  /** Undefined: it was done, and the answer gets lost. */
-  async handle(request: HttpRequest): Promise<HttpAnswer | undefined> {
+  async handle(request: HttpRequest): Promise<FaceAnswer> {
     const [, kind, name = ''] = /^\/0\/(public|private)\/(\w+)$/.exec(request.path) ?? []
     const method = kind === 'private' && Object.hasOwn(PRIVATE, name) ? PRIVATE[name] : undefined
     const open = kind === 'public' && Object.hasOwn(PUBLIC, name) ? PUBLIC[name] : undefined
@@ -98,7 +98,7 @@ export class KrakenFace {
     }
   }
 
-  async #private(method: Method, request: HttpRequest): Promise<HttpAnswer | undefined> {
+  async #private(method: Method, request: HttpRequest): Promise<FaceAnswer> {
     const venue = this.#venue
     const given = argumentsOf(request)
     const key = this.#guard.key(request, given)
@@ -108,7 +108,7 @@ export class KrakenFace {
     venue.engine.refresh()
     try {
       const result = await method.answer({ venue, key, given, pace: this.#pace })
-      return method.isWrite && !isTrue(given['validate']) && venue.faults.losesAnswer() ? undefined : answer(result)
+      return { ...answer(result), isDeed: method.isWrite === true && !isTrue(given['validate']) }
     } finally {
       venue.commit()
     }

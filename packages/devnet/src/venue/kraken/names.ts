@@ -62,7 +62,7 @@ export const pairNamed = (name: string): Pair | undefined => PAIRS.find(
   ({ market, alt, ws }) => name === market.id || name === alt || name === ws)
 export const pairOf = (market: string): Pair => PAIRS.find((each) => each.market.id === market)!
 
-export const KRAKEN_RULES: VenueRules = {
+const KRAKEN_RULES: VenueRules = {
   takerBps: 40n, makerBps: 25n, markets: PAIRS.map(({ market }) => market), coins: COINS,
 }
 

@@ -137,7 +137,8 @@ export const COMMANDS: readonly Definition[] = [
     summary: 'NETWORK: drop-answer, reject, lag, down, heal. '
       + 'AML, CHAINALYSIS, ELLIPTIC, TRM: down, drop-answer, lag, reject, malformed, empty, unknown, rate-limited, revoked, heal. '
       + 'PRICES (COINGECKO, KRAKEN, BINANCE): down, lag, malformed, stale, rate-limited, heal. '
-      + 'KRAKEN, BINANCE also: drop-answer, duplicate-fill, clock-skew, stuck-withdrawal, hidden-order, changed-address',
+      + 'KRAKEN, BINANCE also: drop-answer, unknown-answer, stalled-answer, duplicate-fill, clock-skew, stuck-withdrawal, hidden-order, '
+      + 'changed-address',
     run: devnet('fault'),
   },
   {

@@ -104,10 +104,13 @@ export async function main(words: readonly string[], home: string): Promise<void
 /** The library's errors in the words of this command. */
 function sentenceOf(error: unknown, words: readonly string[]): string {
   if (!(error instanceof CommanderError)) return reasonOf(error)
-  const group = COMMANDS.filter((definition) => wordsOf(definition)[0] === words[0])
+  const isBelow = (path: string) => COMMANDS.some((definition) => wordsOf(definition).slice(0, -1).join(' ') === path)
+  // The longest group that the words name: `devnet venue` before `devnet`.
+  const path = words.slice(0, words.length > 1 && isBelow(words.slice(0, 2).join(' ')) ? 2 : 1)
+  const group = COMMANDS.filter((definition) => path.every((word, at) => wordsOf(definition)[at] === word))
   const listed = group.map((each) => `  ${lineOf(each)}`).join('\n')
   // A group by its name alone.
-  if (error.code === 'commander.help') return `${words[0]} needs one of its commands:\n${listed}`
+  if (error.code === 'commander.help') return `${path.join(' ')} needs one of its commands:\n${listed}`
   const known = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))
   const hint = known ? `Usage: npx custody ${lineOf(known)}` : listed || 'npx custody --help lists all commands'
   return `${error.message.replace(/^error: /, '')}\n${hint}`
