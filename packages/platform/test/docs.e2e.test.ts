@@ -114,6 +114,10 @@ test('docs/adding-a-chain.md: where a local contract stands', { timeout: 100_000
   await sitting('docs/adding-a-chain.md')
 })
 
+test('docs/trading.md: an account, a market order, a limit order that is cancelled', { timeout: 100_000 }, async () => {
+  await sitting('docs/trading.md')
+})
+
 test('docs/local-exchange.md: a key, an address, a fault', { timeout: 100_000 }, async () => {
   await sitting('docs/local-exchange.md')
 })
@@ -135,7 +139,7 @@ test('a signer node and the local chains by themselves, as their own documents s
 })
 
 test('no document has commands that no sitting runs, and none that runs elsewhere is gone', () => {
-  const sat = new Set(['README.md', 'docs/enrolment.md', 'docs/invoices.md', 'docs/adding-a-chain.md', 'docs/local-exchange.md', 'packages/signer/README.md', 'packages/devnet/README.md'])
+  const sat = new Set(['README.md', 'docs/enrolment.md', 'docs/invoices.md', 'docs/adding-a-chain.md', 'docs/local-exchange.md', 'docs/trading.md', 'packages/signer/README.md', 'packages/devnet/README.md'])
   assert.deepEqual(documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)), [])
   const all = documents().flatMap(shellBlocks).map(({ text }) => text).join('\n')
   for (const command of Object.keys(ELSEWHERE)) assert.ok(all.includes(command), command)

@@ -1,7 +1,7 @@
 import type { Fetch, Registry } from '@custody/chains'
-import { localExchangeUrl } from '../ccxt.ts'
 import type { Environment } from '../environment.ts'
 import { coinGecko } from './coingecko.ts'
+import { localExchangeUrl } from '../ccxt.ts'
 import type { PriceSettings } from '../settings/settings.ts'
 import { exchange } from './exchange.ts'
 import type { PriceSource } from './source.ts'

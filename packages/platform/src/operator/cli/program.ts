@@ -35,10 +35,13 @@ function optionOf(name: string, text: string): Option {
   return new Option(value === undefined ? `--${flag}` : `--${flag} <${value}>`, name.startsWith('!') ? `${text} (needed)` : text)
 }
 
-/** What the library calls camelCase, by the option's own name. */
+/** What the library calls camelCase, by the option's own name; of `--no-…` it tells the opposite, and true where it is absent. */
 function valuesOf(command: Command): Values {
   const given = command.opts<Record<string, string | boolean | undefined>>()
-  return Object.fromEntries(command.options.map((option) => [(option.long ?? '').slice(2), given[option.attributeName()]]))
+  return Object.fromEntries(command.options.map((option) => {
+    const value = given[option.attributeName()]
+    return [(option.long ?? '').slice(2), option.negate ? value === false : value]
+  }))
 }
 
 async function run(definition: Definition, home: string, command: Command): Promise<void> {
