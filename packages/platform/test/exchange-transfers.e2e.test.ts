@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { call, fundedWallet, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
 import { sees } from './told.ts'
 
 /** Coins from wallet to exchange and back, and converted there: real chains, real nodes, the local exchanges on their own protocols. */
@@ -32,9 +32,10 @@ const held = async (exchange: string, coin: string) => Number((await call<Accoun
 const place = async (exchange: string, asset: string) =>
   (await call<Place>(user, 'GET', `/dac/v1/exchange-accounts/${accounts[exchange]}/deposit-address?asset=${asset}`)).body
 const send = (exchange: string, asset: string, amount: string, to: Place, more: Record<string, unknown> = {}) =>
-  call<Transfer & { code: string; message: string; destination_type: string }>(user, 'POST', '/dac/v1/transaction', transferBody(asset, amount, to.address, {
-    destination_type: 'EXCHANGE', destination_id: accounts[exchange], ...(to.address_tag === null ? {} : { address_tag: to.address_tag }), ...more,
-  }))
+  call<Transfer & { code: string; message: string; destination_type: string }>(user, 'POST', '/dac/v1/transaction', {
+    asset, amount, destination_address: to.address, destination_type: 'EXCHANGE', source_type: 'INTERNAL', destination_id: accounts[exchange],
+    ...(to.address_tag === null ? {} : { address_tag: to.address_tag }), ...more,
+  })
 const withdraw = (exchange: string, asset: string, amount: string, more: Record<string, unknown> = {}) =>
   call<Moved & { code: string; message: string }>(user, 'POST', '/dac/v1/exchange-withdrawals', { exchange_account: accounts[exchange], asset, amount, ...more })
 const read = async (id: string) => (await call<Moved>(user, 'GET', `/dac/v1/exchange-transfers/${id}`)).body
@@ -56,7 +57,7 @@ for (const exchange of ['kraken', 'binance']) {
     assert.equal((await terminal(user, sent.body.id)).status, 'confirmed')
     const there = await ended((await of(sent.body.id)).id)
     assert.deepEqual([there.status, there.credited, there['direction']], ['completed', '0.4', 'to_exchange'], JSON.stringify(there))
-    assert.ok(Math.abs(await held(exchange, 'BTC') - before - 0.4) < 1e-9)
+    await waitFor('the balance', async () => Math.abs(await held(exchange, 'BTC') - before - 0.4) < 1e-9)
     const asked = await withdraw(exchange, 'BTC', '0.3', { sequence_id: exchange })
     assert.equal(asked.status, 200, asked.text)
     assert.equal((await withdraw(exchange, 'BTC', '0.3', { sequence_id: exchange })).headers.get('idempotent-replayed'), 'true')

@@ -181,6 +181,7 @@ async function start(
     if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
     if (postgres) await database.query('update network_scans set lease_until = null')
     if (postgres) await database.query('update orders set lease_until = null, lease_token = null where lease_token is not null')
+    if (postgres) await database.query('update exchange_transfers set lease_until = null, lease_token = null where lease_token is not null')
     if (postgres) await database.query('update exchange_accounts set lease_until = null where lease_until is not null')
     if (postgres) await database.query('update exchange_nonces set holder = null where holder is not null')
     if (postgres) {
