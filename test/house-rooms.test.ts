@@ -17,13 +17,13 @@ const RANKS: Record<string, readonly Rank[]> = {
     ['errors.ts', 'base58.ts', 'gate.ts', 'processes.ts', 'examples.ts', 'registry.ts', 'timing.ts', 'journal.ts', 'ws.d.ts'],
     ['amount.ts', 'whole-number.ts', 'faults.ts', 'producer.ts'],
     ['http-server.ts', 'ledger-chain.ts'], 'local-chain.ts', 'on-demand.ts', 'ledger-local.ts', 'evm',
-    ['bitcoin', 'cardano', 'ethereum', 'solana', 'stellar', 'tron', 'xrp', 'aml', 'prices'],
+    ['bitcoin', 'cardano', 'ethereum', 'solana', 'stellar', 'tron', 'xrp', 'aml', 'prices'], 'venue',
     'contracts.ts', 'control.ts', 'devnet.ts', 'run.ts', 'main.ts',
   ],
   platform: [
-    ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts'], 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',
+    ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts', 'ccxt.ts'], 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',
     'families', 'http', 'assets', 'prices', 'prepaid-fee', 'addresses', 'gas-tanks', 'keys', 'aml', 'fees', 'staking', 'deposits', 'wallets',
-    'transactions', 'auto-forwarding', 'invoices', 'events', 'webhooks', 'checkout', 'audit', 'recovery', 'app', 'operator', 'run.ts', 'main.ts',
+    'exchanges', 'trading', 'exchange-transfers', 'transactions', 'auto-forwarding', 'invoices', 'events', 'webhooks', 'checkout', 'audit', 'recovery', 'app', 'operator', 'run.ts', 'main.ts',
   ],
 }
 

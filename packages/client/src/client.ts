@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { claimedNonceAndSubject, parsePrivateKey, requestHeaders, signRequest, stringifyJson, transactionId } from '@custody/request-auth'
 import { CustodyError } from './errors.ts'
 import { Invoices } from './invoices.ts'
+import { Trading } from './trading.ts'
 import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
 import { Checks } from './trust/checks.ts'
 import type { Keys } from './trust/keys.ts'
@@ -56,6 +57,7 @@ export class CustodyClient {
   readonly baseUrl: string
   readonly apiKey: string
   readonly invoices: Invoices
+  readonly trading: Trading
   readonly #privateKey: KeyObject
   readonly #fetch: typeof globalThis.fetch
   readonly #timeout_ms: number
@@ -84,6 +86,7 @@ export class CustodyClient {
     this.#random = options.random ?? Math.random
     this.#checks = options.trust === undefined ? null : new Checks(readTrust(options.trust), () => this.keys())
     this.invoices = new Invoices(this, this.#checks)
+    this.trading = new Trading(this)
   }
 
   /** Assets that can be transacted. Needs no key. */

@@ -232,3 +232,52 @@ export interface InvoiceSettings {
   display_name: string | null; allowed_origins: string[]; confirmations: { from_usd: Decimal; confirmations: number }[]
   tolerance: Decimal; expires_in: number
 }
+
+export interface ExchangeInfo {
+  exchange: string; name: string; support: 'tested' | 'generic' | 'read-only'; passphrase: boolean; features: Record<string, boolean>
+}
+export interface NewExchangeAccount {
+  exchange: string; label: string; api_key: string; api_secret: string; passphrase?: string; allow_withdrawal?: boolean
+}
+/** `null` in `permissions`: the exchange does not tell. */
+export interface ExchangeAccount {
+  id: string; exchange: string; label: string; status: 'active' | 'failing'; reason: string | null; key_hint: string
+  permissions: { trade: boolean | null; withdraw: boolean | null; ip_restricted: boolean | null }; allow_withdrawal: boolean
+  warnings: string[]; checked_at: Timestamp; difference: { asset: string; ledger: Decimal; venue: Decimal; difference: Decimal }[]
+  created_at: Timestamp; updated_at: Timestamp
+}
+export interface ExchangeAccountWithBalances extends ExchangeAccount {
+  balances: { asset: string; available: Decimal; total: Decimal; usd: Decimal | null }[]; balances_at: Timestamp; balances_age_ms: number
+}
+export interface Market {
+  market: string; base: string; quote: string; active: boolean; amount_step: Decimal; price_step: Decimal; min_amount: Decimal | null
+  max_amount: Decimal | null; min_cost: Decimal | null; maker_fee: Decimal | null; taker_fee: Decimal | null
+}
+export interface Ticker { market: string; bid: Decimal | null; ask: Decimal | null; last: Decimal | null; at: Timestamp }
+export interface OrderBook {
+  market: string; bids: { price: Decimal; amount: Decimal }[]; asks: { price: Decimal; amount: Decimal }[]; at: Timestamp
+}
+/** A limit order has a `price`; a market order may have `max_slippage_bps`. Either `amount` or `quote_amount`. */
+export interface NewOrder {
+  exchange_account: string; market: string; side: 'buy' | 'sell'; type: 'market' | 'limit'; amount?: Decimal; quote_amount?: Decimal
+  price?: Decimal; time_in_force?: 'GTC' | 'IOC' | 'FOK'; post_only?: boolean; max_slippage_bps?: number; sequence_id?: string
+}
+export type OrderStatus = 'open' | 'partially_filled' | 'filled' | 'cancelled' | 'rejected' | 'unknown'
+export interface Order {
+  id: string; exchange_account: string; exchange: string; market: string; side: 'buy' | 'sell'; type: 'market' | 'limit'
+  status: OrderStatus; sub_status: 'NEW' | 'SENDING' | 'ASKING' | 'WORKING' | 'ENDED'; amount: Decimal; quote_amount: Decimal | null
+  price: Decimal | null; protection_price: Decimal | null; time_in_force: 'GTC' | 'IOC' | 'FOK'; post_only: boolean
+  max_slippage_bps: number | null; filled: Decimal; remaining: Decimal; average_price: Decimal | null; cost: Decimal
+  fees: { asset: string; amount: Decimal }[]; reason: string | null; client_order_id: string; exchange_order_id: string | null
+  platform_fee: Decimal; cancel_requested: boolean; sequence_id: string | null; version: number
+  created_at: Timestamp; updated_at: Timestamp
+}
+export interface OrderWithFills extends Order {
+  fills: {
+    id: string; price: Decimal; amount: Decimal; cost: Decimal; fee: Decimal; fee_asset: string; maker: boolean | null; at: Timestamp
+  }[]
+}
+export interface OrderFilter extends PageQuery {
+  exchange_account?: string; exchange?: string; market?: string; side?: 'buy' | 'sell'; type?: 'market' | 'limit'; status?: OrderStatus
+  id?: string; sequence_id?: string; before?: number; after?: number
+}

@@ -7,7 +7,7 @@ const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 const COUNTS = new Set([
   'decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points', 'path', 'node', 'epoch',
   'height', 'voided_at', 'unfinished', 'version', 'failures', 'tries', 'tries_left', 'duration_ms', 'percent',
-  'required', 'expires_in',
+  'required', 'expires_in', 'max_slippage_bps', 'balances_age_ms',
 ])
 
 /** Path and query exactly as fetch will send them, so that they are signed in that spelling. */

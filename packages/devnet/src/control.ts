@@ -6,6 +6,8 @@ import type { Control } from './http-server.ts'
 import type { FundExtra, Head, LocalChain } from './local-chain.ts'
 import type { PriceFaces } from './prices/faces.ts'
 import type { Quotes } from './prices/quotes.ts'
+import { venueCommands } from './venue/commands.ts'
+import type { VenueFaces } from './venue/faces.ts'
 import { wholeNumber } from './whole-number.ts'
 
 const BLOCKS_MAX = 1000
@@ -19,6 +21,7 @@ export interface Stage {
   aml: AmlFaces
   quotes: Quotes
   prices: PriceFaces
+  venues: VenueFaces
   /** Where it is served, once it is. */
   url: string
 }
@@ -32,6 +35,7 @@ const COMMANDS: Record<string, Answering> = {
   price: ({ quotes }, { coin, price, source }) => quotes.set(coin, price, source),
   drop, congestion,
   contract: ({ chains }, { network, ticker }) => localContract(chains, network, ticker),
+  venue: ({ venues, url }, command) => venueCommands(venues, url, command),
   urls, info,
 }
 
@@ -83,8 +87,10 @@ async function reorg({ chains }: Stage, { network, depth, drop: isDropping }: Co
 }
 
 /** The outside services know their own names; everything else is a network. */
-function fault({ aml, prices, chains }: Stage, { network, mode }: Command): unknown {
-  if (prices.fault(network, mode) || aml.fault(network, mode)) return { network, mode }
+function fault({ aml, prices, venues, chains }: Stage, { network, mode }: Command): unknown {
+  // The sources of prices are several: PRICES is all of them.
+  const known = [prices.fault(network, mode), venues.fault(network, mode), aml.fault(network, mode)]
+  if (known.includes(true)) return { network, mode }
   const { faults } = chainOf(chains, network)
   faults.set(mode)
   return { network, mode: faults.mode }

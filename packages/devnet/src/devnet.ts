@@ -16,6 +16,7 @@ import { localSolanaChains } from './solana/local.ts'
 import { localStellarChains } from './stellar/local.ts'
 import { manualTime, quickTime } from './timing.ts'
 import { localTronChains } from './tron/local.ts'
+import { VenueFaces } from './venue/faces.ts'
 import { localXrpChains } from './xrp/local.ts'
 
 /** The networks of one family, none of them started yet. */
@@ -47,6 +48,7 @@ export class Devnet implements Stage {
   readonly aml: AmlFaces
   readonly quotes: Quotes
   readonly prices: PriceFaces
+  readonly venues: VenueFaces
   readonly #server: Server
   url = ''
 
@@ -58,6 +60,7 @@ export class Devnet implements Stage {
     this.aml = new AmlFaces(() => this.risks)
     this.quotes = Quotes.open(join(home, 'prices'))
     this.prices = new PriceFaces(() => this.quotes)
+    this.venues = new VenueFaces({ home: join(home, 'exchanges'), quotes: () => this.quotes, chains: this.chains })
     this.#server = createDevnetServer((path) => this.#face(path), createControl(this), (path) => this.#outside(path))
   }
 
@@ -81,13 +84,15 @@ export class Devnet implements Stage {
   close(): void {
     this.#server.close()
     this.#server.closeAllConnections()
-    for (const each of [this.risks, this.quotes, ...this.chains]) each.close()
+    for (const each of [this.venues, this.risks, this.quotes, ...this.chains]) each.close()
   }
 
   /** The outside services. */
   #outside(path: string): ReturnType<OutsideFaces> {
     const priced = PriceFaces.at(path)
-    if (priced) return async (request) => this.prices.handle(priced.source, { ...request, path: priced.rest })
+    if (priced) return async (request) => this.prices.handle({ ...request, path: priced.rest })
+    const traded = VenueFaces.at(path)
+    if (traded) return async (request) => this.venues.handle(traded.exchange, { ...request, path: traded.rest })
     const found = AmlFaces.at(path)
     return found && (async (request) => this.aml.handle(found.provider, { ...request, path: found.rest }))
   }

@@ -31,7 +31,8 @@ export type Control = (body: unknown) => Promise<unknown>
 
 /** A request to the face of an outside service; `path` is that service's own, `query` with its question mark. */
 export type HttpRequest = { method: string; path: string; query: string; headers: IncomingHttpHeaders; body: string }
-export type HttpAnswer = { status: number; body: string; headers?: Record<string, string> }
+/** `isStalled`: half of the body comes, and then nothing more. */
+export type HttpAnswer = { status: number; body: string; headers?: Record<string, string>; isStalled?: boolean }
 
 /** The face of an outside service at a path, or null; its undefined cuts the connection unanswered. */
 export type OutsideFaces = (path: string) => ((request: Omit<HttpRequest, 'path'>) => Promise<HttpAnswer | undefined>) | null
@@ -95,7 +96,8 @@ async function serve(
       method: request.method ?? 'GET', query: request.url!.slice(request.url!.split('?')[0]!.length), headers: request.headers,
       body: await readBody(request),
     })
-    return answer ? send(response, answer.status, 'application/json', answer.body, answer.headers) : void request.socket.destroy()
+    if (!answer) return void request.socket.destroy()
+    return send(response, answer.status, 'application/json', answer.body, answer.headers, answer.isStalled)
   }
   const rpc = await face(path)
   if (!rpc) return send(response, 404, 'application/json', JSON.stringify({ error: `no chain at ${path}` }))
@@ -161,7 +163,10 @@ async function readBody(request: IncomingMessage, encoding: BufferEncoding = 'ut
   return Buffer.concat(parts).toString(encoding)
 }
 
-function send(response: ServerResponse, status: number, contentType: string, body: string, headers: Record<string, string> = {}): void {
+function send(
+  response: ServerResponse, status: number, contentType: string, body: string, headers: Record<string, string> = {}, isStalled = false
+): void {
   response.writeHead(status, { ...headers, 'content-type': contentType, 'content-length': Buffer.byteLength(body) })
-  response.end(body)
+  if (isStalled) response.write(body.slice(0, body.length / 2))
+  else response.end(body)
 }

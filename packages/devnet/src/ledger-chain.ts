@@ -159,6 +159,10 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     return ledger
   }
 
+  at(index: number): Ledger<Tx, Outcome> | undefined {
+    return this.ledgers[index - 1]
+  }
+
   /** Tells of every ledger that is closed from now on. @returns ends it */
   watch(closed: (ledger: Ledger<Tx, Outcome>) => void): () => void {
     this.#watchers.add(closed)

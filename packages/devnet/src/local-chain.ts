@@ -9,6 +9,9 @@ export interface LocalContract { asset: string; address: string; decimals: numbe
 /** A payment from the faucet, as the operator wrote it: each chain reads its own part and names what is wrong. */
 export interface FundOrder { asset: string; address: unknown; amount: unknown; tag: unknown; tokens: unknown; delivered: unknown }
 
+/** What a transaction in a block paid to one address, in the asset's smallest unit; `index` tells several of one transaction apart. */
+export interface Payment { hash: string; index: number; asset: string; address: string; tag: string | null; amount: bigint }
+
 /** What of an order only some chains know. */
 export type FundExtra = 'tag' | 'tokens'
 
@@ -46,6 +49,10 @@ export interface LocalChain {
   face: (below: string, url: string) => Promise<RpcFace | undefined>
   endpoints: (url: string) => Endpoint[]
   info: () => Promise<ChainInfo>
+  /** The address of a key: 32 bytes, which it follows from. */
+  addressOf: (secret: Uint8Array) => Promise<string>
+  /** Everything that the block of a height paid; undefined where the chain is not as high. */
+  paymentsIn: (height: number) => Promise<Payment[] | undefined>
   /** Pays, and makes a block of it. @returns the transaction's hash */
   fund: (order: FundOrder) => Promise<string>
   /** @param options as the operator wrote them: `address` gets the coinbase, `seconds` move the time of the first block */

@@ -52,6 +52,14 @@ class LocalToy extends OnDemand<Toy> implements LocalChain {
     return [{ protocol: 'toy', url, example: `curl ${url}` }]
   }
 
+  async addressOf(secret: Uint8Array): Promise<string> {
+    return Buffer.from(secret).toString('hex')
+  }
+
+  async paymentsIn(): Promise<undefined> {
+    return undefined
+  }
+
   async fund({ amount }: FundOrder): Promise<string> {
     const chain = await this.chain()
     chain.paid.push(parseAmount(amount, 2))
@@ -120,7 +128,8 @@ test('what it cannot do it says in one sentence', async () => {
   await refused({ command: 'mine', network: 'BTC', blocks: 1 }, 'network "BTC" is unknown: one of XLM, TOY')
   await refused({ command: 'fund', asset: 'BTC', address: 'x', amount: '1' }, 'asset "BTC" is unknown: one of XLM, TOY')
   await refused({ command: 'toString' }, `command "toString" is unknown: one of ${[
-    'fund', 'mine', 'halt', 'reorg', 'fault', 'clock', 'risk', 'price', 'drop', 'congestion', 'contract', 'urls', 'info',
+    'fund', 'mine', 'halt', 'reorg', 'fault', 'clock', 'risk', 'price', 'drop', 'congestion', 'contract', 'venue', 'urls',
+    'info',
   ].join(', ')}`)
 })
 

@@ -20,7 +20,7 @@ interface Book { a: string[]; b: string[]; c: string[]; altname: string; wsname:
 type Body = Record<string, Price> & { error: string[]; result: Record<string, Book> }
 interface Answer { status: number; body: Body; text: string }
 async function ask(path: string): Promise<Answer> {
-  const response = await fetch(`${devnet.url}/prices${path}`)
+  const response = await fetch(`${devnet.url}${path.startsWith('/kraken') ? '/exchanges' : '/prices'}${path}`)
   const text = await response.text()
   return { status: response.status, text, body: (text.startsWith('<') ? {} : JSON.parse(text)) as Body }
 }

@@ -8,6 +8,8 @@ export interface Metrics {
   requests: Counter<'method' | 'path' | 'status'>
   steps: Counter<'kind' | 'state' | 'outcome'>
   signatures: Counter<'outcome'>
+  ordersUnknown: Counter<'exchange'>
+  ordersWaiting: Gauge<'exchange' | 'status'>
   scanned: Gauge<'network'>
   scannedAt: Gauge<'network'>
   headLag: Gauge<'network'>
@@ -39,6 +41,8 @@ export function createMetrics(): Metrics {
     requests: counter('custody_http_requests_total', 'HTTP requests', 'method', 'path', 'status'),
     steps: counter('custody_work_steps_total', 'Steps of transfers', 'kind', 'state', 'outcome'),
     signatures: counter('custody_sign_orders_total', 'Orders to the signer nodes', 'outcome'),
+    ordersUnknown: counter('custody_orders_unknown_total', 'Orders whose fate could not be learned for two minutes', 'exchange'),
+    ordersWaiting: gauge('custody_orders_waiting', 'Orders at exchanges that have not ended', 'exchange', 'status'),
     scanned: gauge('custody_scanned_height', 'Last scanned block', 'network'),
     scannedAt: gauge('custody_scanned_timestamp_seconds', 'When a network was last scanned to its head without an error', 'network'),
     headLag: gauge('custody_head_lag_blocks', 'Blocks between the head that the endpoint tells and the last scanned one', 'network'),

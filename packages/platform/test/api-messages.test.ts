@@ -91,6 +91,15 @@ test('no message of any endpoint has a library’s words, whatever is wrong', as
     expires_at: '2099-01-01T00:00:00Z',
     status: 'settled',
     reason: 'x',
+    exchange: 'kraken',
+    label: 'x',
+    api_key: 'k',
+    api_secret: 'c2Vj',
+    exchange_account: '00000000-0000-4000-8000-000000000000',
+    market: 'BTC/USD',
+    side: 'buy',
+    type: 'limit',
+    price: 1,
   }
   for (const { method, path, body, query, params } of endpoints) {
     const at = concrete(path)

@@ -14,6 +14,7 @@ import { endpoints } from '../src/app/endpoints.ts'
 import { openApiWebhooks } from '../src/events/openapi.ts'
 import { buildServer } from '../src/http/server.ts'
 import { post } from '../src/ledger/post.ts'
+import { createExchanges } from '../src/exchanges/exchanges.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { connectAll } from '../src/app/connect.ts'
 import { Networks } from '../src/engine/networks.ts'
@@ -85,6 +86,8 @@ export class Api {
       devnet: null,
       outbox: new Bell(environment),
       feed: new Feed({ database, environment, log: silent as unknown as Logger, pollMs: 500 }),
+      exchanges: createExchanges({ devnetUrl: 'http://127.0.0.1:9', database, environment, fetch: unreachable }),
+      trading: { due: new Bell(environment) },
       webhooks: createWebhooks({ services: () => services, environment, allow: ['127.0.0.0/8', '::1/128'], resolve: lookup }),
       callers: new Callers(database, environment),
       keys: {

@@ -50,6 +50,8 @@ test('words that are no command, option or argument are named, with what would b
     [['gas-tnk', 'list'], /^custody: unknown command 'gas-tnk'\n\(Did you mean gas-tank\?\)/],
     [['gas-tank'], /^custody: gas-tank needs one of its commands:\n {2}gas-tank list --workspace W\n/],
     [['gas-tank', 'nonsense'], /^custody: unknown command 'nonsense'\n {2}gas-tank list/],
+    [['devnet', 'venue'], /^custody: devnet venue needs one of its commands:\n {2}devnet venue key --exchange E \[options\]\n/],
+    [['devnet', 'venue', 'key'], /^custody: --exchange is needed\nUsage: npx custody devnet venue key --exchange E/],
     [['gas-tank', 'drain', '--workspce', 'x'], /^custody: unknown option '--workspce'\n\(Did you mean --workspace\?\)\nUsage: npx custody gas-tank drain/],
     [['gas-tank', 'drain', '--workspace', 'x'], /^custody: --network is needed\nUsage: npx custody gas-tank drain --workspace W --network N --to ADDRESS \[options\]\n$/],
     [['request', 'GET'], /^custody: missing required argument 'PATH'\nUsage: npx custody request <METHOD> <PATH> \[BODY\]/],

@@ -71,7 +71,7 @@ async function sitting(file: string): Promise<number> {
 npx() { local program="$1"; shift; if [ "$program" = node ]; then '${process.execPath}' "$@"; else '${process.execPath}' '${ROOT}packages/platform/src/operator/cli.ts' "$@"; fi; }
 set -a; . '${variables}'; set +a
 ${text}
-{ declare -p | grep -E '^declare -[-x]+ (CUSTODY_API_KEY|CUSTODY_KEY|INVOICE|JWT|ADDRESS|TRX_ADDRESS|STAKE|UNSTAKE|API_KEY|ORDER)=' | sed -E 's/^declare -[-x]+ //'; } > '${variables}' || true
+{ declare -p | grep -E '^declare -[-x]+ (CUSTODY_API_KEY|CUSTODY_KEY|ACCOUNT|TRADE|INVOICE|JWT|ADDRESS|TRX_ADDRESS|STAKE|UNSTAKE|API_KEY|ORDER)=' | sed -E 's/^declare -[-x]+ //'; } > '${variables}' || true
 `)
     const { status, output } = await execute(script)
     assert.equal(status, 0, `${block.file}:${block.line}\n${text}\n${output.slice(-4000)}`)
@@ -114,6 +114,14 @@ test('docs/adding-a-chain.md: where a local contract stands', { timeout: 100_000
   await sitting('docs/adding-a-chain.md')
 })
 
+test('docs/trading.md: an account, a market order, a limit order that is cancelled', { timeout: 100_000 }, async () => {
+  await sitting('docs/trading.md')
+})
+
+test('docs/local-exchange.md: a key, an address, a fault', { timeout: 100_000 }, async () => {
+  await sitting('docs/local-exchange.md')
+})
+
 test('a signer node and the local chains by themselves, as their own documents start them', { timeout: 120_000 }, async () => {
   for (const file of ['packages/signer/README.md', 'packages/devnet/README.md']) {
     for (const block of shellBlocks(file)) {
@@ -131,7 +139,7 @@ test('a signer node and the local chains by themselves, as their own documents s
 })
 
 test('no document has commands that no sitting runs, and none that runs elsewhere is gone', () => {
-  const sat = new Set(['README.md', 'docs/enrolment.md', 'docs/invoices.md', 'docs/adding-a-chain.md', 'packages/signer/README.md', 'packages/devnet/README.md'])
+  const sat = new Set(['README.md', 'docs/enrolment.md', 'docs/invoices.md', 'docs/adding-a-chain.md', 'docs/local-exchange.md', 'docs/trading.md', 'packages/signer/README.md', 'packages/devnet/README.md'])
   assert.deepEqual(documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)), [])
   const all = documents().flatMap(shellBlocks).map(({ text }) => text).join('\n')
   for (const command of Object.keys(ELSEWHERE)) assert.ok(all.includes(command), command)

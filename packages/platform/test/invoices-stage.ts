@@ -76,10 +76,10 @@ export class InvoiceStage extends World {
     return this
   }
 
-  async ask<T = Invoice>(endpoint: Endpoint, body: unknown = {}, params?: unknown): Promise<Answered<T>> {
+  async ask<T = Invoice>(endpoint: Endpoint, body: unknown = {}, params?: unknown, query?: unknown): Promise<Answered<T>> {
     const read = endpoint.body ? readBody(endpoint.body, JSON.stringify(body)) : undefined
     const answer = await endpoint.handler({
-      services: this.services, caller: this.caller, body: read, query: undefined, params, signed: undefined as never,
+      services: this.services, caller: this.caller, body: read, query, params, signed: undefined as never,
     })
     const text = answer.text ?? stringifyJson(answer.body)
     return { body: plain(parseJson(text)) as T, headers: answer.headers ?? {} }

@@ -1,13 +1,15 @@
 import { parseAmount } from '../amount.ts'
 import { postExample } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
-import type { Endpoint, FundOrder, Head, LocalChain } from '../local-chain.ts'
+import type { Endpoint, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
+import { addressOf } from './address.ts'
 import { loadCashMachine } from './cash-script.ts'
 import { BitcoinChain } from './chain.ts'
 import { BTC, UTXO_NETWORKS, type UtxoNetwork } from './networks.ts'
 import { bitcoinRpc } from './rpc.ts'
+import { SigningKey } from './spend.ts'
 
 /** BTC and its sisters, behind Core's JSON-RPC. */
 export function localUtxoChains(place: Place): LocalChain[] {
@@ -53,6 +55,18 @@ class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
 
   endpoints(url: string): Endpoint[] {
     return [{ protocol: 'Bitcoin Core JSON-RPC', url, example: postExample(url, { id: 1, method: 'getblockcount' }) }]
+  }
+
+  async addressOf(secret: Uint8Array): Promise<string> {
+    const key = new SigningKey(Buffer.from(secret))
+    return addressOf(this.#network.segwit ? key.segwitScript : key.legacyScript, this.#network)!
+  }
+
+  async paymentsIn(height: number): Promise<Payment[] | undefined> {
+    return (await this.chain()).ledger.blocks[height]?.txs.flatMap(({ txid, outs }) => outs.flatMap(({ value, script }, index) => {
+      const address = addressOf(script, this.#network)
+      return address === undefined ? [] : [{ hash: txid, index, asset: this.code, address, tag: null, amount: value }]
+    }))
   }
 
   async fund({ address, amount }: FundOrder): Promise<string> {

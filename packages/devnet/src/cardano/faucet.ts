@@ -76,6 +76,12 @@ export function pay(o: {
   return { raw: FixedTransaction.new(bytes, witnesses.to_bytes(), true).to_hex(), hash: hash.to_hex() }
 }
 
+/** The address of a key without a stake. */
+export function addressOfSecret(secret: Uint8Array): string {
+  const hash = PrivateKey.from_normal_bytes(secret).to_public().hash()
+  return EnterpriseAddress.new(TEST_NETWORK, Credential.from_keyhash(hash)).to_address().to_bech32()
+}
+
 /** An address of this network that can be paid to, or undefined. */
 export function addressOf(text: string): Address | undefined {
   try {

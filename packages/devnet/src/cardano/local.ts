@@ -1,6 +1,6 @@
 import { getExample } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
-import type { Endpoint, FundExtra, FundOrder, Head, LocalChain } from '../local-chain.ts'
+import type { Endpoint, FundExtra, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
 import { secondsOf } from '../whole-number.ts'
@@ -45,6 +45,16 @@ class LocalCardanoChain extends OnDemand<CardanoChain> implements LocalChain {
 
   endpoints(url: string): Endpoint[] {
     return [{ protocol: 'Blockfrost', url, example: getExample(`${url}/blocks/latest`) }]
+  }
+
+  async addressOf(secret: Uint8Array): Promise<string> {
+    const { addressOfSecret } = await import('./faucet.ts')
+    return addressOfSecret(secret)
+  }
+
+  async paymentsIn(height: number): Promise<Payment[] | undefined> {
+    return (await this.chain()).blocks[height]?.transactions.flatMap(({ hash, outputs }) => outputs.map(({ index, address, coin }) => (
+      { hash, index, asset: this.code, address, tag: null, amount: coin })))
   }
 
   async fund({ address, amount, tokens }: FundOrder): Promise<string> {

@@ -1,13 +1,16 @@
+import { toHex } from 'viem/utils'
+import { privateKeyToAddress } from 'viem/accounts'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { tokenAddress } from '../evm/contracts.ts'
 import { jsonRpcExample } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
-import type { Endpoint, FundOrder, Head, LocalChain } from '../local-chain.ts'
+import type { Endpoint, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
 import { EthereumChain } from './chain.ts'
 import { EVM_NETWORKS, type EvmNetwork, type Token } from './networks.ts'
+import { paymentsIn } from './payments.ts'
 import { ethereumRpc } from './rpc.ts'
 
 const GWEI_DECIMALS = 9
@@ -73,6 +76,14 @@ class LocalEvmChain extends OnDemand<EthereumChain> implements LocalChain {
 
   endpoints(url: string): Endpoint[] {
     return [{ protocol: 'Ethereum JSON-RPC', url, example: jsonRpcExample(url, 'eth_blockNumber', []) }]
+  }
+
+  async addressOf(secret: Uint8Array): Promise<string> {
+    return privateKeyToAddress(toHex(secret))
+  }
+
+  async paymentsIn(height: number): Promise<Payment[] | undefined> {
+    return paymentsIn(await this.chain(), this.#network, height)
   }
 
   async fund({ asset, address, amount }: FundOrder): Promise<string> {

@@ -5,7 +5,7 @@ import { RequestError } from '../errors.ts'
 import { Journal } from '../journal.ts'
 import { REGISTRY } from '../registry.ts'
 
-export const PRICE_SOURCES = ['COINGECKO', 'KRAKEN'] as const
+const PRICE_SOURCES = ['COINGECKO', 'KRAKEN', 'BINANCE'] as const
 export type PriceSourceName = (typeof PRICE_SOURCES)[number]
 
 /** Where local prices start: the asset registry's round figures, taken from no market. */
@@ -22,7 +22,7 @@ export class Quotes {
 
   private constructor(journal: Journal<Entry>, records: Entry[]) {
     const start = () => new Map(Object.entries(STARTING).map(([coin, price]) => [coin, parseAmount(price, PRICE_DECIMALS)]))
-    this.#prices = { COINGECKO: start(), KRAKEN: start() }
+    this.#prices = { COINGECKO: start(), KRAKEN: start(), BINANCE: start() }
     this.#journal = journal
     for (const record of records) this.#apply(record)
   }

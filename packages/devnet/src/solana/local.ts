@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
+import { ed25519 } from '@noble/curves/ed25519.js'
 import { base58 } from '../base58.ts'
 import { jsonRpcExample, socketUrl } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
-import type { Endpoint, FundOrder, Head, LocalChain, LocalContract } from '../local-chain.ts'
+import type { Endpoint, FundOrder, Head, LocalChain, LocalContract, Payment } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
 import type { SolanaChain } from './chain.ts'
+import { paymentsOf } from './payments.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
 
 /** Solana, behind its JSON-RPC. */
@@ -51,6 +53,17 @@ class LocalSolanaChain extends OnDemand<SolanaChain> implements LocalChain {
 
   endpoints(url: string): Endpoint[] {
     return [{ protocol: 'Solana JSON-RPC', url, websocket: socketUrl(url), example: jsonRpcExample(url, 'getHealth') }]
+  }
+
+  async addressOf(secret: Uint8Array): Promise<string> {
+    return base58(ed25519.getPublicKey(secret))
+  }
+
+  /** A slot that was skipped has paid nothing. */
+  async paymentsIn(height: number): Promise<Payment[] | undefined> {
+    const { head, slots } = await this.chain()
+    if (height > head.slot) return undefined
+    return slots.get(height)?.transactions.flatMap((each) => paymentsOf(each)) ?? []
   }
 
   async fund({ asset, address, amount }: FundOrder): Promise<string> {

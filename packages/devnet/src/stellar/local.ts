@@ -1,10 +1,12 @@
+import { ed25519 } from '@noble/curves/ed25519.js'
 import type { RpcFace } from '../http-server.ts'
 import { getExample, jsonRpcExample } from '../examples.ts'
 import { LocalLedgers } from '../ledger-local.ts'
-import type { Endpoint, FundOrder, LocalChain } from '../local-chain.ts'
+import type { Endpoint, FundOrder, LocalChain, Payment } from '../local-chain.ts'
 import type { Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
 import type { StellarChain } from './chain.ts'
+import { encodeKey } from './strkey.ts'
 
 /** Where Horizon's paths begin, below those of Stellar RPC. */
 const HORIZON = '/horizon'
@@ -47,6 +49,16 @@ class LocalStellarChain extends LocalLedgers<StellarChain> implements LocalChain
       { protocol: 'Stellar RPC', url, example: jsonRpcExample(url, 'getHealth') },
       { protocol: 'Horizon', url: horizon, example: getExample(`${horizon}/fee_stats`) },
     ]
+  }
+
+  async addressOf(secret: Uint8Array): Promise<string> {
+    return encodeKey('G', Buffer.from(ed25519.getPublicKey(secret)))
+  }
+
+  async paymentsIn(height: number): Promise<Payment[] | undefined> {
+    const ledger = (await this.chain()).ledgers.at(height)
+    const { paymentsOf } = await import('./payments.ts')
+    return ledger && paymentsOf(ledger)
   }
 
   async fund({ address, amount, tag }: FundOrder): Promise<string> {

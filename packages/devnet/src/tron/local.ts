@@ -1,10 +1,11 @@
 import { getExample } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
-import type { Endpoint, FundOrder, Head, LocalChain, LocalContract } from '../local-chain.ts'
+import type { Endpoint, FundOrder, Head, LocalChain, LocalContract, Payment } from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
-import { toBase58 } from './address.ts'
+import { addressOfSecret, toBase58 } from './address.ts'
 import { GENESIS_ID, TRON_TOKENS, TronChain, type Block } from './chain.ts'
+import { paymentsOf } from './payments.ts'
 import { tronRpc } from './rpc.ts'
 import { tokenAddress } from './tvm.ts'
 
@@ -49,6 +50,15 @@ class LocalTronChain extends OnDemand<TronChain> implements LocalChain {
 
   endpoints(url: string): Endpoint[] {
     return [{ protocol: 'java-tron HTTP', url, example: getExample(`${url}/wallet/getnowblock`) }]
+  }
+
+  async addressOf(secret: Uint8Array): Promise<string> {
+    return toBase58(addressOfSecret(secret))
+  }
+
+  async paymentsIn(height: number): Promise<Payment[] | undefined> {
+    const block = (await this.chain()).block(height)
+    return block && paymentsOf(block)
   }
 
   async fund({ asset, address, amount }: FundOrder): Promise<string> {

@@ -1,10 +1,12 @@
+import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { RpcFace } from '../http-server.ts'
 import { postExample, socketUrl } from '../examples.ts'
 import { LocalLedgers } from '../ledger-local.ts'
-import type { Endpoint, FundOrder, LocalChain } from '../local-chain.ts'
+import type { Endpoint, FundOrder, LocalChain, Payment } from '../local-chain.ts'
 import type { Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
 import type { XrpChain } from './chain.ts'
+import { accountOf } from './codec.ts'
 
 /** The XRP Ledger, behind rippled's protocol. */
 export function localXrpChains(place: Place): LocalChain[] {
@@ -33,6 +35,20 @@ class LocalXrpChain extends LocalLedgers<XrpChain> implements LocalChain {
   endpoints(url: string): Endpoint[] {
     const example = postExample(url, { method: 'server_info', params: [{}] })
     return [{ protocol: 'rippled', url, websocket: socketUrl(url), example }]
+  }
+
+  async addressOf(secret: Uint8Array): Promise<string> {
+    return accountOf(secp256k1.getPublicKey(secret))
+  }
+
+  async paymentsIn(height: number): Promise<Payment[] | undefined> {
+    const ledger = (await this.chain()).ledgers.at(height)
+    return ledger?.transactions.flatMap(({ tx: { hash, fields }, outcome }): Payment[] => {
+      const { Destination: address, DestinationTag: number } = fields as { Destination: string; DestinationTag?: number }
+      if (outcome.result !== 'tesSUCCESS' || outcome.delivered === undefined) return []
+      const tag = number === undefined ? null : String(number)
+      return [{ hash, index: 0, asset: this.code, address, tag, amount: outcome.delivered }]
+    })
   }
 
   async fund({ address, amount, tag, delivered }: FundOrder): Promise<string> {

@@ -30,6 +30,20 @@ import { getInvoice } from '../invoices/read-invoice.ts'
 import { getInvoiceSettings } from '../invoices/read-settings.ts'
 import { refundInvoice } from '../invoices/refund-invoice.ts'
 import { saveInvoiceSettings } from '../invoices/save-settings.ts'
+import { createExchangeWithdrawal } from '../exchange-transfers/create-withdrawal.ts'
+import { listExchangeTransfers } from '../exchange-transfers/list-transfers.ts'
+import { readExchangeAddress } from '../exchange-transfers/read-address.ts'
+import { readExchangeTransfer } from '../exchange-transfers/read-transfer.ts'
+import { changeAccount } from '../exchanges/change-account.ts'
+import { createAccount } from '../exchanges/create-account.ts'
+import { deleteAccount } from '../exchanges/delete-account.ts'
+import { listAccounts } from '../exchanges/list-accounts.ts'
+import { listExchanges } from '../exchanges/list-exchanges.ts'
+import { listMarkets } from '../exchanges/list-markets.ts'
+import { readAccount } from '../exchanges/read-account.ts'
+import { readOrderBook } from '../exchanges/read-orderbook.ts'
+import { readTicker } from '../exchanges/read-ticker.ts'
+import { testAccount } from '../exchanges/test-account.ts'
 import { listKeys } from '../keys/list-keys.ts'
 import { listPrepaidEntries } from '../prepaid-fee/list-entries.ts'
 import { readPrepaidFee } from '../prepaid-fee/read-account.ts'
@@ -38,6 +52,13 @@ import { releaseUnstaked } from '../staking/release-unstaked.ts'
 import { stake } from '../staking/stake.ts'
 import { readStaking } from '../staking/staking.ts'
 import { unstake } from '../staking/unstake.ts'
+import { cancelOrder } from '../trading/cancel-order.ts'
+import { createConversion } from '../trading/create-conversion.ts'
+import { createOrder } from '../trading/create-order.ts'
+import { listOrders } from '../trading/list-orders.ts'
+import { quoteConversion } from '../trading/quote-conversion.ts'
+import { readConversion } from '../trading/read-conversion.ts'
+import { readOrder } from '../trading/read-order.ts'
 import { cancelTransaction } from '../transactions/cancel.ts'
 import { createTransaction } from '../transactions/create-transaction.ts'
 import { listTransactions } from '../transactions/list-transactions.ts'
@@ -66,6 +87,10 @@ export const endpoints: readonly Endpoint[] = [
   createRule, listRules, readRule, pauseRule, resumeRule, deleteRule, ruleHistory,
   createInvoice, listInvoices, getInvoice, cancelInvoice, markInvoice, refundInvoice, getInvoiceSettings, saveInvoiceSettings,
   readCheckout, chooseAsset, checkoutEvents,
+  listExchanges, createAccount, listAccounts, readAccount, changeAccount, deleteAccount, testAccount,
+  listMarkets, readTicker, readOrderBook, createOrder, listOrders, readOrder, cancelOrder,
+  quoteConversion, createConversion, readConversion,
+  readExchangeAddress, createExchangeWithdrawal, listExchangeTransfers, readExchangeTransfer,
   listEvents, streamEvents, createWebhook, listWebhooks, readWebhook, changeWebhook, deleteWebhook, rotateWebhook, testWebhook,
   listDeliveries, resendDelivery, resendDeliveryOf, webhookKeyPem, webhookKeyJwks,
   stake, unstake, releaseUnstaked, readStaking,

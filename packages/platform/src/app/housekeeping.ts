@@ -2,7 +2,7 @@ import type { Services } from '../engine/services.ts'
 import { forgetEvents } from '../events/forget.ts'
 import type { Loop } from '../engine/loop.ts'
 
-/** Forgets nonces, rate windows and old events that can no longer matter. */
+/** Forgets nonces, rate windows, quotes and old events that can no longer matter. */
 export function housekeepingLoop(services: Services): Loop {
   return {
     name: 'housekeeping',
@@ -13,6 +13,8 @@ export function housekeepingLoop(services: Services): Loop {
         'delete from request_nonces where ctid in (select ctid from request_nonces where expires_at < $1 limit 50000)', [now]
       )
       await services.database.query(`delete from rate_windows where window_start < $1::timestamptz - interval '5 minutes'`, [now])
+      await services.database.query(
+        `delete from conversions where order_id is null and expires_at < $1::timestamptz - interval '1 day'`, [now])
       await forgetEvents(services)
       return false
     },

@@ -15,7 +15,7 @@ export function observe(services: Services): void {
   const { database, metrics, registry } = services
   const natives = JSON.stringify(Object.fromEntries(registry.networks.map(({ code, native_asset }) => [code, native_asset])))
   metrics.onScrape(shared(async () => {
-    const [nodes, scans, waiting, tanks] = await Promise.all([
+    const [nodes, scans, waiting, tanks, orders] = await Promise.all([
       heardStatus(services.signers),
       database.query<{ network: string; height: string; tip_height: string | null }>(
         'select network, height::text, tip_height::text from network_scans where height is not null'
@@ -33,6 +33,8 @@ export function observe(services: Services): void {
              ), 0
            )::text balance
          from gas_tanks g join workspaces w on w.id = g.workspace_id`, [natives]),
+      database.query<{ exchange: string; status: string; count: string }>(
+        `select exchange, status, count(*)::text from orders where next_run_at is not null group by 1, 2`),
     ])
     for (const each of nodes) metrics.signerUp.labels(String(each.node)).set(canSign(each) ? 1 : 0)
     metrics.signingPossible.set(nodes.filter(canSign).length >= SIGNERS_NEEDED ? 1 : 0)
@@ -45,6 +47,8 @@ export function observe(services: Services): void {
       metrics.waiting.labels(kind, state).set(Number(count))
       metrics.waitingAge.labels(kind, state).set(Number(age_s))
     }
+    metrics.ordersWaiting.reset()
+    for (const { exchange, status, count } of orders) metrics.ordersWaiting.labels(exchange, status).set(Number(count))
     metrics.tankBalance.reset()
     metrics.tankOk.reset()
     for (const { workspace, network, balance, status } of tanks) {

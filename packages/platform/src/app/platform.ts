@@ -24,6 +24,10 @@ import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
 import { Callers } from '../http/callers.ts'
 import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
+import { createExchanges } from '../exchanges/exchanges.ts'
+import { exchangeTransferLoop } from '../exchange-transfers/loop.ts'
+import { reconcileLoop } from '../exchanges/reconcile.ts'
+import { orderLoop } from '../trading/loop.ts'
 import { Hold } from '../engine/hold.ts'
 import { Networks } from '../engine/networks.ts'
 import { checkUrl } from '../webhooks/webhook.ts'
@@ -151,6 +155,9 @@ async function start(
       sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
       everyMs: prices.everyMs,
     }),
+    exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
+    trading: { due: new Bell(environment) },
+    exchangeTransfers: { due: new Bell(environment) },
     webhooks: createWebhooks({ services: () => services, environment, allow: settings.webhookAllow, resolve: world.resolve }),
     metrics: createMetrics(),
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
@@ -174,6 +181,10 @@ async function start(
     // This home's workers were ours alone: leases of a killed run need not be waited for.
     if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
     if (postgres) await database.query('update network_scans set lease_until = null')
+    if (postgres) await database.query('update orders set lease_until = null, lease_token = null where lease_token is not null')
+    if (postgres) await database.query('update exchange_transfers set lease_until = null, lease_token = null where lease_token is not null')
+    if (postgres) await database.query('update exchange_accounts set lease_until = null where lease_until is not null')
+    if (postgres) await database.query('update exchange_nonces set holder = null where holder is not null')
     if (postgres) {
       await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])
     }
@@ -243,6 +254,9 @@ function workLoops(services: Services): Loop[] {
     autoForwardingLoop(services),
     invoiceLoop(services),
     ...services.networks.all().flatMap((chain) => (chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedNetworks)] : [])),
+    orderLoop(services),
+    exchangeTransferLoop(services),
+    reconcileLoop(services),
     requeueSweepsLoop(services),
     deliverLoop(services),
   ]

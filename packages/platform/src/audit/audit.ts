@@ -4,6 +4,7 @@ import type { Chain } from '../engine/chain.ts'
 import { USD_DECIMALS } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import type { AuditReport, Difference } from './report.ts'
+import { exchangeDifferences } from './exchanges.ts'
 import { stakingDifferences } from './staking.ts'
 import { utxoDifferences } from './utxo.ts'
 
@@ -40,15 +41,17 @@ async function attempt(services: Services): Promise<AuditReport> {
     }
   }
   await networksNotAsked(services, differences)
-  const compared = Object.values(networks).reduce((sum, { addresses, coins }) => sum + addresses + coins, 0)
-  return { ok: differences.length === 0 && compared > 0, compared, networks, books, differences }
+  const exchanges = await exchangeDifferences(services, differences)
+  const compared = Object.values(networks).reduce((sum, { addresses, coins }) => sum + addresses + coins, 0) + exchanges.balances
+  return { ok: differences.length === 0 && compared > 0, compared, networks, exchanges, books, differences }
 }
 
 /** Coins in the books on a network without an endpoint: nobody has looked whether they exist. */
 async function networksNotAsked(services: Services, differences: Difference[]): Promise<void> {
   const rows = await services.database.query<{ workspace: string; asset: string; sum: string }>(
     `select w.name workspace, a.asset, sum(a.balance)::text sum from ledger_accounts a join workspaces w on w.id = a.workspace_id
-     where a.kind not in ('chain', 'fees', 'prepaid', 'prepaid_reserved') and a.balance <> 0 group by 1, 2 order by 1, 2`)
+     where a.kind not in ('chain', 'fees', 'prepaid', 'prepaid_reserved', 'venue', 'venue_outside',
+       'venue_fees') and a.balance <> 0 group by 1, 2 order by 1, 2`)
   for (const { workspace, asset: ticker, sum } of rows) {
     const asset = services.registry.asset(ticker)
     if (asset && services.networks.has(asset.network)) continue
@@ -86,11 +89,13 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
     `select w.name workspace, a.balance::text, coalesce(t.sum, 0)::text sum
      from ledger_accounts a join workspaces w on w.id = a.workspace_id
      left join (
-       select workspace_id, sum(platform_fee) from transactions
-       where status = 'pending' and platform_fee > 0 and not exists (
-         select 1 from ledger_entries where kind in ('prepaid-charge', 'prepaid-refund') and reference = transactions.id::text
-       )
-       group by 1
+       select workspace_id, sum(platform_fee) from (
+         select workspace_id, platform_fee from transactions
+         where status = 'pending' and platform_fee > 0 and not exists (
+           select 1 from ledger_entries where kind in ('prepaid-charge', 'prepaid-refund') and reference = transactions.id::text
+         )
+         union all select workspace_id, platform_fee from orders where state <> 'ENDED'
+       ) reserved group by 1
      ) t on t.workspace_id = a.workspace_id
      where a.kind = 'prepaid_reserved' and a.balance <> coalesce(t.sum, 0) limit 100`)
   for (const row of reserved) {

@@ -7,11 +7,14 @@ export interface Difference {
   chain: string
   note?: string
 }
-/** `ok` only where something was compared and nothing differs. `compared`: addresses and coins that a chain was asked about. */
+/** `ok` only where something was compared and nothing differs. `compared`: addresses and coins that a chain was asked
+ * about, and balances that an exchange was. */
 export interface AuditReport {
   ok: boolean
   compared: number
   networks: Record<string, { addresses: number; coins: number }>
+  /** Of accounts at exchanges: claims, that were held against what the exchange says. */
+  exchanges: { accounts: number; balances: number }
   books: { entries: number; balanced: boolean }
   differences: Difference[]
 }

@@ -10,6 +10,9 @@ export const EVENT_TYPES = [
   'staking.staked', 'staking.unstaked', 'staking.releasable', 'staking.released',
   'auto_forwarding.created', 'auto_forwarding.deleted', 'aml.screening_overdue',
   'invoice.created', 'invoice.updated', 'invoice.processing', 'invoice.paid', 'invoice.expired', 'invoice.invalid',
+  'exchange_account.created', 'exchange_account.updated', 'exchange_account.failing', 'exchange_account.difference',
+  'exchange_account.deleted',
+  'order.created', 'order.updated', 'exchange_transfer.created', 'exchange_transfer.updated',
   'webhook.test', 'webhook.disabled',
 ] as const
 

@@ -2,16 +2,20 @@ import { z } from 'zod'
 import { addressShape } from '../addresses/present.ts'
 import { ruleShape } from '../auto-forwarding/rule.ts'
 import { EVENT_TYPES, type EventType } from '../database/event-types.ts'
+import { accountShape } from '../exchanges/account.ts'
 import { transactionShape } from '../engine/present.ts'
 import { invoiceShape } from '../invoices/present.ts'
 import { tankShape } from '../gas-tanks/list-tanks.ts'
+import { exchangeTransferShape } from '../exchange-transfers/transfer.ts'
+import { orderShape } from '../trading/order.ts'
 import { walletShape } from '../wallets/present.ts'
 
 interface EventOf {
   /** When it is told, in a sentence without its point. */
   says: string
   /** What its versions count. */
-  object: 'transaction' | 'address' | 'wallet' | 'gas tank' | 'prepaid fee account' | 'rule' | 'invoice' | 'webhook'
+  object: 'transaction' | 'address' | 'wallet' | 'gas tank' | 'prepaid fee account' | 'rule' | 'invoice' | 'exchange account' | 'order'
+    | 'exchange transfer' | 'webhook'
   /** To whom: to the keys of one sub-account, or to all of the workspace. `owner`: of a gas tank's own, which has none, to all. */
   scope: 'sub-account' | 'workspace' | 'owner'
   /** What `data` holds. */
@@ -46,6 +50,11 @@ const prepaid = (says: string): EventOf => ({
 const invoice = (says: string): EventOf => ({
   says, object: 'invoice', scope: 'sub-account', data: invoiceShape,
 })
+
+const account = (says: string): EventOf => ({ says, object: 'exchange account', scope: 'sub-account', data: accountShape })
+const exchangeTransfer = (says: string): EventOf => (
+  { says, object: 'exchange transfer', scope: 'sub-account', data: exchangeTransferShape })
+const order = (says: string): EventOf => ({ says, object: 'order', scope: 'sub-account', data: orderShape })
 
 /** Every event: what it tells, of what, to whom, in which shape. The OpenAPI document and docs/events.md are made of it. */
 export const EVENTS: Readonly<Record<EventType, EventOf>> = {
@@ -103,6 +112,15 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'invoice.paid': invoice('It is paid, and confirmed'),
   'invoice.expired': invoice('Its time is over, and it is not paid; one that was paid while nobody looked goes on from here'),
   'invoice.invalid': invoice('It is not to be paid any more: cancelled, or marked so'),
+  'exchange_account.created': account('An account at an exchange was linked'),
+  'exchange_account.updated': account('It was changed, its key may do something else than before, or the exchange takes its key again'),
+  'exchange_account.failing': account('The exchange refused its key; what waits for it goes on waiting'),
+  'exchange_account.difference': account('The exchange says another total than the books, found twice in a row; or no longer does'),
+  'exchange_account.deleted': account('It was unlinked, and its secrets are erased'),
+  'order.created': order('An order was asked for'),
+  'order.updated': order('It has come to another step, was filled in part, or has ended; `unknown` where its answer was lost'),
+  'exchange_transfer.created': exchangeTransfer('Coins are to go to an exchange, or to come from one'),
+  'exchange_transfer.updated': exchangeTransfer('It has come to another step, or has ended; `unknown` where an answer was lost'),
   'webhook.test': {
     says: 'Somebody asked for a test of a webhook; sent to that one only', object: 'webhook', scope: 'sub-account',
     data: z.object({ id: z.string(), url: z.string() }),

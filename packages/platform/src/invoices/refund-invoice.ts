@@ -1,5 +1,6 @@
 import { transferBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
+import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { transactionShape } from '../engine/present.ts'
 import { createTransfer } from '../transactions/create-transaction.ts'
@@ -13,6 +14,9 @@ export const refundInvoice = endpoint({
   method: 'POST', path: '/dac/v1/invoices/{id}/refund', summary: 'Refund an invoice by a transfer', access: 'write',
   params: z.strictObject({ id: z.string() }), body: transferBody, response: transactionShape,
   async handler({ services, caller, params: { id }, body, signed }) {
+    if (body.destination_type !== 'EXTERNAL') {
+      throw new ApiError('INVALID_REQUEST', 'destination_type: must be EXTERNAL for a refund', { field: 'destination_type' })
+    }
     const { row } = ownInvoice(await readInvoice(services, services.database, id), caller, id)
     return createTransfer({ services, caller, body, signed }, row.id)
   },

@@ -12,6 +12,10 @@ const WORDS: Partial<Record<EventType, ['info' | 'warn', string]>> = {
   'deposit.frozen': ['warn', 'deposit held by screening'],
   'deposit.reverted': ['warn', 'deposit taken back by a reorganisation'],
   'address.frozen': ['warn', 'address frozen by screening'],
+  'exchange_account.failing': ['warn', 'an exchange refuses a key'],
+  'exchange_account.difference': ['warn', 'an exchange says another balance than the books, or no longer does'],
+  'order.created': ['info', 'order created'],
+  'exchange_transfer.created': ['info', 'exchange transfer created'],
 }
 
 /** Nothing of a request, and no memo: both may hold what callers would not want in a log. */

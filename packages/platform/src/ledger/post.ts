@@ -5,6 +5,7 @@ export type AccountKind =
   | 'available' | 'reserved' | 'unswept' | 'frozen' | 'suspense' | 'chain'
   | 'tank' | 'tank_reserved' | 'float' | 'float_reserved'
   | 'prepaid' | 'prepaid_reserved' | 'fees'
+  | 'venue' | 'venue_outside' | 'venue_fees'
   | 'staked_energy' | 'staked_bandwidth' | 'staked_energy_reserved' | 'staked_bandwidth_reserved' | 'cooling'
 
 /** One side of an entry. Amounts in the asset's smallest unit; positive raises the account. */

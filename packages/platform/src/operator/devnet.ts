@@ -14,6 +14,14 @@ const COMMANDS: Record<string, (words: (string | undefined)[], values: Input) =>
   clock: ([advance]) => ({ command: 'clock', network: 'TRX', advance }),
   risk: ([address, level]) => ({ command: 'risk', address, level }),
   price: ([coin, price], values) => ({ command: 'price', coin, price, source: values['source'] ?? null }),
+  'venue key': (_, values) => ({
+    command: 'venue', action: 'key', exchange: values['exchange'], permissions: values['permissions'], no_withdraw: values['no-withdraw'],
+    balances: values['balances'], account_of: values['account-of'], nonce_window: values['nonce-window'], unlimited: values['unlimited'],
+  }),
+  'venue revoke': ([key]) => ({ command: 'venue', action: 'revoke', api_key: key }),
+  'venue address': ([key, asset, address], { name, tag }) => (
+    { command: 'venue', action: 'address', api_key: key, asset, address, name, tag }),
+  'venue urls': () => ({ command: 'venue', action: 'urls' }),
   contract: ([network, ticker]) => ({ command: 'contract', network, ticker }),
   urls: () => ({ command: 'urls' }),
   info: () => ({ command: 'info' }),
@@ -25,6 +33,8 @@ export async function devnetCommand(home: string, words: readonly string[], valu
   const input = Object.hasOwn(COMMANDS, action) ? COMMANDS[action] : undefined
   if (!input) throw new OperatorError(`devnet: ${action || '(nothing)'} is not one of ${Object.keys(COMMANDS).join(', ')}`)
   const result = await callPlatform(home, 'devnet', input(rest, values))
+  // Whoever asks for a key pastes it elsewhere, or reads it by a program.
+  if (action === 'venue key') return { result, text: JSON.stringify(result) }
   if (action === 'urls') return { result, text: (result['endpoints'] as Endpoint[]).map(endpointText).join('\n') }
   return {
     result,

@@ -7,6 +7,8 @@ const TYPES: Record<string, string> = {
   'prepaid-reserve': 'reservation', 'prepaid-charge': 'charge', 'prepaid-refund': 'refund', 'prepaid-adjust': 'adjustment',
   'prepaid-subscription': 'subscription',
 }
+/** References of orders at exchanges begin so. */
+const ORDER = 'order:'
 const OF_TRANSACTIONS = new Set(['prepaid-reserve', 'prepaid-charge', 'prepaid-refund'])
 
 /** Every movement of the workspace's account, newest first; the sum of `balance_change` is the balance. */
@@ -16,7 +18,7 @@ export const listPrepaidEntries = endpoint({
   response: z.object({
     data: z.array(z.object({
       id: z.string(), type: z.enum(['reservation', 'charge', 'refund', 'adjustment', 'subscription']), amount: z.number(),
-      balance_change: z.number(), transaction_id: z.string().nullable(), created_at: z.string(),
+      balance_change: z.number(), transaction_id: z.string().nullable(), order_id: z.string().nullable(), created_at: z.string(),
     })),
     page: z.int(), limit: z.int(), total: z.int(),
   }),
@@ -41,7 +43,8 @@ export const listPrepaidEntries = endpoint({
             type: TYPES[row.kind],
             amount: exactUsd(row.kind !== 'prepaid-adjust' && change < 0n ? -change : change),
             balance_change: exactUsd(row.kind === 'prepaid-charge' ? 0n : change),
-            transaction_id: OF_TRANSACTIONS.has(row.kind) ? row.reference : null,
+            transaction_id: OF_TRANSACTIONS.has(row.kind) && !row.reference.startsWith(ORDER) ? row.reference : null,
+            order_id: row.reference.startsWith(ORDER) ? row.reference.slice(ORDER.length) : null,
             created_at: row.created_at.toISOString(),
           }
         }),

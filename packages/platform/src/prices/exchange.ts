@@ -1,24 +1,18 @@
-import { readText, type Fetch } from '@custody/chains'
+import type { Fetch } from '@custody/chains'
+import { openClient, redacted, type CcxtClient } from '../ccxt.ts'
 import type { Environment } from '../environment.ts'
 import { parsePrice } from './decimals.ts'
 import { SourceError, type PriceSource, type Quote } from './source.ts'
 
-/** What is used of a ccxt exchange. Numbers come as text (`number = String`). */
 interface Ticker { symbol: string; bid?: string; ask?: string; timestamp?: number }
-interface Exchange {
+interface Exchange extends CcxtClient {
   markets: Record<string, { symbol: string; active?: boolean; spot?: boolean }> | undefined
-  has: Record<string, unknown>
-  number: unknown
-  fetchImplementation: unknown
-  loadMarkets(reload?: boolean): Promise<unknown>
   fetchTickers(symbols: string[]): Promise<Record<string, Ticker>>
   fetchTicker(symbol: string): Promise<Ticker>
 }
 
 const TIMEOUT_MS = 8000
 const MARKETS_MS = 3_600_000
-/** The lists of all markets are the longest answers. */
-const ANSWER_BYTES_MAX = 32 * 1024 * 1024
 /** Between bid and ask, in basis points: a wider market has no price. */
 const SPREAD_BASIS_POINTS_MAX = 200n
 
@@ -43,7 +37,8 @@ export function exchange(o: ExchangeOptions): PriceSource {
     name: o.id,
     async quotes(coins) {
       try {
-        opening ??= open(o)
+        // Few calls at a pace of our own need no limiter.
+        opening ??= openClient<Exchange>({ id: o.id, url: o.url, fetch: o.fetch, timeoutMs: o.timeoutMs ?? TIMEOUT_MS })
         const client = await opening
         const askedAt = o.environment.now()
         if (client.markets === undefined || askedAt - loadedAt > MARKETS_MS) {
@@ -67,7 +62,7 @@ export function exchange(o: ExchangeOptions): PriceSource {
       } catch (error) {
         if (error instanceof SourceError) throw error
         // ccxt's errors name the URL and the whole answer.
-        throw new SourceError(error instanceof Error ? `${error.name}: ${error.message.slice(0, 200)}` : String(error))
+        throw new SourceError(redacted(error))
       }
     },
   }
@@ -78,28 +73,4 @@ function middle({ bid, ask }: Ticker): bigint | null {
   if (low === null || high === null || high < low) return null
   const price = (low + high) / 2n
   return (high - low) * 10_000n > price * SPREAD_BASIS_POINTS_MAX ? null : price
-}
-
-/** One exchange's module alone: all hundred take 100 MB of memory. Few calls at a pace of our own need no limiter. */
-async function open(o: ExchangeOptions): Promise<Exchange> {
-  const module = await import(new URL(`./src/${o.id}.js`, import.meta.resolve('ccxt')).href) as {
-    default: new (options: Record<string, unknown>) => Exchange,
-  }
-  const client = new module.default({
-    timeout: o.timeoutMs ?? TIMEOUT_MS, enableRateLimit: false,
-    ...(o.url === null ? {} : { urls: { api: { public: o.url, private: o.url, rest: o.url } } }),
-  })
-  client.number = String
-  client.fetchImplementation = bounded(o.fetch)
-  return client
-}
-
-/** ccxt reads answers whole: what it gets has been read up to a limit. */
-function bounded(fetch: Fetch): Fetch {
-  return async (url, init) => {
-    const response = await fetch(url, init)
-    const text = await readText(response, ANSWER_BYTES_MAX)
-    if (text === null) throw new SourceError('the answer is too long')
-    return new Response(text === '' ? null : text, { status: response.status, statusText: response.statusText, headers: response.headers })
-  }
 }

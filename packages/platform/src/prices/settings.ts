@@ -1,6 +1,7 @@
 import type { Fetch, Registry } from '@custody/chains'
 import type { Environment } from '../environment.ts'
 import { coinGecko } from './coingecko.ts'
+import { localExchangeUrl } from '../ccxt.ts'
 import type { PriceSettings } from '../settings/settings.ts'
 import { exchange } from './exchange.ts'
 import type { PriceSource } from './source.ts'
@@ -34,7 +35,7 @@ export function pricesInstallation(settings: PriceSettings, devnetUrl: string | 
     coinGeckoIds: {
       ...Object.fromEntries(Object.values(registry.coins).map((coin) => [coin.ticker, coin.coingecko_id])), ...settings.coinGeckoIds,
     },
-    exchanges: settings.exchanges.map((id) => ({ id, url: devnetUrl === null ? null : `${devnetUrl}/prices/${id}` })),
+    exchanges: settings.exchanges.map((id) => ({ id, url: devnetUrl === null ? null : localExchangeUrl(devnetUrl, id) })),
     everyMs: settings.everyMs ?? (devnetUrl === null ? EVERY_MS : LOCAL_EVERY_MS),
   }
 }

@@ -8,7 +8,7 @@ import { readConfiguration, type Endpoint } from './configuration.ts'
 import { MULTIPLE_DECIMALS, type SweepRules } from './sweep-rules.ts'
 import { sweepRules } from './sweep-rules.ts'
 import { DEFAULT_TIERS, readTiers, type Tier } from './tiers.ts'
-import { isExchange } from './exchanges.ts'
+import { isExchange } from '../ccxt.ts'
 
 export interface Settings {
   home: string

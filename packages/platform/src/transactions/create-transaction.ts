@@ -7,6 +7,7 @@ import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import { isSamePayload } from '../engine/payload.ts'
+import { checkExchangeDestination } from '../exchange-transfers/destination.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
 import { collectReceipts } from '../signing/receipts.ts'
@@ -44,6 +45,7 @@ interface Found {
 
 async function create({ services, caller, body, signed }: Asked, { asset, network, wallet, payloadHash, invoice }: Found): Promise<Reply> {
   const { amount, destination, addressTag } = checkTransfer(services, body, asset, network)
+  const exchange = await checkExchangeDestination(services, caller, body, { asset, network, amount })
   const chain = services.networks.get(network.code)
   const source = await services.addresses.omnibus(network, caller)
   if (isOwnAccount(chain, destination, source)) {
@@ -63,9 +65,9 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
     id: transactionId(caller.apiKey, nonce), kind: 'WITHDRAWAL',
     workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: wallet.id, parent_id: null,
     asset: asset.asset_name, network: network.code, amount: amount.toString(), fee: fee.toString(), fee_asset: asset.fee_asset,
-    source_type: 'INTERNAL', source_id: source, destination_type: 'EXTERNAL', destination_id: destination, address_tag: addressTag,
-    memo: body.memo ?? null, sequence_id: body.sequence_id ?? null, state: 'CREATED', status: 'pending', failure_reason: null,
-    last_error: null, hash: null, confirmations: 0, request: { api_key: caller.apiKey, ...signed }, receipts: [], plan: {},
+    source_type: 'INTERNAL', source_id: source, destination_type: body.destination_type, destination_id: destination,
+    address_tag: addressTag, memo: body.memo ?? null, sequence_id: body.sequence_id ?? null, state: 'CREATED', status: 'pending',
+    failure_reason: null, last_error: null, hash: null, confirmations: 0, request: { api_key: caller.apiKey, ...signed }, receipts: [], plan: {},
     fee_rate: body.fee_rate ?? null, fee_level: level, created_at: now, updated_at: now, confirmed_at: null,
     attempts: 0, lease_token: null, amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
   }
@@ -75,6 +77,7 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
     const result = await services.database.one<{ result: typeof answer }>('select create_withdrawal($1) result', [JSON.stringify({
       ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(),
       chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response, invoice_id: invoice,
+      exchange_transfer: exchange?.row ?? null, exchange_shown: exchange?.shown ?? null,
     })])
     answer = (result as { result: typeof answer }).result
   } catch (error) {
@@ -92,12 +95,16 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
         field: 'amount',
       })
     }
+    if (code === RAISED.accountUnlinked) {
+      throw new ApiError('NOT_FOUND', 'destination_id: the exchange account was unlinked; nothing was created', { field: 'destination_id' })
+    }
     if (code === RAISED.walletShort) throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
     throw exhausted(error, platform.fee) ?? error
   }
   services.environment.checkpoint('transaction.created')
   if (answer.replayed) return replayed(answer.response, isSamePayload(answer.payload_hash, payloadHash))
   services.database.tell({ type: 'transaction.created', workspace: caller.workspaceId, payload: answer.response })
+  if (exchange) services.database.tell({ type: 'exchange_transfer.created', workspace: caller.workspaceId, payload: exchange.shown })
   // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
   void collectReceipts(services, row.id, signed)
   return { text: answer.response }

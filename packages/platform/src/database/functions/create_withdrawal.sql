@@ -1,6 +1,7 @@
 -- Creates a withdrawal: idempotency row, reservations of amount and platform fee, transfer, event, in one call.
 -- Answers {"replayed", "response", "payload_hash"}. Raises CU002 when the wallet is inactive, CU003 when it
--- holds too little, CU001 when the prepaid fee account does, CU004 and CU005 as invoice_refund.sql says.
+-- holds too little, CU001 when the prepaid fee account does, CU004 and CU005 as invoice_refund.sql says, CU006
+-- when the exchange account that it goes to is unlinked.
 -- All of it after the idempotency row, for which it waits: what was answered once is answered again, whatever has changed since.
 create or replace function create_withdrawal(p jsonb) returns jsonb
 language plpgsql as $$
@@ -36,5 +37,8 @@ begin
   end if;
   -- Last, for whoever credits a deposit locks accounts before the invoice too.
   if p->>'invoice_id' is not null then perform invoice_refund(p->>'invoice_id', (p->>'id')::uuid); end if;
+  if p->'exchange_transfer' <> 'null' then
+    perform exchange_transfer_open(p->'exchange_transfer', (p->>'id')::uuid, p->>'exchange_shown');
+  end if;
   return jsonb_build_object('replayed', false, 'response', p->>'response');
 end $$;

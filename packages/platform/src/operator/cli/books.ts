@@ -7,6 +7,7 @@ interface Report {
   compared: number
   differences: Record<string, string>[]
   networks: Record<string, { addresses: number; coins: number }>
+  exchanges: { accounts: number; balances: number }
   books: { entries: number }
 }
 
@@ -15,16 +16,19 @@ export const audit: Run = async ({ home }) => {
   const looked = Object.entries(result.networks).map(
     ([code, { addresses, coins }]) => `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`
   ).join(', ')
+  const { accounts, balances } = result.exchanges
+  const claims = accounts > 0 ? `; ${balances} balances of ${accounts} exchange accounts` : ''
   const lines = result.differences.map((each) => {
     const where = `${each['network']} ${each['workspace']} ${each['subject']} ${each['asset']}`
     const note = each['note'] ? ` (${each['note']})` : ''
     return `DIFFERENCE ${where}: books ${each['ledger']}, chain ${each['chain']}${note}`
   })
   const agreement = result.compared > 0
-    ? 'the books agree with the chains' : 'NOTHING was compared: no address and no coin is known on any configured network'
+    ? `the books agree with the chains${accounts > 0 ? ' and the exchanges' : ''}`
+    : 'NOTHING was compared: no address and no coin is known on any configured network, and no balance at an exchange'
   const verdict = lines.length > 0 ? `${lines.length} differences` : agreement
   return {
-    result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}`, ...lines, verdict].join('\n'),
+    result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}${claims}`, ...lines, verdict].join('\n'),
     exitCode: result.ok ? 0 : 1,
   }
 }

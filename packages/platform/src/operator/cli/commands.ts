@@ -136,7 +136,9 @@ export const COMMANDS: readonly Definition[] = [
     usage: 'devnet fault <WHAT> <MODE>',
     summary: 'NETWORK: drop-answer, reject, lag, down, heal. '
       + 'AML, CHAINALYSIS, ELLIPTIC, TRM: down, drop-answer, lag, reject, malformed, empty, unknown, rate-limited, revoked, heal. '
-      + 'PRICES, COINGECKO, KRAKEN: down, lag, malformed, stale, rate-limited, heal',
+      + 'PRICES (COINGECKO, KRAKEN, BINANCE): down, lag, malformed, stale, rate-limited, heal. '
+      + 'KRAKEN, BINANCE also: drop-answer, unknown-answer, stalled-answer, duplicate-fill, clock-skew, stuck-withdrawal, hidden-order, '
+      + 'changed-address',
     run: devnet('fault'),
   },
   {
@@ -145,8 +147,24 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'devnet price <COIN> <USD>', summary: 'what the local sources of prices say',
-    options: { 'source S': 'one of them alone: COINGECKO or KRAKEN' }, run: devnet('price'),
+    options: { 'source S': 'one of them alone: COINGECKO, KRAKEN or BINANCE' }, run: devnet('price'),
   },
+  {
+    usage: 'devnet venue key', summary: 'a new account at a local exchange, with play money, and a key of it',
+    options: {
+      '!exchange E': 'kraken or binance', 'permissions LIST': 'of query,trade,deposit,withdraw; all of them if not named',
+      'no-withdraw': 'a key that may not withdraw', 'balances LIST': 'in place of the usual play money: BTC=1,USD=5000',
+      'account-of KEY': 'another key of the account that has this one', 'nonce-window MS': 'how late a nonce may come; 0 if not named',
+      unlimited: 'its calls are not counted',
+    },
+    run: devnet('venue key'),
+  },
+  { usage: 'devnet venue revoke <KEY>', summary: 'a key is not known any more', run: devnet('venue revoke') },
+  {
+    usage: 'devnet venue address <KEY> <ASSET> <ADDRESS>', summary: 'registers where withdrawals of a key’s account may go',
+    options: { 'name NAME': 'by which it is named', 'tag T': 'destination tag or memo' }, run: devnet('venue address'),
+  },
+  { usage: 'devnet venue urls', summary: 'where the local exchanges are', run: devnet('venue urls') },
   { usage: 'devnet drop <NETWORK> <HASH>', summary: 'a waiting EVM transaction is forgotten by its node', run: devnet('drop') },
   {
     usage: 'devnet congestion <NETWORK> <FEE_RATE>', summary: 'blocks take only what pays at least that much; 0 ends it',

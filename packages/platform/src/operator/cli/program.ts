@@ -7,6 +7,7 @@ import type { Values } from './typed.ts'
 
 const GROUPS: Record<string, string> = {
   'api-user': 'callers of the API', 'prepaid-fee': 'prepaid fee accounts', 'gas-tank': 'gas tanks', devnet: 'the local chains',
+  'devnet venue': 'the local exchanges',
   aml: 'screening', sweep: 'sweeps of deposit addresses',
   wallet: 'wallets', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
 }
@@ -34,10 +35,13 @@ function optionOf(name: string, text: string): Option {
   return new Option(value === undefined ? `--${flag}` : `--${flag} <${value}>`, name.startsWith('!') ? `${text} (needed)` : text)
 }
 
-/** What the library calls camelCase, by the option's own name. */
+/** What the library calls camelCase, by the option's own name; of `--no-…` it tells the opposite, and true where it is absent. */
 function valuesOf(command: Command): Values {
   const given = command.opts<Record<string, string | boolean | undefined>>()
-  return Object.fromEntries(command.options.map((option) => [(option.long ?? '').slice(2), given[option.attributeName()]]))
+  return Object.fromEntries(command.options.map((option) => {
+    const value = given[option.attributeName()]
+    return [(option.long ?? '').slice(2), option.negate ? value === false : value]
+  }))
 }
 
 async function run(definition: Definition, home: string, command: Command): Promise<void> {
@@ -69,11 +73,12 @@ function programOf(home: string): Command {
   const groups = new Map<string, Command>()
   for (const definition of COMMANDS) {
     const words = wordsOf(definition)
-    const [first = '', second] = words
     let parent = program
-    if (second !== undefined) {
-      parent = groups.get(first) ?? quiet(program.command(first).description(GROUPS[first] ?? ''))
-      groups.set(first, parent)
+    for (const [at, word] of words.slice(0, -1).entries()) {
+      const path = words.slice(0, at + 1).join(' ')
+      const group = groups.get(path) ?? quiet(parent.command(word).description(GROUPS[path] ?? ''))
+      groups.set(path, group)
+      parent = group
     }
     const command = quiet(parent.command(`${words.at(-1) ?? ''} ${argumentsOf(definition)}`.trim()).description(definition.summary))
     for (const [name, text] of Object.entries(definition.options ?? {})) command.addOption(optionOf(name, text))
@@ -102,10 +107,13 @@ export async function main(words: readonly string[], home: string): Promise<void
 /** The library's errors in the words of this command. */
 function sentenceOf(error: unknown, words: readonly string[]): string {
   if (!(error instanceof CommanderError)) return reasonOf(error)
-  const group = COMMANDS.filter((definition) => wordsOf(definition)[0] === words[0])
+  const isBelow = (path: string) => COMMANDS.some((definition) => wordsOf(definition).slice(0, -1).join(' ') === path)
+  // The longest group that the words name: `devnet venue` before `devnet`.
+  const path = words.slice(0, words.length > 1 && isBelow(words.slice(0, 2).join(' ')) ? 2 : 1)
+  const group = COMMANDS.filter((definition) => path.every((word, at) => wordsOf(definition)[at] === word))
   const listed = group.map((each) => `  ${lineOf(each)}`).join('\n')
   // A group by its name alone.
-  if (error.code === 'commander.help') return `${words[0]} needs one of its commands:\n${listed}`
+  if (error.code === 'commander.help') return `${path.join(' ')} needs one of its commands:\n${listed}`
   const known = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))
   const hint = known ? `Usage: npx custody ${lineOf(known)}` : listed || 'npx custody --help lists all commands'
   return `${error.message.replace(/^error: /, '')}\n${hint}`

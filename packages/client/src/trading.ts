@@ -1,0 +1,82 @@
+import type { CustodyClient } from './client.ts'
+import type {
+  ExchangeAccount, ExchangeAccountWithBalances, ExchangeInfo, Market, NewExchangeAccount, NewOrder, Order, OrderBook, OrderFilter,
+  OrderWithFills, Page, Ticker,
+} from './types.ts'
+import { number, query } from './wire.ts'
+
+const account = (id: string, action = ''): string => `/dac/v1/exchange-accounts/${encodeURIComponent(id)}${action}`
+const order = (id: string, action = ''): string => `/dac/v1/orders/${encodeURIComponent(id)}${action}`
+
+/** Accounts at exchanges, and orders there. */
+export class Trading {
+  readonly #client: CustodyClient
+
+  constructor(client: CustodyClient) {
+    this.#client = client
+  }
+
+  async exchanges(): Promise<ExchangeInfo[]> {
+    return (await this.#client.request<{ data: ExchangeInfo[] }>('GET', '/dac/v1/exchanges')).data
+  }
+
+  /** The key is tried first. Linked already, because an answer was lost: `EXCHANGE_ACCOUNT_EXISTS`. */
+  link(account: NewExchangeAccount): Promise<ExchangeAccount> {
+    return this.#client.request('POST', '/dac/v1/exchange-accounts', account)
+  }
+
+  accounts(filter: { exchange?: string; page?: number; limit?: number } = {}): Promise<Page<ExchangeAccount>> {
+    return this.#client.request('GET', `/dac/v1/exchange-accounts${query(filter)}`)
+  }
+
+  account(id: string): Promise<ExchangeAccountWithBalances> {
+    return this.#client.request('GET', account(id))
+  }
+
+  /** Asks the exchange whether the key works, and what it may do. */
+  test(id: string): Promise<ExchangeAccount & { ok: boolean; error: string | null }> {
+    return this.#client.request('POST', account(id, '/test'), {}, { repeatable: true })
+  }
+
+  change(id: string, change: Partial<Omit<NewExchangeAccount, 'exchange'>> & { accept_difference?: true }): Promise<ExchangeAccount> {
+    return this.#client.request('PATCH', account(id), change)
+  }
+
+  unlink(id: string): Promise<{ id: string; deleted: true }> {
+    return this.#client.request('DELETE', account(id))
+  }
+
+  async markets(exchange: string, filter: { base?: string; quote?: string } = {}): Promise<Market[]> {
+    return (await this.#client.request<{ data: Market[] }>('GET', `/dac/v1/markets${query({ exchange, ...filter })}`)).data
+  }
+
+  ticker(exchange: string, market: string): Promise<Ticker> {
+    return this.#client.request('GET', `/dac/v1/ticker${query({ exchange, market })}`)
+  }
+
+  orderBook(exchange: string, market: string, depth?: number): Promise<OrderBook> {
+    return this.#client.request('GET', `/dac/v1/orderbook${query({ exchange, market, depth })}`)
+  }
+
+  /** Give a `sequence_id`: then an answer that was lost is asked for again, and the order is made once. */
+  async order({ amount, quote_amount: quoteAmount, price, ...rest }: NewOrder): Promise<Order> {
+    const decimals = Object.entries({ amount, quote_amount: quoteAmount, price }).flatMap(
+      ([name, value]) => (value === undefined ? [] : [[name, number(name, value)]]))
+    const body = { ...rest, ...Object.fromEntries(decimals) as object }
+    return this.#client.request('POST', '/dac/v1/orders', body, { repeatable: rest.sequence_id !== undefined })
+  }
+
+  readOrder(id: string): Promise<OrderWithFills> {
+    return this.#client.request('GET', order(id))
+  }
+
+  /** Newest first. */
+  orders(filter: OrderFilter = {}): Promise<Page<Order>> {
+    return this.#client.request('GET', `/dac/v1/orders${query(filter)}`)
+  }
+
+  /** What was filled by then stays filled. */
+  cancel(id: string): Promise<Order> {
+    return this.#client.request('POST', order(id, '/cancel'), {}, { repeatable: true })
+  }
+}

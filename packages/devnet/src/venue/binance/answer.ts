@@ -1,0 +1,51 @@
+import { padded } from '../engine/numbers.ts'
+import { DECIMALS } from './names.ts'
+
+/** A refusal in Binance's words. */
+export class BinanceError extends Error {
+  override readonly name = 'BinanceError'
+  readonly code: number
+  readonly status: number
+  readonly headers: Record<string, string>
+
+  constructor(code: number, message: string, status = 400, headers: Record<string, string> = {}) {
+    super(message)
+    this.code = code
+    this.status = status
+    this.headers = headers
+  }
+}
+
+export type Arguments = Readonly<Record<string, string>>
+
+/** @throws BinanceError that names the parameter */
+export function needed(given: Arguments, name: string): string {
+  const value = given[name]
+  if (value === undefined || value === '') throw missing(name)
+  return value
+}
+
+export const missing = (name: string): BinanceError => (
+  new BinanceError(-1102, `Mandatory parameter '${name}' was not sent, was empty/null, or malformed.`))
+
+export const illegal = (name: string, range: string): BinanceError => (
+  new BinanceError(-1100, `Illegal characters found in parameter '${name}'; legal range is '${range}'.`))
+
+export const filter = (name: string): BinanceError => new BinanceError(-1013, `Filter failure: ${name}`)
+
+/** An optional whole number. @throws BinanceError that names it */
+export function whole(given: Arguments, name: string): number | null {
+  const text = given[name]
+  if (text === undefined || text === '') return null
+  if (!/^\d{1,16}$/.test(text)) throw illegal(name, '^[0-9]{1,20}$')
+  return Number(text)
+}
+
+/** An optional limit, from 1 to its most. */
+export function limitOf(given: Arguments, usual: number, most: number): number {
+  const limit = whole(given, 'limit') ?? usual
+  if (limit < 1) throw missing('limit')
+  return Math.min(limit, most)
+}
+
+export const amountText = (value: bigint): string => padded(value, DECIMALS)

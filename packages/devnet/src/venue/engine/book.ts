@@ -1,0 +1,49 @@
+import type { Order, Side } from './types.ts'
+
+/** One price at which the house buys or sells, and how much it still will. */
+export interface Level { price: bigint; volume: bigint }
+
+/** Whoever stands at the top of one side: a customer's order, or the house. */
+export type Offer = { price: bigint; volume: bigint; order: Order | null; level: Level | null }
+
+/** The orders that rest in one market, the best first on each side; of two at one price the older. */
+export class Book {
+  readonly buy: Order[] = []
+  readonly sell: Order[] = []
+  /** What the house offers on each side, the best first. */
+  house: Record<Side, Level[]> = { buy: [], sell: [] }
+
+  add(order: Order): void {
+    const side = this[order.side]
+    const at = side.findIndex((other) => isBetter(order, other))
+    side.splice(at === -1 ? side.length : at, 0, order)
+  }
+
+  remove(order: Order): void {
+    const side = this[order.side]
+    const at = side.indexOf(order)
+    if (at !== -1) side.splice(at, 1)
+  }
+
+  /** Everything on one side in the order in which it is taken: at one price customers come before the house. */
+  * offers(side: Side): Generator<Offer> {
+    const levels = this.house[side]
+    const better = (one: bigint, other: bigint) => (side === 'buy' ? one > other : one < other)
+    let [at, below] = [0, 0]
+    for (;;) {
+      const [order, level] = [this[side][at], levels[below]]
+      if (order && (!level || !better(level.price, order.price!))) {
+        at += 1
+        yield { price: order.price!, volume: order.volume! - order.filled, order, level: null }
+      } else if (level) {
+        below += 1
+        if (level.volume > 0n) yield { price: level.price, volume: level.volume, order: null, level }
+      } else return
+    }
+  }
+}
+
+function isBetter(one: Order, other: Order): boolean {
+  if (one.price === other.price) return one.number < other.number
+  return one.side === 'buy' ? one.price! > other.price! : one.price! < other.price!
+}

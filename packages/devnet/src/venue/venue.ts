@@ -1,0 +1,212 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { RequestError } from '../errors.ts'
+import type { HttpAnswer } from '../http-server.ts'
+import type { LocalChain } from '../local-chain.ts'
+import { Engine } from './engine/engine.ts'
+import type { VenueRules } from './engine/markets.ts'
+import { readDecimal } from './engine/numbers.ts'
+import type { Account, Order, Trade } from './engine/types.ts'
+import { HIDDEN_MS, SKEW_MS, VenueFaults, type ExchangeName } from './faults.ts'
+import { Funding, type FundingEntry } from './funding/funding.ts'
+import { routesOf } from './funding/routes.ts'
+import type { KnownAddress } from './funding/types.ts'
+import { Store } from './store.ts'
+
+/** What a key may do. */
+export const PERMISSIONS = ['query', 'trade', 'deposit', 'withdraw'] as const
+export type Permission = (typeof PERMISSIONS)[number]
+
+export interface ApiKey {
+  key: string
+  secret: string
+  account: string
+  permissions: Permission[]
+  isRevoked: boolean
+  /** The highest that was seen. */
+  nonce: string
+  /** How far below the highest one that was not used may still be. */
+  nonceWindow: number
+  /** Whether its calls are counted. */
+  isUnlimited: boolean
+  createdMs: number
+}
+
+/** A key as the operator wants it. */
+export interface KeyWish {
+  permissions: readonly Permission[]
+  /** In whole coins; null: the usual play money. */
+  balances: Readonly<Record<string, string>> | null
+  /** A key of the account that it shall be for; null: a new account. */
+  accountOf: string | null
+  nonceWindow: number
+  isUnlimited: boolean
+}
+
+/** One record of the journal: whatever an operation changed, whole. */
+interface Entry extends FundingEntry {
+  seed?: string
+  accounts?: Account[]
+  orders?: Order[]
+  trades?: Trade[]
+  keys?: ApiKey[]
+}
+
+/** `isDeed`: something was done for good, which the caller learns only from this. */
+export type FaceAnswer = HttpAnswer & { isDeed?: boolean }
+
+/** What differs between two exchanges below their protocols. */
+export interface VenueKind {
+  exchange: ExchangeName
+  rules: VenueRules
+  /** What a new account holds, in whole coins. */
+  playMoney: Readonly<Record<string, string>>
+  newKey: () => { key: string; secret: string }
+  nameOf: (kind: 'order' | 'trade', number: number, seed: string) => string
+}
+
+/** One local exchange: its customers, books and money. It opens its journal for its first key, or where there is one. */
+export class Venue {
+  readonly kind: VenueKind
+  readonly faults = new VenueFaults()
+  readonly engine: Engine
+  readonly funding: Funding
+  readonly keys = new Map<string, ApiKey>()
+  /** USD of PRICE_DECIMALS. */
+  readonly priceOf: (coin: string) => bigint | undefined
+  readonly #path: string
+  #store: Store<Entry> | undefined
+  #seed = ''
+  readonly #dirtyKeys = new Set<ApiKey>()
+  /** Whether one of them is more than used. */
+  #hasNewKeys = false
+
+  constructor(kind: VenueKind, path: string, priceOf: (coin: string) => bigint | undefined, chains: readonly LocalChain[]) {
+    this.kind = kind
+    this.#path = path
+    this.priceOf = priceOf
+    const now = () => Date.now()
+    this.engine = new Engine({ rules: kind.rules, priceOf, now, name: (what, number) => kind.nameOf(what, number, this.#seed) })
+    this.funding = new Funding({
+      engine: this.engine, coins: kind.rules.coins, routes: routesOf(kind.rules.coins, chains), chains, seed: () => this.#seed, now,
+      isStuck: () => this.faults.mode === 'stuck-withdrawal', commit: (entry) => this.commit(entry),
+    })
+    if (existsSync(path)) this.#open()
+  }
+
+  /** What its clock says. */
+  now(): number {
+    return Date.now() - (this.faults.mode === 'clock-skew' ? SKEW_MS : 0)
+  }
+
+  /** Whether look-ups know an order yet. */
+  shows(order: Order): boolean {
+    return this.faults.mode !== 'hidden-order' || Date.now() - order.openedMs >= HIDDEN_MS
+  }
+
+  close(): void {
+    this.funding.close()
+    this.#store?.close()
+    this.#store = undefined
+  }
+
+  /** A new account with play money, or another key of one. */
+  createKey(o: KeyWish): ApiKey {
+    const sister = o.accountOf === null ? null : this.keys.get(o.accountOf)
+    if (sister === undefined) throw new RequestError(`api_key ${JSON.stringify(o.accountOf)} is no key of ${this.kind.exchange}`)
+    const account = sister ? this.engine.accounts.get(sister.account)! : this.#createAccount(o.balances ?? this.kind.playMoney)
+    if (!this.#store) this.#open()
+    const made: ApiKey = {
+      ...this.kind.newKey(), account: account.id, permissions: [...o.permissions], isRevoked: false, nonce: '0',
+      nonceWindow: o.nonceWindow, isUnlimited: o.isUnlimited, createdMs: Date.now(),
+    }
+    this.keys.set(made.key, made)
+    this.#dirtyKeys.add(made)
+    this.#hasNewKeys = true
+    this.commit()
+    return made
+  }
+
+  /** @throws RequestError where there is no such key */
+  keyOf(key: unknown): ApiKey {
+    const found = typeof key === 'string' ? this.keys.get(key) : undefined
+    if (!found) throw new RequestError(`api_key ${JSON.stringify(key)} is no key of ${this.kind.exchange}`)
+    return found
+  }
+
+  revoke(key: ApiKey): void {
+    key.isRevoked = true
+    this.#dirtyKeys.add(key)
+    this.#hasNewKeys = true
+    this.commit()
+  }
+
+  /** Written down with the next change: a nonce that changed nothing may be used again after a restart. */
+  used(key: ApiKey, nonce: bigint): void {
+    key.nonce = String(nonce)
+    this.#dirtyKeys.add(key)
+  }
+
+  /** Once more the same changes nothing. @throws RequestError where another address has the name */
+  register(known: KnownAddress): void {
+    const same = this.funding.known.find((each) => each.account === known.account && each.name === known.name)
+    if (same && JSON.stringify(same) === JSON.stringify(known)) return
+    if (same) throw new RequestError(`name ${JSON.stringify(known.name)} is taken: an account's addresses have names of their own`)
+    this.funding.known.push(known)
+    this.commit({ known: [known] })
+  }
+
+  /** Writes down what has changed since the last time. */
+  commit(entry: FundingEntry = {}): void {
+    const { accounts, orders, trades } = this.engine.changes
+    const whole: Entry = {
+      ...entry,
+      ...(accounts.size > 0 ? { accounts: [...accounts] } : {}), ...(orders.size > 0 ? { orders: [...orders] } : {}),
+      ...(trades.size > 0 ? { trades: [...trades] } : {}), ...(this.#dirtyKeys.size > 0 ? { keys: [...this.#dirtyKeys] } : {}),
+    }
+    const isNonceAlone = Object.keys(whole).every((name) => name === 'keys') && !this.#hasNewKeys
+    if (isNonceAlone || !this.#store) return
+    this.#hasNewKeys = false
+    this.#store.append(whole)
+    this.engine.changes = { accounts: new Set(), orders: new Set(), trades: new Set() }
+    this.#dirtyKeys.clear()
+  }
+
+  #createAccount(balances: Readonly<Record<string, string>>): Account {
+    const number = this.engine.accounts.size + 1
+    const account: Account = { id: `A${number}`, number, balances: {}, createdMs: Date.now() }
+    for (const [ticker, text] of Object.entries(balances)) {
+      const coin = this.kind.rules.coins.get(ticker)
+      if (!coin) throw new RequestError(`coin ${JSON.stringify(ticker)} is not on ${this.kind.exchange}`)
+      const total = readDecimal(text, coin.decimals)
+      if (total === null) throw new RequestError(`balance of ${ticker}: ${JSON.stringify(text)} has more than ${coin.decimals} decimals`)
+      account.balances[ticker] = { total, held: 0n }
+    }
+    this.engine.accounts.set(account.id, account)
+    this.engine.changes.accounts.add(account)
+    return account
+  }
+
+  #open(): void {
+    const { store, entries } = Store.open<Entry>(this.#path)
+    this.#store = store
+    const latest = <Each>(of: (entry: Entry) => Each[] | undefined, key: (each: Each) => string): Each[] => [
+      ...new Map(entries.flatMap((entry) => of(entry) ?? []).map((each) => [key(each), each])).values()]
+    this.#seed = entries[0]?.seed ?? randomBytes(32).toString('hex')
+    if (entries.length === 0) store.append({ seed: this.#seed })
+    for (const key of latest(({ keys }) => keys, ({ key }) => key)) this.keys.set(key.key, key)
+    this.engine.restore({
+      accounts: latest(({ accounts }) => accounts, ({ id }) => id), orders: latest(({ orders }) => orders, ({ id }) => id),
+      trades: latest(({ trades }) => trades, ({ id }) => id),
+    })
+    this.funding.restore({
+      addresses: entries.flatMap(({ addresses = [] }) => addresses), deposits: latest(({ deposits }) => deposits, ({ id }) => id),
+      withdrawals: latest(({ withdrawals }) => withdrawals, ({ id }) => id),
+      cursors: latest(({ cursors }) => cursors, ({ network }) => network),
+      known: entries.flatMap(({ known = [] }) => known),
+    })
+  }
+}
+
+/** Bytes that follow from a seed and words. */
+export const digest = (...words: string[]): Buffer => createHash('sha256').update(words.join(' ')).digest()

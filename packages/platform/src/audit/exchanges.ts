@@ -1,0 +1,36 @@
+import { reasonOf } from '@custody/chains/reason'
+import type { Services } from '../engine/services.ts'
+import type { AccountRow } from '../exchanges/account.ts'
+import { claims } from '../exchanges/books.ts'
+import { compareAccount } from '../exchanges/reconcile.ts'
+import { showUnits } from '../exchanges/units.ts'
+import type { AuditReport, Difference } from './report.ts'
+
+/** Claims on exchanges against what each says now. An account that cannot be asked is a difference: nobody has looked. */
+export async function exchangeDifferences(services: Services, differences: Difference[]): Promise<AuditReport['exchanges']> {
+  const rows = await services.database.query<AccountRow & { workspace: string }>(
+    `select a.*, w.name workspace from exchange_accounts a join workspaces w on w.id = a.workspace_id where a.status <> 'deleted'
+     order by a.created_at, a.id`)
+  let [accounts, balances] = [0, 0]
+  for (const row of rows) {
+    const of = { network: '', workspace: row.workspace, subject: `${row.exchange} account ${row.id}` }
+    const unknown = (note: string) => differences.push({ ...of, asset: '', ledger: '', chain: '', note })
+    try {
+      const compared = await compareAccount(services, row)
+      if (compared.gaps === null) {
+        unknown('the books moved while the exchange was asked')
+        continue
+      }
+      accounts++
+      const books = await claims(services.database, row.id)
+      balances += new Set([...books.keys(), ...compared.balances.map(({ coin }) => coin)]).size
+      for (const { coin, ledger, venue } of compared.gaps) {
+        const [claimed, told] = [showUnits(BigInt(ledger)), showUnits(BigInt(venue))]
+        differences.push({ ...of, asset: coin, ledger: claimed, chain: told, note: 'at the exchange' })
+      }
+    } catch (error) {
+      unknown(`not compared: ${reasonOf(error)}`)
+    }
+  }
+  return { accounts, balances }
+}

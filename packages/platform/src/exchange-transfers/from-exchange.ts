@@ -1,0 +1,163 @@
+import { bookWithdrawal, bookWithdrawalBack } from '../exchanges/books.ts'
+import { advance } from '../exchanges/lease.ts'
+import { noteRefused } from '../exchanges/reconcile.ts'
+import { VenueError, type Transfer } from '../exchanges/venue.ts'
+import { sameHash } from './to-exchange.ts'
+import { TRANSFERS, type ExchangeTransferRow } from './transfer.ts'
+import { waitOn, type Step } from './wait.ts'
+
+/** A request that has not left by then never leaves. */
+const LEAVES_WITHIN_MS = 30_000
+/** What the exchange did not take, since it is asked too much, is tried again for so long. */
+const TRY_AGAIN_MS = 60_000
+const TRY_AGAIN_WAIT_MS = 2000
+/** How far the exchange's clock may be behind. */
+const BEFORE_MS = 900_000
+/** Before this, of two that look alike, a withdrawal that we did not ask for now is not ours. */
+const CLOCK_MS = 60_000
+/** So long after the answer was lost, somebody is told. */
+const ALERT_MS = 120_000
+
+/** A withdrawal from an exchange: asked for once, found again by what the exchange lists, and followed until it is a deposit here. */
+export async function bringOut(step: Step): Promise<void> {
+  const { row } = step
+  switch (row.state) {
+    case 'NEW': return send(step)
+    // A worker that died in between may have sent it: only the exchange knows.
+    case 'SENDING': case 'ASKING': return ask(step)
+    default: return follow(step)
+  }
+}
+
+async function send({ services, row, account, venue }: Step): Promise<void> {
+  const now = services.environment.now()
+  const isLate = now - row.created_at.getTime() > TRY_AGAIN_MS
+  if (isLate && row.last_error !== null) return fail({ services, row, account, venue }, row.last_error)
+  // Where an exchange takes no id of ours, two that look alike are told apart by time alone: one after the other.
+  const isBlocked = !venue.traits.withdrawalId && await services.database.one(
+    `select 1 from exchange_transfers where account_id = $1 and coin = $2 and direction = 'from_exchange'
+       and state in ('SENDING', 'ASKING')`,
+    [row.account_id, row.coin])
+  if (isBlocked) {
+    await services.database.transaction((tx) => advance(tx, TRANSFERS, row, { again: TRY_AGAIN_WAIT_MS }))
+    return
+  }
+  const sending = await services.database.transaction(
+    (tx) => advance(tx, TRANSFERS, row, { state: 'SENDING', sent_at: new Date(now), again: 'hold' }))
+  services.environment.checkpoint('exchange-withdrawal.sending')
+  const placed = await venue.withdraw({
+    clientId: row.client_id as string, coin: row.coin, network: row.network, address: row.address, tag: row.address_tag,
+    amount: BigInt(row.amount), key: row.venue_key,
+  }, now + LEAVES_WITHIN_MS)
+  services.environment.checkpoint('exchange-withdrawal.answered')
+  const after: Step = { services, row: sending, account, venue }
+  switch (placed.kind) {
+    case 'refused':
+      if (placed.code === 'KEY_REFUSED') {
+        await noteRefused(services, account.id, new VenueError('refused', `${row.exchange} refused a withdrawal`))
+      }
+      return fail(after, placed.code)
+    case 'later':
+      await services.database.transaction((tx) => advance(tx, TRANSFERS, sending, {
+        state: 'NEW', sent_at: null, last_error: placed.code, again: TRY_AGAIN_WAIT_MS,
+      }))
+      return
+    case 'unknown':
+      await services.database.transaction((tx) => advance(tx, TRANSFERS, sending, {
+        state: 'ASKING', status: 'unknown', last_error: placed.reason, again: 0,
+      }))
+      return
+    case 'accepted':
+      if (placed.venueId === null) return ask(after)
+      await taken(after, placed.venueId)
+  }
+}
+
+/** Nothing has left the exchange. */
+async function fail({ services, row }: Step, reason: string): Promise<void> {
+  await services.database.transaction((tx) => advance(tx, TRANSFERS, row, { state: 'FAILED', status: 'failed', reason, again: null }))
+}
+
+/** The exchange has it: from now on it owes so much less. */
+async function taken({ services, row, account }: Step, venueId: string): Promise<void> {
+  await services.database.transaction(async (tx) => {
+    await bookWithdrawal(tx, account, row.id, row.coin, BigInt(row.amount))
+    await advance(tx, TRANSFERS, row, { state: 'WITHDRAWING', status: 'pending', venue_id: venueId, last_error: null, again: 0 })
+  })
+  services.environment.checkpoint('exchange-withdrawal.taken')
+}
+
+const withdrawalsOf = ({ row, venue }: Step): Promise<Transfer[]> =>
+  venue.withdrawals(row.coin, (row.sent_at ?? row.created_at).getTime() - BEFORE_MS)
+
+/** Asks what became of a request whose answer was lost. It is never made again. */
+async function ask(step: Step): Promise<void> {
+  const { services, row, venue } = step
+  const now = services.environment.now()
+  const sentAt = (row.sent_at ?? row.created_at).getTime()
+  const listed = await withdrawalsOf(step)
+  const others = new Set((await services.database.query<{ venue_id: string }>(
+    `select venue_id from exchange_transfers where account_id = $1 and direction = 'from_exchange' and venue_id is not null`,
+    [row.account_id])).map(({ venue_id }) => venue_id))
+  const found = listed.find((each) => isOurs(row, each, sentAt) && !others.has(each.venueId))
+  if (found) return taken(step, found.venueId)
+  const { absence } = venue.traits
+  const waited = now - sentAt
+  const isProof = absence !== null && waited > Math.max(absence.afterMs, LEAVES_WITHIN_MS)
+    && (absence.beforeMs === null || waited < absence.beforeMs)
+  if (isProof) {
+    return fail(step, 'NOT_TAKEN')
+  }
+  if (waited > ALERT_MS && row.overdue_at === null) {
+    const where = { transfer: row.id, exchange: row.exchange, asset: row.asset }
+    services.log.error(where, 'nobody knows whether an exchange took a withdrawal: look there')
+    return waitOn(services, row, { state: 'ASKING', status: 'unknown', overdue_at: new Date(now) })
+  }
+  return waitOn(services, row, { state: 'ASKING', status: 'unknown' })
+}
+
+/** By our id where the exchange keeps it; else by what it is: lists tell the amount with the fee or without. */
+function isOurs(row: ExchangeTransferRow, each: Transfer, sentAt: number): boolean {
+  if (each.clientId !== null) return each.clientId === row.client_id
+  const amount = BigInt(row.amount)
+  return each.address === row.address && (each.tag ?? null) === row.address_tag && each.at >= sentAt - CLOCK_MS
+    && (each.amount === amount || each.amount + (each.fee ?? 0n) === amount)
+}
+
+/** Until the coins are a deposit of the wallet, which is no stranger's then; or until the exchange gives them back. */
+async function follow(step: Step): Promise<void> {
+  const { services, row, account } = step
+  const listed = await withdrawalsOf(step)
+  const there = listed.find(({ venueId }) => venueId === row.venue_id)
+  if (there?.status === 'failed') {
+    await services.database.transaction(async (tx) => {
+      await bookWithdrawalBack(tx, account, row.id, row.coin, BigInt(row.amount))
+      await advance(tx, TRANSFERS, row, {
+        state: 'FAILED', status: 'failed', reason: 'the exchange cancelled it, and has the coins', again: null,
+      })
+      await tx.query('update exchange_accounts set reconcile_at = $2 where id = $1', [account.id, tx.now()])
+    })
+    return
+  }
+  const hash = there?.hash ?? row.hash
+  const fee = there?.fee?.toString() ?? row.fee
+  if (hash === null) return waitOn(services, row, { fee })
+  const deposit = await services.database.one<{ id: string; state: string; txid: string }>(
+    `select t.id, t.state, d.txid from deposits d join transactions t on t.id = d.transaction_id
+     where d.network = $1 and d.address = $2 and d.tag is not distinct from $3 and d.asset = $4
+       and lower(regexp_replace(d.txid, '^0x', '')) = $5 and t.state <> 'REORGED'
+     order by t.created_at limit 1`, [row.network, row.address, row.address_tag, row.asset, hash.toLowerCase().replace(/^0x/, '')])
+  if (!deposit || !sameHash(deposit.txid, hash)) return waitOn(services, row, { state: 'MOVING', hash, fee })
+  const isIn = ['CREDITED', 'SWEPT'].includes(deposit.state)
+  await services.database.transaction(async (tx) => {
+    await tx.query(`update transactions set source_type = 'EXCHANGE', source_id = $2 where id = $1 and source_type <> 'EXCHANGE'`, [
+      deposit.id, row.account_id,
+    ])
+    if (!isIn) return
+    await advance(tx, TRANSFERS, row, {
+      state: 'DONE', status: 'completed', hash, fee, transaction_id: deposit.id, last_error: null, again: null,
+    })
+  })
+  if (!isIn) await waitOn(services, row, { state: 'MOVING', hash, fee, transaction_id: deposit.id })
+  services.environment.checkpoint('exchange-withdrawal.arrived')
+}

@@ -1,0 +1,20 @@
+import type { Loop } from '../engine/loop.ts'
+import type { Services } from '../engine/services.ts'
+import { leasedLoop } from '../exchanges/work.ts'
+import type { Bell } from '../ledger/bell.ts'
+import { stepTransfer } from './step.ts'
+import { TRANSFERS } from './transfer.ts'
+
+/** Of transfers between wallets and exchanges. */
+export interface ExchangeTransfers {
+  /** Rung when one of this process is due. */
+  due: Bell
+}
+
+declare module '../engine/services.ts' {
+  interface Services { exchangeTransfers: ExchangeTransfers }
+}
+
+/** Follows transfers to and from exchanges. */
+export const exchangeTransferLoop = (services: Services): Loop =>
+  leasedLoop(services, TRANSFERS, { name: 'exchange transfers', due: services.exchangeTransfers.due, step: stepTransfer })

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { findAsset } from '../assets/find-asset.ts'
+import { findAccount, idParam } from '../exchanges/account.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { assetName } from '../http/schemas.ts'
+import { askForAddress } from './destination.ts'
+
+const place = z.object({ address: z.string(), address_tag: z.string().nullable() })
+
+/** Where an exchange takes an asset: what a transfer to it must name, for the caller signs it. */
+export const readExchangeAddress = endpoint({
+  method: 'GET', path: '/dac/v1/exchange-accounts/{id}/deposit-address', summary: 'Read where an exchange takes an asset', access: 'read',
+  params: idParam, query: z.strictObject({ asset: assetName }),
+  response: place.extend({
+    asset: z.string(), network: z.string(),
+    changed: z.boolean().meta({ description: 'Another than the last transfer went to: confirm_address must name it' }),
+    previous: place.nullable(),
+  }),
+  async handler({ services, caller, params, query }) {
+    const { asset, network } = findAsset(services, query.asset)
+    const account = await findAccount(services.database, caller, params.id)
+    const { now, before, isNew } = await askForAddress(services, account, asset, network, 'id')
+    return {
+      body: {
+        asset: asset.asset_name, network: network.code, address: now.address, address_tag: now.tag, changed: isNew,
+        previous: before && { address: before.address, address_tag: before.tag },
+      },
+    }
+  },
+})

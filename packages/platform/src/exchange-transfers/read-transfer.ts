@@ -1,0 +1,12 @@
+import { endpoint } from '../http/endpoint.ts'
+import { idParam } from '../exchanges/account.ts'
+import { exchangeTransferShape, findTransfer, presentExchangeTransfer } from './transfer.ts'
+
+/** One transfer between wallet and exchange. */
+export const readExchangeTransfer = endpoint({
+  method: 'GET', path: '/dac/v1/exchange-transfers/{id}', summary: 'Read an exchange transfer', access: 'read', params: idParam,
+  response: exchangeTransferShape,
+  async handler({ services, caller, params }) {
+    return { body: presentExchangeTransfer(await findTransfer(services.database, caller, params.id)) }
+  },
+})

@@ -1,0 +1,25 @@
+import type { Fetch } from '@custody/chains'
+import { localExchangeUrl } from '../ccxt.ts'
+import type { Queryable } from '../database/pool.ts'
+import type { Environment } from '../environment.ts'
+import { databaseNonces } from './nonces.ts'
+import { Venues } from './venues.ts'
+
+/** Exchanges that the local network comes with, on their production protocols. */
+const LOCAL = ['kraken', 'binance']
+
+/**
+ * The exchanges of an installation.
+ * @param devnetUrl base of the local chains, whose exchanges stand in for the real ones and are the only ones; null: the real ones
+ */
+export function createExchanges(o: { devnetUrl: string | null; database: Queryable; environment: Environment; fetch: Fetch }): Venues {
+  const { devnetUrl, database, environment, fetch } = o
+  return new Venues({
+    urls: devnetUrl === null ? {} : Object.fromEntries(LOCAL.map((name) => [name, localExchangeUrl(devnetUrl, name)])),
+    only: devnetUrl === null ? null : LOCAL, environment, fetch, nonces: databaseNonces(database),
+  })
+}
+
+declare module '../engine/services.ts' {
+  interface Services { exchanges: Venues }
+}

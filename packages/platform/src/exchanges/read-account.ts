@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { soon } from '../engine/patience.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { accountShape, findAccount, idParam, presentAccount } from './account.ts'
+import { balanceShape, presentBalances } from './balances.ts'
+import { reconcileAccount } from './reconcile.ts'
+
+/** Balances of this age are shown as they are. */
+const FRESH_MS = 5000
+
+/** One account with its balances: read from the exchange where it answers soon, else as they were, with their age. */
+export const readAccount = endpoint({
+  method: 'GET', path: '/dac/v1/exchange-accounts/{id}', summary: 'Read an exchange account', access: 'read', params: idParam,
+  response: accountShape.extend({
+    balances: z.array(balanceShape), balances_at: z.string(),
+    balances_age_ms: z.int().meta({ description: 'How old the balances are, in milliseconds' }),
+  }),
+  async handler({ services, caller, params }) {
+    let row = await findAccount(services.database, caller, params.id)
+    const isOld = services.environment.now() - row.balances_at.getTime() > FRESH_MS
+    if (isOld && services.hold.because === null) {
+      await soon(services.environment, reconcileAccount(services, row), undefined)
+      row = await findAccount(services.database, caller, params.id)
+    }
+    return {
+      body: {
+        ...presentAccount(row), balances: await presentBalances(services, row), balances_at: row.balances_at.toISOString(),
+        balances_age_ms: Math.max(0, services.environment.now() - row.balances_at.getTime()),
+      },
+    }
+  },
+})

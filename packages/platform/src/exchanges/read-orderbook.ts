@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { integer } from '../http/schemas.ts'
+import { asked, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
+import type { Level } from './venue.ts'
+
+const DEPTH_MAX = 500
+
+/** Open orders of a market, best first. */
+export const readOrderBook = endpoint({
+  method: 'GET', path: '/dac/v1/orderbook', summary: 'Read an order book', access: 'read',
+  query: z.strictObject({
+    ...marketQuery,
+    depth: integer(1, DEPTH_MAX, 'Levels of each side, as far as the exchange tells them; 20 where it is absent').default(20),
+  }),
+  response: z.object({
+    market: z.string(), bids: z.array(z.object({ price: units, amount: units })), asks: z.array(z.object({ price: units, amount: units })),
+    at: z.string(),
+  }),
+  async handler({ services, query: { exchange, market, depth } }) {
+    const { symbol } = await findMarket(services, exchange, market)
+    const { bids, asks, at } = await asked(services, exchange, (name) => services.exchanges.orderBook(name, symbol, depth))
+    const shown = (levels: Level[]) => levels.map(({ price, amount }) => ({ price: decimalOrNull(price), amount: decimalOrNull(amount) }))
+    return { body: { market: symbol, bids: shown(bids), asks: shown(asks), at: new Date(at).toISOString() } }
+  },
+})

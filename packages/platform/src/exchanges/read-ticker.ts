@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { asked, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
+
+/** Best bid and ask, and the last price, as the exchange says now. */
+export const readTicker = endpoint({
+  method: 'GET', path: '/dac/v1/ticker', summary: 'Read a ticker', access: 'read', query: z.strictObject(marketQuery),
+  response: z.object({
+    market: z.string(), bid: units.nullable(), ask: units.nullable(), last: units.nullable(), at: z.string(),
+  }),
+  async handler({ services, query: { exchange, market } }) {
+    const { symbol } = await findMarket(services, exchange, market)
+    const { bid, ask, last, at } = await asked(services, exchange, (name) => services.exchanges.ticker(name, symbol))
+    return {
+      body: {
+        market: symbol, bid: decimalOrNull(bid), ask: decimalOrNull(ask), last: decimalOrNull(last), at: new Date(at).toISOString(),
+      },
+    }
+  },
+})

@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto'
+import type { Fetch } from '@custody/chains'
+import { isExchange, openClient, redacted } from '../ccxt.ts'
+import type { Environment } from '../environment.ts'
+import { binance } from './binance.ts'
+import { bitstamp } from './bitstamp.ts'
+import type { Client } from './client.ts'
+import { coinbase } from './coinbase.ts'
+import { Connector, marketOf, note } from './connector.ts'
+import { generic } from './generic.ts'
+import { kraken } from './kraken.ts'
+import type { Manner } from './manner.ts'
+import { okx } from './okx.ts'
+import { Turns, type Nonces } from './turns.ts'
+import { readUnits } from './units.ts'
+import { VenueError, type Market, type OrderBook, type Ticker, type Venue, type VenueTraits } from './venue.ts'
+
+/** Those whose codes, look-ups and outcomes are known here. */
+export const MANNERS: Readonly<Record<string, Manner>> = { kraken, binance, coinbase, okx, bitstamp }
+
+/** By which a key is known again without being kept: the same at the same exchange only. */
+export const hashOfKey = (exchange: string, apiKey: string): string => createHash('sha256').update(`${exchange} ${apiKey}`).digest('hex')
+
+const MARKETS_MS = 3_600_000
+const CLIENTS_MAX = 200
+
+export interface Credentials { apiKey: string; apiSecret: string; passphrase: string | null }
+
+interface VenuesOptions {
+  /** Base URLs by exchange, in place of their own hosts. */
+  urls: Readonly<Record<string, string>>
+  /** Where only some exist: their names. Null: every exchange that ccxt knows. */
+  only: readonly string[] | null
+  environment: Environment
+  fetch: Fetch
+  nonces: Nonces
+  timeoutMs?: number
+  /** Whether requests are kept to each venue's pace; absent: wherever it is the venue itself. */
+  paced?: boolean
+}
+
+/** An exchange without a key: what everybody may ask of it. Its markets are shared by all accounts there. */
+interface Public { client: Client; manner: Manner; loadedAt: number; loading: Promise<void> | null; markets: Map<string, Market> }
+
+/** The exchanges, each loaded when it is first used. */
+export class Venues {
+  readonly #o: VenuesOptions
+  readonly #public = new Map<string, Promise<Public>>()
+  readonly #accounts = new Map<string, { key: string; venue: Promise<Venue> }>()
+
+  constructor(o: VenuesOptions) {
+    this.#o = o
+  }
+
+  /** Names that may be used here; null: every one that ccxt knows. */
+  get only(): readonly string[] | null {
+    return this.#o.only
+  }
+
+  has(exchange: string): boolean {
+    return this.#o.only === null ? isExchange(exchange) : this.#o.only.includes(exchange)
+  }
+
+  /** Every market for immediate delivery. @throws VenueError */
+  async markets(exchange: string): Promise<ReadonlyMap<string, Market>> {
+    return (await this.#loaded(exchange)).markets
+  }
+
+  async ticker(exchange: string, symbol: string): Promise<Ticker> {
+    const { client } = await this.#loaded(exchange)
+    return this.#asked(client, async () => {
+      const { bid, ask, last, timestamp } = await client.fetchTicker(symbol)
+      return { symbol, bid: readUnits(bid), ask: readUnits(ask), last: readUnits(last), at: timestamp ?? this.#o.environment.now() }
+    })
+  }
+
+  /** @param depth levels of each side */
+  async orderBook(exchange: string, symbol: string, depth: number): Promise<OrderBook> {
+    const { client } = await this.#loaded(exchange)
+    return this.#asked(client, async () => {
+      // Venues take some depths only: all take what they give by themselves.
+      const book = await client.fetchOrderBook(symbol)
+      const levels = (side: [string, string][]) => side.slice(0, depth).flatMap(([price, amount]) => {
+        const [at, of] = [readUnits(price), readUnits(amount)]
+        return at === null || of === null ? [] : [{ price: at, amount: of }]
+      })
+      return { symbol, bids: levels(book.bids), asks: levels(book.asks), at: book.timestamp ?? this.#o.environment.now() }
+    })
+  }
+
+  /**
+   * An account at an exchange. The same client serves it until its credentials change.
+   * @param key what changes with the credentials @throws Error of `open`
+   */
+  account(o: { id: string; exchange: string; key: string; open(): Credentials }): Promise<Venue> {
+    const known = this.#accounts.get(o.id)
+    if (known?.key === o.key) return known.venue
+    const venue = this.#open(o.exchange, o.open())
+    this.#accounts.delete(o.id)
+    this.#accounts.set(o.id, { key: o.key, venue })
+    venue.catch(() => this.#accounts.delete(o.id))
+    if (this.#accounts.size > CLIENTS_MAX) this.#accounts.delete([...this.#accounts.keys()][0] as string)
+    return venue
+  }
+
+  /** An account that is not kept, to be tried. */
+  tried(exchange: string, credentials: Credentials): Promise<Venue> {
+    return this.#open(exchange, credentials)
+  }
+
+  forget(id: string): void {
+    this.#accounts.delete(id)
+  }
+
+  async traits(exchange: string): Promise<VenueTraits> {
+    return (await this.#exchange(exchange)).manner.traits
+  }
+
+  async #open(exchange: string, { apiKey, apiSecret, passphrase }: Credentials): Promise<Venue> {
+    const shared = await this.#exchange(exchange)
+    const { manner } = shared
+    const client = await openClient<Client>({
+      id: exchange, url: this.#o.urls[exchange] ?? null, fetch: this.#o.fetch, rateLimited: this.#isPaced(exchange),
+      onAnswer: note, ...(this.#o.timeoutMs === undefined ? {} : { timeoutMs: this.#o.timeoutMs }),
+      more: { ...manner.options, apiKey, secret: apiSecret, ...(passphrase === null ? {} : { password: passphrase }) },
+    })
+    if (manner.serial) {
+      new Turns({ nonces: this.#o.nonces, keyHash: hashOfKey(exchange, apiKey), environment: this.#o.environment }).guard(client)
+    }
+    return new Connector({
+      client, manner, now: () => this.#o.environment.now(),
+      ready: async () => {
+        const { client: source } = await this.#loaded(exchange)
+        if (client.markets !== source.markets) client.setMarketsFromExchange(source)
+      },
+    })
+  }
+
+  #isPaced(exchange: string): boolean {
+    return this.#o.paced ?? this.#o.urls[exchange] === undefined
+  }
+
+  #exchange(exchange: string): Promise<Public> {
+    const known = this.#public.get(exchange)
+    if (known) return known
+    const opening = (async (): Promise<Public> => {
+      if (!this.has(exchange)) throw new VenueError('unsupported', `there is no exchange ${exchange}`)
+      const client = await openClient<Client>({
+        id: exchange, url: this.#o.urls[exchange] ?? null, fetch: this.#o.fetch, rateLimited: this.#isPaced(exchange),
+        ...(MANNERS[exchange] ? { more: MANNERS[exchange].options } : {}),
+      })
+      return { client, manner: MANNERS[exchange] ?? generic(client.has), loadedAt: 0, loading: null, markets: new Map() }
+    })()
+    this.#public.set(exchange, opening)
+    opening.catch(() => this.#public.delete(exchange))
+    return opening
+  }
+
+  /** An hour-old list is read anew; where that fails, the old one goes on. */
+  async #loaded(exchange: string): Promise<Public> {
+    const shared = await this.#exchange(exchange)
+    const now = this.#o.environment.now()
+    if (shared.markets.size > 0 && now - shared.loadedAt < MARKETS_MS) return shared
+    shared.loading ??= this.#load(shared).finally(() => (shared.loading = null))
+    await shared.loading
+    return shared
+  }
+
+  async #load(shared: Public): Promise<void> {
+    try {
+      // Without `true` a first failure would be answered for ever.
+      await shared.client.loadMarkets(true)
+      const markets = Object.values(shared.client.markets ?? {}).filter(({ spot }) => spot === true)
+      if (markets.length === 0) throw new Error('no market in the answer')
+      shared.markets = new Map(markets.map((market) => [market.symbol, marketOf(market, shared.manner)]))
+      shared.loadedAt = this.#o.environment.now()
+    } catch (error) {
+      if (shared.markets.size === 0) throw unavailable(shared.client.id, error)
+    }
+  }
+
+  async #asked<T>(client: Client, ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask()
+    } catch (error) {
+      throw unavailable(client.id, error)
+    }
+  }
+}
+
+const unavailable = (exchange: string, error: unknown): VenueError =>
+  error instanceof VenueError ? error : new VenueError('unavailable', `${exchange}: ${redacted(error)}`)

@@ -1,0 +1,55 @@
+import { reasonOf } from '@custody/chains/reason'
+import type { Loop } from '../engine/loop.ts'
+import type { Services } from '../engine/services.ts'
+import type { Bell } from '../ledger/bell.ts'
+import { claim, type Leased, type LeasedTable } from './lease.ts'
+
+const AT_ONCE = 16
+/** One venue that is slow holds up no more. */
+const OF_AN_ACCOUNT = 4
+const ERROR_WAIT_MS = 10_000
+
+/** One step of a row that this worker holds. */
+export type StepOf<Row> = (services: Services, row: Row) => Promise<void>
+
+/** Works on rows that are due, several at once, few of one account. @param due rung when one of this process is */
+export function leasedLoop<Row extends Leased>(
+  services: Services, table: LeasedTable<Row>, { name, due, step }: { name: string; due: Bell; step: StepOf<Row> }
+): Loop {
+  const busy = new Map<string, number>()
+  const running = new Set<Promise<void>>()
+  const start = (row: Row): void => {
+    busy.set(row.account_id, (busy.get(row.account_id) ?? 0) + 1)
+    const work = workOn(services, table, row, step).finally(() => {
+      busy.set(row.account_id, (busy.get(row.account_id) ?? 1) - 1)
+      running.delete(work)
+      due.ring()
+    })
+    running.add(work)
+  }
+  return {
+    name, everyMs: services.settings.pollMs,
+    async run(signal) {
+      const full = [...busy].filter(([, count]) => count >= OF_AN_ACCOUNT).map(([account]) => account)
+      const row = running.size < AT_ONCE ? await claim(services, table, full) : undefined
+      if (row) start(row)
+      else await due.wait(services.settings.pollMs, signal)
+      if (signal.aborted) await Promise.all(running)
+      return true
+    },
+  }
+}
+
+/** One step. What goes wrong with one row keeps no other waiting. */
+export async function workOn<Row extends Leased>(
+  services: Services, { name }: LeasedTable<Row>, row: Row, step: StepOf<Row>
+): Promise<void> {
+  try {
+    await step(services, row)
+  } catch (error) {
+    services.log.warn({ [name]: row.id, err: reasonOf(error) }, 'a step failed; it is tried again')
+    await services.database.query(
+      `update ${name} set lease_until = null, lease_token = null, next_run_at = $3 where id = $1 and lease_token = $2`,
+      [row.id, row.lease_token, new Date(services.environment.now() + ERROR_WAIT_MS)]).catch(() => undefined)
+  }
+}

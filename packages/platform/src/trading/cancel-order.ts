@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { endpoint } from '../http/endpoint.ts'
+import { findOrder, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
+
+/**
+ * Asks for an order to be cancelled: what the exchange has filled by then stays filled. Again does nothing more.
+ * One that ended is refused, since nothing of it could be cancelled.
+ */
+export const cancelOrder = endpoint({
+  method: 'POST', path: '/dac/v1/orders/{id}/cancel', summary: 'Cancel an order', access: 'write',
+  params: z.strictObject({ id: z.string() }), body: z.strictObject({}), response: orderShape,
+  async handler({ services, caller, params }) {
+    const row = await services.database.transaction(async (tx) => {
+      const before = await findOrder(tx, caller, params.id, true)
+      if (before.state === 'ENDED') throw new ApiError('ORDER_FINAL', `id: the order is ${before.status} already`, { field: 'id' })
+      if (before.cancel_requested_at !== null) return before
+      const after = await tx.one<OrderRow>(
+        `update orders set cancel_requested_at = $2, next_run_at = $2, version = version + 1, updated_at = $2 where id = $1 returning *`,
+        [before.id, tx.now()]) as OrderRow
+      await tellOrder(tx, after, 'order.updated')
+      return after
+    })
+    services.environment.checkpoint('order.cancel-requested')
+    services.trading.due.ring()
+    return { body: presentOrder(row) }
+  },
+})

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto'
+import { stringifyJson } from '@custody/request-auth'
+import { z } from 'zod'
+import type { Queryable } from '../database/pool.ts'
+import { isSamePayload } from '../engine/payload.ts'
+import type { Services } from '../engine/services.ts'
+import { ApiError } from '../errors.ts'
+import { findAccount } from '../exchanges/account.ts'
+import { asked, findMarket } from '../exchanges/market-data.ts'
+import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
+import { onceOnly, replayed } from '../http/replay.ts'
+import { decimal, oneOf, text, wholeNumber } from '../http/schemas.ts'
+import { quoteOrderFee, reserveOrderFee } from './fee.ts'
+import { clientIdOf, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
+import { checkBody, checkTraits, SLIPPAGE_BPS, SLIPPAGE_BPS_MAX, termsOf } from './terms.ts'
+
+const orderBody = z.strictObject({
+  exchange_account: text(100).meta({ description: 'Id of an exchange account' }),
+  market: text(60).meta({ description: 'Such as BTC/USD', examples: ['BTC/USD'] }),
+  side: oneOf(['buy', 'sell']), type: oneOf(['market', 'limit']),
+  amount: decimal.optional().meta({ type: 'number', description: 'In the base coin, on the market’s grid' }),
+  quote_amount: decimal.optional().meta({
+    type: 'number', description: 'In the quote coin, in place of amount: the amount is what it comes to, rounded down to the grid',
+  }),
+  price: decimal.optional().meta({ type: 'number', description: 'Of a limit order, on the market’s grid' }),
+  time_in_force: oneOf(['GTC', 'IOC', 'FOK'], 'GTC for a limit order, IOC for a market order, where it is absent').optional(),
+  post_only: z.boolean().optional().meta({ description: 'Refused by the exchange rather than filled at once' }),
+  max_slippage_bps: wholeNumber(
+    1, SLIPPAGE_BPS_MAX, 'Of a market order: how much worse than the best price it may be, in hundredths of a percent; '
+    + `${SLIPPAGE_BPS} where it is absent`).optional(),
+  sequence_id: text(200).optional().meta({ description: 'Idempotency key, unique within the sub-account’s orders' }),
+})
+export type OrderBody = z.output<typeof orderBody>
+
+/** Orders something at an exchange; at most one order per sub-account and `sequence_id`. */
+export const createOrder = endpoint({
+  method: 'POST', path: '/dac/v1/orders', summary: 'Create an order', access: 'write', body: orderBody, response: orderShape,
+  async handler({ services, caller, body }) {
+    const payloadHash = createHash('sha256').update(JSON.stringify(body, Object.keys(body).sort())).digest('hex')
+    return onceOnly(
+      () => answeredBefore(services.database, caller.subAccountId, body.sequence_id, payloadHash),
+      () => create(services, caller, body, payloadHash),
+    )
+  },
+})
+
+async function answeredBefore(
+  database: Queryable, subAccountId: string, sequenceId: string | undefined, payloadHash: string
+): Promise<Reply | null> {
+  if (sequenceId === undefined) return null
+  const known = await database.one<{ response: string; payload_hash: string }>(
+    'select response, payload_hash from orders where sub_account_id = $1 and sequence_id = $2', [subAccountId, sequenceId])
+  return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
+}
+
+async function create(services: Services, caller: Caller, body: OrderBody, payloadHash: string): Promise<Reply> {
+  const { response } = await makeOrder(services, caller, body, payloadHash, null)
+  return { text: response }
+}
+
+/**
+ * Makes an order, which is sent as soon as it is committed.
+ * @param also what else is written in that commit
+ * @throws ApiError that names the field
+ */
+export async function makeOrder(
+  services: Services, caller: Caller, body: OrderBody, payloadHash: string | null,
+  also: ((tx: Queryable, orderId: string) => Promise<void>) | null
+): Promise<OrderRow & { response: string }> {
+  checkBody(body)
+  const account = await findAccount(services.database, caller, body.exchange_account, 'exchange_account')
+  const { exchange } = account
+  if (account.status === 'failing') {
+    throw new ApiError(
+      'EXCHANGE_KEY_REFUSED', `exchange_account: ${exchange} refuses its key (${account.reason}); PATCH the account with one that works`,
+      { field: 'exchange_account' })
+  }
+  checkTraits(body, exchange, await asked(services, exchange, (name) => services.exchanges.traits(name)))
+  const market = await findMarket(services, exchange, body.market)
+  if (!market.active) throw new ApiError('INVALID_REQUEST', `market: ${market.symbol} is closed at ${exchange} now`, { field: 'market' })
+  const book = body.type === 'limit' ? null
+    : await asked(services, exchange, (name) => services.exchanges.orderBook(name, market.symbol, 1))
+  const terms = termsOf(body, market, book)
+  const quote = await quoteOrderFee(services, caller.workspaceId, market, terms)
+  const id = services.environment.uuid()
+  const made = await services.database.transaction(async (tx) => {
+    // One that is being unlinked takes no more orders.
+    await findAccount(tx, caller, account.id, 'exchange_account', true)
+    const now = tx.now()
+    const row = await tx.one<OrderRow>(
+      `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market, base, quote, side, type, amount, quote_amount,
+         price, time_in_force, post_only, max_slippage_bps, client_id, platform_fee, amount_usd, sequence_id, payload_hash, response,
+         next_run_at, created_at, updated_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, '', $22, $22, $22)
+       returning *`,
+      [id, caller.workspaceId, caller.subAccountId, account.id, exchange, market.symbol, market.base, market.quote, body.side, body.type,
+        terms.amount.toString(), terms.quoteAmount?.toString() ?? null, terms.price.toString(), terms.timeInForce, terms.postOnly,
+        terms.slippageBps, clientIdOf(id), quote.fee.toString(), quote.amountUsd?.toString() ?? null, body.sequence_id ?? null, payloadHash,
+        now]) as OrderRow
+    const answer = stringifyJson(presentOrder(row))
+    await tx.query('update orders set response = $2 where id = $1', [id, answer])
+    await tellOrder(tx, row, 'order.created')
+    await also?.(tx, id)
+    await reserveOrderFee(tx, caller.workspaceId, id, quote)
+    return { ...row, response: answer }
+  })
+  services.environment.checkpoint('order.created')
+  services.trading.due.ring()
+  return made
+}

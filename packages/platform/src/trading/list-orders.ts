@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { integer, oneOf, pageQuery, text } from '../http/schemas.ts'
+import { ORDER_STATUSES, orderShape, presentOrder, type OrderRow } from './order.ts'
+
+const INT32_MAX = 2_147_483_647
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Orders of the sub-account, newest first. */
+export const listOrders = endpoint({
+  method: 'GET', path: '/dac/v1/orders', summary: 'List orders', access: 'read',
+  query: z.strictObject({
+    exchange_account: text(100).optional(), exchange: text(40).optional(), market: text(60).optional(),
+    side: oneOf(['buy', 'sell']).optional(),
+    type: oneOf(['market', 'limit']).optional(), status: oneOf(ORDER_STATUSES).optional(),
+    id: text(100).optional().meta({ description: 'Platform id, client order id, or the exchange’s id' }),
+    sequence_id: text(200).optional(),
+    before: integer(0, INT32_MAX, 'Created before this Unix time in seconds').optional(),
+    after: integer(0, INT32_MAX, 'Created after this Unix time in seconds').optional(),
+    ...pageQuery,
+  }),
+  response: z.object({ data: z.array(orderShape), page: z.int(), limit: z.int(), total: z.int() }),
+  async handler({ services, caller, query }) {
+    const { page, limit } = query
+    const values: unknown[] = [caller.subAccountId]
+    const conditions = ['sub_account_id = $1']
+    const where = (value: unknown, condition: (at: string) => string): void => {
+      if (value === undefined) return
+      values.push(value)
+      conditions.push(condition(`$${values.length}`))
+    }
+    where(query.exchange_account?.toLowerCase(), (at) => `account_id::text = ${at}`)
+    where(query.exchange?.toLowerCase(), (at) => `exchange = ${at}`)
+    where(query.market?.toUpperCase(), (at) => `market = ${at}`)
+    where(query.side, (at) => `side = ${at}`)
+    where(query.type, (at) => `type = ${at}`)
+    where(query.status, (at) => `status = ${at}`)
+    if (query.id !== undefined && UUID.test(query.id)) where(query.id, (at) => `(id = ${at}::uuid or venue_id = ${at}::text)`)
+    else where(query.id, (at) => `(client_id = ${at} or venue_id = ${at})`)
+    where(query.sequence_id, (at) => `sequence_id = ${at}`)
+    where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
+    where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
+    const found = conditions.join(' and ')
+    const [rows, count] = await Promise.all([
+      services.database.query<OrderRow>(
+        `select * from orders where ${found} order by created_at desc, id desc limit $${values.length + 1} offset $${values.length + 2}`,
+        [...values, limit, (page - 1) * limit]),
+      services.database.one<{ total: string }>(`select count(*)::text total from orders where ${found}`, values),
+    ])
+    return { body: { data: rows.map(presentOrder), page, limit, total: Number(count?.total ?? 0) } }
+  },
+})

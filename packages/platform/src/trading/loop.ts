@@ -1,0 +1,24 @@
+import type { Loop } from '../engine/loop.ts'
+import type { Services } from '../engine/services.ts'
+import { leasedLoop, workOn as work } from '../exchanges/work.ts'
+import type { Bell } from '../ledger/bell.ts'
+import { ORDERS } from './lease.ts'
+import type { OrderRow } from './order.ts'
+import { stepOrder } from './step.ts'
+
+/** Of orders. */
+export interface Trading {
+  /** Rung when an order of this process is due. */
+  due: Bell
+}
+
+declare module '../engine/services.ts' {
+  interface Services { trading: Trading }
+}
+
+/** Works on orders that are due. */
+export const orderLoop = (services: Services): Loop =>
+  leasedLoop(services, ORDERS, { name: 'orders', due: services.trading.due, step: stepOrder })
+
+/** One step of an order that is held. */
+export const workOn = (services: Services, row: OrderRow): Promise<void> => work(services, ORDERS, row, stepOrder)

@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { bestConversion, conversionBody, conversionShape, insertConversion, presentConversion } from './conversion.ts'
+
+/** What the linked accounts would make of an amount now, the best of them, good for some seconds. */
+export const quoteConversion = endpoint({
+  method: 'POST', path: '/dac/v1/conversions/quote', summary: 'Quote a conversion', access: 'write', body: z.strictObject(conversionBody),
+  response: conversionShape,
+  async handler({ services, caller, body }) {
+    const row = await bestConversion(services, caller, body)
+    await insertConversion(services.database, caller, row, null)
+    return { body: presentConversion({ ...row, order_id: null, payload_hash: null }, null, services.environment.now()) }
+  },
+})

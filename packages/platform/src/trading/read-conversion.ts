@@ -1,0 +1,13 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { conversionShape, findConversion, presentConversion } from './conversion.ts'
+
+/** A conversion, and its order as it stands. */
+export const readConversion = endpoint({
+  method: 'GET', path: '/dac/v1/conversions/{id}', summary: 'Read a conversion', access: 'read', params: z.strictObject({ id: z.string() }),
+  response: conversionShape,
+  async handler({ services, caller, params }) {
+    const { row, order } = await findConversion(services.database, caller, params.id)
+    return { body: presentConversion(row, order, services.environment.now()) }
+  },
+})

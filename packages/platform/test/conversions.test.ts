@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from '../../../test/property.ts'
+import { ApiError } from '../src/errors.ts'
+import type { Level, Market } from '../src/exchanges/venue.ts'
+import { convert } from '../src/trading/convert.ts'
+import { createConversion } from '../src/trading/create-conversion.ts'
+import { quoteConversion } from '../src/trading/quote-conversion.ts'
+import { readConversion } from '../src/trading/read-conversion.ts'
+import { useDatabase } from './deposits-support.ts'
+import { TradingStage, type Order } from './trading-stage.ts'
+
+/** One coin for another at the best of the linked accounts: what a book makes of an amount, and orders over real ccxt. */
+interface Conversion {
+  id: string; status: string; receive: string; limit_price: string; order_amount: string; side: string; market: string; exchange_account: string
+  order: Order | null; others: { exchange_account: string; receive: string | null; reason: string | null }[]; [field: string]: unknown
+}
+let current: TradingStage | undefined
+const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
+const open = async () => {
+  await database.get().query('truncate conversions')
+  return (current = new TradingStage(database.get())).begin()
+}
+const refused = (code: string, message: RegExp) => (error: unknown) =>
+  error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
+
+const ONE = 10n ** 18n
+const market: Market = {
+  symbol: 'BTC/USD', base: 'BTC', quote: 'USD', active: true, amountStep: ONE / 10_000n, priceStep: ONE / 10n, amountMin: ONE / 10_000n, amountMax: null,
+  costMin: null, makerFee: 0n, takerFee: (ONE * 26n) / 10_000n,
+}
+const level = (price: number, amount: number): Level => ({ price: BigInt(price) * ONE, amount: BigInt(Math.round(amount * 1e4)) * (ONE / 10_000n) })
+
+test('a book, level by level: the limit is the last level that is needed, and the fee is off what is received', () => {
+  const book = { symbol: 'BTC/USD', at: 0, bids: [level(100, 1), level(90, 2)], asks: [level(110, 1), level(120, 5)] }
+  assert.deepEqual(convert(market, book, 'sell', 2n * ONE), { side: 'sell', amount: 2n * ONE, price: 90n * ONE, receive: (190n * ONE * 9974n) / 10_000n })
+  assert.deepEqual(convert(market, book, 'sell', ONE), { side: 'sell', amount: ONE, price: 100n * ONE, receive: (100n * ONE * 9974n) / 10_000n })
+  assert.match(convert(market, book, 'sell', 4n * ONE) as string, /too short/)
+  assert.match(convert(market, { ...book, bids: [] }, 'sell', ONE) as string, /nobody buys/)
+  assert.match(convert(market, book, 'sell', ONE / 100_000n) as string, /too little/)
+  const bought = convert(market, book, 'buy', 200n * ONE)
+  assert.ok(typeof bought !== 'string' && bought.price === 120n * ONE && bought.amount > ONE)
+})
+
+test('whatever the book: with its fee no more is spent than was given, nothing is taken that is not there, and no grid is left', () => {
+  const levels = (rising: boolean) => fc.array(fc.tuple(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 30_000 })), { minLength: 1, maxLength: 8 })
+    .map((pairs) => pairs.toSorted((a, b) => (rising ? a[0] - b[0] : b[0] - a[0])).map(([price, amount]) => ({ price: BigInt(price) * ONE, amount: BigInt(amount) * (ONE / 10_000n) })))
+  fc.assert(fc.property(levels(true), levels(false), fc.bigInt({ min: 1n, max: 1000n * ONE }), fc.constantFrom('buy' as const, 'sell' as const), (asks, bids, given, side) => {
+    const made = convert(market, { symbol: 'BTC/USD', at: 0, bids, asks }, side, given)
+    if (typeof made === 'string') return
+    // Done again by hand, at the limit.
+    let [left, cost] = [made.amount, 0n]
+    for (const each of side === 'sell' ? bids : asks) {
+      if (side === 'sell' ? each.price < made.price : each.price > made.price) continue
+      const amount = each.amount < left ? each.amount : left
+      left -= amount
+      cost += (amount * each.price) / ONE
+    }
+    assert.equal(left, 0n, 'the book holds all of it within the limit')
+    assert.equal(made.amount % market.amountStep, 0n)
+    if (side === 'sell') assert.ok(made.amount <= given && made.receive <= cost)
+    else assert.ok(cost + (cost * 26n) / 10_000n <= given, 'what is bought is paid for, fee included')
+  }), { numRuns: 300 })
+})
+
+test('quoted, and done as one order with the quote’s limit; the same quote is done once', async () => {
+  const stage = await open()
+  const quote = await stage.ask<Conversion>(quoteConversion, { body: { from_asset: 'USD', to_asset: 'BTC', amount: '6024' } })
+  assert.deepEqual([quote.status, quote.side, quote.market, quote.limit_price, quote.order], ['quoted', 'buy', 'BTC/USD', '60000', null])
+  assert.ok(Number(quote.order_amount) > 0.0999 && Number(quote.order_amount) <= 0.1004)
+  const [one, other] = await Promise.all([0, 1].map(() => stage.ask<Conversion>(createConversion, { body: { quote: quote.id } })))
+  assert.equal(one?.order?.id, other?.order?.id)
+  await stage.pass(2)
+  const done = await stage.ask<Conversion>(readConversion, { params: { id: quote.id } })
+  assert.deepEqual([done.status, done.order?.status, done.order?.['time_in_force'], stage.kraken.adds.length], ['ordered', 'filled', 'IOC', 1])
+  const spent = Number(done.order?.cost) + Number(done.order?.fees[0]?.amount)
+  assert.ok(spent <= 6024 && spent > 5990, String(spent))
+})
+
+test('a quote whose time is over, and a price that has gone away: nothing is ordered, or nothing is done beyond the limit', async () => {
+  const stage = await open()
+  const quote = await stage.ask<Conversion>(quoteConversion, { body: { from_asset: 'BTC', to_asset: 'USD', amount: '0.5' } })
+  stage.now += 10_001
+  await assert.rejects(stage.ask(createConversion, { body: { quote: quote.id } }), refused('QUOTE_EXPIRED', /^quote: /))
+  assert.equal((await stage.ask<Conversion>(readConversion, { params: { id: quote.id } })).status, 'expired')
+  const next = await stage.ask<Conversion>(quoteConversion, { body: { from_asset: 'BTC', to_asset: 'USD', amount: '0.5' } })
+  stage.kraken.bid = { price: 50_000, volume: 1000 }
+  await stage.ask(createConversion, { body: { quote: next.id } })
+  await stage.pass(4)
+  const { order } = await stage.ask<Conversion>(readConversion, { params: { id: next.id } })
+  assert.deepEqual([order?.status, order?.filled], ['cancelled', '0'])
+})
+
+test('at once, by an idempotency key; another payload under it does nothing new', async () => {
+  const stage = await open()
+  const body = { from_asset: 'BTC', to_asset: 'USD', amount: '0.25', sequence_id: 'c1' }
+  const first = await stage.ask<Conversion>(createConversion, { body })
+  const again = await stage.ask<Conversion>(createConversion, { body: { ...body, amount: '0.5' } })
+  assert.deepEqual([again.id, again.order?.id], [first.id, first.order?.id])
+  await stage.pass(2)
+  assert.equal(stage.kraken.adds.length, 1)
+})
+
+test('what cannot be converted says why, of each account; another tenant sees nothing of it', async () => {
+  const stage = await open()
+  const ask = (body: Record<string, unknown>) => stage.ask<Conversion>(quoteConversion, { body })
+  for (const [body, code, message] of [
+    [{ from_asset: 'BTC', to_asset: 'btc', amount: '1' }, 'INVALID_REQUEST', /^to_asset: is BTC/], [{ from_asset: 'BTC', to_asset: 'USD', amount: '0' }, 'INVALID_AMOUNT', /^amount: /],
+    [{ from_asset: 'BTC', to_asset: 'USD', amount: '11' }, 'CONVERSION_UNAVAILABLE', /main \(kraken\): holds 10 BTC/],
+    [{ from_asset: 'BTC', to_asset: 'XYZ', amount: '1' }, 'CONVERSION_UNAVAILABLE', /kraken has no market of BTC and XYZ/],
+    [{ from_asset: 'BTC', to_asset: 'USD', amount: '0.00000001' }, 'CONVERSION_UNAVAILABLE', /too little/],
+    [{ from_asset: 'BTC', to_asset: 'USD', amount: '1', accounts: ['x'] }, 'NOT_FOUND', /^accounts: /],
+  ] as const) await assert.rejects(ask(body), refused(code, message), JSON.stringify(body))
+  stage.kraken.bid = { price: 1, volume: 0 }
+  await assert.rejects(ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' }), refused('CONVERSION_UNAVAILABLE', /nobody buys/))
+  stage.kraken.bid = { price: 59_990, volume: 1000 }
+  const { id } = await ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' })
+  await assert.rejects(stage.ask(createConversion, { body: { quote: id, amount: '2' } }), refused('INVALID_REQUEST', /^amount: stands in the quote/))
+  await assert.rejects(stage.ask(createConversion, { body: { from_asset: 'BTC' } }), refused('INVALID_REQUEST', /^to_asset: is required/))
+  const stranger = await stage.tenant('two')
+  await assert.rejects(stage.ask(readConversion, { params: { id }, caller: stranger }), refused('NOT_FOUND', /no conversion/))
+  await assert.rejects(stage.ask(createConversion, { body: { quote: id }, caller: stranger }), refused('NOT_FOUND', /no conversion/))
+  await assert.rejects(stage.ask(quoteConversion, { body: { from_asset: 'BTC', to_asset: 'USD', amount: '1' }, caller: stranger }), refused('INVALID_REQUEST', /no exchange account is linked/))
+})
