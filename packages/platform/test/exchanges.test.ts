@@ -274,6 +274,30 @@ test('deposit addresses are of the exact network: a Kraken method that fits none
   await assert.rejects(venue.depositAddress('BTC', 'KLAY'), { kind: 'unsupported' })
 })
 
+test('withdrawals: the exact network and our id in the venue’s words, known or not known to be taken; transfers in our terms', async () => {
+  const out = { clientId: ID, coin: 'BTC', network: 'BTC', address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', tag: null, amount: units('0.25'), key: 'ours' }
+  const binance = await stagedVenue('binance', {
+    '/sapi/v1/capital/withdraw/apply': [{ body: { id: 'w1' } }, binanceError(-4026, 'User has insufficient balance.'), { status: 502, body: '' }],
+    '/sapi/v1/capital/withdraw/history': { body: [{ id: 'w1', withdrawOrderId: ID, amount: '0.2499', transactionFee: '0.0001', coin: 'BTC', status: 6, address: out.address, txId: 'aa', applyTime: new Date(NOW).toISOString().slice(0, 19).replace('T', ' '), network: 'BTC' }] },
+    '/sapi/v1/capital/deposit/hisrec': { body: [{ id: 'd1', amount: '1', coin: 'BTC', network: 'BTC', status: 0, address: 'bc1', addressTag: '', txId: 'bb', insertTime: NOW }] },
+  })
+  assert.deepEqual(await binance.venue.withdraw(out, NOW * 2), { kind: 'accepted', venueId: 'w1' })
+  assert.equal((await binance.venue.withdraw(out, NOW * 2)).kind, 'unknown', 'a code that no line names proves nothing')
+  assert.equal((await binance.venue.withdraw(out, NOW * 2)).kind, 'unknown')
+  const [sent] = binance.script.sent('/sapi/v1/capital/withdraw/apply')
+  assert.deepEqual([sent?.['withdrawOrderId'], sent?.['network'], sent?.['amount'], sent?.['address']], [ID, 'BTC', '0.25', out.address])
+  const [gone] = await binance.venue.withdrawals('BTC', NOW - 60_000)
+  assert.deepEqual(gone && [gone.venueId, gone.clientId, gone.status, gone.hash, showUnits(gone.amount)], ['w1', ID, 'done', 'aa', '0.2499'])
+  const [came] = await binance.venue.deposits('BTC', NOW - 1000)
+  assert.deepEqual(came && [came.venueId, came.status, came.hash, showUnits(came.amount)], ['d1', 'pending', 'bb', '1'])
+
+  const kraken = await stagedVenue('kraken', { '/0/private/Withdraw': { body: { error: [], result: { refid: 'R1' } } } })
+  assert.deepEqual(await kraken.venue.withdraw(out, NOW * 2), { kind: 'accepted', venueId: 'R1' })
+  assert.deepEqual([kraken.script.sent('/0/private/Withdraw')[0]?.['key'], kraken.script.sent('/0/private/Withdraw')[0]?.['amount']], ['ours', '0.25'])
+  assert.deepEqual(await kraken.venue.withdraw(out, 0), { kind: 'later', code: 'NOT_SENT' }, 'too late to leave')
+  assert.equal(kraken.script.sent('/0/private/Withdraw').length, 1)
+})
+
 test('a base URL replaces every host of an exchange, and a request to another never leaves', async () => {
   for (const exchange of Object.keys(MANNERS)) {
     const script = new ScriptedExchange({})

@@ -124,7 +124,9 @@ export class TradingStage {
     await this.work()
   }
 
+  /** What is found is found for half a minute. */
   async reconcile(): Promise<void> {
+    this.now += 31_000
     await this.database.query('update exchange_accounts set reconcile_at = $1 where reconcile_at is not null', [new Date(this.now)])
     await reconcileDue(this.services)
   }

@@ -115,7 +115,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'exchange_account.created': account('An account at an exchange was linked'),
   'exchange_account.updated': account('It was changed, its key may do something else than before, or the exchange takes its key again'),
   'exchange_account.failing': account('The exchange refused its key; what waits for it goes on waiting'),
-  'exchange_account.difference': account('The exchange says another total than the books, found twice in a row; or no longer does'),
+  'exchange_account.difference': account('The exchange goes on saying another total than the books; or no longer does'),
   'exchange_account.deleted': account('It was unlinked, and its secrets are erased'),
   'order.created': order('An order was asked for'),
   'order.updated': order('It has come to another step, was filled in part, or has ended; `unknown` where its answer was lost'),

@@ -14,12 +14,14 @@ import type { Credentials } from './venues.ts'
 
 /** One coin of which the venue says another total than the books. Units, as decimal strings. */
 export interface Gap { coin: string; ledger: string; venue: string }
+/** What was found, and stays suspect until it has been found for long enough. `since` in milliseconds since the Unix Epoch. */
+export interface Suspected extends Gap { since: number }
 
 /** A row of `exchange_accounts`. */
 export interface AccountRow {
   id: string; workspace_id: string; sub_account_id: string; exchange: string; label: string; status: 'active' | 'failing' | 'deleted'
   reason: string | null; sealed_credentials: Buffer | null; credentials_version: number; key_hash: string; key_hint: string
-  allow_withdrawal: boolean; permissions: Permissions; checked_at: Date; balances_at: Date; difference: Gap[]; suspected: Gap[]
+  allow_withdrawal: boolean; permissions: Permissions; checked_at: Date; balances_at: Date; difference: Gap[]; suspected: Suspected[]
   created_at: Date; updated_at: Date
 }
 
@@ -33,7 +35,7 @@ export const accountShape = z.object({
   permissions: z.object({ trade: told, withdraw: told, ip_restricted: told }), allow_withdrawal: z.boolean(),
   warnings: z.array(z.string()), checked_at: z.string(),
   difference: z.array(z.object({ asset: z.string(), ledger: coins, venue: coins, difference: coins }))
-    .meta({ description: 'Where the exchange said another total than the books, twice in a row' }),
+    .meta({ description: 'Where the exchange goes on saying another total than the books' }),
   created_at: z.string(), updated_at: z.string(),
 })
 

@@ -1,13 +1,16 @@
 import { reasonOf } from '@custody/chains/reason'
+import type { Queryable } from '../database/pool.ts'
 import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
-import { tellAccount, venueOf, type AccountRow, type Gap } from './account.ts'
+import { tellAccount, venueOf, type AccountRow, type Gap, type Suspected } from './account.ts'
 import { keepBalances } from './balances.ts'
 import { claims } from './books.ts'
 import { VenueError, type Balance } from './venue.ts'
 
 /** Each account is compared with its venue so often. */
 export const RECONCILE_MS = 60_000
+/** A difference is one once it was found so long: fills arrive at their own pace. */
+const SUSPECT_MS = 30_000
 /** Longer than the requests of one comparison can take. */
 const LEASE_MS = 60_000
 const AT_ONCE = 4
@@ -36,8 +39,8 @@ function gapsOf(books: Map<string, bigint>, balances: readonly Balance[]): Gap[]
 const isSame = (one: Gap) => (other: Gap) => one.coin === other.coin && one.ledger === other.ledger && one.venue === other.venue
 
 /**
- * Reads a venue's balances and holds the books against them. A difference is one only once it was found twice: fills arrive at
- * their own pace. @throws VenueError
+ * Reads a venue's balances and holds the books against them. What differs is first looked for among the orders that are under way.
+ * @throws VenueError
  */
 export async function reconcileAccount(services: Services, row: AccountRow): Promise<void> {
   const { balances, gaps } = await compareAccount(services, row)
@@ -45,18 +48,29 @@ export async function reconcileAccount(services: Services, row: AccountRow): Pro
     const account = await tx.one<AccountRow>(`select * from exchange_accounts where id = $1 and status <> 'deleted' for update`, [row.id])
     if (!account) return
     await keepBalances(tx, row.id, balances)
-    const confirmed = gaps === null ? account.difference : gaps.filter((gap) => account.suspected.some(isSame(gap)))
+    const now = tx.now()
+    const suspected = gaps === null ? account.suspected : gaps.map((gap): Suspected => (
+      { ...gap, since: account.suspected.find(isSame(gap))?.since ?? now.getTime() }))
+    const confirmed = gaps === null ? account.difference
+      : suspected.filter(({ since }) => now.getTime() - since >= SUSPECT_MS).map(({ coin, ledger, venue }): Gap => ({ coin, ledger, venue }))
+    if (suspected.some(({ since }) => since === now.getTime())) await askOrders(tx, row.id)
     const isChanged = confirmed.length !== account.difference.length || !confirmed.every((gap) => account.difference.some(isSame(gap)))
     const after = await tx.one<AccountRow>(
       `update exchange_accounts set status = 'active', reason = null, difference = $2, suspected = $3,
          updated_at = case when $4 then $5 else updated_at end
        where id = $1 returning *`,
-      [row.id, JSON.stringify(confirmed), JSON.stringify(gaps ?? account.suspected), isChanged || account.status === 'failing', tx.now(),
-      ]) as AccountRow
+      [row.id, JSON.stringify(confirmed), JSON.stringify(suspected), isChanged || account.status === 'failing', now]) as AccountRow
     if (isChanged) await tellAccount(tx, after, 'exchange_account.difference')
     else if (account.status === 'failing') await tellAccount(tx, after, 'exchange_account.updated')
   })
   services.environment.checkpoint('exchange-account.reconciled')
+}
+
+/** A fill that is not known here yet would explain it. */
+async function askOrders(tx: Queryable, accountId: string): Promise<void> {
+  await tx.query(`update orders set next_run_at = $2 where account_id = $1 and state = 'WORKING' and lease_token is null`, [
+    accountId, tx.now(),
+  ])
 }
 
 /** Notes that a venue refuses the key; told once. What waits for the venue goes on waiting. */

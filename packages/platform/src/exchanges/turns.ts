@@ -38,7 +38,9 @@ export class Turns {
     client.fetch2 = async (path, api, ...rest) => {
       const [method, params, , , config] = rest
       // The pace is kept before the turn is taken: nobody else waits for it.
-      if (isLimited) await client.throttle(client.calculateRateLimiterCost(api, method, path, params ?? {}, config ?? {}))
+      const cost = client.calculateRateLimiterCost(api, method, path, params ?? {}, config ?? {})
+      // Orders are counted by the venue apart, and never wait behind questions.
+      if (isLimited && cost > 0) await client.throttle(cost)
       return api === 'private' ? this.#inTurn(() => send(path, api, ...rest)) : send(path, api, ...rest)
     }
   }

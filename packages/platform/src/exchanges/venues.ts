@@ -23,6 +23,9 @@ export const hashOfKey = (exchange: string, apiKey: string): string => createHas
 
 const MARKETS_MS = 3_600_000
 const CLIENTS_MAX = 200
+/** Whoever asks in this time for the same is answered the same: readers use up no venue's patience with others. */
+const RECENT_MS = 500
+const RECENT_MAX = 1000
 
 export interface Credentials { apiKey: string; apiSecret: string; passphrase: string | null }
 
@@ -46,6 +49,7 @@ interface Public { client: Client; manner: Manner; loadedAt: number; loading: Pr
 export class Venues {
   readonly #o: VenuesOptions
   readonly #public = new Map<string, Promise<Public>>()
+  readonly #recent = new Map<string, { at: number; answer: Promise<unknown> }>()
   readonly #accounts = new Map<string, { key: string; venue: Promise<Venue> }>()
 
   constructor(o: VenuesOptions) {
@@ -68,7 +72,7 @@ export class Venues {
 
   async ticker(exchange: string, symbol: string): Promise<Ticker> {
     const { client } = await this.#loaded(exchange)
-    return this.#asked(client, async () => {
+    return this.#asked(client, `ticker ${symbol}`, async () => {
       const { bid, ask, last, timestamp } = await client.fetchTicker(symbol)
       return { symbol, bid: readUnits(bid), ask: readUnits(ask), last: readUnits(last), at: timestamp ?? this.#o.environment.now() }
     })
@@ -77,15 +81,16 @@ export class Venues {
   /** @param depth levels of each side */
   async orderBook(exchange: string, symbol: string, depth: number): Promise<OrderBook> {
     const { client } = await this.#loaded(exchange)
-    return this.#asked(client, async () => {
+    const book = await this.#asked(client, `book ${symbol}`, async () => {
       // Venues take some depths only: all take what they give by themselves.
-      const book = await client.fetchOrderBook(symbol)
-      const levels = (side: [string, string][]) => side.slice(0, depth).flatMap(([price, amount]) => {
+      const whole = await client.fetchOrderBook(symbol)
+      const levels = (side: [string, string][]) => side.flatMap(([price, amount]) => {
         const [at, of] = [readUnits(price), readUnits(amount)]
         return at === null || of === null ? [] : [{ price: at, amount: of }]
       })
-      return { symbol, bids: levels(book.bids), asks: levels(book.asks), at: book.timestamp ?? this.#o.environment.now() }
+      return { symbol, bids: levels(whole.bids), asks: levels(whole.asks), at: whole.timestamp ?? this.#o.environment.now() }
     })
+    return { ...book, bids: book.bids.slice(0, depth), asks: book.asks.slice(0, depth) }
   }
 
   /**
@@ -179,9 +184,19 @@ export class Venues {
     }
   }
 
-  async #asked<T>(client: Client, ask: () => Promise<T>): Promise<T> {
+  /** @param what within this client */
+  async #asked<T>(client: Client, what: string, ask: () => Promise<T>): Promise<T> {
+    const now = this.#o.environment.now()
+    const key = `${client.id} ${what}`
+    const known = this.#recent.get(key)
+    const answer = known && now - known.at < RECENT_MS ? known.answer as Promise<T> : ask()
+    if (answer !== known?.answer) {
+      if (this.#recent.size >= RECENT_MAX) this.#recent.clear()
+      this.#recent.set(key, { at: now, answer })
+      answer.catch(() => this.#recent.delete(key))
+    }
     try {
-      return await ask()
+      return await answer
     } catch (error) {
       throw unavailable(client.id, error)
     }
