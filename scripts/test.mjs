@@ -90,7 +90,7 @@ const folder = mkdtempSync(join(tmpdir(), 'custody-test-run-'))
 /** Each file's process writes here what it took, when it ends. */
 process.env.CUSTODY_TEST_TIMES = join(folder, 'times')
 writeFileSync(process.env.CUSTODY_TEST_TIMES, '')
-const execArgv = ['--import', new URL('./test-times.mjs', import.meta.url).href, ...forwarded]
+const preload = (name) => ['--import', new URL(name, import.meta.url).href]
 
 // What many files start from is made before them, not by several of them at once.
 if (files.length > 1 && files.some((file) => /^packages\/(signer|platform)\//.test(file))) {
@@ -105,6 +105,8 @@ async function runUnit(name) {
   const timer = setTimeout(() => deadline.abort(), FILE_TIMEOUT_MS)
   const paths = units.get(name).map((file) => join(root, file))
   const what = paths.length === 1 ? { files: paths } : { files: [join(root, 'scripts', 'test-group.mjs')], argv: paths }
+  // A group's files are told apart by what node:test sees in promises.
+  const execArgv = [...preload('./test-times.mjs'), ...paths.length === 1 ? preload('./test-hooks.mjs') : [], ...forwarded]
   const stream = run({ ...what, cwd: root, execArgv, signal: deadline.signal })
   try {
     for await (const event of stream) {
