@@ -60,11 +60,16 @@ const TOGETHER = new Map([
   ['packages/chains/test', 100], ['packages/request-auth/test', 100], ['packages/client/test', 100], ['test', 100],
   ['packages/devnet/test', 8], ['packages/signer/test', 8], ['packages/platform/test', 6],
 ])
+/** Of these, what is dear has a process to itself: none waits behind another, and see test-hooks.mjs. */
+const ALONE = new Set([
+  ...['nodes', 'rollback'].map((name) => `packages/signer/test/${name}.test.ts`),
+  ...['new-family', 'nonce-gaps', 'steps'].map((name) => `packages/platform/test/${name}.test.ts`),
+])
 const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
 /** What runs in one process, by the name under which it is told. */
 const units = new Map()
 for (const file of files) {
-  const [folder, count] = [...TOGETHER].find(([each]) => file.startsWith(`${each}/`) && !isEndToEnd(file) && !isLong(file)) ?? []
+  const [folder, count] = [...TOGETHER].find(([each]) => file.startsWith(`${each}/`) && !ALONE.has(file) && !isEndToEnd(file) && !isLong(file)) ?? []
   let name = file
   for (let at = 1; folder !== undefined; at++) {
     name = `${folder}/*${at}`
