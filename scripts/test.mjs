@@ -122,7 +122,7 @@ function temporaryFolder() {
       return false
     }
   }
-  const made = mkdtempSync(join(process.env.TMPDIR === undefined && isGood('/dev/shm') ? '/dev/shm' : tmpdir(), 'custody-test-run-'))
+  const made = mkdtempSync(join(!process.env.TMPDIR && isGood('/dev/shm') ? '/dev/shm' : tmpdir(), 'custody-test-run-'))
   process.env.TMPDIR = made
   process.once('exit', () => rmSync(made, { recursive: true, force: true }))
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
