@@ -11,8 +11,8 @@
 // size, so that none is left alone at the end. A process that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed
 // and fails. The last lines are node:test's totals over everything that ran.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { basename, join, relative, sep } from 'node:path'
 import { compose } from 'node:stream'
 import { run } from 'node:test'
@@ -60,11 +60,16 @@ const TOGETHER = new Map([
   ['packages/chains/test', 100], ['packages/request-auth/test', 100], ['packages/client/test', 100], ['test', 100],
   ['packages/devnet/test', 8], ['packages/signer/test', 8], ['packages/platform/test', 6],
 ])
+/** Of these, what is dear has a process to itself: none waits behind another, and see test-hooks.mjs. */
+const ALONE = new Set([
+  ...['nodes', 'rollback'].map((name) => `packages/signer/test/${name}.test.ts`),
+  ...['new-family', 'nonce-gaps', 'steps'].map((name) => `packages/platform/test/${name}.test.ts`),
+])
 const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
 /** What runs in one process, by the name under which it is told. */
 const units = new Map()
 for (const file of files) {
-  const [folder, count] = [...TOGETHER].find(([each]) => file.startsWith(`${each}/`) && !isEndToEnd(file) && !isLong(file)) ?? []
+  const [folder, count] = [...TOGETHER].find(([each]) => file.startsWith(`${each}/`) && !ALONE.has(file) && !isEndToEnd(file) && !isLong(file)) ?? []
   let name = file
   for (let at = 1; folder !== undefined; at++) {
     name = `${folder}/*${at}`
@@ -82,19 +87,46 @@ const sizeS = (members) => members.reduce((sum, file) => sum + statSync(join(roo
 const expectedS = new Map([...units].map(([name, members]) => [name, remembered[name] ?? sizeS(members)]))
 const order = [...units.keys()].sort((a, b) => expectedS.get(b) - expectedS.get(a))
 
+/** Eight times what a platform's home takes, for each that runs at once on two processors. */
+const MEMORY_BYTES_MIN = 4 * 1024 ** 3
 const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
 const started = performance.now()
 const totals = new Map()
 const wallS = new Map()
-const folder = mkdtempSync(join(tmpdir(), 'custody-test-run-'))
+const folder = temporaryFolder()
 /** Each file's process writes here what it took, when it ends. */
 process.env.CUSTODY_TEST_TIMES = join(folder, 'times')
 writeFileSync(process.env.CUSTODY_TEST_TIMES, '')
-const execArgv = ['--import', new URL('./test-times.mjs', import.meta.url).href, ...forwarded]
+const preload = (name) => ['--import', new URL(name, import.meta.url).href]
 
 // What many files start from is made before them, not by several of them at once.
 if (files.length > 1 && files.some((file) => /^packages\/(signer|platform)\//.test(file))) {
   spawnSync(process.execPath, [join(root, 'packages', 'signer', 'test', 'homes.ts')], { stdio: 'inherit' })
+}
+
+/**
+ * For everything that the tests write, where nobody has named one: in memory, if that is large enough and files may be run
+ * there, as what tests write ten times a second and never read again needs no disk. It goes with the run, however it ends.
+ */
+function temporaryFolder() {
+  const isGood = (place) => {
+    try {
+      const { bavail, bsize } = statfsSync(place)
+      if (Math.min(bavail * bsize, freemem()) < MEMORY_BYTES_MIN) return false
+      const probe = mkdtempSync(join(place, 'custody-test-run-'))
+      writeFileSync(join(probe, 'probe'), '#!/bin/sh\n', { mode: 0o700 })
+      const { status } = spawnSync(join(probe, 'probe'))
+      rmSync(probe, { recursive: true })
+      return status === 0
+    } catch {
+      return false
+    }
+  }
+  const made = mkdtempSync(join(!process.env.TMPDIR && isGood('/dev/shm') ? '/dev/shm' : tmpdir(), 'custody-test-run-'))
+  process.env.TMPDIR = made
+  process.once('exit', () => rmSync(made, { recursive: true, force: true }))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
+  return made
 }
 
 /** Runs a unit in a process of its own. Its totals are kept back and added up; its events come as one piece. */
@@ -105,6 +137,8 @@ async function runUnit(name) {
   const timer = setTimeout(() => deadline.abort(), FILE_TIMEOUT_MS)
   const paths = units.get(name).map((file) => join(root, file))
   const what = paths.length === 1 ? { files: paths } : { files: [join(root, 'scripts', 'test-group.mjs')], argv: paths }
+  // A group's files are told apart by what node:test sees in promises.
+  const execArgv = [...preload('./test-times.mjs'), ...paths.length === 1 ? preload('./test-hooks.mjs') : [], ...forwarded]
   const stream = run({ ...what, cwd: root, execArgv, signal: deadline.signal })
   try {
     for await (const event of stream) {
@@ -166,6 +200,5 @@ if (flags.includes('--times') || process.env.CI) {
 }
 // The last lines, also for whoever reads them by a program.
 for (const [name, value] of totals) console.log(`ℹ ${name} ${value}`)
-rmSync(folder, { recursive: true })
 const failed = (totals.get('fail') ?? 1) + (totals.get('cancelled') ?? 0) > 0
 process.exit(failed ? 1 : 0)

@@ -1,4 +1,4 @@
-import { derivePublicKey, type WorkspaceKey } from './derivation.ts'
+import { deriveExtendedKey, derivePublicKey, type ExtendedKey, type WorkspaceKey } from './derivation.ts'
 import * as list from './list.ts'
 import type { Registry } from './registry.ts'
 import type { Traits } from './traits.ts'
@@ -74,11 +74,16 @@ export function addressAt(network: Network, key: { publicKey: Uint8Array; chainC
 /** Public keys below one workspace key, remembered: derivation costs about a millisecond. */
 export function publicKeysBelow(key: WorkspaceKey): PublicKeyAt {
   const known = new Map<string, Uint8Array>()
+  /** What an account's keys on a chain have in common: two of the three steps to each. */
+  const branches = new Map<string, ExtendedKey>()
   return (path) => {
     const name = path.join('/')
     let publicKey = known.get(name)
     if (!publicKey) {
-      publicKey = derivePublicKey(key.curve, key.publicKey, key.chainCode, path)
+      const above = path.slice(0, -1)
+      const branch = branches.get(above.join('/')) ?? deriveExtendedKey(key.curve, key.publicKey, key.chainCode, above)
+      branches.set(above.join('/'), branch)
+      publicKey = derivePublicKey(key.curve, branch.publicKey, branch.chainCode, path.slice(-1))
       known.set(name, publicKey)
     }
     return publicKey

@@ -45,9 +45,12 @@ export async function exchange(
   const authorization = username === undefined ? {} : { authorization: `Basic ${basic}` }
   let text: string | null
   let status: number
+  // Not AbortSignal.timeout, whose timer and error come for every question, the answered ones too.
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new DOMException('too late', 'TimeoutError')), RPC_TIMEOUT_MS)
   try {
     const response = await fetch(url, {
-      method, headers: { ...headers, ...endpoint.headers, ...authorization }, signal: AbortSignal.timeout(RPC_TIMEOUT_MS),
+      method, headers: { ...headers, ...endpoint.headers, ...authorization }, signal: late.signal,
       redirect: 'error', ...(body === undefined ? {} : { body }),
     })
     status = response.status
@@ -55,6 +58,8 @@ export async function exchange(
   } catch (error) {
     const isLate = error instanceof Error && error.name === 'TimeoutError'
     throw new RpcUnavailable(`${where}: ${isLate ? `no answer within ${RPC_TIMEOUT_MS} ms` : 'cannot be reached'}`)
+  } finally {
+    clearTimeout(timer)
   }
   if (text === null) throw new RpcUnavailable(`${where}: answer is too large`)
   return { status, text }

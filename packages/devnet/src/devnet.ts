@@ -7,7 +7,7 @@ import { localUtxoChains } from './bitcoin/local.ts'
 import { localCardanoChains } from './cardano/local.ts'
 import { createControl, type Stage } from './control.ts'
 import { localEvmChains } from './ethereum/local.ts'
-import { createDevnetServer, type OutsideFaces, type RpcFace } from './http-server.ts'
+import { answerOf, createDevnetServer, type Asked, type Faces, type OutsideFaces, type RpcFace } from './http-server.ts'
 import type { LocalChain } from './local-chain.ts'
 import type { Place } from './on-demand.ts'
 import { PriceFaces } from './prices/faces.ts'
@@ -49,6 +49,7 @@ export class Devnet implements Stage {
   readonly quotes: Quotes
   readonly prices: PriceFaces
   readonly venues: VenueFaces
+  readonly #faces: Faces
   readonly #server: Server
   url = ''
 
@@ -61,7 +62,8 @@ export class Devnet implements Stage {
     this.quotes = Quotes.open(join(home, 'prices'))
     this.prices = new PriceFaces(() => this.quotes)
     this.venues = new VenueFaces({ home: join(home, 'exchanges'), quotes: () => this.quotes, chains: this.chains })
-    this.#server = createDevnetServer((path) => this.#face(path), createControl(this), (path) => this.#outside(path))
+    this.#faces = { face: (path) => this.#face(path), control: createControl(this), outside: (path) => this.#outside(path) }
+    this.#server = createDevnetServer(this.#faces)
   }
 
   static async start(home: string, port: number, options: DevnetOptions = {}): Promise<Devnet> {
@@ -79,6 +81,11 @@ export class Devnet implements Stage {
     const address = devnet.#server.address()
     devnet.url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : port}`
     return devnet
+  }
+
+  /** What the HTTP port answers, for who is in the same process. */
+  answer(asked: Asked): ReturnType<typeof answerOf> {
+    return answerOf(this.#faces, asked)
   }
 
   close(): void {

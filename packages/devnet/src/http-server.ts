@@ -37,21 +37,29 @@ export type HttpAnswer = { status: number; body: string; headers?: Record<string
 /** The face of an outside service at a path, or null; its undefined cuts the connection unanswered. */
 export type OutsideFaces = (path: string) => ((request: Omit<HttpRequest, 'path'>) => Promise<HttpAnswer | undefined>) | null
 
-export function createDevnetServer(
-  face: (path: string) => Promise<RpcFace | undefined>,
-  control: Control,
-  outside: OutsideFaces = () => null
-): Server {
+/** What stands behind the server's port. */
+export interface Faces { face: (path: string) => Promise<RpcFace | undefined>; control: Control; outside: OutsideFaces }
+
+/** A request as the server, or somebody in its process, has it. `url` is the path with its query. */
+export interface Asked {
+  method: string
+  url: string
+  headers: IncomingHttpHeaders
+  read: (encoding: BufferEncoding) => Promise<string>
+  /** Where the asker can be sent events: true where there are any. */
+  stream?: (events: EventStream) => boolean
+}
+
+export function createDevnetServer(faces: Faces): Server {
   const server = createServer((request, response) => {
-    void serve(request, response, face, control, outside).catch((error: unknown) => {
+    void serve(request, response, faces).catch((error: unknown) => {
       console.error(`devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`)
-      if (response.headersSent) response.destroy()
-      else send(response, 500, 'application/json', JSON.stringify({ error: (error as Error).message }))
+      response.destroy()
     })
   })
   // Longer than clients keep idle connections: else a request may meet a connection that is just closing.
   server.keepAliveTimeout = 65_000
-  serveSockets(server, face)
+  serveSockets(server, faces.face)
   return server
 }
 
@@ -77,45 +85,62 @@ function serveSockets(server: Server, face: (path: string) => Promise<RpcFace | 
   })
 }
 
-async function serve(
-  request: IncomingMessage,
-  response: ServerResponse,
-  face: (path: string) => Promise<RpcFace | undefined>,
-  control: Control,
-  outside: OutsideFaces,
-): Promise<void> {
-  const path = (request.url ?? '/').split('?')[0]!.replace(/(.)\/$/, '$1')
-  if (path === '/health') return send(response, 200, 'application/json', '{"ok":true}')
+async function serve(request: IncomingMessage, response: ServerResponse, faces: Faces): Promise<void> {
+  const answer = await answerOf(faces, {
+    method: request.method ?? 'GET', url: request.url ?? '/', headers: request.headers, read: (encoding) => readBody(request, encoding),
+    stream: (events) => streamEvents(request, response, events),
+  })
+  if (answer === 'cut') return void request.socket.destroy()
+  if (answer === 'streamed') return
+  const { status, body, headers, isStalled } = answer
+  response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) })
+  if (isStalled) response.write(body.slice(0, body.length / 2))
+  else response.end(body)
+}
+
+/** What is answered; `cut`: nothing, and the connection ends; `streamed`: the asker is sent events. */
+export async function answerOf(faces: Faces, asked: Asked): Promise<HttpAnswer | 'cut' | 'streamed'> {
+  try {
+    return await answered(faces, asked)
+  } catch (error) {
+    console.error(`devnet: ${asked.method} ${asked.url}: ${(error as Error).stack ?? String(error)}`)
+    return json(500, { error: (error as Error).message })
+  }
+}
+
+async function answered({ face, control, outside }: Faces, asked: Asked): Promise<HttpAnswer | 'cut' | 'streamed'> {
+  const { method, url, headers } = asked
+  const [beforeQuery = '/'] = url.split('?', 1)
+  const path = beforeQuery.replace(/(.)\/$/, '$1')
+  if (path === '/health') return json(200, { ok: true })
   // Only a browser sends Origin, and no page has any business on a loopback chain.
-  if (request.headers.origin !== undefined) return send(response, 403, 'application/json', '{"error":"not for browsers"}')
-  if (path === '/control') return serveControl(request, response, control)
+  if (headers.origin !== undefined) return json(403, { error: 'not for browsers' })
+  if (path === '/control') return answerControl(asked, control)
 
   const service = outside(path)
   if (service) {
-    const answer = await service({
-      method: request.method ?? 'GET', query: request.url!.slice(request.url!.split('?')[0]!.length), headers: request.headers,
-      body: await readBody(request),
-    })
-    if (!answer) return void request.socket.destroy()
-    return send(response, answer.status, 'application/json', answer.body, answer.headers, answer.isStalled)
+    const answer = await service({ method, query: url.slice(beforeQuery.length), headers, body: await asked.read('utf8') })
+    return answer ? { ...answer, headers: { ...answer.headers, 'content-type': 'application/json' } } : 'cut'
   }
   const rpc = await face(path)
-  if (!rpc) return send(response, 404, 'application/json', JSON.stringify({ error: `no chain at ${path}` }))
-  if (rpc.faults.mode === 'down') return void request.socket.destroy()
-  if (request.method !== 'POST' && !(rpc.isGetAllowed && request.method === 'GET')) {
-    return send(response, 405, 'text/plain', 'JSONRPC server handles only POST requests')
+  if (!rpc) return json(404, { error: `no chain at ${path}` })
+  if (rpc.faults.mode === 'down') return 'cut'
+  if (method !== 'POST' && !(rpc.isGetAllowed && method === 'GET')) {
+    return { status: 405, headers: { 'content-type': 'text/plain' }, body: 'JSONRPC server handles only POST requests' }
   }
-  const wantsEvents = request.method === 'GET' && request.headers.accept?.includes('text/event-stream') === true
-  if (wantsEvents && rpc.events && streamEvents(request, response, rpc.events)) return
-  const body =
-    request.method === 'GET'
-      ? JSON.stringify(Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams))
-      : await readBody(request, rpc.isBinary ? 'latin1' : 'utf8')
-  const answer = await rpc.handle(body, request.method ?? 'GET')
+  const wantsEvents = method === 'GET' && headers.accept?.includes('text/event-stream') === true
+  if (wantsEvents && rpc.events && asked.stream?.(rpc.events)) return 'streamed'
+  const body = method === 'GET'
+    ? JSON.stringify(Object.fromEntries(new URL(url, 'http://localhost').searchParams))
+    : await asked.read(rpc.isBinary ? 'latin1' : 'utf8')
+  const answer = await rpc.handle(body, method)
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
-  if (!answer) return void request.socket.destroy()
-  send(response, answer.status, rpc.contentType, answer.body)
+  return answer ? { ...answer, headers: { 'content-type': rpc.contentType } } : 'cut'
 }
+
+const json = (status: number, body: unknown): HttpAnswer => (
+  { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+)
 
 /** Server-sent events until the client goes; false where there is no such stream. */
 function streamEvents(request: IncomingMessage, response: ServerResponse, events: EventStream): boolean {
@@ -135,24 +160,24 @@ function streamEvents(request: IncomingMessage, response: ServerResponse, events
   return true
 }
 
-async function serveControl(request: IncomingMessage, response: ServerResponse, control: Control): Promise<void> {
-  if (request.method !== 'POST') return send(response, 405, 'application/json', '{"error":"POST a JSON command"}')
+async function answerControl({ method, read }: Asked, control: Control): Promise<HttpAnswer> {
+  if (method !== 'POST') return json(405, { error: 'POST a JSON command' })
   try {
-    const body = await readBody(request)
+    const body = await read('utf8')
     let parsed: unknown
     try {
       parsed = JSON.parse(body)
     } catch {
       throw new RequestError('the body is not JSON')
     }
-    send(response, 200, 'application/json', JSON.stringify(await control(parsed)))
+    return json(200, await control(parsed))
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
-    send(response, 400, 'application/json', JSON.stringify({ error: error.message }))
+    return json(400, { error: error.message })
   }
 }
 
-async function readBody(request: IncomingMessage, encoding: BufferEncoding = 'utf8'): Promise<string> {
+async function readBody(request: IncomingMessage, encoding: BufferEncoding): Promise<string> {
   const parts: Buffer[] = []
   let size = 0
   for await (const part of request as AsyncIterable<Buffer>) {
@@ -161,12 +186,4 @@ async function readBody(request: IncomingMessage, encoding: BufferEncoding = 'ut
     parts.push(part)
   }
   return Buffer.concat(parts).toString(encoding)
-}
-
-function send(
-  response: ServerResponse, status: number, contentType: string, body: string, headers: Record<string, string> = {}, isStalled = false
-): void {
-  response.writeHead(status, { ...headers, 'content-type': contentType, 'content-length': Buffer.byteLength(body) })
-  if (isStalled) response.write(body.slice(0, body.length / 2))
-  else response.end(body)
 }

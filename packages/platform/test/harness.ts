@@ -81,7 +81,7 @@ export class TestPlatform {
     const chains = await Devnet.start(join(this.home, 'devnet'), devnet as number, { pace: PACE })
     this.#chains = chains
     await Promise.all([1, 2, 3].map((node) => this.#startNode(node)))
-    this.#here = new Here(this.home, chains.url, (text) => (this.output += text))
+    this.#here = new Here(this.home, chains, (text) => (this.output += text))
   }
 
   async #startNode(node: number): Promise<void> {

@@ -6,6 +6,8 @@ import { openDatabase, type Database, type Queryable } from '../src/database/poo
 import { systemEnvironment } from '../src/environment.ts'
 import { startPlatform, type RunningPlatform } from '../src/app/platform.ts'
 import type { World } from '../src/app/world.ts'
+import type { Devnet } from '../../devnet/src/devnet.ts'
+import { chainsFetch } from './chains-fetch.ts'
 import { startOperatorServer } from '../src/operator/server.ts'
 import { readSettings } from '../src/settings/settings.ts'
 
@@ -66,7 +68,7 @@ function breathingDatabase(database: Database, breath: Breath): Database {
  */
 export class Here {
   readonly #home: string
-  readonly #devnetUrl: string
+  readonly #chains: Devnet
   readonly #hear: (text: string) => void
   #postgres: EmbeddedPostgres | null = null
   #running: RunningPlatform | null = null
@@ -75,9 +77,9 @@ export class Here {
   /** It dies at the commit of this name. */
   dieAt: string | null = null
 
-  constructor(home: string, devnetUrl: string, hear: (text: string) => void) {
+  constructor(home: string, chains: Devnet, hear: (text: string) => void) {
     this.#home = home
-    this.#devnetUrl = devnetUrl
+    this.#chains = chains
     this.#hear = hear
   }
 
@@ -105,11 +107,11 @@ export class Here {
           if (breath.isDead) throw new EndedWithin()
         },
       },
-      fetch: breath.over(fetch),
+      fetch: breath.over(chainsFetch(this.#chains)),
       resolve: lookup,
       openDatabase: (address, options) => breathingDatabase(openDatabase(address, options), breath),
       startPostgres: async () => ({ url: database, adopted: true, pid, stop: async () => undefined }),
-      startLocal: async () => ({ children: [], devnetUrl: this.#devnetUrl }),
+      startLocal: async () => ({ children: [], devnetUrl: this.#chains.url }),
       log: { write: this.#hear },
     }
     const settings = readSettings({ CUSTODY_HOME: this.#home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', ...env })

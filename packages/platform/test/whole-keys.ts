@@ -13,6 +13,8 @@ export class WholeKeys {
   readonly at: Record<Curve, PublicKeyAt>
   readonly #master: HDKey
   readonly #scalar: bigint
+  /** Keys of paths, as each is asked for many times. */
+  readonly #secrets = new Map<string, Uint8Array>()
 
   constructor(seed: number) {
     const bytes = Buffer.alloc(32)
@@ -31,7 +33,9 @@ export class WholeKeys {
   /** In the shape of the engines' own signatures. */
   sign(curve: Curve, message: Uint8Array, path: readonly number[]): { signature: Uint8Array; recoveryId: number | null } {
     if (curve === 'ed25519') return { signature: this.#signEdwards(message, path), recoveryId: null }
-    const secret = path.reduce((node, index) => node.deriveChild(index), this.#master).privateKey as Uint8Array
+    const name = path.join('/')
+    const secret = this.#secrets.get(name) ?? path.reduce((node, index) => node.deriveChild(index), this.#master).privateKey as Uint8Array
+    this.#secrets.set(name, secret)
     const signature = secp256k1.sign(message, secret, { prehash: false, format: 'recovered' })
     return { signature: signature.subarray(1), recoveryId: signature[0] as number }
   }

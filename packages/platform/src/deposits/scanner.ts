@@ -14,6 +14,8 @@ const SCAN_LEASE_MS = 20_000
 const BLOCKS_PER_RUN = 50
 /** Blocks remembered per network; a reorganisation deeper than this stops the scanner with an error. */
 const BLOCKS_KEPT = 2000
+/** So many are forgotten at once. */
+const BLOCKS_FORGOTTEN = 100
 
 /** While a chain stands still the database is asked for what else may be due this often only. */
 const FULL_PASS_MS = 5000
@@ -80,18 +82,17 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
   const final = tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1
   let height = Number(scan.height)
   let moved = false
-  const last = await services.database.one<{ hash: string }>(
-    'select hash from blocks where network = $1 and height = $2', [network.code, height]
-  )
-  if (tip.height < height || (tip.height === height && last?.hash !== tip.hash)) height = await walkBack(services, chain, scan, height)
+  let last = await hashAt(services, network, height)
+  const back = async () => {
+    height = await walkBack(services, chain, scan, height)
+    last = await hashAt(services, network, height)
+  }
+  if (tip.height < height || (tip.height === height && last !== tip.hash)) await back()
   for (let count = 0; count < BLOCKS_PER_RUN && height < tip.height; count++) {
     const block = await client.block(height + 1)
     if (!block) break
-    const previous = await services.database.one<{ hash: string }>(
-      'select hash from blocks where network = $1 and height = $2', [network.code, height]
-    )
-    if (previous && previous.hash !== block.parent) {
-      height = await walkBack(services, chain, scan, height)
+    if (last !== undefined && last !== block.parent) {
+      await back()
       continue
     }
     const deposits = await findDeposits(services, network, block)
@@ -100,13 +101,16 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
       await rememberBlock(tx, network, block)
       for (const deposit of deposits) await recordDeposit(services, tx, network, block, deposit, scan.known_at ?? askedAt)
       await recordRiders(tx, network, block)
-      await tx.query('update utxos set block_height = $3 where network = $1 and txid = any($2) and block_height is distinct from $3', [
-        network.code, block.txids, block.height,
-      ])
+      if (block.txids.length > 0) {
+        await tx.query('update utxos set block_height = $3 where network = $1 and txid = any($2) and block_height is distinct from $3', [
+          network.code, block.txids, block.height,
+        ])
+      }
       await wake(tx, network.code)
     })
     services.environment.checkpoint('scan.block')
     height = block.height
+    last = block.hash
     moved = true
     services.metrics.scanned.labels(network.code).set(height)
   }
@@ -117,6 +121,13 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
   }
   await creditReady(services, network, height, final)
   return height < tip.height
+}
+
+async function hashAt(services: Services, network: Network, height: number): Promise<string | undefined> {
+  const known = await services.database.one<{ hash: string }>(
+    'select hash from blocks where network = $1 and height = $2', [network.code, height]
+  )
+  return known?.hash
 }
 
 /** Writes the position; throws where another scanner has taken over. */
@@ -137,7 +148,9 @@ async function rememberBlock(tx: Queryable, network: Network, block: ChainBlock)
     `insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)
      on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent`,
     [network.code, block.height, block.hash, block.parent])
-  await tx.query('delete from blocks where network = $1 and height < $2', [network.code, block.height - BLOCKS_KEPT])
+  if (block.height % BLOCKS_FORGOTTEN === 0) {
+    await tx.query('delete from blocks where network = $1 and height < $2', [network.code, block.height - BLOCKS_KEPT])
+  }
 }
 
 /** Goes back to the last block that is still part of the chain and takes back what stood in the others. */
@@ -145,12 +158,12 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
   let height = from
   let differs = false
   for (;;) {
-    const known = await services.database.one<{ hash: string }>(
-      'select hash from blocks where network = $1 and height = $2', [network.code, height]
-    )
-    if (!known) throw new Error(`${network.code}: a reorganisation goes back further than the ${BLOCKS_KEPT} blocks that are kept`)
+    const known = await hashAt(services, network, height)
+    if (known === undefined) {
+      throw new Error(`${network.code}: a reorganisation goes back further than the ${BLOCKS_KEPT} blocks that are kept`)
+    }
     const block = await client.block(height)
-    if (block && block.hash === known.hash) break
+    if (block && block.hash === known) break
     differs ||= block !== null
     height--
   }
