@@ -20,6 +20,8 @@ export function chainsFetch(chains: Pick<Devnet, 'url' | 'answer'>): typeof fetc
         read: async (encoding) => Buffer.from(body ?? '').toString(encoding),
       })])
       if (typeof answer === 'string') throw new TypeError('fetch failed')
+      // The rest of it never comes.
+      if (answer.isStalled) return await gone.promise
       return new Response(answer.body, { status: answer.status, ...(answer.headers ? { headers: answer.headers } : {}) })
     } finally {
       signal?.removeEventListener('abort', abort)

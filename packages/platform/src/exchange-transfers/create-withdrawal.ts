@@ -100,7 +100,9 @@ async function keyOf(
   return ask().catch(async (error: unknown) => {
     if (!(error instanceof VenueError) || error.kind !== 'missing') throw error
     // What its holder does by hand at a real exchange's web site.
-    await services.devnet?.({ command: 'venue', action: 'address', api_key: keyIn(services, account), asset: asset.asset_name, address, tag })
+    await services.devnet?.({
+      command: 'venue', action: 'address', api_key: keyIn(services, account), asset: asset.asset_name, address, tag,
+    })
     return ask()
   })
 }

@@ -67,8 +67,8 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
     asset: asset.asset_name, network: network.code, amount: amount.toString(), fee: fee.toString(), fee_asset: asset.fee_asset,
     source_type: 'INTERNAL', source_id: source, destination_type: body.destination_type, destination_id: destination,
     address_tag: addressTag, memo: body.memo ?? null, sequence_id: body.sequence_id ?? null, state: 'CREATED', status: 'pending',
-    failure_reason: null, last_error: null, hash: null, confirmations: 0, request: { api_key: caller.apiKey, ...signed }, receipts: [], plan: {},
-    fee_rate: body.fee_rate ?? null, fee_level: level, created_at: now, updated_at: now, confirmed_at: null,
+    failure_reason: null, last_error: null, hash: null, confirmations: 0, request: { api_key: caller.apiKey, ...signed }, receipts: [],
+    plan: {}, fee_rate: body.fee_rate ?? null, fee_level: level, created_at: now, updated_at: now, confirmed_at: null,
     attempts: 0, lease_token: null, amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
   }
   const response = stringifyJson(presentTransaction(row, services.registry))
