@@ -52,7 +52,8 @@ export async function reconcileAccount(services: Services, row: AccountRow): Pro
     const suspected = gaps === null ? account.suspected : gaps.map((gap): Suspected => (
       { ...gap, since: account.suspected.find(isSame(gap))?.since ?? now.getTime() }))
     const confirmed = gaps === null ? account.difference
-      : suspected.filter(({ since }) => now.getTime() - since >= SUSPECT_MS).map(({ coin, ledger, venue }): Gap => ({ coin, ledger, venue }))
+      : suspected.filter(({ since }) => now.getTime() - since >= SUSPECT_MS)
+        .map(({ coin, ledger, venue }): Gap => ({ coin, ledger, venue }))
     if (suspected.some(({ since }) => since === now.getTime())) await askOrders(tx, row.id)
     const isChanged = confirmed.length !== account.difference.length || !confirmed.every((gap) => account.difference.some(isSame(gap)))
     const after = await tx.one<AccountRow>(
