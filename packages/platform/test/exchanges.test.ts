@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openClient, redacted } from '../src/ccxt.ts'
 import { systemEnvironment } from '../src/environment.ts'
@@ -338,6 +339,14 @@ test('kraken: requests of one key go out one after another with rising numbers, 
   assert.equal(sent.length, 6)
   assert.deepEqual(sent, sent.toSorted((a, b) => a - b))
   assert.equal(new Set(sent).size, 6)
+})
+
+test('nothing of the platform loads ccxt whole', () => {
+  const src = new URL('../src/', import.meta.url)
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+  assert.ok(files.includes('ccxt.ts'))
+  const loading = files.filter((name) => /(?:from|import\() ?'ccxt/.test(readFileSync(new URL(name, src), 'utf8')))
+  assert.deepEqual(loading, [])
 })
 
 test('units: a venue’s decimals are read exactly, and steps never overshoot', () => {

@@ -289,6 +289,27 @@ test('a worker that is too slow writes nothing, and a request that waited too lo
   assert.deepEqual([(await stage.read(id)).status, (await stage.read(id)).reason, stage.kraken.adds.length], ['rejected', 'NOT_TAKEN', 0])
 })
 
+test('an order that nobody looked at for an hour is not sent at a price of then; one that an older database forgot to have sent is found', async () => {
+  const stage = await open()
+  const old = await stage.create()
+  stage.now += 3_600_000
+  await stage.pass(2)
+  assert.deepEqual([(await stage.read(old.id)).status, (await stage.read(old.id)).reason, stage.kraken.adds.length], ['rejected', 'NOT_TAKEN', 0])
+  const { id } = await stage.create()
+  const before = await stage.database.query('select * from orders where id = $1', [id])
+  await stage.pass(2)
+  // The backup of before it was sent.
+  await stage.database.query('delete from order_fills where order_id = $1', [id])
+  await stage.database.query(`delete from ledger_postings where entry_id in (select id from ledger_entries where kind = 'venue-fill')`)
+  await stage.database.query(`delete from ledger_entries where kind = 'venue-fill'`)
+  const { state, status, venue_id, filled, cost, fees, sent_at, fee_charged, next_run_at } = before[0] as Record<string, unknown>
+  await stage.database.query(`update orders set state = $2, status = $3, venue_id = $4, filled = $5, cost = $6, fees = $7, sent_at = $8, fee_charged = $9,
+    next_run_at = $10, last_error = null where id = $1`, [id, state, status, venue_id, filled, cost, JSON.stringify(fees), sent_at, fee_charged, next_run_at])
+  stage.now += 3_600_000
+  await stage.pass(3)
+  assert.deepEqual([(await stage.read(id)).status, (await stage.read(id)).fills.length, stage.kraken.adds.length], ['filled', 1, 1])
+})
+
 test('the key is revoked in mid-order: the account fails, said once, and with a new key it goes on', async () => {
   const stage = await open()
   const { id } = await stage.create({ price: '50000' })

@@ -26,11 +26,11 @@ const MINUTE_MS = 60_000
 export async function stepOrder(services: Services, row: OrderRow): Promise<void> {
   try {
     const account = await services.database.one<AccountRow>('select * from exchange_accounts where id = $1', [row.account_id]) as AccountRow
-    if (row.state === 'NEW') return await send(services, row, account)
+    if (row.state === 'NEW' && !isStale(services, row)) return await send(services, row, account)
+    if (row.state === 'NEW') return await ask(services, await toAsking(services, row), await venueOf(services, account))
     const venue = await venueOf(services, account)
     // A worker that died between the two may have sent it: only the venue knows.
-    const asking = row.state !== 'SENDING' ? row
-      : await services.database.transaction((tx) => advanceOrder(tx, row, { state: 'ASKING', status: 'unknown', again: 'hold' }))
+    const asking = row.state === 'SENDING' ? await toAsking(services, row) : row
     await ask(services, asking, venue)
   } catch (error) {
     if (error instanceof LeaseLost) return
@@ -38,6 +38,16 @@ export async function stepOrder(services: Services, row: OrderRow): Promise<void
     await waitFor(services, row, error)
   }
 }
+
+/**
+ * One that nobody has looked at in its time: the platform stood still, or this is an older database, after whose backup it was sent.
+ * It is not sent now, at a price of then; the venue is asked for it.
+ */
+const isStale = (services: Services, row: OrderRow): boolean =>
+  row.cancel_requested_at === null && row.last_error === null && services.environment.now() - row.created_at.getTime() > TRY_AGAIN_MS
+
+const toAsking = (services: Services, row: OrderRow): Promise<OrderRow> => services.database.transaction(
+  (tx) => advanceOrder(tx, row, { state: 'ASKING', status: 'unknown', sent_at: row.sent_at ?? row.created_at, again: 'hold' }))
 
 async function send(services: Services, row: OrderRow, account: AccountRow): Promise<void> {
   if (row.cancel_requested_at !== null) return end(services, row, 'cancelled', null)
