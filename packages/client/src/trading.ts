@@ -1,14 +1,15 @@
 import type { CustodyClient } from './client.ts'
 import type {
-  ExchangeAccount, ExchangeAccountWithBalances, ExchangeInfo, Market, NewExchangeAccount, NewOrder, Order, OrderBook, OrderFilter,
-  OrderWithFills, Page, Ticker,
+  Conversion, ConversionRequest, ExchangeAccount, ExchangeAccountWithBalances, ExchangeAddress, ExchangeInfo, ExchangeTransfer,
+  ExchangeTransferFilter, Market, NewExchangeAccount, NewExchangeWithdrawal, NewOrder, Order, OrderBook, OrderFilter, OrderWithFills,
+  Page, Ticker,
 } from './types.ts'
 import { number, query } from './wire.ts'
 
 const account = (id: string, action = ''): string => `/dac/v1/exchange-accounts/${encodeURIComponent(id)}${action}`
 const order = (id: string, action = ''): string => `/dac/v1/orders/${encodeURIComponent(id)}${action}`
 
-/** Accounts at exchanges, and orders there. */
+/** Accounts at exchanges, orders and conversions there, and coins that go there and come back. */
 export class Trading {
   readonly #client: CustodyClient
 
@@ -78,5 +79,45 @@ export class Trading {
   /** What was filled by then stays filled. */
   cancel(id: string): Promise<Order> {
     return this.#client.request('POST', order(id, '/cancel'), {}, { repeatable: true })
+  }
+
+  /**
+   * Where an exchange takes an asset. A transfer there is `createTransaction` with `destination_type: 'EXCHANGE'` and this address,
+   * which you sign: hold it against the exchange's own page the first time, and when `changed` says that it is another.
+   */
+  depositAddress(accountId: string, asset: string): Promise<ExchangeAddress> {
+    return this.#client.request('GET', `${account(accountId, '/deposit-address')}${query({ asset })}`)
+  }
+
+  /** Brings coins to a wallet of the sub-account. Give a `sequence_id`, as with orders. */
+  withdraw({ amount, ...rest }: NewExchangeWithdrawal): Promise<ExchangeTransfer> {
+    const body = { ...rest, amount: number('amount', amount) }
+    return this.#client.request('POST', '/dac/v1/exchange-withdrawals', body, { repeatable: rest.sequence_id !== undefined })
+  }
+
+  transfer(id: string): Promise<ExchangeTransfer> {
+    return this.#client.request('GET', `/dac/v1/exchange-transfers/${encodeURIComponent(id)}`)
+  }
+
+  /** Coins to and from exchanges, newest first. */
+  transfers(filter: ExchangeTransferFilter = {}): Promise<Page<ExchangeTransfer>> {
+    return this.#client.request('GET', `/dac/v1/exchange-transfers${query(filter)}`)
+  }
+
+  /** What the linked accounts would make of an amount now; good for ten seconds. */
+  quote({ amount, ...rest }: ConversionRequest): Promise<Conversion> {
+    return this.#client.request('POST', '/dac/v1/conversions/quote', { ...rest, amount: number('amount', amount) })
+  }
+
+  /** Does what was quoted, once; or, without a quote, the best of now. */
+  convert(request: { quote: string } | (ConversionRequest & { sequence_id?: string })): Promise<Conversion> {
+    if ('quote' in request) return this.#client.request('POST', '/dac/v1/conversions', request, { repeatable: true })
+    const { amount, ...rest } = request
+    const body = { ...rest, amount: number('amount', amount) }
+    return this.#client.request('POST', '/dac/v1/conversions', body, { repeatable: rest.sequence_id !== undefined })
+  }
+
+  conversion(id: string): Promise<Conversion> {
+    return this.#client.request('GET', `/dac/v1/conversions/${encodeURIComponent(id)}`)
   }
 }

@@ -42,8 +42,11 @@ export interface NewTransaction {
   asset: string
   amount: Decimal
   destination_address: string
-  /** `EXTERNAL` unless given. */
-  destination_type?: 'EXTERNAL'
+  /** `EXTERNAL` unless given; `EXCHANGE`: to the exchange account `destination_id`, at the address that the exchange has for it. */
+  destination_type?: 'EXTERNAL' | 'EXCHANGE'
+  destination_id?: string
+  /** An exchange's address once more, where it is another than last time. */
+  confirm_address?: string
   /** `INTERNAL` unless given. */
   source_type?: 'INTERNAL'
   /** Idempotency key, unique within the wallet. With it, and only with it, a lost answer is asked for again. */
@@ -276,6 +279,38 @@ export interface OrderWithFills extends Order {
   fills: {
     id: string; price: Decimal; amount: Decimal; cost: Decimal; fee: Decimal; fee_asset: string; maker: boolean | null; at: Timestamp
   }[]
+}
+export interface ExchangeAddress {
+  asset: string; network: string; address: string; address_tag: string | null
+  /** Another than the last transfer went to: `confirm_address` must name it. */
+  changed: boolean
+  previous: { address: string; address_tag: string | null } | null
+}
+/** `sub_status` MOVING: on the chain, or about to be. */
+export interface ExchangeTransfer {
+  id: string; exchange_account: string; exchange: string; direction: 'to_exchange' | 'from_exchange'; asset: string; amount: Decimal
+  credited: Decimal | null; fee: Decimal | null; address: string; address_tag: string | null
+  status: 'pending' | 'completed' | 'failed' | 'unknown'
+  sub_status: 'NEW' | 'SENDING' | 'ASKING' | 'WITHDRAWING' | 'MOVING' | 'DONE' | 'FAILED'
+  transaction_id: string | null; exchange_transfer_id: string | null; hash: string | null; reason: string | null; overdue: boolean
+  sequence_id: string | null; version: number; created_at: Timestamp; updated_at: Timestamp
+}
+export interface ExchangeTransferFilter extends PageQuery {
+  exchange_account?: string; asset?: string; direction?: ExchangeTransfer['direction']; status?: ExchangeTransfer['status']
+  transaction_id?: string
+}
+/** To an address of the wallet's own: its first, unless one is named. */
+export interface NewExchangeWithdrawal {
+  exchange_account: string; asset: string; amount: Decimal; address?: string; address_tag?: string; sequence_id?: string
+}
+/** `amount` of `from_asset`; of all linked accounts, unless some are named. */
+export interface ConversionRequest { from_asset: string; to_asset: string; amount: Decimal; accounts?: string[] }
+export interface Conversion {
+  id: string; status: 'quoted' | 'expired' | 'ordered'; from_asset: string; to_asset: string; amount: Decimal; receive: Decimal
+  price: Decimal | null; exchange_account: string; exchange: string; market: string; side: 'buy' | 'sell'; order_amount: Decimal
+  limit_price: Decimal; expires_at: Timestamp
+  others: { exchange_account: string; exchange: string; receive: Decimal | null; reason: string | null }[]
+  order: Order | null; created_at: Timestamp
 }
 export interface OrderFilter extends PageQuery {
   exchange_account?: string; exchange?: string; market?: string; side?: 'buy' | 'sell'; type?: 'market' | 'limit'; status?: OrderStatus

@@ -35,6 +35,15 @@ async function fresh(): Promise<{ mine: Caller; path: number[] }> {
 }
 
 describe('rule 7: another transaction than the caller asked for', () => {
+  test('to an exchange: the address that the caller signed, whatever account the platform says it is', async () => {
+    const to = { destination_type: 'EXCHANGE', destination_id: randomUUID() }
+    refused(await workspace.sign(pay(await ethOf(1, to)), eth(from, { value: ONE, to: OTHER })), 'DESTINATION_MISMATCH', 7)
+    refused(await workspace.sign(pay(await ethOf(1, { ...to, confirm_address: OTHER })), eth(from, { value: ONE, to: OTHER })), 'DESTINATION_MISMATCH', 7)
+    const mine = await workspace.caller()
+    const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...to })
+    const answer = await workspace.sign(pay(request), eth([mine.sub_account, ETH.chain_index, 0], { value: ONE }))
+    assert.equal(answer.status, 200, JSON.stringify(answer.body))
+  })
   test('destination', async () => refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, to: OTHER })), 'DESTINATION_MISMATCH', 7))
   test('token destination', async () => {
     const request = await transfer(caller, { asset: 'USDT_ETH', amount: 5, destination_address: SINK_ETH })

@@ -7,6 +7,7 @@ import { reasonOf } from '@custody/chains/reason'
 import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/request-auth'
 import { homeOf } from '../home.ts'
 import { callPlatform } from './connect.ts'
+import { tradeInDemo } from './demo-trading.ts'
 import { createApiUserEverywhere } from './enrol.ts'
 import { keygen } from './keygen.ts'
 
@@ -290,7 +291,12 @@ async function demo(): Promise<number> {
     await charging(base, await makeUser(`demo-${run}-merchant`, join(folder, 'key.pem'))).catch(
       (error: Error) => failures.push(error.message)
     )
-    say('comparing the books with the chains')
+    const desk = await makeUser(`demo-${run}-desk`, join(folder, 'key.pem'))
+    await tradeInDemo({ home, say, waitFor, call: (method, path, body) => call(base, desk, method, path, body) }).catch((error: Error) => {
+      failures.push(error.message)
+      say(`FAILED  ${error.message}`)
+    })
+    say('comparing the books with the chains, and the claims with the exchanges')
     const audit = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: unknown[] }
     if (!audit.ok) failures.push(`audit: ${JSON.stringify(audit.differences)}`)
     const order = new Map(assets.map((asset, at) => [asset.asset_name, at]))
@@ -298,7 +304,7 @@ async function demo(): Promise<number> {
     process.stdout.write(`\n${table([['asset', 'received', 'sent', 'network fee', 'left', 'customer got', 'seconds', 'hash'],
       ...lines.map((line) => [line.asset, line.before, SEND, line.fee, line.after, line.received, line.seconds, line.hash])])}\n\n`)
     process.stdout.write(failures.length === 0
-      ? `All ${lines.length} transfers were confirmed, and the books agree with the chains.\n`
+      ? `All ${lines.length} transfers were confirmed, and the books agree with the chains and the exchange.\n`
       : `${failures.length} failed:\n${failures.map((failure) => `  ${failure}`).join('\n')}\n`)
     const keyFile = relative(process.cwd(), join(folder, 'key.pem'))
     const payment = JSON.stringify({
