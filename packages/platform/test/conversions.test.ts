@@ -112,8 +112,11 @@ test('what cannot be converted says why, of each account; another tenant sees no
     [{ from_asset: 'BTC', to_asset: 'USD', amount: '1', accounts: ['x'] }, 'NOT_FOUND', /^accounts: /],
   ] as const) await assert.rejects(ask(body), refused(code, message), JSON.stringify(body))
   stage.kraken.bid = { price: 1, volume: 0 }
+  // Public answers are shared for a moment.
+  stage.now += 5000
   await assert.rejects(ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' }), refused('CONVERSION_UNAVAILABLE', /nobody buys/))
   stage.kraken.bid = { price: 59_990, volume: 1000 }
+  stage.now += 5000
   const { id } = await ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' })
   await assert.rejects(stage.ask(createConversion, { body: { quote: id, amount: '2' } }), refused('INVALID_REQUEST', /^amount: stands in the quote/))
   await assert.rejects(stage.ask(createConversion, { body: { from_asset: 'BTC' } }), refused('INVALID_REQUEST', /^to_asset: is required/))

@@ -52,7 +52,7 @@ const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.n
     left join network_scans s on s.network = d.network
     left join invoice_payments p on p.transaction_id = t.id
     left join invoice_mempool m on m.network = d.network and m.txid = d.txid and m.invoice_id = o.invoice_id
-  where o.invoice_id = any($1) and o.address is not null order by t.created_at, d.block_height, t.id`
+  where o.invoice_id = any($1) and o.address is not null order by t.created_at, d.block_height, d.txid, d.position`
 
 /** What no block has held yet; and what one holds by now, as long as the invoice was not looked at since. */
 const POOLED = `select m.invoice_id, null transaction_id, m.txid hash, m.asset, m.network, m.amount::text, 'POOLED' state,

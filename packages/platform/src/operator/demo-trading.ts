@@ -64,5 +64,6 @@ export async function tradeInDemo({ home, call, say, waitFor }: DemoTools): Prom
     exchange_account: account, asset: COIN, amount: BACK, sequence_id: randomUUID(),
   })
   const back = await end(withdrawal)
-  say(`trading: ${BACK} ${COIN} withdrawn to the wallet, less the exchange’s fee of ${back.fee ?? '0'}; it holds ${await held(COIN)} ${COIN} now`)
+  const left = await held(COIN)
+  say(`trading: ${BACK} ${COIN} withdrawn to the wallet, less the exchange’s fee of ${back.fee ?? '0'}; it holds ${left} ${COIN} now`)
 }
