@@ -14,6 +14,7 @@ import { callPlatform } from '../src/operator/connect.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
 import type { Here } from './here.ts'
+import { endInTime, stayAlive } from './end-in-time.ts'
 import { prepareDatabase } from './prepared-database.ts'
 import { wrongEvents } from './told.ts'
 
@@ -43,6 +44,8 @@ type Ground = 'here' | 'prepared' | 'own'
 
 /** Those of this test process. */
 const platforms: TestPlatform[] = []
+/** Those that are still there. */
+const homes = new Set<string>()
 
 /** A platform on a home of its own. */
 export class TestPlatform {
@@ -65,6 +68,8 @@ export class TestPlatform {
     this.package = folder
     this.#ground = ground
     platforms.push(this)
+    homes.add(this.home)
+    stayAlive()
   }
 
   async #prepare(): Promise<void> {
@@ -157,6 +162,8 @@ export class TestPlatform {
       } catch { /* it has ended */ }
     }
     rmSync(this.home, { recursive: true, force: true })
+    homes.delete(this.home)
+    if (homes.size === 0) endInTime(wrong.length > 0)
     if (wrong.length > 0) throw new Error(`events that are not what the registry says:\n${wrong.join('\n')}`)
   }
 
