@@ -87,6 +87,20 @@ test('the record is append-only, and what waits shares the next flush', () => {
   again.close()
 })
 
+test('what a step leaves behind after the node has ended holds no process: its write can never come', () => {
+  const path = join(folder, 'closed.sqlite')
+  const store = new Store(path, () => 1)
+  store.append('revoke', { api_key: 'one' })
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timers()
+  store.close()
+  store.appendSoon('revoke', { api_key: 'two' })
+  assert.equal(timers(), before)
+  const again = new Store(path, () => 1)
+  assert.equal(again.record.height, 1)
+  again.close()
+})
+
 test('threshold rule 7: only a proven cheat bans', () => {
   const store = new Store(join(folder, 'bans.sqlite'), () => 1)
   const bans = new Bans(store, () => {})

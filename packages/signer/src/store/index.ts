@@ -15,6 +15,7 @@ export class Store {
   readonly shares: Shares
   #waiting: NewEntry[] = []
   #timer: NodeJS.Timeout | undefined
+  #isClosed = false
 
   constructor(path: string, now: () => number) {
     this.record = new RecordStore(path, now)
@@ -60,6 +61,8 @@ export class Store {
   appendSoon<K extends Kind>(kind: K, body: Body<K>): void {
     // Now, and not with the flush: what cannot be written must not wait there for ever, before all that comes after it.
     entryOf({ height: this.record.height + 1, at: 0, kind, body: JSON.stringify(body) })
+    // A step that ends after the node has: lost, as in a crash.
+    if (this.#isClosed) return
     this.#waiting.push({ kind, body } as NewEntry)
     this.#arm()
   }
@@ -99,6 +102,7 @@ export class Store {
 
   saveClock(): void { this.record.saveClock() }
   close(): void {
+    this.#isClosed = true
     this.flush()
     this.saveHeads()
     this.record.close()
