@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash, createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { call, fundedWallet, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
 import { sees } from './told.ts'
@@ -14,6 +15,7 @@ interface Moved {
 interface Account { id: string; balances: { asset: string; total: string }[]; difference: unknown[] }
 interface Place { address: string; address_tag: string | null; changed: boolean }
 const accounts: Record<string, string> = {}
+const keys: Record<string, string> = {}
 
 before(async () => {
   await platform.start()
@@ -23,9 +25,25 @@ before(async () => {
     const key = await platform.operator('devnet', { command: 'venue', action: 'key', exchange, unlimited: true })
     const { body, text } = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', { exchange, label: exchange, allow_withdrawal: true, ...key })
     accounts[exchange] = body.id ?? assert.fail(text)
+    keys[exchange] = String(key['api_key'])
   }
 })
 after(() => platform.remove())
+
+/** What the account's holder does with a key of his own at the exchange itself. Signed as Kraken's documentation says. */
+async function kraken(method: string, fields: Record<string, string>): Promise<void> {
+  const { api_key: key, api_secret: secret } = await platform.operator('devnet', { command: 'venue', action: 'key', exchange: 'kraken', account_of: keys['kraken'] })
+  const { kraken: base } = await platform.operator('devnet', { command: 'venue', action: 'urls' })
+  const path = `/0/private/${method}`
+  const nonce = String(Date.now())
+  const body = new URLSearchParams({ nonce, ...fields }).toString()
+  const digest = createHash('sha256').update(nonce + body).digest()
+  const sign = createHmac('sha512', Buffer.from(String(secret), 'base64')).update(Buffer.concat([Buffer.from(path), digest])).digest('base64')
+  const answer = await fetch(`${String(base)}${path}`, {
+    method: 'POST', body, headers: { 'api-key': String(key), 'api-sign': sign, 'content-type': 'application/x-www-form-urlencoded' },
+  })
+  assert.deepEqual((await answer.json() as { error: string[] }).error, [])
+}
 
 const held = async (exchange: string, coin: string) => Number((await call<Account>(user, 'GET', `/dac/v1/exchange-accounts/${accounts[exchange]}`))
   .body.balances.find(({ asset }) => asset === coin)?.total ?? 0)
@@ -115,6 +133,21 @@ test('the answer to a withdrawal is lost, or the process dies with it: one is pa
     const rows = await platform.database.query(`select 1 from transactions where source_type = 'EXCHANGE' and source_id = $1 and amount < 6000000`, [accounts[exchange]])
     assert.equal(rows.length, 2)
   }
+  await audit()
+})
+
+test('a withdrawal that the exchange cancels: it has the coins again, in the books too', async () => {
+  await fault('kraken', 'stuck-withdrawal')
+  const { body: { id } } = await withdraw('kraken', 'BTC', '0.07')
+  const stuck = await waitFor('the exchange has it', async () => {
+    const now = await read(id)
+    return now.sub_status === 'WITHDRAWING' ? now : null
+  })
+  await audit()
+  await kraken('WithdrawCancel', { asset: 'XBT', refid: String(stuck['exchange_transfer_id']) })
+  const back = await ended(id)
+  assert.deepEqual([back.status, back.reason], ['failed', 'the exchange cancelled it, and has the coins'], JSON.stringify(back))
+  await fault('kraken', 'heal')
   await audit()
 })
 

@@ -124,6 +124,22 @@ test('two processes with one account: numbers rise over both, and no request is 
   await other.stop()
 })
 
+test('the key is revoked while an order rests: it is neither lost nor made again, and ends by the next key of the account', async () => {
+  const key = await venue('key', { exchange: 'binance', no_withdraw: true, unlimited: true })
+  const spare = await venue('key', { exchange: 'binance', no_withdraw: true, unlimited: true, account_of: key['api_key'] })
+  const { body: account } = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', { exchange: 'binance', label: 'mid-order', ...key })
+  const low = String(Math.floor(Number((await book('binance')).bids[0]?.price) / 2))
+  const order = await create(account, 'binance', { side: 'buy', type: 'limit', amount: '0.01', price: low })
+  await waitFor('taken', async () => (await read(order.id)).exchange_order_id)
+  await venue('revoke', { api_key: key['api_key'] })
+  assert.equal((await call(user, 'POST', `/dac/v1/orders/${order.id}/cancel`, {})).status, 200)
+  await waitFor('the refusal', async () => (await call<Account>(user, 'GET', `/dac/v1/exchange-accounts/${account.id}`)).body['status'] === 'failing')
+  assert.equal((await read(order.id)).status, 'open')
+  assert.equal((await call(user, 'PATCH', `/dac/v1/exchange-accounts/${account.id}`, spare)).status, 200)
+  assert.deepEqual([(await ended(order.id)).status, (await read(order.id)).filled], ['cancelled', '0'])
+  await audit()
+})
+
 test('the key is revoked: the account fails, takes no order, and can be unlinked', async () => {
   const key = await venue('key', { exchange: 'binance', no_withdraw: true })
   const linked = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', { exchange: 'binance', label: 'revoked', ...key })
