@@ -1,3 +1,9 @@
+import { createHash } from 'node:crypto'
+
+/** A flat body, whatever the order of its fields. */
+export const hashPayload = (body: object): string =>
+  createHash('sha256').update(JSON.stringify(body, Object.keys(body).sort())).digest('hex')
+
 /** Stands in place of a payload's hash for a transaction that was adopted from the nodes' records: its request is lost. */
 export const ADOPTED_PAYLOAD = 'adopted'
 

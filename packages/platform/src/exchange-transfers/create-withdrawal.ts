@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
@@ -6,14 +5,13 @@ import { handOutAddress, readyForAddresses } from '../addresses/deposit-address.
 import { findAsset } from '../assets/find-asset.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { readAmount } from '../assets/read-amount.ts'
-import type { Queryable } from '../database/pool.ts'
-import { isSamePayload } from '../engine/payload.ts'
+import { hashPayload } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { findAccount, keyIn, venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
 import { VenueError } from '../exchanges/venue.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { onceOnly, replayed } from '../http/replay.ts'
+import { answeredTo, onceOnly } from '../http/replay.ts'
 import { assetName, decimal, text } from '../http/schemas.ts'
 import { coinAt, exchangeTransferShape, presentExchangeTransfer, tellTransfer, toUnits, type ExchangeTransferRow } from './transfer.ts'
 
@@ -30,23 +28,13 @@ export const createExchangeWithdrawal = endpoint({
   method: 'POST', path: '/dac/v1/exchange-withdrawals', summary: 'Withdraw from an exchange to an own wallet', access: 'write',
   body: withdrawalBody, response: exchangeTransferShape,
   async handler({ services, caller, body }) {
-    const payloadHash = createHash('sha256').update(JSON.stringify(body, Object.keys(body).sort())).digest('hex')
+    const payloadHash = hashPayload(body)
     return onceOnly(
-      () => answeredBefore(services.database, caller.subAccountId, body.sequence_id, payloadHash),
+      () => answeredTo(services.database, 'exchange_transfers', caller.subAccountId, body.sequence_id, payloadHash),
       () => create(services, caller, body, payloadHash),
     )
   },
 })
-
-async function answeredBefore(
-  database: Queryable, subAccountId: string, sequenceId: string | undefined, payloadHash: string
-): Promise<Reply | null> {
-  if (sequenceId === undefined) return null
-  const known = await database.one<{ response: string; payload_hash: string }>(
-    `select response, payload_hash from exchange_transfers
-     where sub_account_id = $1 and sequence_id = $2 and direction = 'from_exchange'`, [subAccountId, sequenceId])
-  return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
-}
 
 async function create(services: Services, caller: Caller, body: WithdrawalBody, payloadHash: string): Promise<Reply> {
   const { asset, network } = findAsset(services, body.asset)

@@ -43,21 +43,22 @@ export type Change<Row> = Partial<Row> & { again: number | 'hold' | null }
  * @throws LeaseLost
  */
 export async function advance<Row extends Leased>(
-  tx: Queryable, { name, json, told, interrupt, tell }: LeasedTable<Row>, row: Row, { again, ...change }: Change<Row>
+  tx: Queryable, { name, json, told, interrupt, tell }: LeasedTable<Row>, row: Row, change: Change<Row>
 ): Promise<Row> {
   const now = tx.now()
   const values: unknown[] = [row.id, row.lease_token, now]
   const sets: string[] = []
+  const { again } = change
   for (const [column, value] of Object.entries(change)) {
+    if (column === 'again') continue
     values.push(json.has(column) ? JSON.stringify(value) : value)
     sets.push(`${column} = $${values.length}`)
   }
-  const changed = change as unknown as Partial<Row>
   const isTold = told.some(
-    (column) => changed[column] !== undefined && String(changed[column]) !== String(row[column]))
+    (column) => change[column] !== undefined && String(change[column]) !== String(row[column]))
   sets.push(`updated_at = case when ${isTold} then $3::timestamptz else updated_at end`)
   if (isTold) sets.push('version = version + 1')
-  if (changed.state !== undefined && changed.state !== row.state) sets.push('attempts = 0')
+  if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
   if (again !== 'hold') {
     sets.push('lease_until = null', 'lease_token = null')
     if (again === null) sets.push('next_run_at = null')

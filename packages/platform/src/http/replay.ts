@@ -18,6 +18,17 @@ export async function answeredBefore(
   return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
 }
 
+/** The same of what a sub-account's own keys count in, and whose rows keep their first answer. */
+export async function answeredTo(
+  database: Queryable, table: 'invoices' | 'orders' | 'exchange_transfers', subAccountId: string, sequenceId: string | undefined,
+  payloadHash: string,
+): Promise<Reply | null> {
+  if (sequenceId === undefined) return null
+  const known = await database.one<{ response: string; payload_hash: string }>(
+    `select response, payload_hash from ${table} where sub_account_id = $1 and sequence_id = $2`, [subAccountId, sequenceId])
+  return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
+}
+
 /**
  * Makes something at most once: what was answered before goes before all that time may change, and before a refusal too, for
  * the same request may have been taken meanwhile, and who reads a refusal then would pay again.

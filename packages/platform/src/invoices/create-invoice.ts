@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto'
 import { stringifyJson } from '@custody/request-auth'
-import type { Queryable } from '../database/pool.ts'
-import { isSamePayload } from '../engine/payload.ts'
+import { hashPayload } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { onceOnly, replayed } from '../http/replay.ts'
+import { answeredTo, onceOnly } from '../http/replay.ts'
 import { invoiceBody, type InvoiceBody } from './body.ts'
 import { placeFor, readyFor } from './choose.ts'
 import { newInvoiceId, type Invoice, type InvoiceRow, type OfferRow } from './invoice.ts'
@@ -19,29 +17,17 @@ export const createInvoice = endpoint({
   method: 'POST', path: '/dac/v1/invoices', summary: 'Create an invoice', access: 'write',
   body: invoiceBody, response: invoiceShape,
   async handler({ services, caller, body }) {
-    const payloadHash = hashPayload(body)
+    const payloadHash = hashAsked(body)
     return onceOnly(
-      () => answeredBefore(services.database, caller.subAccountId, body.sequence_id, payloadHash),
+      () => answeredTo(services.database, 'invoices', caller.subAccountId, body.sequence_id, payloadHash),
       () => create(services, caller, body, payloadHash),
     )
   },
 })
 
-/** What was answered to this `sequence_id` before; null where it is new, or none was given. */
-async function answeredBefore(
-  database: Queryable, subAccountId: string, sequenceId: string | undefined, payloadHash: string
-): Promise<Reply | null> {
-  if (sequenceId === undefined) return null
-  const known = await database.one<{ response: string; payload_hash: string }>(
-    'select response, payload_hash from invoices where sub_account_id = $1 and sequence_id = $2', [subAccountId, sequenceId])
-  return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
-}
-
-/** What the invoice asks for, whatever the order of its fields. */
-function hashPayload({ payer, ...body }: InvoiceBody): string {
-  const flat: Record<string, unknown> = { ...body, payer_email: payer?.email, payer_name: payer?.name }
-  return createHash('sha256').update(JSON.stringify(flat, Object.keys(flat).sort())).digest('hex')
-}
+/** What the invoice asks for. */
+const hashAsked = ({ payer, ...body }: InvoiceBody): string =>
+  hashPayload({ ...body, payer_email: payer?.email, payer_name: payer?.name })
 
 async function create(services: Services, caller: Caller, body: InvoiceBody, payloadHash: string): Promise<Reply> {
   if (body.webhook_url !== undefined) services.checkout.checkWebhook(body.webhook_url, 'webhook_url')

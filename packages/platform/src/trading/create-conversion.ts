@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
-import { isSamePayload } from '../engine/payload.ts'
+import { hashPayload, isSamePayload } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { showUnits } from '../exchanges/units.ts'
@@ -27,7 +26,7 @@ type Body = z.output<typeof body>
 export const createConversion = endpoint({
   method: 'POST', path: '/dac/v1/conversions', summary: 'Convert', access: 'write', body, response: conversionShape,
   async handler({ services, caller, body: asked }) {
-    const payloadHash = createHash('sha256').update(JSON.stringify(asked, Object.keys(asked).sort())).digest('hex')
+    const payloadHash = hashPayload(asked)
     return onceOnly(() => answeredBefore(services, caller, asked, payloadHash), () => create(services, caller, asked, payloadHash))
   },
 })

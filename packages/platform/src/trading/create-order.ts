@@ -1,14 +1,13 @@
-import { createHash } from 'node:crypto'
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
 import type { Queryable } from '../database/pool.ts'
-import { isSamePayload } from '../engine/payload.ts'
+import { hashPayload } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { findAccount } from '../exchanges/account.ts'
 import { asked, findMarket } from '../exchanges/market-data.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { onceOnly, replayed } from '../http/replay.ts'
+import { answeredTo, onceOnly } from '../http/replay.ts'
 import { decimal, oneOf, text, wholeNumber } from '../http/schemas.ts'
 import { quoteOrderFee, reserveOrderFee } from './fee.ts'
 import { clientIdOf, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
@@ -36,22 +35,13 @@ export type OrderBody = z.output<typeof orderBody>
 export const createOrder = endpoint({
   method: 'POST', path: '/dac/v1/orders', summary: 'Create an order', access: 'write', body: orderBody, response: orderShape,
   async handler({ services, caller, body }) {
-    const payloadHash = createHash('sha256').update(JSON.stringify(body, Object.keys(body).sort())).digest('hex')
+    const payloadHash = hashPayload(body)
     return onceOnly(
-      () => answeredBefore(services.database, caller.subAccountId, body.sequence_id, payloadHash),
+      () => answeredTo(services.database, 'orders', caller.subAccountId, body.sequence_id, payloadHash),
       () => create(services, caller, body, payloadHash),
     )
   },
 })
-
-async function answeredBefore(
-  database: Queryable, subAccountId: string, sequenceId: string | undefined, payloadHash: string
-): Promise<Reply | null> {
-  if (sequenceId === undefined) return null
-  const known = await database.one<{ response: string; payload_hash: string }>(
-    'select response, payload_hash from orders where sub_account_id = $1 and sequence_id = $2', [subAccountId, sequenceId])
-  return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
-}
 
 async function create(services: Services, caller: Caller, body: OrderBody, payloadHash: string): Promise<Reply> {
   const { response } = await makeOrder(services, caller, body, payloadHash, null)

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
 import { transferBody, type TransferBody } from '@custody/request-auth/bodies'
@@ -6,7 +5,7 @@ import { findAsset } from '../assets/find-asset.ts'
 import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { isSamePayload } from '../engine/payload.ts'
+import { hashPayload, isSamePayload } from '../engine/payload.ts'
 import { checkExchangeDestination } from '../exchange-transfers/destination.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
@@ -31,7 +30,7 @@ export const createTransaction = endpoint({
 export async function createTransfer({ services, caller, body, signed }: Asked, invoice: string | null = null): Promise<Reply> {
   const { asset, network } = findAsset(services, body.asset)
   const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
-  const payloadHash = hashPayload(body, invoice)
+  const payloadHash = hashTransfer(body, invoice)
   return onceOnly(
     () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash),
     () => create({ services, caller, body, signed }, { asset, network, wallet, payloadHash, invoice }),
@@ -111,10 +110,8 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
 }
 
 /** What the transfer means, whatever its spelling; old clients' extra fields do not count. */
-function hashPayload({ type: _type, ts: _ts, ...given }: TransferBody, invoice: string | null): string {
-  const body = invoice === null ? given : { ...given, invoice_id: invoice }
-  return createHash('sha256').update(JSON.stringify(body, Object.keys(body).sort())).digest('hex')
-}
+const hashTransfer = ({ type: _type, ts: _ts, ...given }: TransferBody, invoice: string | null): string =>
+  hashPayload(invoice === null ? given : { ...given, invoice_id: invoice })
 
 async function insufficient(
   services: Services, walletId: string, asset: Asset, amount: bigint, reserve: bigint, kept: bigint

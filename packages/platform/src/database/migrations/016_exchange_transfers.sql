@@ -56,7 +56,7 @@ create table if not exists exchange_transfers (
   updated_at timestamptz not null
 );
 create unique index if not exists exchange_transfers_sequence on exchange_transfers (sub_account_id, sequence_id)
-  where sequence_id is not null and direction = 'from_exchange';
+  where sequence_id is not null;
 create unique index if not exists exchange_transfers_transaction on exchange_transfers (transaction_id)
   where transaction_id is not null;
 -- One withdrawal of the exchange's is one of ours.
