@@ -161,6 +161,42 @@ test('an answer that is lost: the exchange is asked, by our id or by what the wi
   }
 })
 
+test('an exchange that pays two withdrawals in one transaction: each has a deposit of its own, whichever is looked at first', async () => {
+  const stage = await open()
+  const [one, two] = [(await stage.withdraw()).body.id, (await stage.withdraw({ amount: '0.7' })).body.id]
+  await stage.work()
+  const outcome = stage.venue.payouts.toReversed().map((payout, position) => {
+    stage.venue.pay(payout, 'cd'.repeat(32))
+    return { position, asset: 'BTC', address: payout.address as string, amount: payout.amount / 10n ** 10n }
+  })
+  stage.chain.mine({ txid: 'cd'.repeat(32), outcome })
+  stage.chain.bury()
+  await stage.settle()
+  await stage.work(70)
+  const [first, second] = await Promise.all([one, two].map((id) => stage.show(id)))
+  assert.deepEqual([first, second].map((each) => stateOf(each as Transfer)), ['completed DONE', 'completed DONE'])
+  const amounts = await Promise.all([first, second].map(async (each) => (
+    await stage.database.one<{ amount: string }>('select amount::text from transactions where id = $1', [each?.transaction_id]))?.amount))
+  assert.deepEqual(amounts, ['49990000', '69990000'], 'each is the deposit of its own amount')
+  assert.ok(await stage.agrees())
+})
+
+test('a list that does not tell the tag, or the address, hides no withdrawal whose answer was lost', async () => {
+  for (const untold of [{ tag: null }, { address: null }]) {
+    const stage = await open()
+    stage.venue.traits = { ...stage.venue.traits, withdrawalId: false }
+    stage.venue.mood = 'lost'
+    const { body: { id } } = await stage.withdraw()
+    await stage.database.query(`update exchange_transfers set address_tag = $2 where id = $1`, [id, 'tag' in untold ? '7' : null])
+    stage.venue.isDown = true
+    await stage.work()
+    Object.assign(stage.venue.payouts[0] ?? assert.fail('nothing was paid'), untold)
+    stage.venue.isDown = false
+    await stage.work(120)
+    assert.deepEqual([stateOf(await stage.show(id)), stage.venue.asked], ['pending WITHDRAWING', 1], JSON.stringify(untold))
+  }
+})
+
 test('one that the exchange never took: failed once that is proved, else unknown with an alert', async () => {
   const stage = await open()
   stage.venue.mood = 'never'

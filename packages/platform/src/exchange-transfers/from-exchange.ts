@@ -3,7 +3,7 @@ import { advance } from '../exchanges/lease.ts'
 import { noteRefused } from '../exchanges/reconcile.ts'
 import { VenueError, type Transfer } from '../exchanges/venue.ts'
 import { sameHash } from './to-exchange.ts'
-import { TRANSFERS, type ExchangeTransferRow } from './transfer.ts'
+import { toAmount, TRANSFERS, type ExchangeTransferRow } from './transfer.ts'
 import { waitOn, type Step } from './wait.ts'
 
 /** A request that has not left by then never leaves. */
@@ -120,11 +120,15 @@ async function ask(step: Step): Promise<void> {
 function isOurs(row: ExchangeTransferRow, each: Transfer, sentAt: number): boolean {
   if (each.clientId !== null) return each.clientId === row.client_id
   const amount = BigInt(row.amount)
-  return each.address === row.address && (each.tag ?? null) === row.address_tag && each.at >= sentAt - CLOCK_MS
+  // What a list does not tell speaks against nothing: a withdrawal that is overlooked would be asked for again.
+  return (each.address ?? row.address) === row.address && (each.tag ?? row.address_tag) === row.address_tag && each.at >= sentAt - CLOCK_MS
     && (each.amount === amount || each.amount + (each.fee ?? 0n) === amount)
 }
 
-/** Until the coins are a deposit of the wallet, which is no stranger's then; or until the exchange gives them back. */
+/**
+ * Until the coins are a deposit of the wallet, which is no stranger's then; or until the exchange gives them back. It may pay several
+ * withdrawals in one transaction: each is the deposit nearest to its amount that is no other's.
+ */
 async function follow(step: Step): Promise<void> {
   const { services, row, account } = step
   const listed = await withdrawalsOf(step)
@@ -146,7 +150,10 @@ async function follow(step: Step): Promise<void> {
     `select t.id, t.state, d.txid from deposits d join transactions t on t.id = d.transaction_id
      where d.network = $1 and d.address = $2 and d.tag is not distinct from $3 and d.asset = $4
        and lower(regexp_replace(d.txid, '^0x', '')) = $5 and t.state <> 'REORGED'
-     order by t.created_at limit 1`, [row.network, row.address, row.address_tag, row.asset, hash.toLowerCase().replace(/^0x/, '')])
+       and not exists (select 1 from exchange_transfers other where other.transaction_id = t.id and other.id <> $6)
+     order by abs(d.amount - $7::numeric), d.position limit 1`,
+    [row.network, row.address, row.address_tag, row.asset, hash.toLowerCase().replace(/^0x/, ''), row.id,
+      toAmount(there?.amount ?? BigInt(row.amount), services.registry.asset(row.asset)).toString()])
   if (!deposit || !sameHash(deposit.txid, hash)) return waitOn(services, row, { state: 'MOVING', hash, fee })
   const isIn = ['CREDITED', 'SWEPT'].includes(deposit.state)
   await services.database.transaction(async (tx) => {

@@ -66,6 +66,9 @@ export const TRANSFERS: LeasedTable<ExchangeTransferRow> = {
 /** An amount of an asset in its smallest unit, as the units in which everything at a venue is kept. */
 export const toUnits = (amount: bigint, { decimals }: Asset): bigint => amount * 10n ** BigInt(VENUE_DECIMALS - decimals)
 
+/** The way back; what is less than the smallest unit is cut off. */
+export const toAmount = (units: bigint, asset: Asset | undefined): bigint => units / 10n ** BigInt(VENUE_DECIMALS - (asset?.decimals ?? 0))
+
 /** The exchange's name of an asset's coin. */
 export const coinAt = ({ ticker }: Asset): string => ticker
 
