@@ -36,7 +36,8 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       assert.deepEqual(other.chainCode, first.chainCode)
       assert.notDeepEqual(other.sealedShare, first.sealedShare)
     }
-    assert.deepEqual([...keys[curve].values()].map((key) => key.party), [1, 2, 3])
+    // Which of them is done first is chance.
+    assert.deepEqual([...keys[curve].values()].map((key) => key.party).sort(), [1, 2, 3])
   })
 
   test(`${curve}: 250 signatures over all pairs and random paths verify with noble`, async () => {
