@@ -22,6 +22,7 @@ const ELSEWHERE: Record<string, string> = {
   'npm ci && npm run demo': 'installing is done; the demo’s steps are tested one by one',
   'npm ci && npm test': 'this is it',
   'npm start': 'the platform of this test',
+  'npm run docs': '.ci/run builds the site, and a link that leads nowhere fails it',
   'npm test -- registry': 'evm-networks.e2e follows docs/adding-a-chain.md in a copy of the tree',
   'npx node scripts/new-family.mjs toy': 'new-family follows docs/adding-a-chain.md in a copy of the tree',
   'npm run typecheck': 'there, too',
@@ -55,10 +56,13 @@ function lines(text: string): string[] {
 /** What a reader is told to take from the output of one block into the next. */
 const TAKEN: [string, RegExp][] = [['API_KEY', /^API key ([0-9a-f-]{36}), index/m], ['ORDER', /--order ([0-9a-f]{32})/]]
 
-/** Runs a document's blocks in one shell after the other, each with the variables that the ones before it have set. */
-async function sitting(file: string): Promise<number> {
-  const run = shellBlocks(file)
-  assert.ok(run.length > 0, file)
+/** Runs documents' blocks in one shell after the other, each with the variables that the ones before it have set. */
+async function sitting(...files: string[]): Promise<number> {
+  const run = files.flatMap((file) => {
+    const blocks = shellBlocks(file)
+    assert.ok(blocks.length > 0, file)
+    return blocks
+  })
   const variables = join(folder, 'variables')
   writeFileSync(variables, '')
   let commands = 0
@@ -98,8 +102,12 @@ async function execute(script: string, until?: RegExp): Promise<{ status: number
   return { status, output }
 }
 
-test('README, from the first block to the last, in one sitting', { timeout: 400_000 }, async (t) => {
-  t.diagnostic(`${await sitting('README.md')} lines`)
+/** Pages that go on in the terminal of the README's first transfer, in the order of the site. */
+const GOES_ON = ['wallets', 'transfers', 'fees', 'screening', 'staking', 'auto-forwarding', 'webhooks', 'restoring-a-database']
+  .map((name) => `docs/${name}.md`)
+
+test('README and the pages that go on from it, from the first block to the last, in one sitting', { timeout: 400_000 }, async (t) => {
+  t.diagnostic(`${await sitting('README.md', ...GOES_ON)} lines`)
 })
 
 test('docs/enrolment.md: one machine, then node by node, then an order about a tank', { timeout: 200_000 }, async () => {
@@ -139,7 +147,10 @@ test('a signer node and the local chains by themselves, as their own documents s
 })
 
 test('no document has commands that no sitting runs, and none that runs elsewhere is gone', () => {
-  const sat = new Set(['README.md', 'docs/enrolment.md', 'docs/invoices.md', 'docs/adding-a-chain.md', 'docs/local-exchange.md', 'docs/trading.md', 'packages/signer/README.md', 'packages/devnet/README.md'])
+  const sat = new Set([
+    'README.md', ...GOES_ON, 'docs/enrolment.md', 'docs/invoices.md', 'docs/adding-a-chain.md', 'docs/local-exchange.md', 'docs/trading.md',
+    'packages/signer/README.md', 'packages/devnet/README.md',
+  ])
   assert.deepEqual(documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)), [])
   const all = documents().flatMap(shellBlocks).map(({ text }) => text).join('\n')
   for (const command of Object.keys(ELSEWHERE)) assert.ok(all.includes(command), command)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { commandsFor } from '../src/operator/cli/program.ts'
-import { blocksOf, documents, inlineCommands, read, type Block } from './documents.ts'
+import { blocksOf, documents, inlineCommands, read, ROOT, type Block } from './documents.ts'
 
 /** What the documents tell a reader to type: that nothing escapes the sitting of docs.e2e.test.ts, and that shells take it as it stands. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
@@ -20,6 +20,25 @@ test('every fenced block says what it is, and commands stand in those of the she
     assert.ok(['sh', 'json', 'ts', 'html', 'text'].includes(block.language), `${at(block)}: language "${block.language}"`)
     if (block.language !== 'sh') assert.doesNotMatch(block.text, /^\s*(\$ )?(npx|npm|node|curl|export(?= \w+=)|CUSTODY_\w+=\S+ npm) /m, at(block))
   }
+})
+
+/** A heading as GitHub and the site spell its anchor. */
+const anchorOf = (heading: string): string => heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').trim().replaceAll(/\s/g, '-')
+
+test('each link to a file of the repository, and to a heading, leads there', () => {
+  let links = 0
+  for (const file of documents()) {
+    const prose = read(file).replaceAll(/^( *)```.*?^\1```/gms, '').replaceAll(/`[^`\n]*`/g, '')
+    for (const [, target = '', anchor] of prose.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
+      const path = target === '' ? join(ROOT, file) : join(ROOT, file, '..', target)
+      assert.ok(existsSync(path), `${file}: ${target}`)
+      links++
+      if (anchor === undefined) continue
+      const anchors = [...readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading as string))
+      assert.ok(anchors.includes(anchor), `${file}: ${target}#${anchor} is none of ${anchors.join(', ')}`)
+    }
+  }
+  assert.ok(links > 100, `${links} links`)
 })
 
 test('no command needs a Node that the checkout does not bring', () => {

@@ -16,23 +16,8 @@ const INDEX = {
   name: 'Custody API',
   description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers',
   links: { openapi: '/openapi.json', assets: '/assets', live: '/livez', ready: '/readyz' },
-  authentication: 'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; README.md says how to make them',
-  documentation: [
-    'README.md',
-    'ARCHITECTURE.md',
-    'SECURITY.md',
-    'CHANGELOG.md',
-    'docs/mainnet.md',
-    'docs/enrolment.md',
-    'docs/invoices.md',
-    'docs/checkout.md',
-    'docs/events.md',
-    'docs/webhooks.md',
-    'docs/adding-a-chain.md',
-    'docs/restoring-a-database.md',
-    'docs/decisions',
-    'packages/client/README.md',
-  ],
+  authentication: 'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; docs/requests.md says how to make them',
+  documentation: ['README.md', 'docs/index.md', 'docs/requests.md', 'SECURITY.md', 'ARCHITECTURE.md', 'CHANGELOG.md'],
 }
 
 const DEEP = z.strictObject({

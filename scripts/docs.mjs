@@ -1,0 +1,29 @@
+// npm run docs                the documentation as a site, on http://127.0.0.1:8090 until Ctrl-C
+// npm run docs -- --build     only builds it, into docs/.vitepress/dist; a link that leads nowhere fails
+// npm run docs -- --watch     for writing: shows changes as they are saved
+// PORT=8091 npm run docs      another port
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { root, underPinnedNode } from './pinned-node.mjs'
+
+await underPinnedNode(fileURLToPath(import.meta.url))
+const flags = process.argv.slice(2)
+const unknown = flags.find((flag) => flag !== '--build' && flag !== '--watch')
+const port = Number(process.env.PORT ?? 8090)
+if (unknown || !Number.isInteger(port) || port < 1 || port > 65_535) {
+  console.error(unknown ? `Unknown option ${unknown}. Usage: npm run docs -- [--build | --watch]` : `PORT: must be a port number, not ${process.env.PORT}`)
+  process.exit(1)
+}
+const { build, createServer, serve } = await import('vitepress')
+const site = join(root, 'docs')
+if (flags.includes('--watch')) {
+  const server = await createServer(site, { host: '127.0.0.1', port, strictPort: true })
+  await server.listen()
+  console.log(`documentation http://127.0.0.1:${port}/docs/`)
+} else {
+  await build(site)
+  if (!flags.includes('--build')) {
+    await serve({ root: site, port })
+    console.log(`documentation http://127.0.0.1:${port}/docs/`)
+  }
+}
