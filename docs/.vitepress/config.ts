@@ -24,7 +24,7 @@ export default defineConfig({
   srcDir: '..',
   srcExclude: ['**/node_modules/**', '**/{target,dist,.custody}/**', 'examples/**', 'packages/*/{src,test,native}/**', 'packages/*/*/**'],
   // A folder, and what a running platform alone can answer.
-  ignoreDeadLinks: [/examples\/shop/, /^https?:\/\/(localhost|127\.0\.0\.1)/],
+  ignoreDeadLinks: [/examples\//, /^https?:\/\/(localhost|127\.0\.0\.1)/],
   lastUpdated: false,
   themeConfig: {
     logoLink: '/docs/',
@@ -39,7 +39,7 @@ export default defineConfig({
       group('Using the API', [
         'docs/requests', 'docs/wallets', 'docs/transfers', 'docs/fees', 'docs/screening', 'docs/staking', 'docs/auto-forwarding',
         'docs/invoices', 'docs/checkout', 'docs/trading', 'docs/events', 'docs/webhooks', 'docs/api-changes',
-        ['TypeScript client', 'packages/client/README'],
+        ['TypeScript client', 'packages/client/README'], 'docs/signing',
       ]),
       group('Running it', [
         'docs/going-to-production', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/restoring-a-database',

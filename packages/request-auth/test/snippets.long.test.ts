@@ -1,0 +1,107 @@
+// The examples of other languages against what the API and the nodes verify requests with. Long, as Go is compiled anew.
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { AuthError, verifyRequest } from '../src/index.ts'
+
+const EXAMPLES = join(import.meta.dirname, '../../../examples/signing')
+const folder = mkdtempSync(join(tmpdir(), 'custody-snippets-'))
+const apiKey = randomUUID()
+const keys = generateKeyPairSync('rsa', { modulusLength: 4096 })
+const keyFile = join(folder, 'key.pem')
+const nonces = new Set<string>()
+let server: Server
+let url = ''
+
+before(async () => {
+  writeFileSync(keyFile, keys.privateKey.export({ type: 'pkcs8', format: 'pem' }))
+  server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString()
+      const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
+      const signed = { token, method: request.method ?? '', uri: request.url ?? '', body }
+      verifyRequest({
+        request: signed, apiKey: String(request.headers['x-api-key']), publicKey: keys.publicKey, now: Date.now() / 1000, age: 'live',
+      }).then(
+        ({ nonce }) => {
+          const isNew = !nonces.has(nonce)
+          nonces.add(nonce)
+          const isTyped = body === '' || request.headers['content-type'] === 'application/json'
+          response.writeHead(isNew && isTyped ? 200 : 400).end(JSON.stringify({ method: request.method, uri: request.url, body }))
+        },
+        (error: unknown) => response.writeHead(error instanceof AuthError ? 401 : 500).end(`{"message":${JSON.stringify(String(error))}}`)
+      )
+    })
+  })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+after(() => {
+  server.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Each example: what runs it, and what tells that this can be run here. Of several the first that is there. */
+const RUNNERS: Record<string, string[][]> = {
+  'custody.sh': [['sh']],
+  'custody.py': [['python3'], ['/usr/bin/python3']],
+  'custody.rb': [['ruby']],
+  'custody.php': [['php']],
+  'custody.go': [['go', 'run']],
+  'Custody.java': [['java']],
+  'Custody.cs': [],
+}
+const PROBES: Record<string, string[]> = {
+  'custody.sh': ['-c', 'command -v curl && command -v openssl'], 'custody.py': ['-c', 'import jwt, cryptography'], 'custody.rb': ['-v'],
+  'custody.php': ['-r', 'exit(function_exists("openssl_sign") ? 0 : 1);'], 'custody.go': ['version'], 'Custody.java': ['--source', '17', '-version'],
+}
+const runnerOf = (file: string): string[] | undefined =>
+  RUNNERS[file]?.find(([program]) => spawnSync(program as string, PROBES[file] ?? [], { timeout: 20_000 }).status === 0)
+
+/** @param key file of the private key */
+async function run(command: readonly string[], key: string): Promise<{ status: number | null; output: string }> {
+  const [program, ...rest] = command
+  const env = {
+    PATH: process.env['PATH'], HOME: folder, LC_ALL: 'C.UTF-8', GOCACHE: join(tmpdir(), 'custody-go-cache'), GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local',
+    CUSTODY_URL: url, CUSTODY_API_KEY: apiKey, CUSTODY_KEY: key,
+  }
+  const child = spawn(program as string, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => { output += chunk.toString() })
+  return { status: await new Promise((resolve) => { child.once('close', resolve) }), output }
+}
+
+test('each example has a runner here, or is known to have none', () => {
+  assert.deepEqual(readdirSync(EXAMPLES).filter((name) => !name.endsWith('.md')).sort(), Object.keys(RUNNERS).sort())
+})
+
+for (const file of Object.keys(RUNNERS)) {
+  test(`${file}: a GET with a query, a POST whose bytes are hashed as they are sent, and another's key is refused`, { timeout: 120_000 }, async (t) => {
+    const runner = runnerOf(file)
+    if (!runner) {
+      t.skip('its language is not installed')
+      return
+    }
+    const command = [...runner, join(EXAMPLES, file)]
+    const read = await run([...command, 'GET', '/dac/v1/wallets?asset=ETH'], keyFile)
+    assert.equal(read.status, 0, read.output)
+    assert.deepEqual(JSON.parse(read.output), { method: 'GET', uri: '/dac/v1/wallets?asset=ETH', body: '' })
+    const body = '{"asset":"ETH", "label":"Käse & Brot"}'
+    const written = await run([...command, 'POST', '/dac/v1/address', body], keyFile)
+    assert.equal(written.status, 0, written.output)
+    assert.deepEqual(JSON.parse(written.output), { method: 'POST', uri: '/dac/v1/address', body })
+    const foreign = join(folder, 'foreign.pem')
+    writeFileSync(foreign, generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }))
+    const refused = await run([...command, 'GET', '/dac/v1/wallets?asset=ETH'], foreign)
+    assert.ok((refused.status ?? 0) > 0, refused.output)
+    assert.match(refused.output, /does not match the public key/)
+  })
+}
