@@ -10,6 +10,7 @@ import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { Bell } from '../ledger/bell.ts'
 import { Feed } from '../ledger/feed.ts'
 import { checkoutPages } from '../checkout/pages.ts'
+import { consolePages } from '../console/pages.ts'
 import { narrate } from '../ledger/narrate.ts'
 import { openApiWebhooks } from '../events/openapi.ts'
 import { eventPollMs, publishLoop } from '../events/publish.ts'
@@ -193,7 +194,7 @@ async function start(
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const server = await buildServer(services, api, { pages: checkoutPages(log), webhooks: openApiWebhooks() })
+  const server = await buildServer(services, api, { pages: [...checkoutPages(log), ...consolePages(log)], webhooks: openApiWebhooks() })
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })

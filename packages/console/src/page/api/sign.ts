@@ -1,0 +1,91 @@
+// Every write of the public API: signed here, by the person's own key, exactly as any other caller signs.
+import { signal } from '@preact/signals'
+import { bodyOf, Problem, read, send, serverNow, SignedElsewhere } from './http.ts'
+import { base64url, listKeys, rs256, sha256, type BrowserKey } from './keys.ts'
+import { scope } from './scope.ts'
+import type { ApiUser } from './types.ts'
+import { encode } from './wire.ts'
+
+/** Lifetime of a token; the rule is strictly less than 30. */
+const TOKEN_LIFETIME_S = 25
+
+/** A request as it will be sent: what is shown, and what is signed. */
+export interface Draft { method: string; path: string; body: string }
+
+/** A request that this browser cannot sign, on its way to somebody who can; null while there is none. */
+export const elsewhere = signal<(Draft & { pretty: string; reason: string }) | null>(null)
+
+/** How far this browser's key for a sub-account is. */
+export interface KeyState {
+  /** `none`: no pair here; `unknown`: not requested yet; `ready`: signs. */
+  state: 'none' | 'unknown' | 'pending' | 'read-only' | 'revoked' | 'ready'
+  key: BrowserKey | null
+  user: ApiUser | null
+}
+
+/** Which of a browser's pairs signs for a sub-account: one that is enrolled before all others. */
+export function judgeKeys(keys: readonly BrowserKey[], users: readonly ApiUser[], workspace: string, subAccount: string): KeyState {
+  const order = ['ready', 'pending', 'unknown', 'read-only', 'revoked', 'none']
+  const states = keys.filter((key) => key.workspace === workspace && key.sub_account === subAccount).map((key): KeyState => {
+    const mine = users.filter((user) => user.key_fingerprint === key.fingerprint && user.sub_account === subAccount)
+    const user = mine.find((each) => each.revoked_at === null && each.enrolment === 'enrolled') ?? mine.find((each) => each.revoked_at === null)
+      ?? mine[0] ?? null
+    const state = user === null ? 'unknown' : user.revoked_at !== null ? 'revoked' : user.enrolment === 'pending' ? 'pending'
+      : user.role === 'full' ? 'ready' : 'read-only'
+    return { state, key, user }
+  })
+  return states.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))[0] ?? { state: 'none', key: null, user: null }
+}
+
+/** @throws Problem */
+export async function keyState(): Promise<KeyState> {
+  const { workspace, subAccount, panelPath } = scope.value
+  const keys = await listKeys().catch(() => [])
+  if (!keys.some((key) => key.workspace === workspace && key.sub_account === subAccount)) return { state: 'none', key: null, user: null }
+  return judgeKeys(keys, await read<ApiUser[]>(`/console/api${panelPath}/api-users`), workspace, subAccount)
+}
+
+const REASONS: Record<KeyState['state'], string> = {
+  none: 'This browser holds no key for this sub-account.',
+  unknown: 'This browser’s key has not been requested as an API user yet.',
+  pending: 'This browser’s key waits to be enrolled by the signer nodes’ operators.',
+  'read-only': 'This browser’s key is enrolled as read-only.',
+  revoked: 'This browser’s key was revoked.',
+  ready: '',
+}
+
+/** The headers of one signed request. */
+export async function headersOf(draft: Draft, apiKey: string, key: CryptoKey): Promise<Record<string, string>> {
+  const iat = Math.floor(serverNow() / 1000)
+  const claims = {
+    uri: draft.path, nonce: crypto.randomUUID(), iat, exp: iat + TOKEN_LIFETIME_S, sub: apiKey, bodyHash: await sha256(draft.body),
+  }
+  const part = (value: unknown) => base64url(new TextEncoder().encode(JSON.stringify(value)))
+  const input = `${part({ alg: 'RS256', typ: 'JWT' })}.${part(claims)}`
+  return {
+    authorization: `Bearer ${input}.${await rs256(key, input)}`, 'x-api-key': apiKey,
+    ...(draft.body === '' ? {} : { 'content-type': 'application/json' }),
+  }
+}
+
+/**
+ * Signs a write and sends it; where this browser cannot, shows it for signing elsewhere.
+ * @param path of the public API, with its query
+ * @throws Problem as the API refuses; SignedElsewhere
+ */
+export async function sign<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
+  const draft: Draft = { method, path, body: body === undefined ? '' : encode(body) }
+  const { state, key, user } = await keyState()
+  if (state !== 'ready' || key === null || user === null) {
+    elsewhere.value = { ...draft, pretty: body === undefined ? '' : encode(body, '  '), reason: REASONS[state] }
+    throw new SignedElsewhere()
+  }
+  const init = { method, headers: await headersOf(draft, user.api_key, key.private_key), ...(draft.body === '' ? {} : { body: draft.body }) }
+  try {
+    return await bodyOf<T>(await send(path, init))
+  } catch (error) {
+    if (error instanceof Problem && error.status === 0)
+      throw new Problem(0, 'UNREACHABLE', 'No answer came: it may have been done. Press again: the same request is not carried out twice.')
+    throw error
+  }
+}
