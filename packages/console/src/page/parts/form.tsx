@@ -20,7 +20,8 @@ export function Field({ label, hint, error, children, isWide = false }: {
 }
 
 /** What else an input may be told. */
-type InputRest = Pick<InputHTMLAttributes, 'type' | 'required' | 'autoComplete' | 'autoFocus' | 'class' | 'inputMode' | 'maxLength' | 'minLength' | 'readOnly' | 'placeholder' | 'list' | 'disabled'>
+type InputRest = Partial<Pick<InputHTMLAttributes<HTMLInputElement>,
+  'type' | 'required' | 'autoComplete' | 'autoFocus' | 'class' | 'inputMode' | 'maxLength' | 'minLength' | 'readOnly' | 'placeholder' | 'list' | 'disabled'>>
 
 type Value = { value: string; onValue(value: string): void }
 
