@@ -85,18 +85,6 @@ export function claimedNonceAndSubject(token: string): { sub: string; nonce: str
   return { sub, nonce: nonceOf(claims['nonce']) }
 }
 
-/**
- * Public id of what a request creates: a UUID (version 8, RFC 9562) from SHA-256(sub, nonce), so that
- * everyone who holds the request can compute it.
- */
-export function transactionId(sub: string, nonce: string): string {
-  const digest = createHash('sha256').update(JSON.stringify(['custody/transaction/v1', sub, nonce])).digest().subarray(0, 16)
-  digest[6] = ((digest[6] as number) & 0x0f) | 0x80
-  digest[8] = ((digest[8] as number) & 0x3f) | 0x80
-  const hex = digest.toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
-}
-
 function readObject(segment: string, what: string): Record<string, unknown> {
   let value: unknown
   try {

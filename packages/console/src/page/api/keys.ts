@@ -40,9 +40,6 @@ const base64 = (bytes: Uint8Array) => btoa(Array.from(bytes, (byte) => String.fr
 export const sha256 = async (data: BufferSource | string): Promise<string> =>
   hex(await crypto.subtle.digest('SHA-256', typeof data === 'string' ? new TextEncoder().encode(data) : data))
 
-/** Bytes as base64url without padding. */
-export const base64url = (bytes: Uint8Array): string => base64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
-
 /** @throws DOMException where the text is no public RSA key */
 export async function readPublicKey(pem: string): Promise<{ key: CryptoKey; fingerprint: string; bits: number }> {
   const inner = /^-----BEGIN PUBLIC KEY-----([\sA-Za-z0-9+/=]+)-----END PUBLIC KEY-----$/.exec(pem.trim())?.[1]
@@ -67,9 +64,4 @@ export async function makeKey(workspace: string, subAccount: string): Promise<Br
   // Else the browser may clear it when it needs room.
   await navigator.storage?.persist?.().catch(() => false)
   return key
-}
-
-/** RS256 over a text. */
-export async function rs256(key: CryptoKey, text: string): Promise<string> {
-  return base64url(new Uint8Array(await crypto.subtle.sign(ALGORITHM.name, key, new TextEncoder().encode(text))))
 }

@@ -1,13 +1,11 @@
 // Every write of the public API: signed here, by the person's own key, exactly as any other caller signs.
+import { requestHeaders, requestSigner } from '@custody/request-auth/web'
 import { signal } from '@preact/signals'
 import { bodyOf, Problem, read, send, serverNow, SignedElsewhere } from './http.ts'
-import { base64url, listKeys, rs256, sha256, type BrowserKey } from './keys.ts'
+import { listKeys, type BrowserKey } from './keys.ts'
 import { scope } from './scope.ts'
 import type { ApiUser } from './types.ts'
-import { encode } from './wire.ts'
-
-/** Lifetime of a token; the rule is strictly less than 30. */
-const TOKEN_LIFETIME_S = 25
+import { encode, pretty } from './wire.ts'
 
 /** A request as it will be sent: what is shown, and what is signed. */
 export interface Draft { method: string; path: string; body: string }
@@ -55,17 +53,9 @@ const REASONS: Record<KeyState['state'], string> = {
 }
 
 /** The headers of one signed request. */
-export async function headersOf(draft: Draft, apiKey: string, key: CryptoKey): Promise<Record<string, string>> {
-  const iat = Math.floor(serverNow() / 1000)
-  const claims = {
-    uri: draft.path, nonce: crypto.randomUUID(), iat, exp: iat + TOKEN_LIFETIME_S, sub: apiKey, bodyHash: await sha256(draft.body),
-  }
-  const part = (value: unknown) => base64url(new TextEncoder().encode(JSON.stringify(value)))
-  const input = `${part({ alg: 'RS256', typ: 'JWT' })}.${part(claims)}`
-  return {
-    authorization: `Bearer ${input}.${await rs256(key, input)}`, 'x-api-key': apiKey,
-    ...(draft.body === '' ? {} : { 'content-type': 'application/json' }),
-  }
+export async function headersOf({ method, path, body }: Draft, apiKey: string, key: CryptoKey): Promise<Record<string, string>> {
+  const signed = await requestSigner(key)({ apiKey, method, uri: path, body, now: Math.floor(serverNow() / 1000) })
+  return requestHeaders(signed, apiKey)
 }
 
 /**
@@ -77,7 +67,7 @@ export async function sign<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path:
   const draft: Draft = { method, path, body: body === undefined ? '' : encode(body) }
   const { state, key, user } = await keyState()
   if (state !== 'ready' || key === null || user === null) {
-    elsewhere.value = { ...draft, pretty: body === undefined ? '' : encode(body, '  '), reason: REASONS[state] }
+    elsewhere.value = { ...draft, pretty: body === undefined ? '' : pretty(body), reason: REASONS[state] }
     throw new SignedElsewhere()
   }
   const init = { method, headers: await headersOf(draft, user.api_key, key.private_key), ...(draft.body === '' ? {} : { body: draft.body }) }
