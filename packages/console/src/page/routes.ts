@@ -13,5 +13,9 @@ export const open: Record<string, Load> = {
 /** Pages of a sub-account, and of the person. */
 export const routes: Record<string, Load> = {
   '': () => import('./pages/overview.tsx').then(({ OverviewPage }) => OverviewPage),
+  '/wallets': () => import('./pages/wallets.tsx').then(({ Wallets }) => Wallets),
+  '/wallets/:asset': () => import('./pages/wallet.tsx').then(({ WalletPage }) => WalletPage),
+  '/transactions': () => import('./pages/transactions.tsx').then(({ Transactions }) => Transactions),
+  '/transactions/:id': () => import('./pages/transaction.tsx').then(({ TransactionPage }) => TransactionPage),
   '/account': () => import('./pages/account.tsx').then(({ Account }) => Account),
 }

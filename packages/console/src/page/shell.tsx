@@ -12,7 +12,10 @@ import { nextTheme, theme } from './theme.ts'
 
 interface Item { to: string; word: string; icon: IconName; key?: string }
 const GROUPS: readonly { name: string; items: readonly Item[] }[] = [
-  { name: 'Funds', items: [{ to: '', word: 'Overview', icon: 'overview', key: 'o' }] },
+  { name: 'Funds', items: [
+    { to: '', word: 'Overview', icon: 'overview', key: 'o' },
+    { to: '/wallets', word: 'Wallets', icon: 'wallets', key: 'w' }, { to: '/transactions', word: 'Transactions', icon: 'transactions', key: 't' },
+  ] },
 ]
 
 const isAt = (to: string): boolean => {

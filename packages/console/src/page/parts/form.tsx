@@ -1,4 +1,4 @@
-import type { ButtonHTMLAttributes, ComponentChildren, InputHTMLAttributes } from 'preact'
+import type { ButtonHTMLAttributes, ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { Icon, type IconName } from './icons.tsx'
 
@@ -20,8 +20,11 @@ export function Field({ label, hint, error, children, isWide = false }: {
 }
 
 /** What else an input may be told. */
-type InputRest = Partial<Pick<InputHTMLAttributes<HTMLInputElement>,
-  'type' | 'required' | 'autoComplete' | 'autoFocus' | 'class' | 'inputMode' | 'maxLength' | 'minLength' | 'readOnly' | 'placeholder' | 'list' | 'disabled'>>
+interface InputRest {
+  type?: 'text' | 'email' | 'password' | 'url' | 'date' | 'datetime-local' | 'number'
+  inputMode?: 'text' | 'numeric' | 'decimal'; required?: boolean; autoComplete?: string; autoFocus?: boolean; class?: string
+  maxLength?: number; minLength?: number; readOnly?: boolean; placeholder?: string; disabled?: boolean
+}
 
 type Value = { value: string; onValue(value: string): void }
 

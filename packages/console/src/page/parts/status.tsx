@@ -38,3 +38,6 @@ export const wordOf = (state: string): string => STATES[state]?.[1] ?? state
 export function TransactionStatus({ status, sub }: { status: string; sub: string }) {
   return <Status of={STATES[sub] === undefined ? status : sub} />
 }
+
+/** The tone of a state. */
+export const toneOf = (state: string): Tone => STATES[state]?.[0] ?? 'neutral'
