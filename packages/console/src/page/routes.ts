@@ -17,5 +17,8 @@ export const routes: Record<string, Load> = {
   '/wallets/:asset': () => import('./pages/wallet.tsx').then(({ WalletPage }) => WalletPage),
   '/transactions': () => import('./pages/transactions.tsx').then(({ Transactions }) => Transactions),
   '/transactions/:id': () => import('./pages/transaction.tsx').then(({ TransactionPage }) => TransactionPage),
+  '/send': () => import('./pages/send.tsx').then(({ Send }) => Send),
+  '/batch': () => import('./pages/batch.tsx').then(({ Batch }) => Batch),
+  '/browser-key': () => import('./pages/browser-key.tsx').then(({ BrowserKeyPage }) => BrowserKeyPage),
   '/account': () => import('./pages/account.tsx').then(({ Account }) => Account),
 }

@@ -15,7 +15,9 @@ const GROUPS: readonly { name: string; items: readonly Item[] }[] = [
   { name: 'Funds', items: [
     { to: '', word: 'Overview', icon: 'overview', key: 'o' },
     { to: '/wallets', word: 'Wallets', icon: 'wallets', key: 'w' }, { to: '/transactions', word: 'Transactions', icon: 'transactions', key: 't' },
+    { to: '/send', word: 'Send', icon: 'send', key: 's' }, { to: '/batch', word: 'Batch send', icon: 'batch' },
   ] },
+  { name: 'Access', items: [{ to: '/browser-key', word: 'Browser key', icon: 'key', key: 'k' }] },
 ]
 
 const isAt = (to: string): boolean => {
@@ -49,8 +51,8 @@ function Switcher() {
   // The same kind of page at the other place; a single object lies there no more.
   const [, section = ''] = /^\/console\/w\/[^/]+\/[^/]+(\/[^/]+)?/.exec(place.value.path) ?? []
   return (
-    <Menu label={`${initials(workspace)} ${workspace} ${subAccount}: switch workspace and sub-account`} face={
-      <span class="switcher"><span class="switcher-mark">{initials(workspace)}</span>
+    <Menu label="Switch workspace and sub-account" face={
+      <span class="switcher"><span class="switcher-mark" aria-hidden="true">{initials(workspace)}</span>
         <span class="switcher-words"><span class="switcher-name">{workspace === '' ? 'No workspace' : workspace}</span><span class="muted">{subAccount}</span></span><Icon name="down" /></span>}
     >
       {workspaces.flatMap(({ name, role, sub_accounts }) => [
@@ -71,7 +73,7 @@ const THEME_ICONS = { system: 'system', light: 'sun', dark: 'moon' } as const
 function PersonMenu() {
   const person = session.value?.person
   return (
-    <Menu label={`${initials(person?.name ?? person?.email ?? '')}: account of ${person?.name ?? ''}`} isEnd face={<span class="avatar">{initials(person?.name ?? person?.email ?? '')}</span>}>
+    <Menu label="Your account" isEnd face={<span class="avatar">{initials(person?.name ?? person?.email ?? '')}</span>}>
       <p class="menu-title">{person?.name}<span class="muted menu-mail">{person?.email}</span></p>
       <a role="menuitem" href="/console/account"><Icon name="person" /><span>Account and sign-in</span></a>
       <button type="button" role="menuitem" data-stays onClick={() => (theme.value = nextTheme())}><Icon name={THEME_ICONS[theme.value]} /><span>{THEME_WORDS[theme.value]}</span></button>

@@ -35,8 +35,24 @@ export function judgeKeys(keys: readonly BrowserKey[], users: readonly ApiUser[]
   return states.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))[0] ?? { state: 'none', key: null, user: null }
 }
 
-/** @throws Problem */
-export async function keyState(): Promise<KeyState> {
+/** Asked again no sooner: a batch signs many requests after each other. */
+const KEPT_MS = 10_000
+let kept: { subPath: string; at: number; state: Promise<KeyState> } | null = null
+
+/** Forgets what is known of this browser's keys: something about them has changed. */
+export const forgetKeyState = (): void => void (kept = null)
+
+/** How far this browser's key for the open sub-account is. @throws Problem */
+export function keyState(): Promise<KeyState> {
+  const { subPath } = scope.value
+  if (kept === null || kept.subPath !== subPath || Date.now() - kept.at > KEPT_MS) {
+    kept = { subPath, at: Date.now(), state: askKeyState() }
+    kept.state.then(({ state }) => state !== 'ready' && forgetKeyState(), forgetKeyState)
+  }
+  return kept.state
+}
+
+async function askKeyState(): Promise<KeyState> {
   const { workspace, subAccount, panelPath } = scope.value
   const keys = await listKeys().catch(() => [])
   if (!keys.some((key) => key.workspace === workspace && key.sub_account === subAccount)) return { state: 'none', key: null, user: null }

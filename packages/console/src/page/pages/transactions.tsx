@@ -47,7 +47,7 @@ function Filters() {
   const [isMore, setMore] = useState(more.some((name) => now.get(name) !== null))
   const isAny = [...FILTERS, 'from', 'to'].some((name) => now.get(name) !== null)
   const text = (name: string, label: string, type: 'text' | 'date' = 'text') => (
-    <label class="mini"><span>{label}</span><input class="input" type={type} value={now.get(name) ?? ''} onChange={(event) => set({ [name]: event.currentTarget.value.trim() })} /></label>
+    <label class="mini"><span>{label}</span><input class="input" type={type as 'text'} value={now.get(name) ?? ''} onChange={(event) => set({ [name]: event.currentTarget.value.trim() })} /></label>
   )
   const choice = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
     <label class="mini"><span>{label}</span>
@@ -94,7 +94,7 @@ export function Transactions() {
   return (
     <Page title="Transactions" actions={
       <>
-        <Menu label="Export" isEnd face={<span class="button"><Icon name="download" /><span>Export</span></span>}>
+        <Menu label="as a file" isEnd face={<span class="button"><Icon name="download" /><span>Export</span></span>}>
           <a role="menuitem" href={exported('csv')} download><span>CSV</span></a>
           <a role="menuitem" href={exported('json')} download><span>JSON</span></a>
           <p class="menu-title muted">All that the filters let through, of any length.</p>

@@ -36,7 +36,7 @@ export function Text({ label, hint, error, value, onValue, isWide, suffix, ...re
     <Field label={label} hint={hint} error={error} {...(isWide === undefined ? {} : { isWide })}>
       {(props) => (
         <span class="input-wrap">
-          <input class="input" autoComplete="off" spellcheck={false} {...rest} {...props} value={value} onInput={(event) => onValue(event.currentTarget.value)} />
+          <input class="input" autoComplete="off" spellcheck={false} {...(rest as { type?: 'text' })} {...props} value={value} onInput={(event) => onValue(event.currentTarget.value)} />
           {suffix === undefined ? null : <span class="input-suffix">{suffix}</span>}
         </span>
       )}

@@ -38,7 +38,7 @@ export function Menu({ label, face, children, isEnd = false }: { label: string; 
   }
   return (
     <div class={`menu${isEnd ? ' is-end' : ''}`} ref={root} onKeyDown={onKeyDown}>
-      <button type="button" class="menu-face" aria-haspopup="menu" aria-expanded={isOpen} aria-label={label} onClick={() => setOpen(!isOpen)}>{face}</button>
+      <button type="button" class="menu-face" aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{face}<span class="sr-only"> {label}</span></button>
       {isOpen ? <div class="menu-list" role="menu" aria-label={label} onClick={choose}>{children}</div> : null}
     </div>
   )
