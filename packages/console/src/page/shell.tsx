@@ -17,7 +17,16 @@ const GROUPS: readonly { name: string; items: readonly Item[] }[] = [
     { to: '/wallets', word: 'Wallets', icon: 'wallets', key: 'w' }, { to: '/transactions', word: 'Transactions', icon: 'transactions', key: 't' },
     { to: '/send', word: 'Send', icon: 'send', key: 's' }, { to: '/batch', word: 'Batch send', icon: 'batch' },
   ] },
-  { name: 'Access', items: [{ to: '/browser-key', word: 'Browser key', icon: 'key', key: 'k' }] },
+  { name: 'Products', items: [
+    { to: '/invoices', word: 'Invoices', icon: 'invoices', key: 'i' }, { to: '/forwarding', word: 'Auto-forwarding', icon: 'forward' },
+    { to: '/staking', word: 'Staking', icon: 'staking' }, { to: '/exchanges', word: 'Exchanges', icon: 'exchange', key: 'e' },
+    { to: '/orders', word: 'Orders', icon: 'transactions' },
+  ] },
+  { name: 'Fees and safety', items: [
+    { to: '/tanks', word: 'Gas tanks', icon: 'tanks' }, { to: '/prepaid', word: 'Prepaid account', icon: 'prepaid' },
+    { to: '/aml', word: 'Screening', icon: 'aml' }, { to: '/prices', word: 'Prices', icon: 'prices' },
+  ] },
+  { name: 'Access', items: [{ to: '/browser-key', word: 'Browser key', icon: 'key', key: 'k' }, { to: '/webhooks', word: 'Webhooks', icon: 'webhooks' }] },
 ]
 
 const isAt = (to: string): boolean => {
