@@ -1,0 +1,23 @@
+import { joinPasskey, joinPasskeyOptions } from '../console/join-passkey.ts'
+import { joinPassword, joinTotp } from '../console/join-password.ts'
+import { join } from '../console/join.ts'
+import { mirrorOf } from '../console/mirror.ts'
+import { readInvitation } from '../console/read-invitation.ts'
+import { readSession } from '../console/read-session.ts'
+import { signInPasskey, signInPasskeyOptions } from '../console/sign-in-passkey.ts'
+import { signInPassword, signInRecovery, signInTotp } from '../console/sign-in-password.ts'
+import { signOut } from '../console/sign-out.ts'
+import type { OtherEndpoints } from '../http/server.ts'
+import { panelDoor } from '../people/door.ts'
+import type { PanelEndpoint } from '../people/endpoint.ts'
+import { endpoints } from './endpoints.ts'
+
+/** Every endpoint of the control panel. A new one is a file in `console` and a line here. */
+export const panelEndpoints: readonly PanelEndpoint[] = [
+  readSession, signInPassword, signInTotp, signInRecovery, signInPasskeyOptions, signInPasskey, signOut,
+  readInvitation, join, joinPasskeyOptions, joinPasskey, joinPassword, joinTotp,
+  ...mirrorOf(endpoints),
+]
+
+/** The control panel's endpoints with their door. */
+export const panel: OtherEndpoints<PanelEndpoint> = { list: panelEndpoints, door: panelDoor }
