@@ -44,7 +44,7 @@ test('the first owner names a workspace, and is signed in by a cookie that no pa
   const { headers } = await again.ask('POST', '/sign-out')
   assert.match(headers['set-cookie']?.[0] ?? '', /^custody=; Max-Age=0; Path=\/console; HttpOnly; SameSite=Strict$/)
   again.cookie = stolen
-  assert.equal((await again.ask('GET', '/me/sessions')).status, 404 /* until it is there */)
+  assert.equal((await again.ask('GET', '/me/sessions')).status, 401)
 })
 
 test('a passkey', async () => {

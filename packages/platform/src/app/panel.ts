@@ -1,3 +1,13 @@
+import { exportAuditLog, listAuditLog } from '../console/audit-log.ts'
+import { confirmPasskey, confirmPasskeyOptions, confirmRecovery, confirmTotp } from '../console/confirm.ts'
+import { createInvitation, listInvitations, withdrawInvitation } from '../console/invitations.ts'
+import { addMyPasskey, addMyPasskeyOptions, listMyPasskeys, removeMyPasskey } from '../console/my-passkeys.ts'
+import { removeMyPassword, setMyPassword } from '../console/my-password.ts'
+import { renewMyRecoveryCodes } from '../console/my-recovery-codes.ts'
+import { endMySession, endOtherSessions, listMySessions } from '../console/my-sessions.ts'
+import { confirmMyTotp, setMyTotp } from '../console/my-totp.ts'
+import { changePerson, listPeople, removePerson } from '../console/people.ts'
+import { listViews, saveViews } from '../console/views.ts'
 import { joinPasskey, joinPasskeyOptions } from '../console/join-passkey.ts'
 import { joinPassword, joinTotp } from '../console/join-password.ts'
 import { join } from '../console/join.ts'
@@ -16,6 +26,11 @@ import { endpoints } from './endpoints.ts'
 export const panelEndpoints: readonly PanelEndpoint[] = [
   readSession, signInPassword, signInTotp, signInRecovery, signInPasskeyOptions, signInPasskey, signOut,
   readInvitation, join, joinPasskeyOptions, joinPasskey, joinPassword, joinTotp,
+  listMySessions, endMySession, endOtherSessions, listMyPasskeys, addMyPasskeyOptions, addMyPasskey, removeMyPasskey,
+  setMyPassword, removeMyPassword, setMyTotp, confirmMyTotp, renewMyRecoveryCodes,
+  confirmTotp, confirmRecovery, confirmPasskeyOptions, confirmPasskey,
+  listPeople, changePerson, removePerson, listInvitations, createInvitation, withdrawInvitation, listAuditLog, exportAuditLog,
+  listViews, saveViews,
   ...mirrorOf(endpoints),
 ]
 

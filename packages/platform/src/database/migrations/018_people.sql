@@ -1,6 +1,6 @@
 -- Who uses the control panel, and what it did: people, how they sign in, sessions, roles, invitations, the audit log.
 
-create table people (
+create table if not exists people (
   id uuid primary key,
   -- In lower case: the one name that two people cannot share.
   email text not null unique check (email = lower(email)),
@@ -14,7 +14,7 @@ create table people (
   created_at timestamptz not null
 );
 
-create table passkeys (
+create table if not exists passkeys (
   id uuid primary key,
   person_id uuid not null references people,
   credential_id text not null unique,
@@ -25,10 +25,10 @@ create table passkeys (
   created_at timestamptz not null,
   last_used_at timestamptz
 );
-create index passkeys_person on passkeys (person_id);
+create index if not exists passkeys_person on passkeys (person_id);
 
 -- SHA-256 of codes of 80 random bits, each taken once.
-create table recovery_codes (
+create table if not exists recovery_codes (
   person_id uuid not null references people,
   code_hash bytea not null,
   used_at timestamptz,
@@ -36,7 +36,7 @@ create table recovery_codes (
 );
 
 -- Tokens of 256 random bits, as SHA-256.
-create table sessions (
+create table if not exists sessions (
   id uuid primary key,
   person_id uuid not null references people,
   token_hash bytea not null unique,
@@ -49,11 +49,11 @@ create table sessions (
   ip text not null,
   user_agent text not null
 );
-create index sessions_person on sessions (person_id) where ended_at is null;
-create index sessions_expiry on sessions (expires_at);
+create index if not exists sessions_person on sessions (person_id) where ended_at is null;
+create index if not exists sessions_expiry on sessions (expires_at);
 
 -- What was begun and waits for a second step: a sign-in for its code, a passkey for its answer. Tokens as SHA-256.
-create table sign_in_steps (
+create table if not exists sign_in_steps (
   token_hash bytea primary key,
   kind text not null,
   person_id uuid references people,
@@ -61,28 +61,28 @@ create table sign_in_steps (
   tries integer not null default 0,
   expires_at timestamptz not null
 );
-create index sign_in_steps_expiry on sign_in_steps (expires_at);
+create index if not exists sign_in_steps_expiry on sign_in_steps (expires_at);
 
 -- Failed sign-ins in a row, by an e-mail address (whether or not somebody has it) and by a client's address.
-create table sign_in_failures (
+create table if not exists sign_in_failures (
   subject text primary key,
   failures integer not null,
   locked_until timestamptz,
   last_at timestamptz not null
 );
 
-create table memberships (
+create table if not exists memberships (
   person_id uuid not null references people,
   workspace_id uuid not null references workspaces,
   role text not null check (role in ('owner', 'admin', 'operator', 'viewer')),
   created_at timestamptz not null,
   primary key (person_id, workspace_id)
 );
-create index memberships_workspace on memberships (workspace_id);
+create index if not exists memberships_workspace on memberships (workspace_id);
 
 -- A link that is used once. Without a workspace: the very first owner's, who names it. With a person: that person's new beginning,
 -- where every factor was lost.
-create table invitations (
+create table if not exists invitations (
   id uuid primary key,
   token_hash bytea not null unique,
   workspace_id uuid references workspaces,
@@ -96,10 +96,10 @@ create table invitations (
   accepted_at timestamptz,
   revoked_at timestamptz
 );
-create index invitations_workspace on invitations (workspace_id);
+create index if not exists invitations_workspace on invitations (workspace_id);
 
 -- The newest line of each workspace's audit log: what the next one is chained to.
-create table audit_heads (
+create table if not exists audit_heads (
   workspace_id uuid primary key references workspaces,
   seq bigint not null,
   hash bytea not null
@@ -107,7 +107,7 @@ create table audit_heads (
 
 -- Each line's hash is SHA-256 over its canonical JSON, the hash before it included. Rows are only ever added:
 -- functions/only_added.sql.
-create table audit_log (
+create table if not exists audit_log (
   workspace_id uuid not null references workspaces,
   seq bigint not null check (seq >= 1),
   at timestamptz not null,
@@ -123,10 +123,10 @@ create table audit_log (
   hash bytea not null,
   primary key (workspace_id, seq)
 );
-create index audit_log_at on audit_log (workspace_id, at);
+create index if not exists audit_log_at on audit_log (workspace_id, at);
 
 -- A person's filters of a list.
-create table saved_views (
+create table if not exists saved_views (
   id uuid primary key,
   person_id uuid not null references people,
   workspace_id uuid not null references workspaces,
@@ -135,15 +135,15 @@ create table saved_views (
   query text not null,
   at integer not null
 );
-create index saved_views_person on saved_views (person_id, workspace_id);
+create index if not exists saved_views_person on saved_views (person_id, workspace_id);
 
-alter table api_users add column label text;
-alter table api_users add column person_id uuid references people;
-alter table api_users add column ip_allow_list text[] not null default '{}';
-alter table api_users add column last_used_at timestamptz;
+alter table api_users add column if not exists label text;
+alter table api_users add column if not exists person_id uuid references people;
+alter table api_users add column if not exists ip_allow_list text[] not null default '{}';
+alter table api_users add column if not exists last_used_at timestamptz;
 
 -- API users that the panel asked for. They become such by the operator's hand, at the nodes and here.
-create table api_user_requests (
+create table if not exists api_user_requests (
   id uuid primary key,
   workspace_id uuid not null references workspaces,
   sub_account text not null,
@@ -161,5 +161,5 @@ create table api_user_requests (
   api_key uuid references api_users,
   withdrawn_at timestamptz
 );
-create index api_user_requests_pending on api_user_requests (workspace_id, key_fingerprint)
+create index if not exists api_user_requests_pending on api_user_requests (workspace_id, key_fingerprint)
   where api_key is null and withdrawn_at is null;
