@@ -15,6 +15,7 @@ import { openApiWebhooks } from '../src/events/openapi.ts'
 import { buildServer } from '../src/http/server.ts'
 import { panel } from '../src/app/panel.ts'
 import { createPeople } from '../src/people/people.ts'
+import { witness } from '../src/people/witness.ts'
 import { post } from '../src/ledger/post.ts'
 import { createExchanges } from '../src/exchanges/exchanges.ts'
 import { createMetrics } from '../src/metrics.ts'
@@ -123,7 +124,7 @@ export class Api {
         'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
         [code]
       )
-    this.server = await buildServer(this.services, endpoints, { webhooks: openApiWebhooks(), others: panel })
+    this.server = await buildServer(this.services, endpoints, { webhooks: openApiWebhooks(), others: panel, witness })
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }
 

@@ -1,5 +1,8 @@
+import { changeApiUser, listApiUsers, requestApiUser, revokeApiUser } from '../console/api-users.ts'
 import { exportAuditLog, listAuditLog } from '../console/audit-log.ts'
 import { confirmPasskey, confirmPasskeyOptions, confirmRecovery, confirmTotp } from '../console/confirm.ts'
+import { exportTransactions } from '../console/export-transactions.ts'
+import { readHealth } from '../console/health.ts'
 import { createInvitation, listInvitations, withdrawInvitation } from '../console/invitations.ts'
 import { addMyPasskey, addMyPasskeyOptions, listMyPasskeys, removeMyPasskey } from '../console/my-passkeys.ts'
 import { removeMyPassword, setMyPassword } from '../console/my-password.ts'
@@ -7,6 +10,10 @@ import { renewMyRecoveryCodes } from '../console/my-recovery-codes.ts'
 import { endMySession, endOtherSessions, listMySessions } from '../console/my-sessions.ts'
 import { confirmMyTotp, setMyTotp } from '../console/my-totp.ts'
 import { changePerson, listPeople, removePerson } from '../console/people.ts'
+import { readOverview } from '../console/overview.ts'
+import { readSeries } from '../console/series.ts'
+import { readSettings } from '../console/settings.ts'
+import { readStory } from '../console/story.ts'
 import { listViews, saveViews } from '../console/views.ts'
 import { joinPasskey, joinPasskeyOptions } from '../console/join-passkey.ts'
 import { joinPassword, joinTotp } from '../console/join-password.ts'
@@ -30,7 +37,8 @@ export const panelEndpoints: readonly PanelEndpoint[] = [
   setMyPassword, removeMyPassword, setMyTotp, confirmMyTotp, renewMyRecoveryCodes,
   confirmTotp, confirmRecovery, confirmPasskeyOptions, confirmPasskey,
   listPeople, changePerson, removePerson, listInvitations, createInvitation, withdrawInvitation, listAuditLog, exportAuditLog,
-  listViews, saveViews,
+  listViews, saveViews, listApiUsers, requestApiUser, changeApiUser, revokeApiUser, readHealth, readSettings,
+  readOverview, readSeries, exportTransactions, readStory,
   ...mirrorOf(endpoints),
 ]
 

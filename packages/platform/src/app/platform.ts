@@ -51,6 +51,7 @@ import { takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
 import { panel } from './panel.ts'
 import { createPeople } from '../people/people.ts'
+import { witness } from '../people/witness.ts'
 import { deliverLoop } from '../webhooks/deliver.ts'
 import { distributor } from '../webhooks/distribute.ts'
 import { createWebhooks } from '../webhooks/webhooks.ts'
@@ -197,7 +198,7 @@ async function start(
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const server = await buildServer(services, api, { pages: checkoutPages(log), webhooks: openApiWebhooks(), others: panel })
+  const server = await buildServer(services, api, { pages: checkoutPages(log), webhooks: openApiWebhooks(), others: panel, witness })
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })

@@ -163,3 +163,22 @@ create table if not exists api_user_requests (
 );
 create index if not exists api_user_requests_pending on api_user_requests (workspace_id, key_fingerprint)
   where api_key is null and withdrawn_at is null;
+
+-- Every state that a transaction was in: written by a trigger (functions/note_state.sql), so that no step forgets it.
+create table if not exists transaction_states (
+  id bigint generated always as identity primary key,
+  -- No foreign key: rows of transactions are never deleted, and this is written on every step of each.
+  transaction_id uuid not null,
+  state text not null,
+  reason text,
+  at timestamptz not null
+);
+create index if not exists transaction_states_transaction on transaction_states (transaction_id, id);
+insert into transaction_states (transaction_id, state, reason, at)
+  select id, state, failure_reason, updated_at from transactions order by updated_at;
+
+-- Which two nodes signed.
+alter table chain_transactions add column if not exists signed_by integer[];
+
+-- What was told of one object, for the page that tells its story.
+create index if not exists events_object on events (object, position) where object is not null;
