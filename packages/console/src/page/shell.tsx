@@ -10,14 +10,21 @@ import { Menu } from './parts/menu.tsx'
 import { go, place } from './router.ts'
 import { nextTheme, theme } from './theme.ts'
 
-interface Item { to: string; word: string; icon: IconName; key?: string }
+interface Item { to: string; word: string; icon: IconName; key?: string; needs?: 'admin' }
 const GROUPS: readonly { name: string; items: readonly Item[] }[] = [
   { name: 'Funds', items: [
     { to: '', word: 'Overview', icon: 'overview', key: 'o' },
     { to: '/wallets', word: 'Wallets', icon: 'wallets', key: 'w' }, { to: '/transactions', word: 'Transactions', icon: 'transactions', key: 't' },
     { to: '/send', word: 'Send', icon: 'send', key: 's' }, { to: '/batch', word: 'Batch send', icon: 'batch' },
   ] },
-  { name: 'Access', items: [{ to: '/browser-key', word: 'Browser key', icon: 'key', key: 'k' }] },
+  { name: 'Access', items: [
+    { to: '/browser-key', word: 'Browser key', icon: 'key', key: 'k' }, { to: '/api-users', word: 'API users', icon: 'api', key: 'u' },
+    { to: '/people', word: 'People', icon: 'people', key: 'p' }, { to: '/audit-log', word: 'Audit log', icon: 'audit', needs: 'admin' },
+  ] },
+  { name: 'System', items: [
+    { to: '/health', word: 'Health', icon: 'health', key: 'h' }, { to: '/settings', word: 'Settings', icon: 'settings' },
+    { to: '/check', word: 'Check a request', icon: 'check' },
+  ] },
 ]
 
 const isAt = (to: string): boolean => {
@@ -33,7 +40,7 @@ function Navigation() {
         <div key={name} class="nav-group">
           <h2 class="nav-name">{name}</h2>
           <ul>
-            {items.map(({ to, word, icon }) => (
+            {items.filter(({ needs }) => needs === undefined || may(needs)).map(({ to, word, icon }) => (
               <li key={to}><a href={pageAt(to)} aria-current={isAt(to) ? 'page' : undefined}><Icon name={icon} /><span>{word}</span></a></li>
             ))}
           </ul>
