@@ -36,5 +36,11 @@ export const routes: Record<string, Load> = {
   '/webhooks': () => import('./pages/webhooks.tsx').then(({ Webhooks }) => Webhooks),
   '/webhooks/:id': () => import('./pages/webhook.tsx').then(({ WebhookPage }) => WebhookPage),
   '/browser-key': () => import('./pages/browser-key.tsx').then(({ BrowserKeyPage }) => BrowserKeyPage),
+  '/api-users': () => import('./pages/api-users.tsx').then(({ ApiUsers }) => ApiUsers),
+  '/people': () => import('./pages/people.tsx').then(({ People }) => People),
+  '/audit-log': () => import('./pages/audit-log.tsx').then(({ AuditLog }) => AuditLog),
+  '/health': () => import('./pages/health.tsx').then(({ HealthPage }) => HealthPage),
+  '/settings': () => import('./pages/settings.tsx').then(({ SettingsPage }) => SettingsPage),
+  '/check': () => import('./pages/check.tsx').then(({ CheckRequest }) => CheckRequest),
   '/account': () => import('./pages/account.tsx').then(({ Account }) => Account),
 }

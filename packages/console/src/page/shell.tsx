@@ -10,7 +10,7 @@ import { Menu } from './parts/menu.tsx'
 import { go, place } from './router.ts'
 import { nextTheme, theme } from './theme.ts'
 
-interface Item { to: string; word: string; icon: IconName; key?: string }
+interface Item { to: string; word: string; icon: IconName; key?: string; needs?: 'admin' }
 const GROUPS: readonly { name: string; items: readonly Item[] }[] = [
   { name: 'Funds', items: [
     { to: '', word: 'Overview', icon: 'overview', key: 'o' },
@@ -26,7 +26,15 @@ const GROUPS: readonly { name: string; items: readonly Item[] }[] = [
     { to: '/tanks', word: 'Gas tanks', icon: 'tanks' }, { to: '/prepaid', word: 'Prepaid account', icon: 'prepaid' },
     { to: '/aml', word: 'Screening', icon: 'aml' }, { to: '/prices', word: 'Prices', icon: 'prices' },
   ] },
-  { name: 'Access', items: [{ to: '/browser-key', word: 'Browser key', icon: 'key', key: 'k' }, { to: '/webhooks', word: 'Webhooks', icon: 'webhooks' }] },
+  { name: 'Access', items: [
+    { to: '/browser-key', word: 'Browser key', icon: 'key', key: 'k' }, { to: '/api-users', word: 'API users', icon: 'api', key: 'u' },
+    { to: '/webhooks', word: 'Webhooks', icon: 'webhooks' },
+    { to: '/people', word: 'People', icon: 'people', key: 'p' }, { to: '/audit-log', word: 'Audit log', icon: 'audit', needs: 'admin' },
+  ] },
+  { name: 'System', items: [
+    { to: '/health', word: 'Health', icon: 'health', key: 'h' }, { to: '/settings', word: 'Settings', icon: 'settings' },
+    { to: '/check', word: 'Check a request', icon: 'check' },
+  ] },
 ]
 
 const isAt = (to: string): boolean => {
@@ -42,7 +50,7 @@ function Navigation() {
         <div key={name} class="nav-group">
           <h2 class="nav-name">{name}</h2>
           <ul>
-            {items.map(({ to, word, icon }) => (
+            {items.filter(({ needs }) => needs === undefined || may(needs)).map(({ to, word, icon }) => (
               <li key={to}><a href={pageAt(to)} aria-current={isAt(to) ? 'page' : undefined}><Icon name={icon} /><span>{word}</span></a></li>
             ))}
           </ul>

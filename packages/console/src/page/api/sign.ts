@@ -82,11 +82,12 @@ export async function headersOf({ method, path, body }: Draft, apiKey: string, k
 export async function sign<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const draft: Draft = { method, path, body: body === undefined ? '' : encode(body) }
   const { state, key, user } = await keyState()
-  if (state !== 'ready' || key === null || user === null) {
+  const apiKey = user?.api_key ?? null
+  if (state !== 'ready' || key === null || apiKey === null) {
     elsewhere.value = { ...draft, pretty: body === undefined ? '' : pretty(body), reason: REASONS[state] }
     throw new SignedElsewhere()
   }
-  const init = { method, headers: await headersOf(draft, user.api_key, key.private_key), ...(draft.body === '' ? {} : { body: draft.body }) }
+  const init = { method, headers: await headersOf(draft, apiKey, key.private_key), ...(draft.body === '' ? {} : { body: draft.body }) }
   try {
     return await bodyOf<T>(await send(path, init))
   } catch (error) {

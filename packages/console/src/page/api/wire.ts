@@ -26,15 +26,15 @@ export function pretty(value: unknown, indent = ''): string {
 const COUNTS = new Set([
   'decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points', 'path', 'node', 'nodes', 'epoch', 'height',
   'voided_at', 'unfinished', 'version', 'failures', 'tries', 'tries_left', 'duration_ms', 'required', 'expires_in', 'max_slippage_bps',
-  'balances_age_ms', 'recovery_codes_left', 'passkeys', 'rate_limit', 'seq', 'tip_age_s', 'lag_blocks', 'due', 'waiting_jobs', 'oldest_s',
-  'pending', 'attempts', 'now', 'needed', 'failed_24h', 'frozen', 'by_state', 'iat', 'exp', 'expires_in_s',
+  'balances_age_ms', 'recovery_codes_left', 'passkeys', 'rate_limit', 'seq', 'tip', 'tip_age_s', 'lag_blocks', 'due', 'oldest_s', 'now',
+  'needed', 'failed_24h', 'frozen', 'iat', 'exp', 'attempt', 'attempts', 'receipts', 'keys', 'disabled', 'percent',
 ])
-/** Keys of COUNTS that are amounts where they stand in one of these. */
-const AMOUNTS_IN = new Set(['balances'])
+/** In these `pending` and `waiting` count things; elsewhere they are amounts. */
+const COUNTED_IN = new Set(['counts', 'queue', 'webhooks'])
 
 function plain(value: unknown, key: string, within: string): unknown {
   if (value instanceof JsonNumber) {
-    const isCount = (COUNTS.has(key) || COUNTS.has(within)) && !AMOUNTS_IN.has(within)
+    const isCount = COUNTS.has(key) || within === 'by_state' || COUNTED_IN.has(within)
     return isCount ? Number(value.text) : value.text
   }
   if (Array.isArray(value)) return value.map((inner) => plain(inner, key, key))

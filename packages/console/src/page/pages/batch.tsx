@@ -101,7 +101,7 @@ export function Batch() {
   const done = lines.filter(({ sequence_id: id }) => sent.get(id)?.is === 'sent').length
   const refused = lines.filter(({ sequence_id: id }) => sent.get(id)?.is === 'refused').length
   const open_ = lines.filter(({ sequence_id: id }) => sent.get(id)?.is !== 'sent')
-  const sums = totals(open_, overview.data?.balances ?? [])
+  const sums = totals(open_, overview.data?.balances.map(({ asset, available }) => ({ asset, balance: available })) ?? [])
   const isShort = sums.some(({ isEnough }) => !isEnough)
   const isReady = file?.isChecked === true && wrong === 0 && !isShort && open_.length > 0
   const script = () => `#!/bin/sh\n# ${file?.name ?? ''}: ${open_.length} transfers. Sent twice, each is carried out once.\nset -e\n${open_.map((line) => `npx custody request POST /dac/v1/transaction '${encode(bodyOf(line)).replaceAll("'", `'\\''`)}'`).join('\n')}\n`

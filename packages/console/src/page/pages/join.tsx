@@ -38,16 +38,16 @@ export function Join({ token = '' }: { token?: string }) {
 function Who({ path, invitation, onTotp }: { path: string; invitation: Invitation; onTotp(totp: Totp): void }) {
   const [email, setEmail] = useState(invitation.email ?? '')
   const [name, setName] = useState('')
-  const [workspace, setWorkspace] = useState(invitation.is_first ? '' : invitation.workspace)
+  const [workspace, setWorkspace] = useState('')
   const [password, setPassword] = useState('')
   const [isByPassword, setByPassword] = useState(false)
   const { isBusy, problem, run } = useAction()
   const person = session.value?.person
   const isPasskeyHere = session.value?.passkeys_available === true && 'PublicKeyCredential' in window
   const who = () => ({ email: email.trim(), name: name.trim(), ...(invitation.is_first ? { workspace: workspace.trim() } : {}) })
-  const title = invitation.is_first ? 'Become the first owner' : `Join ${invitation.workspace}`
-  const lead = <>You will be <strong>{invitation.role}</strong>. The link ends <Time at={invitation.expires_at} />.</>
-  if (person && !invitation.is_first) {
+  const title = invitation.is_first ? 'Become the first owner' : invitation.is_reset ? 'Set new factors' : `Join ${invitation.workspace ?? ''}`
+  const lead = <>{invitation.is_reset ? 'What you signed in with before ends' : <>You will be <strong>{invitation.role}</strong></>}. The link works until <Time at={invitation.expires_at} />.</>
+  if (person && !invitation.is_first && !invitation.is_reset) {
     return (
       <Door title={title} lead={lead}>
         <p>You are signed in as <strong>{person.email}</strong>.</p>
@@ -64,7 +64,7 @@ function Who({ path, invitation, onTotp }: { path: string; invitation: Invitatio
   return (
     <Door title={title} lead={lead}>
       <form class="stack" onSubmit={onSubmit(submit)}>
-        {invitation.is_first ? <Text label="Workspace" hint="Your organisation’s name here. One that exists already is taken over." value={workspace} onValue={setWorkspace} required error={of('workspace')} maxLength={64} /> : null}
+        {invitation.is_first ? <Text label="Workspace" hint="Your organisation’s name. One that the operator has made already becomes yours." value={workspace} onValue={setWorkspace} required error={of('workspace')} maxLength={64} /> : null}
         <Text label="Your name" value={name} onValue={setName} required autoComplete="name" error={of('name')} maxLength={100} />
         <Text label="Email" type="email" value={email} onValue={setEmail} required readOnly={invitation.email !== null} autoComplete="username" error={of('email')} maxLength={254} />
         {isByPassword || !isPasskeyHere

@@ -6,17 +6,17 @@ import { Chart } from '../parts/chart.tsx'
 import { LinkButton } from '../parts/form.tsx'
 import { Shape, type Tone } from '../parts/icons.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, AssetName, tickerOf, Usd, usd } from '../parts/show.tsx'
+import { Amount, AssetName, Usd, usd } from '../parts/show.tsx'
 import { Table } from '../parts/table.tsx'
 
 interface Need { tone: Tone; text: string; href: string }
 
 /** What somebody has to look at, the most urgent first. */
-function needs({ counts, tanks, prepaid }: Overview): Need[] {
+function needs({ counts, tanks_low: tanks, prepaid }: Overview): Need[] {
   const some = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
   const all: (Need | null)[] = [
-    prepaid !== null && prepaid.status !== 'ok' ? { tone: prepaid.status === 'empty' ? 'bad' : 'warn', text: `The prepaid fee account is ${prepaid.status}: ${usd(prepaid.balance)} left`, href: pageAt('/prepaid') } : null,
-    ...tanks.filter(({ status }) => status !== 'ok').map(({ network, status }): Need => ({ tone: status === 'empty' ? 'bad' : 'warn', text: `The ${network} gas tank is ${status}`, href: pageAt('/tanks') })),
+    prepaid.status !== 'ok' ? { tone: prepaid.status === 'empty' ? 'bad' : 'warn', text: `The prepaid fee account is ${prepaid.status}: ${usd(prepaid.balance)} left`, href: pageAt('/prepaid') } : null,
+    ...tanks.map(({ network, status }): Need => ({ tone: status === 'empty' ? 'bad' : 'warn', text: `The ${network} gas tank is ${status}`, href: pageAt('/tanks') })),
     counts.failed_24h > 0 ? { tone: 'bad', text: `${some(counts.failed_24h, 'transaction', 'transactions')} failed in 24 hours`, href: pageAt('/transactions?status=failed') } : null,
     counts.held > 0 ? { tone: 'frozen', text: `${some(counts.held, 'transaction is', 'transactions are')} held by screening`, href: pageAt('/aml') } : null,
     counts.frozen > 0 ? { tone: 'frozen', text: `${some(counts.frozen, 'address is', 'addresses are')} frozen`, href: pageAt('/aml') } : null,
@@ -35,7 +35,7 @@ function Attention({ overview }: { overview: Overview }) {
   )
 }
 
-const METRICS = [['volume', 'Volume'], ['balance', 'Balance'], ['fees', 'Fees']] as const
+const METRICS = [['volume', 'Volume'], ['fees', 'Platform fees']] as const
 const DAYS = 30
 
 function OverTime() {
@@ -50,7 +50,7 @@ function OverTime() {
       {series.problem !== null ? <ProblemNote problem={series.problem} retry={series.reload} />
         : series.data === undefined ? <div class="chart is-waiting" aria-busy="true" />
           : series.data.points.every(({ value }) => Number(value) === 0) ? <p class="chart chart-empty muted">Nothing moved in these {DAYS} days.</p>
-            : <Chart series={series.data} label={`${METRICS.find(([name]) => name === metric)?.[1] ?? ''} per day`} kind={metric === 'balance' ? 'line' : 'bars'} />}
+            : <Chart series={series.data} label={`${METRICS.find(([name]) => name === metric)?.[1] ?? ''} per day`} kind="bars" />}
     </Card>
   )
 }
@@ -87,8 +87,10 @@ export function OverviewPage() {
           <Card title="Fees">
             {data === undefined ? <Skeleton lines={2} /> : (
               <dl class="lines">
-                <div><dt>Prepaid account</dt><dd>{data.prepaid === null ? '–' : <a href={pageAt('/prepaid')}>{usd(data.prepaid.balance)}</a>}</dd></div>
-                {data.tanks.slice(0, 6).map(({ network, asset, balance }) => <div key={network}><dt>{network} tank</dt><dd><Amount value={balance} of={tickerOf(asset)} /></dd></div>)}
+                <div><dt>Prepaid account</dt><dd>{usd(data.prepaid.balance)}</dd></div>
+                <div><dt>Reserved of it</dt><dd>{usd(data.prepaid.reserved)}</dd></div>
+                <div><dt>Tier</dt><dd>{data.prepaid.tier}</dd></div>
+                {data.tanks_low.slice(0, 6).map(({ network, asset, balance }) => <div key={network}><dt>{network} tank</dt><dd><Amount value={balance} of={asset} /></dd></div>)}
               </dl>
             )}
           </Card>

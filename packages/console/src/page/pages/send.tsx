@@ -97,9 +97,9 @@ export function Send() {
     const wanted = units(amount.text, decimals)
     if (wanted === null) return `${tickerOf(asset)} has ${decimals} decimal places.`
     if (wanted === 0n) return 'Nothing is sent by zero.'
-    const most = held === undefined ? null : units(held.balance, decimals)
+    const most = held === undefined ? null : units(held.available, decimals)
     return most !== null && wanted > most ? 'More than can be sent.' : null
-  }, [draft.amount, asset, held?.balance])
+  }, [draft.amount, asset, held?.available])
   const isReady = amount !== null && amountProblem === null && validity.data?.valid === true && asset !== '' && (known?.requires_tag !== true || tag !== '' || draft.tag === '')
   if (overview.data === undefined) {
     return <Page title="Send">{overview.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={overview.problem} retry={overview.reload} />}</Page>
@@ -115,8 +115,8 @@ export function Send() {
       <KeyNotice />
       <Card>
         <form class="grid-form send-form" onSubmit={onSubmit(() => isReady && setReview(true))}>
-          <Choice label="Asset" value={asset} onValue={(value) => change({ asset: value })} options={overview.data.balances.map((each) => [each.asset, `${each.asset} · ${each.balance}`])}
-            hint={held === undefined ? undefined : <>Can be sent: <Amount value={held.balance} of={asset} /></>} />
+          <Choice label="Asset" value={asset} onValue={(value) => change({ asset: value })} options={overview.data.balances.map((each) => [each.asset, `${each.asset} · ${each.available}`])}
+            hint={held === undefined ? undefined : <>Can be sent: <Amount value={held.available} of={asset} /></>} />
           <Text label="Amount" value={draft.amount} onValue={(value) => change({ amount: value })} inputMode="decimal" required error={amountProblem} suffix={tickerOf(asset)}
             hint={amount === null || price === null ? 'Exact, with as many decimals as you need' : `Worth ${usd(worth(amount.text, price))}`} maxLength={60} />
           <Text isWide label="Destination address" value={draft.address} onValue={(value) => change({ address: value })} required class="input code" maxLength={256}

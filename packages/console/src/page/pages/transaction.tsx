@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Problem } from '../api/http.ts'
-import { mirror, ofSub, pageAt } from '../api/scope.ts'
+import { ofSub, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
 import type { Story, Transaction } from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
@@ -10,7 +10,7 @@ import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { Amount, AssetName, Id, Time, usd } from '../parts/show.tsx'
 import { TransactionStatus } from '../parts/status.tsx'
-import { Attempts, Deliveries, Ledger, Request, Screening, Timeline } from '../parts/story.tsx'
+import { Attempts, Deliveries, Ledger, Related, Request, Screening, Timeline } from '../parts/story.tsx'
 import { isOutgoing, typeWord } from '../parts/transaction-table.tsx'
 import { exact } from '../api/wire.ts'
 
@@ -62,12 +62,14 @@ function Cancel({ transaction, onClose, onDone }: { transaction: Transaction; on
 
 function Confirmations({ story }: { story: Story }) {
   const { now, needed } = story.confirmations
-  if (story.transaction.status === 'failed' || needed === 0) return null
-  const shown = Math.min(now, needed)
+  if (story.transaction.status === 'failed') return null
+  if (needed === null) return <p class="muted">{story.transaction.status === 'confirmed' ? 'Final' : `${now} confirmations: final when the chain says so`}</p>
+  if (needed === 0) return null
+  const shown = story.transaction.status === 'confirmed' ? needed : Math.min(now, needed)
   return (
     <div class="confirmations">
       <progress max={needed} value={shown} aria-label="Confirmations" />
-      <p class="muted">{now >= needed ? `${now} confirmations` : `${now} of ${needed} confirmations`}</p>
+      <p class="muted">{now >= needed ? `${now} confirmations, ${needed} needed` : `${now} of ${needed} confirmations`}</p>
     </div>
   )
 }
@@ -75,23 +77,21 @@ function Confirmations({ story }: { story: Story }) {
 export function TransactionPage({ id = '' }: { id?: string }) {
   const path = encodeURIComponent(id)
   const story = useRead<Story>(ofSub(`/transactions/${path}/story`), /^(?:transaction|deposit|address|webhook)\./)
-  const whole = useRead<Transaction>(mirror(`/dac/v1/transaction/${path}`), /^(?:transaction|deposit)\./)
   const [dialog, setDialog] = useState<'speed-up' | 'cancel' | null>(null)
-  const transaction = story.data?.transaction ?? whole.data
+  const transaction = story.data?.transaction
   const back = { href: pageAt('/transactions'), word: 'Transactions' }
   if (transaction === undefined || story.data === undefined) {
-    const problem = story.problem ?? whole.problem
+    const { problem } = story
     return <Page title="Transaction" back={back}>{problem === null ? <Skeleton lines={8} /> : <ProblemNote problem={problem} retry={story.reload} />}</Page>
   }
   const { data } = story
   const reload = () => {
     setDialog(null)
     story.reload()
-    whole.reload()
   }
   const isWaiting = !ENDED.has(transaction.status)
   const canChange = isWaiting && transaction.type === 'Withdraw'
-  const replacements = whole.data?.replacements ?? []
+  const replacements = data.transaction.replacements ?? []
   return (
     <Page
       title={`${typeWord(transaction.type)} of ${transaction.amount.replace(/\.?0+$/, (zeros) => (transaction.amount.includes('.') ? '' : zeros))} ${transaction.asset.split('_')[0] ?? ''}`} back={back}
@@ -112,17 +112,19 @@ export function TransactionPage({ id = '' }: { id?: string }) {
               transaction.address_tag === null ? null : ['Tag', <Id key="tag" value={transaction.address_tag} isWhole label="tag" />],
               ['From', transaction.source_id === null ? transaction.source_type : <Id key="from" value={transaction.source_id} keep={10} label="source" />],
               ['Hash', <span key="hash" class="row"><Id value={transaction.hash} keep={10} label="hash" />{data.explorer_url === null ? null : <a href={data.explorer_url} target="_blank" rel="noreferrer">Explorer</a>}</span>],
-              ['Network fee', <span key="fee"><Amount value={data.fee.paid ?? data.fee.planned} of={data.fee.asset} /> <span class="muted">{data.fee.paid === null ? 'planned' : data.fee.planned === null ? 'paid' : 'paid'}</span></span>],
-              data.fee.paid !== null && data.fee.planned !== null ? ['Fee as planned', <Amount key="planned" value={data.fee.planned} of={data.fee.asset} />] : null,
+              ['Network fee', <span key="fee"><Amount value={data.fee.paid ?? data.fee.planned} of={data.fee.asset} /> <span class="muted">{data.fee.paid === null ? 'at most' : 'paid'}</span></span>],
+              data.fee.paid !== null ? ['Planned at most', <Amount key="planned" value={data.fee.planned} of={data.fee.asset} />] : null,
               transaction.platform_fee === null ? null : ['Platform fee', usd(transaction.platform_fee)],
-              ['Signed by nodes', data.signed_by.length === 0 ? <span key="none" class="muted">Not yet</span> : data.signed_by.map(({ purpose, nodes }) => `${nodes.join(' and ')}${data.signed_by.length > 1 ? ` (${purpose})` : ''}`).join(', ')],
+              ['Signed by nodes', data.signed_by.length === 0 ? <span key="none" class="muted">Not yet</span> : data.signed_by.map(({ attempt, nodes }) => `${nodes.join(' and ')}${data.signed_by.length > 1 ? ` (attempt ${attempt})` : ''}`).join(', ')],
+              data.receipts.length === 0 ? null : ['Request shown to nodes', data.receipts.join(', ')],
               transaction.memo === null ? null : ['Memo', transaction.memo],
               transaction.sequence_id === null ? null : ['Sequence id', <Id key="sequence" value={transaction.sequence_id} keep={10} label="sequence id" />],
             ]} />
           </Card>
           <Attempts attempts={data.attempts} replacements={replacements} asset={data.fee.asset} />
           <Request request={data.request} />
-          <Screening rows={data.screening} />
+          <Screening rows={data.screening} holds={data.holds} />
+          <Related rows={data.related} />
           <Ledger rows={data.ledger} />
           <Deliveries events={data.events} rows={data.deliveries} />
         </div>

@@ -3,9 +3,10 @@ import { useState } from 'preact/hooks'
 import { assetNames } from '../api/assets.ts'
 import { mirror, ofSub, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
-import type { Address, Overview, TransactionPage, WalletBalance } from '../api/types.ts'
+import type { Address, Overview, Series, TransactionPage, WalletBalance } from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
+import { Chart } from '../parts/chart.tsx'
 import { Derivation } from '../parts/derivation.tsx'
 import { Button, Dialog, LinkButton, onSubmit, Text } from '../parts/form.tsx'
 import { Card, Empty, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
@@ -65,6 +66,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
   const addresses = useRead<Address[]>(mirror(`/dac/v1/addresses?asset=${encodeURIComponent(asset)}`), /^address\./)
   const overview = useRead<Overview>(ofSub('/overview'))
   const latest = useRead<TransactionPage>(mirror(`/dac/v1/transactions?asset=${encodeURIComponent(asset)}&limit=10`), /^(?:transaction|deposit)\./)
+  const level = useRead<Series>(ofSub(`/series?metric=balance&asset=${encodeURIComponent(asset)}&days=30`))
   const [shown, setShown] = useState<Address | null>(null)
   const [isMaking, setMaking] = useState(false)
   const [find, setFind] = useState('')
@@ -95,6 +97,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
           { name: 'On the way', value: <Amount value={worth?.pending ?? null} of={asset} />, note: 'seen, not deep enough yet' },
         ]} />
       )}
+      {level.data?.points.some(({ value }) => Number(value) !== 0) === true ? <Card title="Balance, last 30 days"><Chart series={level.data} label="Balance at the end of each day" /></Card> : null}
       <Card title="Addresses" lead={addresses.data === undefined ? undefined : `${addresses.data.length} in all`} isBare>
         {(addresses.data?.length ?? 0) > 8 ? <div class="bar"><input class="input" data-search type="search" aria-label="Find an address or label" placeholder="Find an address or label" value={find} onInput={(event) => setFind(event.currentTarget.value)} /></div> : null}
         <Table

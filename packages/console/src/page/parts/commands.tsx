@@ -1,11 +1,8 @@
-import type { ApiUser, Command } from '../api/types.ts'
+import type { Requested } from '../api/types.ts'
 import { Button } from './form.tsx'
 import { download } from './download.ts'
 import { Card, Note } from './page.tsx'
 import { Code, Id } from './show.tsx'
-
-/** A requested API user, and what its enrolment takes. */
-export type Requested = ApiUser & { commands: Command[] }
 
 /** What the operators type, where: the platform enrols nobody. */
 export function Commands({ requested, publicKeyPem }: { requested: Requested; publicKeyPem: string }) {

@@ -20,7 +20,7 @@ export function SavedViews({ page }: { page: string }) {
   const text = now.toString()
   const mine = (views.data ?? []).filter((view) => view.page === page)
   const open = mine.find((view) => view.query === text)
-  const save = (all: View[]) => panel('PUT', `${scope.value.panelPath}/views`, all)
+  const save = (all: (Omit<View, 'id'> & { id?: string })[]) => panel('PUT', `${scope.value.panelPath}/views`, { views: all })
   if (views.data === undefined || (mine.length === 0 && text === '')) return null
   return (
     <div class="views">
@@ -38,7 +38,7 @@ export function SavedViews({ page }: { page: string }) {
       {isNaming ? (
         <Dialog title="Save this view" onClose={() => setNaming(false)}>
           <form class="stack" onSubmit={onSubmit(() => run(async () => {
-            await save([...(views.data ?? []), { id: crypto.randomUUID(), name: name.trim(), page, query: text }])
+            await save([...(views.data ?? []), { name: name.trim(), page, query: text }])
             setNaming(false)
             setName('')
             views.reload()

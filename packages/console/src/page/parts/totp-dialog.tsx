@@ -19,10 +19,10 @@ export function TotpDialog({ onClose }: { onClose(): void }) {
   const { isBusy, problem, run } = useAction()
   useEffect(() => void run(async () => setSecret(await panel<Secret>('POST', '/me/totp'))), [])
   const confirm = () => run(async () => {
-    const { recovery_codes: fresh } = await panel<{ recovery_codes?: string[] }>('POST', '/me/totp/confirm', { totp_token: secret?.totp_token, code: code.replaceAll(/\s/g, '') })
+    const { recovery_codes: fresh } = await panel<{ recovery_codes: string[] | null }>('POST', '/me/totp/confirm', { totp_token: secret?.totp_token, code: code.replaceAll(/\s/g, '') })
     await openSession()
     toast('The authenticator app is set up')
-    if (fresh === undefined || fresh.length === 0) onClose()
+    if (fresh === null) onClose()
     else setCodes(fresh)
   })
   return (
