@@ -112,7 +112,7 @@ export function ExchangePage({ id }: { id: string }) {
     >
       <ProblemNote problem={problem} />
       {account.status === 'failing' ? <Note tone="bad"><p>The exchange refuses its key: {account.reason}</p></Note> : null}
-      {account.warnings.map((warning) => <Note key={warning} tone="warn"><p>{warning}</p></Note>)}
+      {account.warnings.map((warning) => <Note key={warning} tone="warn"><p>{warning.charAt(0).toUpperCase() + warning.slice(1)}.</p></Note>)}
       {account.difference.length === 0 ? null : (
         <Note tone="bad">
           <p>The exchange goes on saying another total than the books: somebody traded or moved coins there by hand.</p>
