@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { test } from 'node:test'
-import { importsIn } from './imports.ts'
+import { importsIn, tokens } from './imports.ts'
 import { find, json, read, root } from './tree.ts'
 
 const LINES_MAX = 600
@@ -31,7 +31,9 @@ const NEVER: Record<string, string[]> = {
   signer: ['platform'],
   chains: ['*'],
   threshold: ['*'],
-  checkout: ['*'],
+  site: ['*'],
+  checkout: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'request-auth', 'client', 'console'],
+  console: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout'],
   'request-auth': ['*'],
   client: ['platform', 'signer', 'threshold', 'devnet'],
   devnet: ['chains'],
@@ -62,20 +64,43 @@ test('the client takes the pure part of the chains only, and the platform one co
   assert.deepEqual(reached('platform', 'client'), ['verify-address.ts @custody/client/verify-address'])
 })
 
-test('what checks addresses loads no network client', () => {
+/** Each of our modules that is loaded with these, types left out. */
+function loadedWith(paths: readonly string[]): Set<string> {
   const seen = new Set<string>()
   const visit = (path: string) => {
     if (seen.has(path)) return
     seen.add(path)
-    for (const { specifier, typeOnly } of importsIn(read(path))) {
+    for (const { specifier, typeOnly } of path.endsWith('.json') ? [] : importsIn(read(path))) {
       if (specifier.startsWith('.') && !typeOnly) visit(relative(root, resolve(root, dirname(path), specifier)))
     }
   }
-  visit('packages/chains/src/verify.ts')
-  // It asks for a family's parts by the family's name.
-  find('packages/chains/src/*/{address,traits}.ts').forEach(visit)
+  paths.forEach(visit)
+  return seen
+}
+
+// It asks for a family's parts by the family's name.
+const CHECKS = ['packages/chains/src/verify.ts', ...find('packages/chains/src/*/{address,traits}.ts')]
+
+test('what checks addresses loads no network client', () => {
+  const seen = loadedWith(CHECKS)
   assert.ok(seen.has('packages/chains/src/evm/address.ts'), 'the way was not followed')
   assert.deepEqual([...seen].filter((path) => /(?:^|\/)rpc\.ts$/.test(path)), [])
+})
+
+test('the client, and what checks addresses for it, needs no module of Node’s, so that browsers run it', () => {
+  const seen = loadedWith(['packages/client/src/index.ts', 'packages/request-auth/src/web.ts', ...CHECKS])
+  for (const path of ['client/src/webhook.ts', 'client/src/trust/verifier.ts', 'request-auth/src/web-sign.ts', 'chains/src/stellar/address.ts']) {
+    assert.ok(seen.has(`packages/${path}`), path)
+  }
+  const entries = new Set(['@custody/request-auth/web', '@custody/chains/verify'])
+  const offences = [...seen].filter((path) => path.endsWith('.ts')).flatMap((path) => {
+    const source = read(path)
+    const imported = importsIn(source).filter(({ specifier, typeOnly }) => !typeOnly && (
+      specifier.startsWith('node:') || (specifier.startsWith('@custody/') && !entries.has(specifier))))
+    const words = tokens(source).filter(({ kind, text }) => kind === 'word' && ['Buffer', 'process', 'require', '__dirname'].includes(text))
+    return [...imported.map(({ specifier }) => `${path} imports ${specifier}`), ...words.map(({ text }) => `${path} names ${text}`)]
+  })
+  assert.deepEqual(offences, [])
 })
 
 test('no package.json names a room that its own must never know', () => {

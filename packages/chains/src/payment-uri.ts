@@ -1,7 +1,7 @@
 import { formatAmount } from './amount.ts'
-import { paymentUri as stellarUri } from './stellar/build.ts'
+import { paymentUri as stellarUri } from './stellar/payment-uri.ts'
 import type { Asset, Network } from './types.ts'
-import { paymentUri as xrpUri } from './xrp/build.ts'
+import { paymentUri as xrpUri } from './xrp/payment-uri.ts'
 
 /** URI schemes of BIP21 and of the coins that took it over. CashAddr carries its own prefix. */
 const BIP21_SCHEMES: Record<string, string> = { BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin' }

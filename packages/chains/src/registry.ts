@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import data from '../data/registry.json' with { type: 'json' }
 import type { Asset, FamilyName, Network, NetworkMode, UtxoParams } from './types.ts'
 
 interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
@@ -56,9 +56,11 @@ export function meaningOf(network: Network): unknown[] {
   ]
 }
 
+interface RegistryFile { networks: NetworkLine[]; assets: AssetLine[]; coins: Coin[] }
+
 /** Everything the data file names, working or not: for tests and documentation. */
-export function readRegistryFile(): { networks: NetworkLine[]; assets: AssetLine[]; coins: Coin[] } {
-  return JSON.parse(readFileSync(new URL('../data/registry.json', import.meta.url), 'utf8'))
+export function readRegistryFile(): RegistryFile {
+  return structuredClone(data) as unknown as RegistryFile
 }
 
 /**

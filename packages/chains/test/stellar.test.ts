@@ -6,6 +6,7 @@ import { Account, Keypair, MuxedAccount, StrKey, TransactionBuilder, type Transa
 import { xdr } from '@stellar/stellar-base'
 import * as fc from '../../../test/property.ts'
 import { exclusive, familyOf, loadRegistry, stellar, StellarClient, type Asset, type Fetch, type Network, type PublicKeyAt } from '../src/index.ts'
+import { paymentUri as stellarUri } from '../src/stellar/payment-uri.ts'
 import { refuses } from './support.ts'
 
 const local = loadRegistry('local')
@@ -101,10 +102,10 @@ describe('transactions', () => {
   })
 
   test('payment URIs (SEP-7)', () => {
-    assert.equal(stellar.paymentUri({ address: SINK }), `web+stellar:pay?destination=${SINK}`)
-    assert.equal(stellar.paymentUri({ address: SINK, amount: '1.5', tag: '0' }), `web+stellar:pay?destination=${SINK}&amount=1.5&memo=0&memo_type=MEMO_ID`)
-    assert.equal(stellar.paymentUri({ address: SINK, tag: 'a b' }), `web+stellar:pay?destination=${SINK}&memo=a%20b&memo_type=MEMO_TEXT`)
-    assert.match(stellar.paymentUri({ address: SINK, tag: `hash:${'ff'.repeat(32)}` }), /memo=%2F%2F.*&memo_type=MEMO_HASH$/)
+    assert.equal(stellarUri({ address: SINK }), `web+stellar:pay?destination=${SINK}`)
+    assert.equal(stellarUri({ address: SINK, amount: '1.5', tag: '0' }), `web+stellar:pay?destination=${SINK}&amount=1.5&memo=0&memo_type=MEMO_ID`)
+    assert.equal(stellarUri({ address: SINK, tag: 'a b' }), `web+stellar:pay?destination=${SINK}&memo=a%20b&memo_type=MEMO_TEXT`)
+    assert.match(stellarUri({ address: SINK, tag: `hash:${'ff'.repeat(32)}` }), /memo=%2F%2F.*&memo_type=MEMO_HASH$/)
   })
 
   test('exclusive by sequence; the end and the fee are told', () => {

@@ -5,6 +5,7 @@ import * as fc from '../../../test/property.ts'
 import { classicAddressToXAddress, decode as decodeBlob, deriveKeypair, ECDSA, hashes, verifyKeypairSignature, Wallet, type Payment } from 'xrpl'
 import { encodeForSigning } from 'ripple-binary-codec'
 import { exclusive, familyOf, loadRegistry, RpcUnavailable, xrp, XrpClient, type Asset, type Fetch, type Network } from '../src/index.ts'
+import { paymentUri as xrpUri } from '../src/xrp/payment-uri.ts'
 import { publicKeyAt, refuses, sign } from './support.ts'
 
 const local = loadRegistry('local')
@@ -69,8 +70,8 @@ describe('addresses', () => {
 })
 
 test('payment URIs', () => {
-  assert.equal(xrp.paymentUri({ address: SINK }), `xrpl:${SINK}`)
-  assert.equal(xrp.paymentUri({ address: SINK, amount: '0.000015', tag: '0' }), `xrpl:${SINK}?amount=0.000015&dt=0`)
+  assert.equal(xrpUri({ address: SINK }), `xrpl:${SINK}`)
+  assert.equal(xrpUri({ address: SINK, amount: '0.000015', tag: '0' }), `xrpl:${SINK}?amount=0.000015&dt=0`)
 })
 
 describe('transactions', () => {

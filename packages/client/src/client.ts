@@ -1,5 +1,4 @@
-import type { KeyObject } from 'node:crypto'
-import { claimedNonceAndSubject, parsePrivateKey, requestHeaders, signRequest, stringifyJson, transactionId } from '@custody/request-auth'
+import { requestHeaders, requestSigner, stringifyJson, transactionId, type PrivateKey, type RequestSigner } from '@custody/request-auth/web'
 import { CustodyError } from './errors.ts'
 import { Invoices } from './invoices.ts'
 import { Trading } from './trading.ts'
@@ -20,8 +19,8 @@ export interface CustodyClientOptions {
   baseUrl: string
   /** UUID of the API user. */
   apiKey: string
-  /** RSA, at least 4096 bits: PEM or a KeyObject. It signs here and is never sent. */
-  privateKey: string | KeyObject
+  /** RSA, at least 4096 bits: PEM, Node's KeyObject, or a CryptoKey, which need not be extractable. It signs here and is never sent. */
+  privateKey: PrivateKey
   /** Whom to believe, from the operator: addresses are then derived here from what these nodes certified, and others refused. */
   trust?: Trust
   fetch?: typeof globalThis.fetch
@@ -58,7 +57,7 @@ export class CustodyClient {
   readonly apiKey: string
   readonly invoices: Invoices
   readonly trading: Trading
-  readonly #privateKey: KeyObject
+  readonly #sign: RequestSigner
   readonly #fetch: typeof globalThis.fetch
   readonly #timeout_ms: number
   readonly #retry: RetryOptions
@@ -68,7 +67,7 @@ export class CustodyClient {
   readonly #random: () => number
   readonly #checks: Checks | null
 
-  /** @throws VerificationError `TRUST` where the trust object is not one */
+  /** @throws AuthError for a private key that signs no requests; VerificationError `TRUST` where the trust object is not one */
   constructor(options: CustodyClientOptions) {
     const url = new URL(options.baseUrl)
     if (url.search !== '' || url.hash !== '' || url.username !== '') {
@@ -76,8 +75,10 @@ export class CustodyClient {
     }
     this.baseUrl = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
     this.apiKey = options.apiKey
-    this.#privateKey = typeof options.privateKey === 'string' ? parsePrivateKey(options.privateKey) : options.privateKey
-    this.#fetch = options.fetch ?? globalThis.fetch
+    this.#sign = requestSigner(options.privateKey)
+    // A browser's own fetch refuses to be called as anyone's method.
+    const fetch = options.fetch ?? globalThis.fetch
+    this.#fetch = (input, init) => fetch(input, init)
     this.#timeout_ms = options.timeout_ms ?? 30_000
     this.#retry = { attemptsMax: 5, backoff_ms: 1000, backoffMax_ms: 60_000, ...options.retry }
     this.#waitOnRateLimit = options.waitOnRateLimit ?? true
@@ -155,7 +156,8 @@ export class CustodyClient {
   /** Newest first. */
   async transactions(filter: TransactionFilter = {}): Promise<TransactionPage> {
     const page = await this.request<TransactionPage>('GET', `/dac/v1/transactions${query(filter)}`)
-    return this.#checks ? { ...page, data: page.data.map((each) => (this.#checks as Checks).proven(each, this.apiKey)) } : page
+    const checks = this.#checks
+    return checks ? { ...page, data: await Promise.all(page.data.map((each) => checks.proven(each, this.apiKey))) } : page
   }
 
   /**
@@ -165,7 +167,7 @@ export class CustodyClient {
    * @param own what the caller knows of it by himself: its nonce, the id of `onSigned`, or his rule that made it
    * @throws TypeError without `trust`
    */
-  verifyFailed(transaction: Transaction, own: OwnRequest): FailureProof {
+  async verifyFailed(transaction: Transaction, own: OwnRequest): Promise<FailureProof> {
     if (!this.#checks) throw new TypeError('verifyFailed needs the option trust')
     return this.#checks.failure(transaction, own, this.apiKey)
   }
@@ -360,11 +362,11 @@ export class CustodyClient {
 
   async #send(method: string, uri: string, body: string, options: RequestOptions): Promise<Response> {
     // The path below the base is what the service sees and what is signed: a proxy's prefix ends at the proxy.
+    const nonce = globalThis.crypto.randomUUID()
     const signed = options.public ? null
-      : await signRequest({ apiKey: this.apiKey, privateKey: this.#privateKey, method, uri, body, now: Math.floor(this.#now() / 1000) })
+      : await this.#sign({ apiKey: this.apiKey, method, uri, body, nonce, now: Math.floor(this.#now() / 1000) })
     const headers = signed ? requestHeaders(signed, this.apiKey) : {}
     if (signed) {
-      const { nonce } = claimedNonceAndSubject(signed.token)
       const id = transactionId(this.apiKey, nonce)
       if (method !== 'GET') this.#checks?.signed(id)
       options.onSigned?.({ nonce, id })

@@ -1,4 +1,4 @@
-import { JsonNumber, parseJson } from '@custody/request-auth'
+import { JsonNumber, parseJson } from '@custody/request-auth/web'
 import { CustodyError } from './errors.ts'
 import type { Decimal } from './types.ts'
 

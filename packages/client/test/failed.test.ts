@@ -34,34 +34,34 @@ const failed = (voids: unknown, more: Partial<Transaction> = {}) => (
 ) as Transaction
 const own = { nonce: NONCE }
 
-function unproven(transaction: Transaction, what: string): FailureProof {
-  const proof = client().verifyFailed(transaction, own)
+async function unproven(transaction: Transaction, what: string): Promise<FailureProof> {
+  const proof = await client().verifyFailed(transaction, own)
   assert.equal(proof.proven, false, what)
   assert.ok(proof.reason, what)
   return proof
 }
 
-test('two voids of two pinned nodes prove a failure', () => {
+test('two voids of two pinned nodes prove a failure', async () => {
   assert.deepEqual(
-    client().verifyFailed(failed([signedVoid(1), signedVoid(3)]), own), { proven: true, nodes: [1, 3], signed: [], reason: null }
+    await client().verifyFailed(failed([signedVoid(1), signedVoid(3)]), own), { proven: true, nodes: [1, 3], signed: [], reason: null }
   )
-  assert.equal(client().verifyFailed(failed([signedVoid(1), signedVoid(2), signedVoid(3)]), { id: ID }).proven, true)
-  assert.throws(
-    () => new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey }).verifyFailed(failed([]), own), TypeError
+  assert.equal((await client().verifyFailed(failed([signedVoid(1), signedVoid(2), signedVoid(3)]), { id: ID })).proven, true)
+  await assert.rejects(
+    new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey }).verifyFailed(failed([]), own), TypeError
   )
 })
 
-test('a lying server shows a failure without voids, with one, with one twice, or with what is no list', () => {
+test('a lying server shows a failure without voids, with one, with one twice, or with what is no list', async () => {
   const lists = [
     [], [signedVoid(1)], [signedVoid(1), signedVoid(1)], [signedVoid(1), signedVoid(1, { height: 8 })],
     undefined, null, 'x', [null, {}, { record: null }, { record: {} }],
   ]
   for (const voids of lists) {
-    unproven(failed(voids), JSON.stringify(voids))
+    await unproven(failed(voids), JSON.stringify(voids))
   }
 })
 
-test('voids of strangers, of a node under another number, and changed ones', () => {
+test('voids of strangers, of a node under another number, and changed ones', async () => {
   const strangers = new Nodes((bytes) => new Uint8Array(randomBytes(bytes)))
   const changed = signedVoid(2, { signed: ['0xaa'] })
   const cases: Record<string, unknown> = {
@@ -70,33 +70,33 @@ test('voids of strangers, of a node under another number, and changed ones', () 
     changed: [signedVoid(1), { ...changed, record: { ...changed.record, signed: [] } }],
     'a node that is not pinned': [signedVoid(1), signedVoid(4, {}, nodes, 1)],
   }
-  for (const [what, voids] of Object.entries(cases)) unproven(failed(voids), what)
+  for (const [what, voids] of Object.entries(cases)) await unproven(failed(voids), what)
 })
 
-test('voids of another transaction, or of a made-up forward under this id, or of a request that the nodes could not read', () => {
+test('voids of another transaction, or of a made-up forward under this id, or of a request that the nodes could not read', async () => {
   const other = transactionId(API_KEY, 'n-2')
-  unproven(failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })]), 'another')
-  unproven(
+  await unproven(failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })]), 'another')
+  await unproven(
     failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })], { id: other }), 'another, and called so'
   )
   const rule = randomUUID()
   const forged = { rule, intent: JSON.stringify(['forward', rule, ID]) }
-  unproven(failed([signedVoid(1, forged), signedVoid(2, forged)]), 'a forward')
+  await unproven(failed([signedVoid(1, forged), signedVoid(2, forged)]), 'a forward')
   const unread = { intent: JSON.stringify(['request', API_KEY, NONCE]) }
-  unproven(failed([signedVoid(1, unread), signedVoid(2, unread)]), 'unread')
-  assert.equal(client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), { rule }).proven, true, "a rule's own forward")
+  await unproven(failed([signedVoid(1, unread), signedVoid(2, unread)]), 'unread')
+  assert.equal((await client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), { rule })).proven, true, "a rule's own forward")
   assert.equal(
-    client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), { rule: randomUUID() }).proven, false, "another rule's"
+    (await client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), { rule: randomUUID() })).proven, false, "another rule's"
   )
 })
 
-test('a signature withheld before forced voids is named, and so is a hash', () => {
+test('a signature withheld before forced voids is named, and so is a hash', async () => {
   assert.deepEqual(
-    unproven(failed([signedVoid(1, { signed: ['0xaa'] }), signedVoid(2, { signed: ['0xaa'] }), signedVoid(3)]), 'signed').signed, ['0xaa']
+    (await unproven(failed([signedVoid(1, { signed: ['0xaa'] }), signedVoid(2, { signed: ['0xaa'] }), signedVoid(3)]), 'signed')).signed, ['0xaa']
   )
-  unproven(failed([signedVoid(1, { unfinished: 1 }), signedVoid(3)]), 'unfinished')
-  assert.deepEqual(unproven(failed([signedVoid(1), signedVoid(2)], { hash: '0xbb' }), 'sent').signed, ['0xbb'])
-  assert.match(unproven(failed([], { status: 'pending' }), 'pending').reason as string, /pending/)
+  await unproven(failed([signedVoid(1, { unfinished: 1 }), signedVoid(3)]), 'unfinished')
+  assert.deepEqual((await unproven(failed([signedVoid(1), signedVoid(2)], { hash: '0xbb' }), 'sent')).signed, ['0xbb'])
+  assert.match((await unproven(failed([], { status: 'pending' }), 'pending')).reason as string, /pending/)
 })
 
 test('the client holds failures of its own requests against the service by itself', async () => {

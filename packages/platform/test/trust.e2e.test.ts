@@ -108,9 +108,9 @@ test('a transfer that failed before it was signed is proven void by two nodes; u
   const later = client(pinned, held)
   const listed = (await later.transactions({ asset: 'USDT_ETH', type: 'Withdraw' })).data[0]!
   assert.deepEqual([listed.id, listed.failure_proof?.proven], [id, false], 'a new client does not know the request')
-  assert.equal(later.verifyFailed(listed, { nonce }).proven, true)
-  assert.equal(later.verifyFailed(listed, { nonce: `${nonce}x` }).proven, false)
+  assert.equal((await later.verifyFailed(listed, { nonce })).proven, true)
+  assert.equal((await later.verifyFailed(listed, { nonce: `${nonce}x` })).proven, false)
   const [first] = listed.voids!
-  assert.equal(later.verifyFailed({ ...listed, voids: [first!, first!] }, { nonce }).proven, false)
+  assert.equal((await later.verifyFailed({ ...listed, voids: [first!, first!] }, { nonce })).proven, false)
   assert.deepEqual((await custody.transactions({ asset: 'USDT_ETH', type: 'Deposit' })).data.map((each) => each.voids), [[]])
 })

@@ -1,5 +1,7 @@
 export * from './types.ts'
 export * from './keys.ts'
 export * from './sign.ts'
+export { requestHeaders } from './token.ts'
 export * from './verify.ts'
 export * from './json.ts'
+export * from './ids.ts'

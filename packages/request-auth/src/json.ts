@@ -45,6 +45,38 @@ function checkStructure(text: string): void {
   }
 }
 
+/** Node 20, and browsers of before 2025, do not show a number's text to the reviver. */
+const SHOWS_SOURCE = ((): boolean => {
+  let shown: string | undefined
+  JSON.parse('1', (_key, value: unknown, context?: { source?: string }) => ((shown = context?.source), value))
+  return shown === '1' && typeof (JSON as { rawJSON?: unknown }).rawJSON === 'function'
+})()
+
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*/g
+
+/** The same where the reviver is not shown the text: every value's text says in its first letter what it is. */
+export function parseWithoutSource(text: string): unknown {
+  JSON.parse(text)
+  const marked = text.replace(STRING_OR_NUMBER, (token, colon?: string) => (
+    token.startsWith('"') ? (colon === undefined ? `"s${token.slice(1)}` : token) : `"n${token}"`))
+  return JSON.parse(marked, (_key, value: unknown) => {
+    if (typeof value !== 'string') return value
+    return value.startsWith('n') ? new JsonNumber(value.slice(1)) : value.slice(1)
+  })
+}
+
+/** The same without `JSON.rawJSON`. */
+export function stringifyWithoutRaw(value: unknown): string | undefined {
+  if (value instanceof JsonNumber) {
+    if (typeof JSON.parse(value.text) !== 'number' || value.text !== value.text.trim()) throw new SyntaxError(`${value.text} is no number`)
+    return value.text
+  }
+  if (Array.isArray(value)) return `[${value.map((each) => stringifyWithoutRaw(each) ?? 'null').join(',')}]`
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return JSON.stringify(value)
+  const fields = Object.entries(value).map(([name, each]) => [JSON.stringify(name), stringifyWithoutRaw(each)])
+  return `{${fields.filter(([, each]) => each !== undefined).map(([name, each]) => `${name}:${each}`).join(',')}}`
+}
+
 /**
  * Strict JSON (RFC 8259): duplicate keys are refused, `__proto__` is refused, numbers come as {@link JsonNumber}.
  * @throws AuthError with claim `body` and a sentence
@@ -52,6 +84,7 @@ function checkStructure(text: string): void {
 export function parseJson(text: string): unknown {
   try {
     checkStructure(text)
+    if (!SHOWS_SOURCE) return parseWithoutSource(text)
     return JSON.parse(text, (_key, value, context) => (typeof value === 'number' ? new JsonNumber(context.source as string) : value))
   } catch (error) {
     if (error instanceof AuthError) throw error
@@ -61,5 +94,6 @@ export function parseJson(text: string): unknown {
 
 /** JSON text in which {@link JsonNumber} values stand as numbers with exactly their own digits. */
 export function stringifyJson(value: unknown): string {
+  if (!SHOWS_SOURCE) return stringifyWithoutRaw(value) as string
   return JSON.stringify(value, (_key, inner: unknown) => (inner instanceof JsonNumber ? JSON.rawJSON(inner.text) : inner))
 }

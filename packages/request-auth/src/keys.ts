@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { UNREADABLE_KEY, whyNoPrivateKey } from './pem.ts'
 import { AuthError } from './types.ts'
 
 const MODULUS_BITS_MIN = 4096
@@ -41,16 +42,13 @@ export function parsePrivateKey(pem: string): KeyObject {
   const refuse = (sentence: string): never => {
     throw new AuthError('private_key', sentence)
   }
-  if (/BEGIN (RSA )?PUBLIC KEY|BEGIN CERTIFICATE/.test(pem)) return refuse('is a public key: requests are signed with the private half')
-  if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(pem)) {
-    return refuse('is encrypted: decrypt it first (openssl pkey -in FILE -out NEW)')
-  }
-  if (/BEGIN OPENSSH PRIVATE KEY/.test(pem)) return refuse('is an OpenSSH key: an RSA key as PEM is needed ("custody keygen" makes one)')
+  const reason = whyNoPrivateKey(pem)
+  if (reason !== null) return refuse(reason)
   let key: KeyObject
   try {
     key = createPrivateKey(pem)
   } catch {
-    return refuse('is not a readable PEM private key ("BEGIN PRIVATE KEY")')
+    return refuse(UNREADABLE_KEY)
   }
   return key.asymmetricKeyType === 'rsa' ? key : refuse(`is a key of ${String(key.asymmetricKeyType)}: an RSA key is needed`)
 }

@@ -2,17 +2,10 @@ import { createHash, timingSafeEqual, verify, type KeyObject } from 'node:crypto
 import { promisify } from 'node:util'
 import { JsonNumber, parseJson } from './json.ts'
 import { bodyHash } from './sign.ts'
-import { AuthError, type Claims, type SignedRequest } from './types.ts'
+import { AuthError, CLOCK_SKEW_S, NONCE_LENGTH_MAX, TOKEN_BYTES_MAX, WINDOW_S, type Claims, type SignedRequest } from './types.ts'
 
 const verifyAsync = promisify(verify) as (algorithm: string, data: Buffer, key: KeyObject, signature: Buffer) => Promise<boolean>
 
-/** `exp − iat` must be strictly below this. */
-export const WINDOW_S = 30
-/** Tolerated difference between the caller's clock and ours. */
-export const CLOCK_SKEW_S = 5
-const TOKEN_BYTES_MAX = 8192
-/** Characters of a nonce that is a text. */
-export const NONCE_LENGTH_MAX = 128
 const SEGMENT = /^[A-Za-z0-9_-]+$/
 
 export interface VerifyOptions {
@@ -83,18 +76,6 @@ export function claimedNonceAndSubject(token: string): { sub: string; nonce: str
   const sub = claims['sub']
   if (typeof sub !== 'string') throw new AuthError('sub', 'is missing')
   return { sub, nonce: nonceOf(claims['nonce']) }
-}
-
-/**
- * Public id of what a request creates: a UUID (version 8, RFC 9562) from SHA-256(sub, nonce), so that
- * everyone who holds the request can compute it.
- */
-export function transactionId(sub: string, nonce: string): string {
-  const digest = createHash('sha256').update(JSON.stringify(['custody/transaction/v1', sub, nonce])).digest().subarray(0, 16)
-  digest[6] = ((digest[6] as number) & 0x0f) | 0x80
-  digest[8] = ((digest[8] as number) & 0x3f) | 0x80
-  const hex = digest.toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
 function readObject(segment: string, what: string): Record<string, unknown> {

@@ -1,7 +1,8 @@
 // Each claim of the signed request, refused by its own name, and the edges of every window.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bodyHash, CLOCK_SKEW_S, requestHeaders, signRequest, TOKEN_LIFETIME_S, transactionId, WINDOW_S } from '../src/index.ts'
+import { bodyHash, CLOCK_SKEW_S, requestHeaders, signRequest, transactionId, WINDOW_S } from '../src/index.ts'
+import { TOKEN_LIFETIME_S } from '../src/token.ts'
 import { API_KEY, house, NOW, refuses, rsaPair, URI } from './support.ts'
 
 const pair = rsaPair()

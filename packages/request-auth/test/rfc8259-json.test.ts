@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
 import { AuthError, JsonNumber, parseJson, stringifyJson } from '../src/index.ts'
+import { parseWithoutSource, stringifyWithoutRaw } from '../src/json.ts'
 import { refusesSync } from './support.ts'
 
 /** Numbers as doubles again, for comparing with JSON.parse. */
@@ -103,4 +104,25 @@ test('accepts exactly what JSON.parse accepts, but for the named refusals', () =
 
 test('a JsonNumber that is no number cannot be smuggled into a text', () => {
   for (const text of ['1,"a":2', '', ' 1', '{}', 'NaN', '1}']) assert.throws(() => stringifyJson({ amount: new JsonNumber(text) }), SyntaxError)
+})
+
+test('runtimes that do not show the text of numbers read and write the same', () => {
+  const tricky = [
+    '"n1"', '"s"', '{"a":"n1","b":1,"n2":"s3"}', '{"a" : "b" , "c":-0}', '["\\"1\\"",1e5,"\\u006e1"]', '1.50', '"1"', '{"1":1,"0":[0.10]}', '{"x":"a:1"}',
+  ]
+  for (const text of tricky) assert.deepEqual(parseWithoutSource(text), parseJson(text), text)
+  const value = fc.jsonValue({ maxDepth: 4 })
+  fc.assert(fc.property(value, fc.nat(2), (each, indent) => {
+    const text = JSON.stringify(each, null, indent)
+    const read = parseWithoutSource(text)
+    assert.deepEqual(read, JSON.parse(text, (_key, inner: unknown, context) => (typeof inner === 'number' ? new JsonNumber(context.source as string) : inner)))
+    assert.equal(stringifyWithoutRaw(read), stringifyJson(read))
+    assert.equal(stringifyWithoutRaw(each), JSON.stringify(each))
+  }))
+  for (const each of [{ a: undefined, b: [undefined, new Date(0)] }, undefined, new JsonNumber('1.10')]) assert.equal(stringifyWithoutRaw(each), stringifyJson(each))
+  for (const text of [' 1', '1 ', '01', 'x']) {
+    assert.throws(() => stringifyWithoutRaw(new JsonNumber(text)), SyntaxError)
+    assert.throws(() => stringifyJson(new JsonNumber(text)), SyntaxError)
+  }
+  for (const text of ['', '{', '01', '1.', '"a', '[1,]']) assert.throws(() => parseWithoutSource(text), SyntaxError)
 })

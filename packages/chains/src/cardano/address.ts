@@ -1,9 +1,9 @@
-import { crc32 } from 'node:zlib'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { base58, bech32 } from '@scure/base'
 import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 import { bytesOf, itemsOf, read, uintOf } from './cbor.ts'
+import { crc32 } from './crc32.ts'
 
 /** Network magic of the main network; every other is a test network to an address. */
 const MAINNET_MAGIC = 764_824_073

@@ -1,3 +1,4 @@
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { ChainError, type Network, type Riders, type UnsignedTransaction } from '../types.ts'
 import { addressBytes } from './address.ts'
 import {
@@ -64,7 +65,7 @@ export function leastPayment(network: Network, to: string, amount: bigint, param
 
 /** Body of a signed transaction, both in hex: what an input needs as its previous transaction. */
 export function bodyOf(raw: string): string {
-  return Buffer.from(openTransaction(Buffer.from(raw, 'hex')).body).toString('hex')
+  return bytesToHex(openTransaction(hexToBytes(raw)).body)
 }
 
 /** Lovelace that must stay with native tokens, on one output of an enterprise address. */
@@ -214,7 +215,7 @@ export function buildTransfer(
   if (change > 0n) outputs.push({ address: addressBytes(network, o.changeAddress), coin: change, assets })
   const unsigned: UnsignedTransaction = {
     network: network.code,
-    bytes: Buffer.from(encodeBody({ inputs, outputs, fee, ttl: o.ttl })).toString('hex'),
+    bytes: bytesToHex(encodeBody({ inputs, outputs, fee, ttl: o.ttl })),
     inputs: inputs.map(({ txid, index }) => {
       const previous = o.previous.get(txid)
       if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction ${txid} is missing`)
@@ -227,8 +228,8 @@ export function buildTransfer(
 
 /** The coins that a transaction spends, in the order of its inputs; `value` null where an input lacks the body that made it. */
 export function coinsOf({ bytes, inputs }: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[] {
-  return parseBody(Buffer.from(bytes, 'hex')).inputs.map(({ txid, index }, at) => {
+  return parseBody(hexToBytes(bytes)).inputs.map(({ txid, index }, at) => {
     const previous = inputs[at]?.previous
-    return { txid, vout: index, value: previous === undefined ? null : outputOf(Buffer.from(previous, 'hex'), index)?.coin ?? null }
+    return { txid, vout: index, value: previous === undefined ? null : outputOf(hexToBytes(previous), index)?.coin ?? null }
   })
 }

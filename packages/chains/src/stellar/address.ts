@@ -1,24 +1,22 @@
-import type { xdr } from '@stellar/stellar-base'
 import type { Network, Validation } from '../types.ts'
 import { readMemo } from './memo.ts'
-import { library } from './library.ts'
+import { ACCOUNT, decodeStrKey, encodeStrKey, MUXED } from './strkey.ts'
+
+const KEY_BYTES = 32
+const ID_BYTES = 8
 
 /** G… of an Ed25519 key. */
 export function address(_network: Network, publicKey: Uint8Array): string {
-  return library().StrKey.encodeEd25519PublicKey(Buffer.from(publicKey))
+  return encodeStrKey(ACCOUNT, publicKey)
 }
 
 /** An M… address is an account with an id of its own; null for every other text. */
 export function splitMuxed(text: string): { account: string; id: string } | null {
-  if (!/^M[A-Z2-7]{68}$/.test(text) || !library().StrKey.isValidMed25519PublicKey(text)) return null
-  const muxed = muxedOf(text)
-  return { account: library().StrKey.encodeEd25519PublicKey(muxed.med25519().ed25519()), id: muxed.med25519().id().toString() }
+  const payload = decodeStrKey(MUXED, KEY_BYTES + ID_BYTES, text)
+  if (payload === null) return null
+  const id = new DataView(payload.buffer, payload.byteOffset + KEY_BYTES, ID_BYTES).getBigUint64(0)
+  return { account: encodeStrKey(ACCOUNT, payload.subarray(0, KEY_BYTES)), id: id.toString() }
 }
-
-/** The XDR of a G… or M… address. */
-export const muxedOf = (text: string): xdr.MuxedAccount => library().decodeAddressToMuxedAccount(text, true)
-/** The address of an XDR account, G… or M…. */
-export const addressOf = (muxed: xdr.MuxedAccount): string => library().encodeMuxedAccountToAddress(muxed, true)
 
 /**
  * G… and M… (SEP-23). An M… address is paid as it stands and takes no other tag: its id is inside.
@@ -37,7 +35,7 @@ export function validate(_network: Network, text: string, addressTag?: string | 
   }
   if (/^S[A-Z2-7]{55}$/.test(text)) return { valid: false, reason: 'is a secret key: anyone who sees it can take the account’s coins' }
   if (/^C[A-Z2-7]{55}$/.test(text)) return { valid: false, reason: 'is a contract; only accounts (G…, M…) can be paid' }
-  if (!/^G[A-Z2-7]{55}$/.test(text) || !library().StrKey.isValidEd25519PublicKey(text)) {
+  if (decodeStrKey(ACCOUNT, KEY_BYTES, text) === null) {
     return { valid: false, reason: 'is not a Stellar address: it starts with G (or M) and its checksum must match' }
   }
   return { valid: true, address: text, address_tag: memo ? memo.tag : null }

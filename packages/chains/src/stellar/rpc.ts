@@ -5,9 +5,10 @@ import {
 } from '../rpc.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Network } from '../types.ts'
-import { addressOf, splitMuxed } from './address.ts'
+import { splitMuxed } from './address.ts'
 import { SECONDS_TO_LIVE } from './build.ts'
-import { tagOf } from './memo.ts'
+import { tagOf } from './memo-xdr.ts'
+import { addressOf } from './muxed.ts'
 import { library } from './library.ts'
 
 const PAGE = 200

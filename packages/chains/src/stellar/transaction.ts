@@ -7,8 +7,9 @@ import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
   type SigningItem, type UnsignedTransaction,
 } from '../types.ts'
-import { address, addressOf, splitMuxed } from './address.ts'
-import { tagOf } from './memo.ts'
+import { address, splitMuxed } from './address.ts'
+import { tagOf } from './memo-xdr.ts'
+import { addressOf } from './muxed.ts'
 import { library } from './library.ts'
 
 /** ENVELOPE_TYPE_TX, which stands between the network's id and the transaction in what is signed. */

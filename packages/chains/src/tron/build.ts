@@ -5,9 +5,7 @@ import { encodeRaw, type ContractType, type Fields } from './proto.ts'
 
 /** Bytes that bandwidth counts beyond the signed transaction, for its result. */
 export const RESULT_BYTES = 64
-/** What a transfer of TRX and one of a token usually take, in points of bandwidth. */
-export const TRANSFER_BANDWIDTH = 268n
-export const TOKEN_BANDWIDTH = 345n
+export { TOKEN_BANDWIDTH, TRANSFER_BANDWIDTH } from './bandwidth.ts'
 /** What a token transfer to an address that holds none takes of energy, where the chain cannot be asked; and more than any takes. */
 export const TOKEN_ENERGY = 131_000n
 export const TOKEN_ENERGY_MAX = 500_000n

@@ -1,5 +1,5 @@
 import type { Traits } from '../traits.ts'
-import { TRANSFER_BANDWIDTH } from './build.ts'
+import { TRANSFER_BANDWIDTH } from './bandwidth.ts'
 
 const DAY_S = 86_400
 /** Bandwidth of a token transfer, or what brings an account to life, 1.1 TRX; room for dearer parameters. In sun. */

@@ -1,6 +1,7 @@
 import { secp256k1, schnorr } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { ripemd160 } from '@noble/hashes/legacy.js'
+import { bytesToHex } from '@noble/hashes/utils.js'
 import { address as codec, initEccLib, payments, type Network as BitcoinNetwork } from 'bitcoinjs-lib'
 import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type UtxoParams, type Validation } from '../types.ts'
@@ -10,16 +11,16 @@ import { cashAddressOf, cashScriptOf, CASHADDR_PREFIXES } from './cashaddr.ts'
 initEccLib({
   isXOnlyPoint: (point) => {
     try {
-      schnorr.utils.lift_x(BigInt(`0x${Buffer.from(point).toString('hex')}`))
+      schnorr.utils.lift_x(BigInt(`0x${bytesToHex(point)}`))
       return point.length === 32
     } catch {
       return false
     }
   },
   xOnlyPointAddTweak: (point, tweak) => {
-    const scalar = BigInt(`0x${Buffer.from(tweak).toString('hex')}`)
+    const scalar = BigInt(`0x${bytesToHex(tweak)}`)
     if (scalar >= secp256k1.Point.Fn.ORDER) return null
-    const lifted = schnorr.utils.lift_x(BigInt(`0x${Buffer.from(point).toString('hex')}`))
+    const lifted = schnorr.utils.lift_x(BigInt(`0x${bytesToHex(point)}`))
     const sum = scalar === 0n ? lifted : lifted.add(secp256k1.Point.BASE.multiply(scalar))
     if (sum.is0()) return null
     const bytes = sum.toBytes(true)
@@ -139,7 +140,7 @@ export function validate(network: Network, text: string, addressTag?: string | n
 /** The output script, which is the same on every network of the family; null for what is no address of this one. */
 export function format(network: Network, text: string): string | null {
   try {
-    return `script ${Buffer.from(scriptOf(network, text)).toString('hex')}`
+    return `script ${bytesToHex(scriptOf(network, text))}`
   } catch {
     return null
   }

@@ -6,14 +6,6 @@ import { address, readTag } from './address.ts'
 /** Ledgers that a transaction lives: three nodes have time to sign, and a lost one is soon known to be dead. */
 export const LEDGERS_TO_LIVE = 60
 
-/** `xrpl:ADDRESS?amount=XRP&dt=TAG`. Wallets read `amount` in whole XRP, never in drops. */
-export function paymentUri(o: { address: string; tag?: string | null; amount?: string }): string {
-  const query = new URLSearchParams(
-    { ...(o.amount === undefined ? {} : { amount: o.amount }), ...(o.tag === undefined || o.tag === null ? {} : { dt: o.tag }) }
-  ).toString()
-  return `xrpl:${o.address}${query === '' ? '' : `?${query}`}`
-}
-
 /**
  * Builds an unsigned payment of XRP.
  * @param o.amount drops

@@ -2,11 +2,10 @@ import type { Transaction } from '../types.ts'
 import type { PinnedTrust } from './trust.ts'
 import type { AddressVerifier, ShownAddress } from './verifier.ts'
 import type { FailureProof, OwnRequest } from './proof.ts'
-import { proveFailure } from './voids.ts'
 
 const OWN_IDS_MAX = 100_000
 
-/** Checks answers of the service against a trust object. What derives addresses is loaded at its first use. */
+/** Checks answers of the service against a trust object. What derives addresses, or verifies signatures, is loaded at its first use. */
 export class Checks {
   readonly trust: PinnedTrust
   readonly #fetchKeys: () => Promise<unknown>
@@ -25,14 +24,15 @@ export class Checks {
     this.#own.add(id)
   }
 
-  failure(transaction: Transaction, own: OwnRequest, apiKey: string): FailureProof {
+  async failure(transaction: Transaction, own: OwnRequest, apiKey: string): Promise<FailureProof> {
+    const { proveFailure } = await import('./voids.ts')
     return proveFailure(this.trust, transaction, own, apiKey)
   }
 
   /** A failed transaction with what proves it; others as they are. @param id the one that was asked for */
-  proven<T extends Transaction>(transaction: T, apiKey: string, id = transaction.id): T {
+  async proven<T extends Transaction>(transaction: T, apiKey: string, id = transaction.id): Promise<T> {
     if (transaction.status !== 'failed') return { ...transaction, failure_proof: undefined }
-    const proof = this.#own.has(id) ? this.failure(transaction, { id }, apiKey)
+    const proof = this.#own.has(id) ? await this.failure(transaction, { id }, apiKey)
       : { proven: false, nodes: [], signed: [], reason: 'this client did not make its request: name it to verifyFailed' }
     return { ...transaction, failure_proof: proof }
   }

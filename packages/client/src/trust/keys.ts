@@ -1,5 +1,7 @@
+import { hexToBytes } from '@noble/hashes/utils.js'
 import { VerificationError } from './errors.ts'
-import { signersOf, type NodeSignature, type PinnedTrust } from './trust.ts'
+import { signersOf } from './signatures.ts'
+import type { NodeSignature, PinnedTrust } from './trust.ts'
 
 /** A workspace's key with what each signer node signed of it, as GET /dac/v1/keys shows it. Hex in lower case. */
 export interface CertifiedKey {
@@ -43,6 +45,5 @@ export function verifiedKey(trust: PinnedTrust, answer: unknown, curve: string):
       expected: [...trust.identities.keys()].join(', '), actual: certifiedBy.join(', '),
     })
   }
-  const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
-  return { curve, keyId: key.key_id, publicKey: bytes(key.public_key), chainCode: bytes(key.chain_code), certifiedBy }
+  return { curve, keyId: key.key_id, publicKey: hexToBytes(key.public_key), chainCode: hexToBytes(key.chain_code), certifiedBy }
 }

@@ -1,4 +1,5 @@
-import { createPublicKey, verify, type KeyObject } from 'node:crypto'
+import { bytesToHex } from '@noble/hashes/utils.js'
+import { ed25519OfPem } from '@custody/request-auth/web'
 import { VerificationError } from './errors.ts'
 
 /** Whom a caller believes: the operator hands it over beside the API key, as a JSON file, by a way that is not the platform. */
@@ -15,7 +16,7 @@ export interface Trust {
 }
 
 /** A trust object that was checked, with its keys read. */
-export interface PinnedTrust extends Omit<Trust, 'nodes'> { identities: ReadonlyMap<number, KeyObject> }
+export interface PinnedTrust extends Omit<Trust, 'nodes'> { /** Raw Ed25519 public keys. */ identities: ReadonlyMap<number, Uint8Array> }
 
 export interface NodeSignature { node: number; signature: string }
 
@@ -25,14 +26,8 @@ const INDEX_MAX = 0x7fff_ffff
 const wrong = (message: string): never => { throw new VerificationError('TRUST', `trust: ${message}`) }
 
 /** Ed25519 only: another kind of key would verify under rules of its own. */
-function identityOf(pem: unknown): KeyObject {
-  try {
-    const key = createPublicKey(pem as string)
-    if (key.asymmetricKeyType === 'ed25519') return key
-  } catch {
-    // Said below.
-  }
-  return wrong('each node needs the PEM of its Ed25519 identity')
+function identityOf(pem: unknown): Uint8Array {
+  return (typeof pem === 'string' ? ed25519OfPem(pem) : null) ?? wrong('each node needs the PEM of its Ed25519 identity')
 }
 
 /**
@@ -50,28 +45,16 @@ export function readTrust(value: unknown): PinnedTrust {
     return wrong('sub_account_index must be a whole number from 1')
   }
   if (!Array.isArray(nodes) || nodes.length !== NODES) return wrong('must name three nodes')
-  const identities = new Map<number, KeyObject>()
+  const identities = new Map<number, Uint8Array>()
   const keys = new Set<string>()
   for (const { node, identity } of nodes as { node: unknown; identity: unknown }[]) {
     if (typeof node !== 'number' || !Number.isInteger(node)) return wrong('each node needs its number')
     const key = identityOf(identity)
     identities.set(node, key)
-    keys.add(key.export({ type: 'spki', format: 'der' }).toString('hex'))
+    keys.add(bytesToHex(key))
   }
   if (identities.size !== NODES || keys.size !== NODES) {
     return wrong('the three nodes must be three: the same number or identity stands twice')
   }
   return { version, network, workspace, sub_account: name, sub_account_index: index, identities }
-}
-
-/** Nodes that signed these bytes, each once: their own Ed25519 signatures, in hex. */
-export function signersOf(trust: PinnedTrust, text: string, signatures: readonly unknown[]): number[] {
-  const signed = new Set<number>()
-  for (const each of signatures) {
-    const { node, signature } = (each ?? {}) as Partial<NodeSignature>
-    const identity = typeof node === 'number' ? trust.identities.get(node) : undefined
-    if (identity === undefined || typeof signature !== 'string' || !/^[0-9a-f]{128}$/.test(signature)) continue
-    if (verify(null, Buffer.from(text, 'utf8'), identity, Buffer.from(signature, 'hex'))) signed.add(node as number)
-  }
-  return [...signed].sort((a, b) => a - b)
 }

@@ -1,7 +1,8 @@
-import { transactionId } from '@custody/request-auth'
+import { transactionId } from '@custody/request-auth/web'
 import type { Transaction } from '../types.ts'
 import type { FailureProof, OwnRequest, Void } from './proof.ts'
-import { signersOf, type PinnedTrust } from './trust.ts'
+import { signersOf } from './signatures.ts'
+import type { PinnedTrust } from './trust.ts'
 
 const VOIDS_NEEDED = 2
 

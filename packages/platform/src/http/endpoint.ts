@@ -14,15 +14,19 @@ export interface Caller {
   subAccountIndex: number
 }
 
-export interface Context<Body, Query, Params> {
-  services: Services
+/** What the API's door knows of who asks (`http/door.ts`). */
+export interface Admission {
   /** Present wherever `access` is not public. */
   caller: Caller
+  /** The signed request, raw, as it goes to the signer nodes. */
+  signed: SignedRequest
+}
+
+export interface Context<Body, Query, Params> extends Admission {
+  services: Services
   body: Body
   query: Query
   params: Params
-  /** The signed request, raw, as it goes to the signer nodes. */
-  signed: SignedRequest
   /** `Last-Event-ID`: what the client of a stream has seen already. */
   lastEventId?: string | undefined
 }
@@ -41,15 +45,15 @@ export interface Reply {
   /** JSON text to send as it is. */ text?: string
   /** Server-sent events in place of a body. They must end soon after the signal: the client has left, or the server closes. */
   stream?(signal: AbortSignal): AsyncIterable<ServerEvent>
+  /** A body of any length, a piece after the other, asked for no faster than the client reads. It has its `content-type`. */
+  pieces?(signal: AbortSignal): AsyncIterable<string>
 }
 
-/** One endpoint: one file holds its schemas and handler. */
-export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType> {
+/** What is asked for at one path by one method, whoever may ask. */
+export interface Operation<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType> {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   summary: string
-  /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */
-  access: 'public' | 'read' | 'write'
   body?: B
   query?: Q
   params?: P
@@ -58,6 +62,13 @@ export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType =
   /** The 200 answer is a stream of server-sent events, whose data `response` describes. */
   streams?: true
   handler(context: Context<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
+}
+
+/** One endpoint of the API: one file holds its schemas and handler. */
+export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType>
+  extends Operation<B, Q, P> {
+  /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */
+  access: 'public' | 'read' | 'write'
 }
 
 /** Keeps the types of one endpoint's schemas for its handler. */

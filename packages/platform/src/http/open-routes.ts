@@ -5,7 +5,7 @@ import type { Services } from '../engine/services.ts'
 import { jsonSchema } from './schemas.ts'
 import { shared } from '../engine/shared.ts'
 import type { AddressLimits } from './rate-limit.ts'
-import { countAddress } from './register.ts'
+import { countAddress } from './door.ts'
 import { readQuery } from './validate.ts'
 
 /** Nobody needs a key to ask, and each question is one to the database and to every signer node. */

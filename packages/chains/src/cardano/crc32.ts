@@ -1,0 +1,11 @@
+const POLYNOMIAL = 0xedb88320
+
+/** CRC-32 of IEEE 802.3, which guards Byron addresses; zlib's own is Node's alone. */
+export function crc32(bytes: Uint8Array): number {
+  let crc = 0xffffffff
+  for (const byte of bytes) {
+    crc ^= byte
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? POLYNOMIAL : 0)
+  }
+  return (crc ^ 0xffffffff) >>> 0
+}

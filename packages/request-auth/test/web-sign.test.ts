@@ -1,0 +1,66 @@
+// The request signed by WebCrypto is the request that node:crypto verifies.
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { test } from 'node:test'
+import { bodyHash as bodyHashByNode } from '../src/index.ts'
+import * as web from '../src/web.ts'
+import { API_KEY, house, NOW, refuses, refusesSync, rsaPair, URI } from './support.ts'
+
+const pair = rsaPair()
+const { verify } = house(pair)
+const pem = (type: 'pkcs1' | 'pkcs8') => pair.privateKey.export({ type, format: 'pem' }) as string
+const RS256 = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
+const der = Uint8Array.from(pair.privateKey.export({ type: 'pkcs8', format: 'der' }))
+const options = { apiKey: API_KEY, method: 'post', uri: URI, body: '{"label":"Grüße 😀"}', now: NOW, nonce: 'n-1' }
+
+test('PEM of both forms, KeyObject and a key that cannot be exported sign alike', async () => {
+  const sealed = await crypto.subtle.importKey('pkcs8', der, RS256, false, ['sign'])
+  const tokens = new Set<string>()
+  for (const key of [pem('pkcs8'), pem('pkcs1'), `Bag Attributes\n${pem('pkcs8').replaceAll('\n', '\r\n')}`, pair.privateKey, sealed]) {
+    const sign = web.requestSigner(key)
+    const request = await sign(options)
+    assert.equal(request.method, 'POST')
+    assert.equal((await verify(request)).nonce, 'n-1')
+    tokens.add(request.token)
+    const { nonce, bodyHash } = await verify(await sign({ apiKey: API_KEY, method: 'GET', uri: URI, now: NOW }))
+    assert.match(nonce, /^[0-9a-f-]{36}$/)
+    assert.equal(bodyHash, bodyHashByNode(''))
+  }
+  assert.equal(tokens.size, 1, 'RS256 is deterministic, and so is the text that is signed')
+  assert.equal([...tokens][0], (await house(pair).sign({ body: options.body, nonce: 'n-1' })).token)
+})
+
+test('what signs no request is refused, and says nothing of the key', async () => {
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const ec = other.privateKey
+  refusesSync(() => web.requestSigner(pair.publicKey.export({ type: 'spki', format: 'pem' }) as string), 'private_key', /public key/)
+  refusesSync(() => web.requestSigner(ec.export({ type: 'pkcs8', format: 'pem' }) as string), 'private_key', /another algorithm/)
+  refusesSync(() => web.requestSigner(ec.export({ type: 'sec1', format: 'pem' }) as string), 'private_key', /ec/)
+  refusesSync(() => web.requestSigner(ec), 'private_key', /ec/)
+  refusesSync(() => web.requestSigner(pair.publicKey as never), 'private_key', /public/)
+  const sealed = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' } as const
+  refusesSync(() => web.requestSigner(pair.privateKey.export(sealed) as string), 'private_key', /encrypted/)
+  for (const text of ['', 'x', pem('pkcs8').replace('MII', '!!!'), `-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----`]) {
+    refusesSync(() => web.requestSigner(text), 'private_key', /not a readable PEM/)
+  }
+  const broken = `-----BEGIN RSA PRIVATE KEY-----\nMAMCAQA=\n-----END RSA PRIVATE KEY-----`
+  await refuses(web.requestSigner(broken)(options), 'private_key', /not a readable PEM/)
+  const pss = await crypto.subtle.importKey('pkcs8', der, { name: 'RSA-PSS', hash: 'SHA-256' }, false, ['sign'])
+  refusesSync(() => web.requestSigner(pss), 'private_key', /RSA-PSS/)
+  const sha512 = await crypto.subtle.importKey('pkcs8', der, { ...RS256, hash: 'SHA-512' }, false, ['sign'])
+  refusesSync(() => web.requestSigner(sha512), 'private_key', /SHA-256/)
+  const spki = Uint8Array.from(pair.publicKey.export({ type: 'spki', format: 'der' }))
+  const half = await crypto.subtle.importKey('spki', spki, RS256, true, ['verify'])
+  refusesSync(() => web.requestSigner(half), 'private_key', /not for signing/)
+})
+
+test('an Ed25519 identity is read from its PEM, and nothing else is one', () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const raw = Buffer.from((publicKey.export({ format: 'jwk' }) as { x: string }).x, 'base64url')
+  const text = publicKey.export({ type: 'spki', format: 'pem' }) as string
+  assert.deepEqual(web.ed25519OfPem(text), new Uint8Array(raw))
+  const x25519 = generateKeyPairSync('x25519').publicKey.export({ type: 'spki', format: 'pem' }) as string
+  for (const not of [x25519, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, '', text.slice(0, -30), `${text}${text}`]) {
+    assert.equal(web.ed25519OfPem(not), null)
+  }
+})
