@@ -13,7 +13,12 @@ export const validateAddress = (asset: string, address: string, tag = ''): Promi
 
 /** What a transfer would pay to the network. */
 export const estimateFee = (asset: string, fee_rate: Number, amount: Number | null, destination: string): Promise<FeeEstimate> =>
-  ask('/dac/v1/estimate-fee', { asset, fee_rate, ...(amount === null ? {} : { amount }), ...(destination === '' ? {} : { destination_address: destination }) })
+  ask('/dac/v1/estimate-fee', {
+    asset,
+    fee_rate,
+    ...(amount === null ? {} : { amount }),
+    ...(destination === '' ? {} : { destination_address: destination }),
+  })
 
 /** The workspace's prepaid account. */
 export const askPrepaidFee = (): Promise<PrepaidFee> => ask('/dac/v1/prepaid-fee', {})

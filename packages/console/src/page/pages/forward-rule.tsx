@@ -25,34 +25,61 @@ export function ForwardRulePage({ id }: { id: string }) {
   const rule = reading.data
   const back = { href: pageAt('/forwarding'), word: 'Auto-forwarding' }
   if (rule === undefined) {
-    return <Page title="Rule" back={back}>{reading.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={reading.problem} retry={reading.reload} />}</Page>
+    return (
+      <Page title="Rule" back={back}>
+        {reading.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={reading.problem} retry={reading.reload} />}
+      </Page>
+    )
   }
-  const act = (verb: 'pause' | 'resume') => run(async () => {
-    await sign('POST', `${path}/${verb}`, {})
-    toast(verb === 'pause' ? 'The rule is paused' : 'The rule goes on')
-    reading.reload()
-  })
+  const act = (verb: 'pause' | 'resume') =>
+    run(async () => {
+      await sign('POST', `${path}/${verb}`, {})
+      toast(verb === 'pause' ? 'The rule is paused' : 'The rule goes on')
+      reading.reload()
+    })
   const isOpen = ['pending', 'active', 'paused'].includes(rule.status)
   return (
-    <Page title={`Forward ${tickerOf(rule.asset)}`} back={back} lead={<Status of={rule.status} />}
-      actions={isOpen ? (
-        <>
-          {rule.status === 'paused' ? <Button isBusy={isBusy} onClick={() => void act('resume')}>Resume</Button> : <Button isBusy={isBusy} onClick={() => void act('pause')}>Pause</Button>}
-          <Button kind="danger" onClick={() => setDeleting(true)}>Delete</Button>
-        </>) : undefined}
+    <Page
+      title={`Forward ${tickerOf(rule.asset)}`}
+      back={back}
+      lead={<Status of={rule.status} />}
+      actions={
+        isOpen ? (
+          <>
+            {rule.status === 'paused' ? (
+              <Button isBusy={isBusy} onClick={() => void act('resume')}>
+                Resume
+              </Button>
+            ) : (
+              <Button isBusy={isBusy} onClick={() => void act('pause')}>
+                Pause
+              </Button>
+            )}
+            <Button kind="danger" onClick={() => setDeleting(true)}>
+              Delete
+            </Button>
+          </>
+        ) : undefined
+      }
     >
       <ProblemNote problem={problem} />
-      {rule.reason === null ? null : <Note tone="warn"><p>{rule.reason}</p></Note>}
+      {rule.reason === null ? null : (
+        <Note tone="warn">
+          <p>{rule.reason}</p>
+        </Note>
+      )}
       <Card>
-        <Facts of={[
-          ['Destination', <Id key="to" value={rule.destination_address} label="destination" isWhole />],
-          rule.address_tag === null ? null : ['Tag', <Id key="tag" value={rule.address_tag} label="tag" isWhole />],
-          ['Waiting to be forwarded', <Amount key="waiting" value={rule.waiting} of={rule.asset} />],
-          ['Forwarded once it is', <Amount key="min" value={rule.min_amount} of={rule.asset} />],
-          ['In 24 hours at most', <Amount key="cap" value={rule.daily_cap} of={rule.asset} />],
-          ['Until', <Time key="until" at={rule.expires_at} isLong />],
-          ['Made', <Time key="made" at={rule.created_at} isLong />],
-        ]} />
+        <Facts
+          of={[
+            ['Destination', <Id key="to" value={rule.destination_address} label="destination" isWhole />],
+            rule.address_tag === null ? null : ['Tag', <Id key="tag" value={rule.address_tag} label="tag" isWhole />],
+            ['Waiting to be forwarded', <Amount key="waiting" value={rule.waiting} of={rule.asset} />],
+            ['Forwarded once it is', <Amount key="min" value={rule.min_amount} of={rule.asset} />],
+            ['In 24 hours at most', <Amount key="cap" value={rule.daily_cap} of={rule.asset} />],
+            ['Until', <Time key="until" at={rule.expires_at} isLong />],
+            ['Made', <Time key="made" at={rule.created_at} isLong />],
+          ]}
+        />
       </Card>
       <Card title="Forwards" isBare>
         <TransactionTable reading={history} rows={history.data?.data} empty={<Empty icon="forward" title="Nothing was forwarded yet" />} />
@@ -64,12 +91,21 @@ export function ForwardRulePage({ id }: { id: string }) {
           <KeyNotice />
           <ProblemNote problem={problem} />
           <div class="row">
-            <Button kind="danger" icon="key" isBusy={isBusy} onClick={() => run(async () => {
-              await sign('DELETE', path, {})
-              setDeleting(false)
-              toast('The rule is ended')
-              reading.reload()
-            })}>Delete for good</Button>
+            <Button
+              kind="danger"
+              icon="key"
+              isBusy={isBusy}
+              onClick={() =>
+                run(async () => {
+                  await sign('DELETE', path, {})
+                  setDeleting(false)
+                  toast('The rule is ended')
+                  reading.reload()
+                })
+              }
+            >
+              Delete for good
+            </Button>
             <Button onClick={() => setDeleting(false)}>Keep it</Button>
           </div>
         </Dialog>

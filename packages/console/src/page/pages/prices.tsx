@@ -15,16 +15,31 @@ export function Prices() {
   const wanted = (place.value.query.get('q') ?? '').toLowerCase()
   const rows = prices.data?.filter(({ asset }) => asset.toLowerCase().includes(wanted))
   return (
-    <Page title="Prices" lead="In US dollars: the middle of what the sources say. Platform fees and values follow from these; no coin moves by them."
-      actions={<LinkButton href={pageAt('/prepaid')} kind="quiet">Prepaid account</LinkButton>}>
+    <Page
+      title="Prices"
+      lead="In US dollars: the middle of what the sources say. Platform fees and values follow from these; no coin moves by them."
+      actions={
+        <LinkButton href={pageAt('/prepaid')} kind="quiet">
+          Prepaid account
+        </LinkButton>
+      }
+    >
       <Card isBare>
-        <div class="bar"><Search label="Find an asset" /></div>
+        <div class="bar">
+          <Search label="Find an asset" />
+        </div>
         <Table
-          label="Prices" reading={prices} rows={rows} keyOf={({ asset }) => asset}
+          label="Prices"
+          reading={prices}
+          rows={rows}
+          keyOf={({ asset }) => asset}
           columns={[
             { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} /> },
             { head: 'Price', isNumber: true, cell: ({ price_usd: price }) => <span class="amount">${grouped(price)}</span> },
-            { head: 'State', cell: ({ stale }) => <Status of={stale ? 'stale' : 'ok'} word={stale ? 'Stale' : 'Current'} tone={stale ? 'warn' : 'ok'} /> },
+            {
+              head: 'State',
+              cell: ({ stale }) => <Status of={stale ? 'stale' : 'ok'} word={stale ? 'Stale' : 'Current'} tone={stale ? 'warn' : 'ok'} />,
+            },
             { head: 'Sources', isMinor: true, cell: ({ sources }) => sources.join(', ') },
             { head: 'Asked', isMinor: true, cell: ({ updated_at: at }) => <Time at={at} /> },
           ]}

@@ -20,8 +20,18 @@ export function amountError(text: string): string | null {
 export const amountOf = (text: string) => (amountError(text) === null ? exact(text) : null)
 
 /** One of these assets, by name and network. */
-export function AssetChoice({ label = 'Asset', value, onValue, of, hint }: {
-  label?: string; value: string; onValue(value: string): void; of: readonly string[]; hint?: string | undefined
+export function AssetChoice({
+  label = 'Asset',
+  value,
+  onValue,
+  of,
+  hint,
+}: {
+  label?: string
+  value: string
+  onValue(value: string): void
+  of: readonly string[]
+  hint?: string | undefined
 }) {
   const word = (name: string) => {
     const asset = assetNames.value.get(name)

@@ -4,7 +4,12 @@ import { go, place, withQuery } from '../router.ts'
 export function Search({ label }: { label: string }) {
   return (
     <input
-      class="input" data-search type="search" aria-label={label} placeholder={label} value={place.value.query.get('q') ?? ''}
+      class="input"
+      data-search
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      value={place.value.query.get('q') ?? ''}
       onInput={(event) => go(withQuery({ q: event.currentTarget.value, page: null }), 'replace')}
     />
   )

@@ -6,10 +6,16 @@ import { Code } from './show.tsx'
 export function Secret({ of, onClose }: { of: string; onClose(): void }) {
   return (
     <Dialog title="The secret of this webhook" onClose={onClose}>
-      <Note tone="warn"><p>It is shown once. Keep it where your server finds it, and nowhere else.</p></Note>
+      <Note tone="warn">
+        <p>It is shown once. Keep it where your server finds it, and nowhere else.</p>
+      </Note>
       <Code text={of} label="Secret" />
-      <p class="muted">Whoever has it can forge events to your server; <code>verifyWebhook</code> of the client checks each delivery with it.</p>
-      <Button kind="primary" onClick={onClose}>I have kept it</Button>
+      <p class="muted">
+        Whoever has it can forge events to your server; <code>verifyWebhook</code> of the client checks each delivery with it.
+      </p>
+      <Button kind="primary" onClick={onClose}>
+        I have kept it
+      </Button>
     </Dialog>
   )
 }
