@@ -88,7 +88,8 @@ export const removePerson = panelEndpoint({
          where workspace_id = $1 and person_id = $2 and api_key is null and withdrawn_at is null`, [member.workspaceId, id, tx.now()])
       const rows = await tx.query<{ api_key: string }>(
         `update api_users set revoked_at = $3 where person_id = $2 and revoked_at is null
-           and sub_account_id in (select id from sub_accounts where workspace_id = $1) returning api_key`, [member.workspaceId, id, tx.now()])
+           and sub_account_id in (select id from sub_accounts where workspace_id = $1) returning api_key`,
+        [member.workspaceId, id, tx.now()])
       return { before, keys: rows.map(({ api_key }) => api_key) }
     }, (done) => ({
       action: 'person.removed', object: id, details: { email: done.before.email, role: done.before.role, revoked_api_keys: done.keys },
