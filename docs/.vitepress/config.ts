@@ -42,7 +42,7 @@ export default defineConfig({
         ['TypeScript client', 'packages/client/README'], 'docs/signing',
       ]),
       group('Running it', [
-        'docs/going-to-production', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/restoring-a-database',
+        'docs/console', 'docs/going-to-production', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/restoring-a-database',
         ['Signer node', 'packages/signer/README'],
       ]),
       group('Developing against it', ['docs/local-exchange', ['Local chains', 'packages/devnet/README']]),
