@@ -6,9 +6,9 @@
 // FUZZ_SEED=N npm test        property tests look at other examples; FUZZ_SCALE=50: those of the threshold engine at more
 //
 // Some files of a folder run in one process (test-group.mjs), as much of what a small file takes is the loading of what it
-// tests. End-to-end tests (*.e2e.test.ts) each have a process; they start whole platforms, which mostly wait: they go before
-// all others, three at a time for each processor, then two. The dearest go first, by what they took last time, else by their
-// size, so that none is left alone at the end. A process that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed
+// tests. End-to-end tests (*.e2e.test.ts) each have a process; they start whole platforms, which mostly wait: they go first,
+// three at a time for each processor, and one of the others for two processors beside them; then two of the others. The
+// dearest go first, by what they took last time, else by their size, so that none is left alone at the end. A process that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed
 // and fails. The last lines are node:test's totals over everything that ran.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
@@ -22,6 +22,8 @@ import { root, underPinnedNode } from './pinned-node.mjs'
 
 const END_TO_END_PER_PROCESSOR = 3
 const OTHERS_PER_PROCESSOR = 2
+/** What waits leaves some of the processors idle. */
+const OTHERS_BESIDE_PER_PROCESSOR = 0.5
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
 await underPinnedNode(fileURLToPath(import.meta.url))
@@ -167,7 +169,8 @@ async function* events() {
   }
   for (;;) {
     fill('endToEnd', END_TO_END_PER_PROCESSOR)
-    if (waiting.endToEnd.length === 0) fill('others', OTHERS_PER_PROCESSOR - running.endToEnd.size / availableParallelism())
+    const isAlone = waiting.endToEnd.length === 0
+    fill('others', isAlone ? OTHERS_PER_PROCESSOR - running.endToEnd.size / availableParallelism() : OTHERS_BESIDE_PER_PROCESSOR)
     const all = Object.values(running).flatMap((entries) => [...entries])
     if (all.length === 0) return
     const ended = await Promise.race(all.map((entry) => entry.done))

@@ -41,6 +41,12 @@ test('each link to a file of the repository, and to a heading, leads there', () 
   assert.ok(links > 100, `${links} links`)
 })
 
+test('the list of decisions has each of them, under its own title', () => {
+  const records = documents().filter((file) => /decisions\/\d/.test(file))
+  const lines = records.map((file) => `- [${file.slice(15, 18)}](${file.slice(15)}) — ${/^# (.+)$/m.exec(read(file))?.[1] ?? ''}`)
+  assert.deepEqual(read('docs/decisions/README.md').split('\n').filter((line) => line.startsWith('- [')), lines)
+})
+
 test('no command needs a Node that the checkout does not bring', () => {
   for (const block of shell) assert.doesNotMatch(block.text, /^\s*node /m, `${at(block)}: use npx node`)
   for (const file of documents()) assert.deepEqual([...read(file).matchAll(/`node [^`]*`/g)].map(([code]) => code), [], `${file}: use npx node`)
