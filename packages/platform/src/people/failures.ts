@@ -22,7 +22,8 @@ const subjectsOf = ({ email, ip }: Trier): [{ subject: string; free: number }, {
 export function networkOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return ip
   const address = ipaddr.process(ip)
-  return address instanceof ipaddr.IPv6 ? `${address.parts.slice(0, 4).map((part) => part.toString(16)).join(':')}::/64` : address.toString()
+  if (!(address instanceof ipaddr.IPv6)) return address.toString()
+  return `${address.parts.slice(0, 4).map((part) => part.toString(16)).join(':')}::/64`
 }
 
 /**
