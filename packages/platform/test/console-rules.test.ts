@@ -85,6 +85,11 @@ const concrete = ({ path }: PanelEndpoint, workspace = 'acme', subAccount = 'mai
 test('every route has its place in the table of roles, which says what the route says', () => {
   const told = Object.fromEntries(panelEndpoints.filter((each) => !isMirror(each)).map((each) => [shortOf(each), each.needs]))
   assert.deepEqual(told, NEEDS)
+  // What changes a factor: a session alone is not enough.
+  assert.deepEqual(panelEndpoints.filter(({ isSensitive }) => isSensitive).map(shortOf).toSorted(), [
+    'DELETE /me/passkeys/{id}', 'DELETE /me/password', 'POST /me/passkeys', 'POST /me/passkeys/options', 'POST /me/password',
+    'POST /me/recovery-codes', 'POST /me/totp', 'POST /me/totp/confirm',
+  ])
   const mirrored = panelEndpoints.filter(isMirror)
   assert.equal(mirrored.length, 40)
   assert.ok(mirrored.every(({ needs }) => needs === 'viewer'))
