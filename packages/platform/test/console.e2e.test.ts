@@ -142,7 +142,9 @@ step('the first owner joins by password and authenticator app, and is in', async
   await look('a new workspace', { picture: 'welcome' })
   await page.reload()
   await heading('Welcome to acme')
-  const paint = await page.evaluate<number>(`performance.getEntriesByName('first-contentful-paint')[0].startTime`)
+  const paint = await page.evaluate<number>(`new Promise((resolve) => new PerformanceObserver((list) => {
+    for (const { name, startTime } of list.getEntries()) if (name === 'first-contentful-paint') resolve(startTime)
+  }).observe({ type: 'paint', buffered: true }))`)
   t.diagnostic(`first contentful paint ${Math.round(paint)} ms`)
   assert.ok(paint < FIRST_PAINT_MAX_MS, `${paint} ms`)
 })
@@ -168,7 +170,7 @@ step('a key is made in the browser, enrolled by the operator, and signs from the
   await page.getByText('Live', { exact: true }).waitFor()
   await look('an empty overview')
   await page.goto(at('/wallets?new='))
-  await page.getByLabel('Asset').selectOption('ETH')
+  await page.getByLabel('Asset', { exact: true }).selectOption('ETH')
   await button('Create').click()
   await heading('Ether')
   const stored = await page.evaluate<{ isExtractable: boolean; text: string }>(`new Promise((resolve) => {
@@ -361,7 +363,7 @@ step('who signs in elsewhere has no key there; a viewer reads, and is shown what
   await other.goto(at('/send?asset=ETH'))
   await other.getByText('has no key for this sub-account').waitFor()
   await other.goto(at('/wallets?new='))
-  await other.getByLabel('Asset').selectOption('XRP')
+  await other.getByLabel('Asset', { exact: true }).selectOption('XRP')
   await button('Create', other).click()
   const dialog = other.getByRole('dialog', { name: 'To be signed elsewhere' })
   assert.match(await dialog.innerText(), /npx custody request POST '\/dac\/v1\/create-wallet' '\{"asset":"XRP"\}'/)
