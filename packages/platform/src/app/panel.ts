@@ -1,6 +1,7 @@
 import { changeApiUser, listApiUsers, requestApiUser, revokeApiUser } from '../console/api-users.ts'
 import { exportAuditLog, listAuditLog } from '../console/audit-log.ts'
 import { confirmPasskey, confirmPasskeyOptions, confirmRecovery, confirmTotp } from '../console/confirm.ts'
+import { openApiOf } from '../console/document.ts'
 import { exportTransactions } from '../console/export-transactions.ts'
 import { readHealth } from '../console/health.ts'
 import { createInvitation, listInvitations, withdrawInvitation } from '../console/invitations.ts'
@@ -39,7 +40,7 @@ export const panelEndpoints: readonly PanelEndpoint[] = [
   listPeople, changePerson, removePerson, listInvitations, createInvitation, withdrawInvitation, listAuditLog, exportAuditLog,
   listViews, saveViews, listApiUsers, requestApiUser, changeApiUser, revokeApiUser, readHealth, readSettings,
   readOverview, readSeries, exportTransactions, readStory,
-  ...mirrorOf(endpoints),
+  ...mirrorOf(endpoints), openApiOf(() => panelEndpoints),
 ]
 
 /** The control panel's endpoints with their door. */

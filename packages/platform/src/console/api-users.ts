@@ -38,7 +38,8 @@ export const listApiUsers = panelEndpoint({
 
 /** Asks for an API user. The platform cannot make one: nodes take it from their own operators' hands alone. */
 export const requestApiUser = panelEndpoint({
-  method: 'POST', path: `${WORKSPACE}/api-users`, summary: 'Ask for an API user', needs: 'operator', params: z.strictObject(workspaceParams),
+  method: 'POST', path: `${WORKSPACE}/api-users`, summary: 'Ask for an API user', needs: 'operator',
+  params: z.strictObject(workspaceParams),
   body: z.strictObject({
     sub_account: workspaceName, role: z.enum(['full', 'read-only']), public_key_pem: z.string().max(10_000),
     label: label.optional(), rate_limit: rateLimit.optional(), ip_allow_list: ipAllowList.optional(),
@@ -61,7 +62,8 @@ export const requestApiUser = panelEndpoint({
     }
     await changeWorkspace(services, visitor, async (tx) => {
       const open = await tx.one<{ count: number }>(
-        'select count(*)::int from api_user_requests where workspace_id = $1 and api_key is null and withdrawn_at is null', [member.workspaceId])
+        'select count(*)::int from api_user_requests where workspace_id = $1 and api_key is null and withdrawn_at is null',
+        [member.workspaceId])
       if (open && open.count >= REQUESTS_MAX) {
         throw new ApiError('INVALID_REQUEST', `${REQUESTS_MAX} requests wait for an operator, which is the most: withdraw one`)
       }
@@ -105,7 +107,9 @@ export const changeApiUser = panelEndpoint({
   method: 'PATCH', path: `${WORKSPACE}/api-users/{api_key}`, summary: 'Change an API user’s label, allowance or addresses', needs: 'admin',
   params: keyParams,
   body: z.strictObject({ label: label.optional(), rate_limit: rateLimit.optional(), ip_allow_list: ipAllowList.optional() }),
-  response: z.object({ api_key: z.uuid(), label: z.string().nullable(), rate_limit: z.int().nullable(), ip_allow_list: z.array(z.string()) }),
+  response: z.object({
+    api_key: z.uuid(), label: z.string().nullable(), rate_limit: z.int().nullable(), ip_allow_list: z.array(z.string()),
+  }),
   async handler({ services, visitor, params, body }) {
     const { after } = await changeWorkspace(services, visitor, async (tx) => {
       const select = `select label, rate_limit, ip_allow_list from api_users where ${OF_WORKSPACE} and revoked_at is null for update`

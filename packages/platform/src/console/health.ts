@@ -22,7 +22,8 @@ export const readHealth = panelEndpoint({
     })),
     chains: z.array(z.object({
       network: z.string(), height: z.int().nullable(), tip: z.int().nullable(), lag_blocks: z.int().nullable(),
-      tip_age_s: z.int().nullable().meta({ description: 'Since the last block that was read' }), ok: z.boolean(), reason: z.string().nullable(),
+      tip_age_s: z.int().nullable().meta({ description: 'Since the last block that was read' }), ok: z.boolean(),
+      reason: z.string().nullable(),
     })),
     queue: z.object({
       due: z.int(), waiting: z.int(), oldest_s: z.int().nullable(), by_state: z.record(z.string(), z.int()),
@@ -103,14 +104,17 @@ function alertsOf(services: Services, { nodes, chains, queue, tanks, webhooks }:
   const say = (level: 'warning' | 'critical', code: string, message: string) => alerts.push({ level, code, message })
   const ready = nodes.filter((node) => node.ready).length
   if (services.hold.because !== null) say('critical', 'HELD', services.hold.because)
-  if (ready < NODES_NEEDED) say('critical', 'NOTHING_SIGNS', `${ready} of ${nodes.length} signer nodes can sign; ${NODES_NEEDED} are needed`)
-  else if (ready < nodes.length) say('warning', 'NODE_AWAY', `${nodes.length - ready} of ${nodes.length} signer nodes cannot sign`)
+  const able = `${ready} of ${nodes.length} signer nodes can sign`
+  if (ready < NODES_NEEDED) say('critical', 'NOTHING_SIGNS', `${able}; ${NODES_NEEDED} are needed`)
+  else if (ready < nodes.length) say('warning', 'NODE_AWAY', able)
   for (const { network, ok, reason } of chains) if (!ok) say('warning', 'CHAIN_BEHIND', `${network}: ${reason}`)
   for (const { network, status } of tanks) {
-    say(status === 'empty' ? 'critical' : 'warning', status === 'empty' ? 'TANK_EMPTY' : 'TANK_LOW', `the gas tank of ${network} is ${status}`)
+    const isEmpty = status === 'empty'
+    say(isEmpty ? 'critical' : 'warning', isEmpty ? 'TANK_EMPTY' : 'TANK_LOW', `the gas tank of ${network} is ${status}`)
   }
   if (queue.oldest_s !== null && queue.oldest_s > QUEUE_AGE_MAX_S) {
-    say('warning', 'QUEUE_OLD', `the oldest of ${queue.waiting} transactions under way was begun ${Math.floor(queue.oldest_s / 60)} minutes ago`)
+    const minutes = Math.floor(queue.oldest_s / 60)
+    say('warning', 'QUEUE_OLD', `the oldest of ${queue.waiting} transactions under way was begun ${minutes} minutes ago`)
   }
   if (webhooks && webhooks.disabled > 0) say('warning', 'WEBHOOK_DISABLED', `${webhooks.disabled} webhooks are disabled`)
   return alerts

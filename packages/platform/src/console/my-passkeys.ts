@@ -42,7 +42,9 @@ export const addMyPasskey = panelEndpoint({
       if (!await endStep(tx, body.challenge_id)) throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
       await lockPerson(tx, personId)
       const found = await tx.one<{ count: number }>('select count(*)::int from passkeys where person_id = $1', [personId])
-      if (found && found.count >= PASSKEYS_MAX) throw new ApiError('INVALID_REQUEST', `you have ${PASSKEYS_MAX} passkeys, which is the most: remove one`)
+      if (found && found.count >= PASSKEYS_MAX) {
+        throw new ApiError('INVALID_REQUEST', `you have ${PASSKEYS_MAX} passkeys, which is the most: remove one`)
+      }
       return addPasskey(tx, services.environment, personId, passkey, body.name)
     })
     return { body: { id } }

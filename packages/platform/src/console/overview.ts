@@ -18,7 +18,8 @@ export const readOverview = panelEndpoint({
   response: z.object({
     balances: z.array(z.object({
       asset: z.string(), network: z.string(),
-      balance: z.number().meta({ description: 'All that is held' }), available: z.number().meta({ description: 'What can be sent, fees aside' }),
+      balance: z.number().meta({ description: 'All that is held' }),
+      available: z.number().meta({ description: 'What can be sent, fees aside' }),
       pending: z.number().meta({ description: 'Deposits that are not credited yet' }), usd: z.number().nullable(),
     })),
     total_usd: z.number().meta({ description: 'Of those assets that have a price' }),

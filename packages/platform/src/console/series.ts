@@ -14,7 +14,7 @@ import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
 const DAY_MS = 86_400_000
 const DAYS_MAX = 366
 
-/** Sums by UTC day, in the smallest unit of `decimals`. `before`: what stood at the end of the last day; null: days stand for themselves. */
+/** Sums by UTC day, in the smallest unit. `now`: the level that they have led to; null: each day stands for itself. */
 interface Days { sums: ReadonlyMap<string, bigint>; now: bigint | null; decimals: number; unit: string }
 
 /** One value for each of the last days, today included: for a chart. */
@@ -23,8 +23,8 @@ export const readSeries = panelEndpoint({
   params: z.strictObject(subAccountParams),
   query: z.strictObject({
     metric: z.enum(['balance', 'volume', 'fees', 'tank']).meta({
-      description: 'balance: of `asset`, at the end of each day. volume: in and out, of `asset`, else in USD. fees: network fees of `network` '
-        + 'in its coin, else platform fees in USD. tank: the gas tank of `network`, at the end of each day',
+      description: 'balance: of `asset`, at the end of each day. volume: in and out, of `asset`, else in USD. fees: network fees of '
+        + '`network` in its coin, else platform fees in USD. tank: the gas tank of `network`, at the end of each day',
     }),
     asset: assetName.optional(), network: z.string().max(20).optional(),
     days: integer(1, DAYS_MAX, 'Days; 30 where it is absent').default(30),
@@ -49,21 +49,23 @@ export const readSeries = panelEndpoint({
   },
 })
 
+const IN_OR_OUT = `kind in ('WITHDRAWAL', 'DEPOSIT')`
+
 interface Of { asset: Asset | null; coin: Asset | null; network: string | null; from: Date }
 
 function daysOf(services: Services, caller: Caller, metric: string, o: Of): Promise<Days> {
   switch (metric) {
     case 'balance':
-      return levels(services, need(o.asset, 'asset'), `a.wallet_id in (select id from wallets where sub_account_id = $1) and a.kind = any($3)`, [
-        caller.subAccountId, HELD,
-      ], o.from)
+      return levels(
+        services, need(o.asset, 'asset'), 'a.wallet_id in (select id from wallets where sub_account_id = $1) and a.kind = any($3)',
+        [caller.subAccountId, HELD], o.from)
     case 'tank':
       return levels(services, need(o.coin, 'network'), 'a.workspace_id = $1 and a.wallet_id is null and a.kind = any($3)', [
         caller.workspaceId, ['tank', 'tank_reserved'],
       ], o.from)
     case 'volume':
-      return o.asset ? flows(services, caller, 'amount', o.asset, o.from, `asset = $3 and kind in ('WITHDRAWAL', 'DEPOSIT')`, o.asset.asset_name)
-        : flows(services, caller, 'amount_usd', null, o.from, `$3::text is null and kind in ('WITHDRAWAL', 'DEPOSIT')`, null)
+      return o.asset ? flows(services, caller, 'amount', o.asset, o.from, `asset = $3 and ${IN_OR_OUT}`, o.asset.asset_name)
+        : flows(services, caller, 'amount_usd', null, o.from, `$3::text is null and ${IN_OR_OUT}`, null)
     default:
       return o.coin ? flows(services, caller, 'fee', o.coin, o.from, `network = $3 and kind <> 'DEPOSIT'`, o.network)
         : flows(services, caller, 'platform_fee', null, o.from, '$3::text is null', null)
@@ -92,7 +94,8 @@ async function flows(
 ): Promise<Days> {
   const rows = await database.query<{ day: string; sum: string }>(
     `select to_char(confirmed_at at time zone 'utc', 'YYYY-MM-DD') as day, coalesce(sum(${column}), 0)::text sum from transactions
-     where sub_account_id = $1 and status = 'confirmed' and confirmed_at >= $2 and ${condition} group by 1`, [caller.subAccountId, from, value])
+     where sub_account_id = $1 and status = 'confirmed' and confirmed_at >= $2 and ${condition} group by 1`,
+    [caller.subAccountId, from, value])
   return { sums: byDay(rows), now: null, decimals: asset?.decimals ?? USD_DECIMALS, unit: asset?.asset_name ?? 'USD' }
 }
 

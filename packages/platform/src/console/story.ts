@@ -31,7 +31,8 @@ const storyShape = z.object({
   signed_by: z.array(z.object({ attempt: z.int(), purpose: z.string(), nodes: z.array(z.int()) })),
   attempts: z.array(z.object({
     attempt: z.int(), kind: z.string(), hash: z.string().nullable(), state: z.string(), fee_max: z.number(), fee: z.number().nullable(),
-    at: time, broadcast_at: time.nullable(), block_height: z.string().nullable(), replaced_by: z.string().nullable(),
+    nodes: z.array(z.int()).nullable(), at: time, broadcast_at: time.nullable(), block_height: z.string().nullable(),
+    replaced_by: z.string().nullable(),
   })),
   fee: z.object({
     planned: z.number().meta({ description: 'The estimate; once it is built, the most that its bytes allow' }),
@@ -61,14 +62,17 @@ export const readStory = panelEndpoint({
       database.query('select state, reason, at from transaction_states where transaction_id = $1 order by id limit $2', [row.id, ROWS_MAX]),
       requestOf(services, row),
       database.query(
-        'select provider, address_key address, risk_level, screened_at at from aml_screenings where transaction_id = $1 order by id limit $2',
+        `select provider, address_key address, risk_level, screened_at at from aml_screenings
+         where transaction_id = $1 order by id limit $2`,
         [row.id, ROWS_MAX]),
       database.query(
         `select f.address, f.source, f.risk_level, h.held_at, h.released_at from aml_holds h join frozen_addresses f on f.id = h.freeze_id
          where h.transaction_id = $1 order by h.held_at limit $2`, [row.id, ROWS_MAX]),
       attemptsOf(services, row),
       ledgerOf(services, row, references),
-      database.query<TransactionRow>('select * from transactions where parent_id = $1 order by created_at, id limit $2', [row.id, ROWS_MAX]),
+      database.query<TransactionRow>('select * from transactions where parent_id = $1 order by created_at, id limit $2', [
+        row.id, ROWS_MAX,
+      ]),
       database.query<{ id: string; type: string; at: Date }>(
         `select uid id, type, created_at at from events where object = $1 and workspace_id = $2 order by position limit $3`,
         [row.id, caller.workspaceId, ROWS_MAX]),
@@ -87,11 +91,14 @@ export const readStory = panelEndpoint({
         receipts: row.receipts.map((receipt) => Number((receipt as { node?: unknown }).node)).filter(Number.isInteger).sort(),
         screening, holds,
         signed_by: attempts.flatMap(({ attempt, kind, nodes }) => (nodes === null ? [] : [{ attempt, purpose: kind, nodes }])),
-        attempts: attempts.map(({ nodes: _, ...each }) => each),
+        attempts,
         fee: { planned: attempts.at(-1)?.fee_max ?? shown.fee, paid: paid ? shown.fee : null, asset: row.fee_asset },
         confirmations: { now: row.confirmations, needed: network?.confirmations ?? null },
         ledger,
-        related: related.map((each) => presentTransaction(each, registry)).map(({ id, type, status, hash }) => ({ id, type, status, hash })),
+        related: related.map((each) => {
+          const { id, type, status, hash } = presentTransaction(each, registry)
+          return { id, type, status, hash }
+        }),
         events, deliveries,
         explorer_url: network?.explorer_transaction_url && row.hash ? `${network.explorer_transaction_url}${row.hash}` : null,
       },
@@ -117,8 +124,8 @@ const KINDS: Record<string, string> = { SPEED_UP: 'speed-up', CANCEL: 'cancel', 
 
 async function attemptsOf({ database, registry }: Services, row: TransactionRow) {
   const rows = await database.query<{
-    attempt: number; replacement: string | null; step: string | null; hash: string | null; state: string; fee_max: string; fee: string | null
-    created_at: Date; broadcast_at: Date | null; block_height: string | null; signed_by: number[] | null
+    attempt: number; replacement: string | null; step: string | null; hash: string | null; state: string; fee_max: string
+    fee: string | null; created_at: Date; broadcast_at: Date | null; block_height: string | null; signed_by: number[] | null
   }>(
     `select c.attempt, r.kind replacement, c.step, c.hash, c.state, c.fee_max::text, c.fee::text, c.created_at, c.broadcast_at,
        c.block_height::text, c.signed_by

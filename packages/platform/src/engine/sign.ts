@@ -13,7 +13,9 @@ import { rebuildStale, returnToEarlier } from './stale.ts'
 /** The nodes' clocks move on and peers come back: how soon signing is tried again. */
 export const UNAVAILABLE_RETRY_MS = 2000
 
-type Signed = { kind: 'signed'; signed: SignedTransaction; decoded: DecodedTransaction; nodes: [number, number] } | Exclude<SignOutcome, { kind: 'signed' }>
+type Signed =
+  | { kind: 'signed'; signed: SignedTransaction; decoded: DecodedTransaction; nodes: [number, number] }
+  | Exclude<SignOutcome, { kind: 'signed' }>
 
 /**
  * Asks the nodes for the signatures of a built transaction, and assembles and verifies them here as well: what one node answers is not

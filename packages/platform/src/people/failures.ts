@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import ipaddr from 'ipaddr.js'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 
@@ -14,32 +15,40 @@ export interface Trier { email: string; ip: string }
 
 const subjectsOf = ({ email, ip }: Trier): [{ subject: string; free: number }, { subject: string; free: number }] => [
   { subject: `email ${createHash('sha256').update(email).digest('hex')}`, free: FREE.email },
-  { subject: `address ${ip}`, free: FREE.address },
+  { subject: `address ${networkOf(ip)}`, free: FREE.address },
 ]
+
+/** A client's address; of IPv6 the 64 bits that one client is given, or he would have as many addresses as he likes. */
+export function networkOf(ip: string): string {
+  if (!ipaddr.isValid(ip)) return ip
+  const address = ipaddr.process(ip)
+  if (!(address instanceof ipaddr.IPv6)) return address.toString()
+  return `${address.parts.slice(0, 4).map((part) => part.toString(16)).join(':')}::/64`
+}
 
 /**
  * Counts a try as failed before it is looked at, so that as many at once as anybody likes are counted too. What turns out right
- * is taken back by {@link forgive}.
+ * is taken back by {@link forgive}. In a transaction of its own: what is refused counts nothing.
  * @throws ApiError `RATE_LIMITED` with the time until which nothing is looked at
  */
 export async function countTry(tx: Queryable, trier: Trier): Promise<void> {
   const now = tx.now()
   const subjects = subjectsOf(trier)
-  const locked = await tx.one<{ until: Date }>(
-    `select max(locked_until) until from sign_in_failures where subject = any($1) and locked_until > $2
-     having max(locked_until) is not null`,
-    [subjects.map(({ subject }) => subject), now])
-  if (locked) throw tooMany(locked.until)
   for (const { subject, free } of subjects) {
     // The lock doubles with each failure beyond those that are free.
-    await tx.query(
+    const counted = await tx.one(
       `insert into sign_in_failures as f (subject, failures, last_at) values ($1, 1, $2)
        on conflict (subject) do update set
          failures = case when f.last_at < $3 then 1 else f.failures + 1 end,
          last_at = $2,
          locked_until = case when f.last_at >= $3 and f.failures + 1 >= $4
-           then $2::timestamptz + least($5 * power(2, least(f.failures + 1 - $4, 20)), $6) * interval '1 millisecond' end`,
+           then $2::timestamptz + least($5 * power(2, least(f.failures + 1 - $4, 20)), $6) * interval '1 millisecond' end
+       where f.locked_until is null or f.locked_until <= $2
+       returning subject`,
       [subject, now, new Date(now.getTime() - FORGOTTEN_AFTER_MS), free, LOCK_MS_MIN, LOCK_MS_MAX])
+    if (counted) continue
+    const locked = await tx.one<{ until: Date }>('select locked_until until from sign_in_failures where subject = $1', [subject])
+    throw tooMany(locked?.until ?? now)
   }
 }
 
