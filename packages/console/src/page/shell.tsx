@@ -29,10 +29,30 @@ const GROUPS: readonly { name: string; items: readonly Item[] }[] = [
     ],
   },
   {
+    name: 'Products',
+    items: [
+      { to: '/invoices', word: 'Invoices', icon: 'invoices', key: 'i' },
+      { to: '/forwarding', word: 'Auto-forwarding', icon: 'forward' },
+      { to: '/staking', word: 'Staking', icon: 'staking' },
+      { to: '/exchanges', word: 'Exchanges', icon: 'exchange', key: 'e' },
+      { to: '/orders', word: 'Orders', icon: 'transactions' },
+    ],
+  },
+  {
+    name: 'Fees and safety',
+    items: [
+      { to: '/tanks', word: 'Gas tanks', icon: 'tanks' },
+      { to: '/prepaid', word: 'Prepaid account', icon: 'prepaid' },
+      { to: '/aml', word: 'Screening', icon: 'aml' },
+      { to: '/prices', word: 'Prices', icon: 'prices' },
+    ],
+  },
+  {
     name: 'Access',
     items: [
       { to: '/browser-key', word: 'Browser key', icon: 'key', key: 'k' },
       { to: '/api-users', word: 'API users', icon: 'api', key: 'u' },
+      { to: '/webhooks', word: 'Webhooks', icon: 'webhooks' },
       { to: '/people', word: 'People', icon: 'people', key: 'p' },
       { to: '/audit-log', word: 'Audit log', icon: 'audit', needs: 'admin' },
     ],
@@ -157,10 +177,7 @@ function PersonMenu() {
 function Live() {
   const word = { live: 'Live', connecting: 'Reconnecting', off: 'Not live' }[liveState.value]
   return (
-    <span
-      class={`live is-${liveState.value}`}
-      title={liveState.value === 'live' ? 'Events come as they happen' : 'Figures may be behind'}
-    >
+    <span class={`live is-${liveState.value}`} title={liveState.value === 'live' ? 'Events come as they happen' : 'Figures may be behind'}>
       <span class="live-dot" aria-hidden="true" />
       <span>{word}</span>
     </span>
@@ -188,8 +205,7 @@ function useKeys(help: () => void): void {
       else if (event.key === 'g') isGoing = true
       else if (event.key === '?') help()
       else if (event.key === '/') {
-        const first =
-          document.querySelector<HTMLElement>('[data-search]') ?? document.querySelector<HTMLElement>('main input, main select')
+        const first = document.querySelector<HTMLElement>('[data-search]') ?? document.querySelector<HTMLElement>('main input, main select')
         if (first === null) return
         event.preventDefault()
         first.focus()

@@ -1,7 +1,7 @@
 // Questions that the public API takes by POST, asked through the mirror.
 import { panel } from './http.ts'
 import { scope } from './scope.ts'
-import type { AddressValidation, FeeEstimate } from './types.ts'
+import type { AddressValidation, FeeEstimate, PrepaidFee } from './types.ts'
 import type { exact } from './wire.ts'
 
 type Number = NonNullable<ReturnType<typeof exact>>
@@ -19,3 +19,6 @@ export const estimateFee = (asset: string, fee_rate: Number, amount: Number | nu
     ...(amount === null ? {} : { amount }),
     ...(destination === '' ? {} : { destination_address: destination }),
   })
+
+/** The workspace's prepaid account. */
+export const askPrepaidFee = (): Promise<PrepaidFee> => ask('/dac/v1/prepaid-fee', {})

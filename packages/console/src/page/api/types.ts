@@ -97,3 +97,15 @@ export interface Story {
 
 /** An asset's names, for showing. */
 export type AssetNames = Pick<Asset, 'asset_name' | 'name' | 'ticker' | 'network' | 'decimals' | 'requires_tag' | 'type' | 'fee_asset'>
+
+export interface Webhook {
+  id: string; url: string; events: string[]; description: string | null; format: 'standard' | 'classic'; disabled: boolean
+  disabled_reason: string | null; failures: number; previous_secret_until: Timestamp | null; created_at: Timestamp; updated_at: Timestamp
+}
+export interface NewSecret extends Webhook { secret: string }
+export interface Delivery {
+  id: string; webhook_id: string; event_id: string; type: string; object: string; status: 'pending' | 'delivered' | 'failed'; tries: number
+  tries_left: number; next_try_at: Timestamp | null; request: { body: string }
+  attempts: { at: Timestamp; url: string; duration_ms: number; status: number | null; error: string | null; answer: string | null }[]
+  created_at: Timestamp; updated_at: Timestamp
+}

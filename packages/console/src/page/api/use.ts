@@ -26,8 +26,9 @@ const asProblem = (error: unknown) =>
 /**
  * Reads an address, and again when `live` fits an event's type.
  * @param url null: nothing yet
+ * @param ask how it is read: what the API takes by POST alone is asked so
  */
-export function useRead<T>(url: string | null, live?: RegExp): Reading<T> {
+export function useRead<T>(url: string | null, live?: RegExp, ask: (url: string) => Promise<T> = read): Reading<T> {
   const [state, setState] = useState<{ url: string | null; data?: T; problem: Problem | null; isLoading: boolean }>({
     url,
     data: url === null ? undefined : (kept.get(url) as T | undefined),
@@ -44,7 +45,7 @@ export function useRead<T>(url: string | null, live?: RegExp): Reading<T> {
       problem: null,
       isLoading: true,
     }))
-    read<T>(url).then(
+    ask(url).then(
       (data) => {
         if (mine !== turn.current) return
         kept.delete(url)

@@ -8,6 +8,7 @@ import { toast } from '../parts/announce.tsx'
 import { Button, Choice, Dialog, onSubmit } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote } from '../parts/page.tsx'
+import { Search } from '../parts/search.tsx'
 import { Amount, AssetName, Usd } from '../parts/show.tsx'
 import { Table } from '../parts/table.tsx'
 import { go, place, withQuery } from '../router.ts'
@@ -64,15 +65,7 @@ export function Wallets() {
     <Page title="Wallets" lead="One for each asset, with as many deposit addresses as you like." actions={create}>
       <Card isBare>
         <div class="bar">
-          <input
-            class="input"
-            data-search
-            type="search"
-            aria-label="Find an asset"
-            placeholder="Find an asset"
-            value={place.value.query.get('q') ?? ''}
-            onInput={(event) => go(withQuery({ q: event.currentTarget.value }), 'replace')}
-          />
+          <Search label="Find an asset" />
         </div>
         <Table
           label="Wallets"
@@ -87,8 +80,7 @@ export function Wallets() {
               head: 'On the way',
               isNumber: true,
               isMinor: true,
-              cell: ({ asset, pending }) =>
-                Number(pending) === 0 ? <span class="muted">–</span> : <Amount value={pending} of={asset} />,
+              cell: ({ asset, pending }) => (Number(pending) === 0 ? <span class="muted">–</span> : <Amount value={pending} of={asset} />),
             },
             { head: 'Value', isNumber: true, cell: ({ usd }) => <Usd value={usd} /> },
           ]}

@@ -7,7 +7,7 @@ import { announce } from './announce.tsx'
 import { Icon } from './icons.tsx'
 
 /** Digits in groups of three, none lost. */
-function grouped(digits: string): string {
+export function grouped(digits: string): string {
   const [whole = '', fraction] = digits.split('.')
   const sign = /^[-+]/.exec(whole)?.[0] ?? ''
   const text = whole.slice(sign.length).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
