@@ -6,9 +6,9 @@ import { Announcer } from './parts/announce.tsx'
 import { ConfirmPerson } from './parts/confirm-person.tsx'
 import { Elsewhere } from './parts/elsewhere.tsx'
 import { LinkButton } from './parts/form.tsx'
-import { Empty, Page, ProblemNote, Skeleton } from './parts/page.tsx'
+import { Card, Empty, Page, ProblemNote, Skeleton } from './parts/page.tsx'
 import { go, match, place } from './router.ts'
-import { open, routes } from './routes.ts'
+import { OF_WORKSPACE, open, routes } from './routes.ts'
 import { Shell } from './shell.tsx'
 
 type View = ComponentType<Record<string, string>>
@@ -75,6 +75,36 @@ export function App() {
   )
 }
 
+/** A new workspace has none; one that the address names may not be there. */
+function NoSubAccount() {
+  const { workspace, subAccount, home } = scope.value
+  const others = session.value?.workspaces.find(({ name }) => name === workspace)?.sub_accounts ?? []
+  const isNew = others.length === 0
+  return (
+    <Page title={isNew ? `Welcome to ${workspace}` : 'No such sub-account'}>
+      <Card>
+        <Empty
+          icon="key"
+          title={isNew ? 'It has no sub-account yet' : `There is no sub-account “${subAccount}”`}
+          action={
+            isNew ? (
+              <LinkButton href={`${home}/browser-key`} kind="primary" icon="key">
+                Make a key in this browser
+              </LinkButton>
+            ) : (
+              <LinkButton href="/console">Go to the overview</LinkButton>
+            )
+          }
+        >
+          {isNew
+            ? 'A sub-account holds wallets, and is made with the first API user of it: begin with a key in this browser.'
+            : 'Check the address, or choose another above.'}
+        </Empty>
+      </Card>
+    </Page>
+  )
+}
+
 function content(shown: ReturnType<typeof useShown>) {
   const who = session.value
   if (who === undefined) {
@@ -111,7 +141,7 @@ function content(shown: ReturnType<typeof useShown>) {
         </div>
       </Shell>
     )
-  const { isMember, workspace, home } = scope.value
+  const { isMember, hasSubAccount, workspace, home } = scope.value
   if (shown === 'missing' || (!isMember && place.value.path.startsWith('/console/w/'))) {
     return (
       <Shell>
@@ -127,6 +157,8 @@ function content(shown: ReturnType<typeof useShown>) {
       </Shell>
     )
   }
+  const { path } = place.value
+  if (!hasSubAccount && path.startsWith(home) && !OF_WORKSPACE.has(path.slice(home.length))) return <Shell><NoSubAccount /></Shell>
   // Another sub-account's page is another page, whatever it held.
   return (
     <Shell>

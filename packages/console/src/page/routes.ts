@@ -10,6 +10,17 @@ export const open: Record<string, Load> = {
   '/join/:token': () => import('./pages/join.tsx').then(({ Join }) => Join),
 }
 
+/** Of them, those that a workspace without sub-accounts has too. */
+export const OF_WORKSPACE: ReadonlySet<string> = new Set([
+  '/browser-key',
+  '/api-users',
+  '/people',
+  '/audit-log',
+  '/health',
+  '/settings',
+  '/check',
+])
+
 /** Pages of a sub-account, and of the person. */
 export const routes: Record<string, Load> = {
   '': () => import('./pages/overview.tsx').then(({ OverviewPage }) => OverviewPage),

@@ -59,7 +59,7 @@ export function startLive(): void {
   }
   const start = async () => {
     stop()
-    if (!session.peek()?.person || !scope.peek().isMember || scope.peek().subAccount === '' || document.hidden) return
+    if (!session.peek()?.person || !scope.peek().hasSubAccount || document.hidden) return
     const mine = new AbortController()
     opened = mine
     const last = { id: null }
@@ -75,7 +75,7 @@ export function startLive(): void {
   }
   effect(() => {
     // Read so that a change of any starts anew.
-    void [session.value?.person?.id, scope.value.subPath, scope.value.isMember]
+    void [session.value?.person?.id, scope.value.subPath, scope.value.hasSubAccount]
     void start()
   })
   document.addEventListener('visibilitychange', () => {

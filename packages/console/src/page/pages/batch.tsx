@@ -185,7 +185,7 @@ export function Batch() {
                   cell: ({ asset, balance }) => <Amount value={balance} of={asset} />,
                 },
                 {
-                  head: '',
+                  head: 'Covered',
                   cell: ({ isEnough, balance }) =>
                     balance === null ? (
                       <Status of="failed" word="No wallet" />

@@ -4,6 +4,7 @@ import { forgetKey, makeKey } from '../api/keys.ts'
 import { pageAt, scope } from '../api/scope.ts'
 import { forgetKeyState, keyState, type KeyState } from '../api/sign.ts'
 import type { Requested } from '../api/types.ts'
+import { openSession } from '../api/session.ts'
 import { useAction } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { Commands } from '../parts/commands.tsx'
@@ -32,7 +33,10 @@ export function BrowserKeyPage() {
   const { isBusy, problem, run } = useAction()
   const look = async () => {
     forgetKeyState()
-    setFound(await keyState())
+    const state = await keyState()
+    // The sub-account is made with its first API user.
+    if (state.state === 'ready' && !scope.value.hasSubAccount) await openSession()
+    setFound(state)
   }
   useEffect(() => void run(look), [])
   const isWaiting = found?.state === 'pending'

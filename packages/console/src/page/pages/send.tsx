@@ -214,7 +214,7 @@ export function Send() {
             maxLength={256}
             error={
               validity.data?.valid === false
-                ? `Not a ${tickerOf(asset)} address: ${validity.data.reason ?? 'it is not well formed'}`
+                ? `No ${tickerOf(asset)} address: ${validity.data.reason ?? 'it is not well formed'}`
                 : validity.failure
             }
             hint={

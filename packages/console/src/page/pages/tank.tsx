@@ -128,7 +128,10 @@ export function TankPage({ network }: { network: string }) {
           <Card title="Limits">
             <Facts
               of={[
-                ['Most for one transaction', tank.fee_cap === null ? 'The network’s own' : <Amount value={tank.fee_cap} of={tank.asset} />],
+                [
+                  'Most for one transaction',
+                  tank.fee_cap === null ? 'The network’s own' : <Amount value={tank.fee_cap} of={tank.asset} />,
+                ],
                 ['Highest gas price', tank.max_gas_price === null ? 'The network’s own' : tank.max_gas_price],
               ]}
             />

@@ -80,7 +80,8 @@ export function Wallets() {
               head: 'On the way',
               isNumber: true,
               isMinor: true,
-              cell: ({ asset, pending }) => (Number(pending) === 0 ? <span class="muted">–</span> : <Amount value={pending} of={asset} />),
+              cell: ({ asset, pending }) =>
+                Number(pending) === 0 ? <span class="muted">–</span> : <Amount value={pending} of={asset} />,
             },
             { head: 'Value', isNumber: true, cell: ({ usd }) => <Usd value={usd} /> },
           ]}

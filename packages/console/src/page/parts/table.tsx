@@ -62,7 +62,7 @@ export function Table<Row>({
             <tr>
               {columns.map((column) => (
                 <th key={column.head} scope="col" class={classOf(column)}>
-                  {column.head}
+                  {column.head === '' ? <span class="sr-only">Actions</span> : column.head}
                 </th>
               ))}
             </tr>
