@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { parseJson, JsonNumber } from '@custody/request-auth/web'
 import { bodyOf, LINES_MAX, readBatch, rowsOf, totals } from '../src/page/api/batch-file.ts'
 import { decimal, units, worth } from '../src/page/api/decimal.ts'
-import { encode, exact, pretty } from '../src/page/api/wire.ts'
+import { decode, encode, exact, pretty } from '../src/page/api/wire.ts'
 
 const ASSETS = new Map([
   ['ETH', { decimals: 18, requires_tag: false }],
@@ -93,4 +93,10 @@ test('decimals are whole numbers of the smallest unit, and what a person types i
   for (const text of ['', '-1', '1e3', '1.2.3', 'Infinity']) assert.equal(exact(text), null, text)
   const value = { a: new JsonNumber('1.10'), b: [{ c: 'x' }, []], d: {} }
   assert.deepEqual(parseJson(pretty(value)), value)
+})
+
+test('amounts of an answer keep every digit, and what counts is a number', () => {
+  assert.deepEqual(decode('{"data":[{"total":0.100000000000000001,"confirmations":3,"path":[1,0]}],"page":1,"total":7,"counts":{"pending":2}}'), {
+    data: [{ total: '0.100000000000000001', confirmations: 3, path: [1, 0] }], page: 1, total: 7, counts: { pending: 2 },
+  })
 })

@@ -1,6 +1,8 @@
 // The control panel in a real browser, on a platform with its nodes and local chains: every main path, once.
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
 import { AxeBuilder } from '@axe-core/playwright'
@@ -9,7 +11,7 @@ import { signRequest } from '@custody/request-auth'
 import { startBrowser } from '../../checkout/test/browser.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
 import { codeOf } from './console-stage.ts'
-import { PRIVATE_KEY, PUBLIC_KEY, TestPlatform } from './harness.ts'
+import { PRIVATE_KEY, PUBLIC_KEY, TestPlatform, waitFor } from './harness.ts'
 
 const WAIT_MS = 30_000
 const FIRST_PAINT_MAX_MS = 1000
@@ -30,6 +32,14 @@ const problems: string[] = []
 let recovery: string[] = []
 let secret = ''
 
+/** Takes what a webhook sends. */
+const taken: string[] = []
+const receiver = createServer((request, response) => {
+  taken.push(String(request.headers['webhook-id']))
+  request.resume()
+  response.writeHead(204).end()
+})
+
 before(async () => {
   // First, so that it is closed whatever becomes of the rest.
   browser = await startBrowser()
@@ -40,6 +50,8 @@ before(async () => {
   watch(page)
 })
 after(async () => {
+  receiver.closeAllConnections()
+  receiver.close()
   await browser?.close()
   await platform.remove()
 })
@@ -196,7 +208,7 @@ step('coins that come in are seen without a reload; an address has a code, a URI
   await dialog.getByRole('button', { name: 'Copy address' }).click()
   assert.equal(await page.evaluate('navigator.clipboard.readText()'), address)
   const { trust } = await createApiUserEverywhere(platform.home, { workspace: 'acme', subAccount: 'main', role: 'read-only', publicKeyPem: PUBLIC_KEY })
-  const give = (value: object) => dialog.locator('input[type=file]').setInputFiles({ name: 'trust.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(value)) })
+  const give = (value: unknown) => dialog.locator('input[type=file]').setInputFiles({ name: 'trust.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(value)) })
   await give({ ...trust, workspace: 'other' })
   await dialog.getByText('Send nothing to this address').waitFor()
   await give(trust)
@@ -321,6 +333,86 @@ step('an API user is asked for and withdrawn; the rest of the workspace is told 
   await page.goto(at('/audit-log'))
   await page.getByRole('button', { name: /^API user/ }).first().click()
   await accessible('a line of the audit log')
+})
+
+step('the products: an invoice, a webhook that is tested and sent again, a rule, screening, an order at an exchange', async () => {
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  const dialog = page.getByRole('dialog')
+
+  await page.goto(at('/invoices'))
+  await button('New invoice').first().click()
+  await dialog.getByLabel('Amount').fill('49.90')
+  await dialog.getByLabel('Order').fill('2026-1147')
+  await accessible('a new invoice')
+  await button('Make the invoice').click()
+  await page.waitForURL(/invoices\/\w/)
+  await page.getByText('Nothing was paid yet').waitFor()
+  await look('an invoice', { picture: 'invoice' })
+
+  await page.goto(at('/webhooks'))
+  await button('New webhook').first().click()
+  await dialog.getByLabel('URL').fill(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`)
+  await button('Make it').click()
+  await dialog.getByText(/whsec_/).first().waitFor()
+  await accessible('a webhook’s secret')
+  await page.keyboard.press('Escape')
+  await page.waitForURL(/webhooks\/\w/)
+  await button('Send a test').click()
+  await dialog.getByText('204').first().waitFor()
+  await accessible('a delivery')
+  await button('Send again').click()
+  await waitFor('the second delivery', async () => taken.length >= 2)
+  assert.equal(new Set(taken.slice(0, 2)).size, 1, 'the same delivery, once more')
+  await page.goto(at('/webhooks'))
+  await page.locator('tbody tr').first().waitFor()
+
+  await page.goto(at('/forwarding'))
+  await button('New rule').first().click()
+  await dialog.getByLabel('From', { exact: true }).fill('5')
+  await dialog.getByLabel('In 24 hours at most').fill('50')
+  await dialog.getByLabel('Destination address').fill(DESTINATION)
+  await accessible('a new rule')
+  await button('Sign the rule').click()
+  await page.waitForURL(/forwarding\/\w/)
+  await page.getByText('Active', { exact: true }).first().waitFor()
+  await look('a rule')
+
+  await page.goto(at('/aml'))
+  await page.getByLabel('Token').fill('sandbox')
+  await page.getByLabel('Severe').check()
+  await button('Save').click()
+  await page.getByText(/^Saved/).first().waitFor()
+  await look('screening', { picture: 'aml' })
+
+  const key = await platform.operator('devnet', { command: 'venue', action: 'key', exchange: 'kraken' }) as { api_key: string; api_secret: string }
+  await page.goto(at('/exchanges'))
+  await button('Link an account').first().click()
+  await dialog.getByLabel('Exchange').selectOption('kraken')
+  await dialog.getByLabel('Label').fill('desk')
+  await dialog.getByLabel('API key').fill(key.api_key)
+  await dialog.getByLabel('Secret').fill(key.api_secret)
+  await dialog.getByText('The key may withdraw').click()
+  await accessible('linking an exchange')
+  await button('Link it').click()
+  await page.waitForURL(/exchanges\/\w/)
+  await look('an exchange account', { picture: 'exchange' })
+  await page.goto(at('/orders'))
+  await button('New order').first().click()
+  await dialog.getByLabel('Market').selectOption('BTC/USD')
+  await button('At the market').click()
+  await dialog.getByLabel('Amount').fill('0.01')
+  await accessible('a new order')
+  await button('Sign and order').click()
+  await page.getByText('Filled', { exact: true }).first().waitFor()
+  await look('an order')
+
+  for (const [path, picture] of [
+    ['/tanks', 'tanks'], ['/tanks/ETH', 'tank'], ['/prepaid', 'prepaid'], ['/prices', undefined], ['/staking', undefined], ['/orders', undefined],
+  ] as const) {
+    await page.goto(at(path))
+    await page.locator('tbody tr, .empty').first().waitFor()
+    await look(path, picture === undefined ? {} : { picture })
+  }
 })
 
 step('a pasted request is told which rule it breaks', async () => {

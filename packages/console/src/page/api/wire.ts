@@ -34,7 +34,6 @@ const COUNTS = new Set([
   'confirmations',
   'page',
   'limit',
-  'total',
   'status',
   'held',
   'basis_points',
@@ -79,15 +78,16 @@ const COUNTS = new Set([
 /** In these `pending` and `waiting` count things; elsewhere they are amounts. */
 const COUNTED_IN = new Set(['counts', 'queue', 'webhooks'])
 
-function plain(value: unknown, key: string, within: string): unknown {
+function plain(value: unknown, key: string, within: string, isOfPage: boolean): unknown {
   if (value instanceof JsonNumber) {
-    const isCount = COUNTS.has(key) || within === 'by_state' || COUNTED_IN.has(within)
+    // An account's `total` is an amount; a page's counts what there is.
+    const isCount = key === 'total' ? isOfPage : COUNTS.has(key) || within === 'by_state' || COUNTED_IN.has(within)
     return isCount ? Number(value.text) : value.text
   }
-  if (Array.isArray(value)) return value.map((inner) => plain(inner, key, key))
+  if (Array.isArray(value)) return value.map((inner) => plain(inner, key, key, false))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, name, key)]))
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, name, key, 'page' in value)]))
 }
 
 /** An answer's body: amounts are decimal strings, counts are numbers. @throws AuthError */
-export const decode = (text: string): unknown => plain(parseJson(text), '', '')
+export const decode = (text: string): unknown => plain(parseJson(text), '', '', false)
