@@ -26,7 +26,8 @@ export const NAME = 'the checkout page'
  */
 export function loadSite(dist: string = DIST): Site {
   const assets = join(dist, 'assets')
-  if (!existsSync(join(dist, 'index.html')) || !existsSync(join(dist, 'widget.js')) || !existsSync(assets)) throw new Error(howToBuild(NAME))
+  const isBuilt = [join(dist, 'index.html'), join(dist, 'widget.js'), assets].every((path) => existsSync(path))
+  if (!isBuilt) throw new Error(howToBuild(NAME))
   const page = readFile(dist, 'index.html')
   const missing = readFile(dist, 'missing.html')
   const widget = readFile(dist, 'widget.js')
