@@ -118,7 +118,7 @@ export class Api {
         'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
         [code]
       )
-    this.server = await buildServer(this.services, endpoints, { webhooks: openApiWebhooks() })
+    this.server = await buildServer(this.services, endpoints, { webhooks: openApiWebhooks })
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }
 

@@ -193,7 +193,7 @@ async function start(
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const server = await buildServer(services, api, { pages: checkoutPages(log), webhooks: openApiWebhooks() })
+  const server = await buildServer(services, api, { pages: checkoutPages(log), webhooks: openApiWebhooks })
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })

@@ -1,15 +1,12 @@
 import { SIGNED_BODY_BYTES_MAX, stringifyJson, type SignedRequest } from '@custody/request-auth'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { authenticate } from './authenticate.ts'
 import type { Caller, Endpoint } from './endpoint.ts'
 import type { EventStreams } from './event-stream.ts'
 import { assertExactTarget } from './exact-target.ts'
-import { problemResponses } from './problems.ts'
 import type { AddressLimit, AddressLimits, RateState } from './rate-limit.ts'
-import { bodySchema, jsonSchema } from './schemas.ts'
 import { readBody, readParams, readQuery } from './validate.ts'
 
 /** @throws ApiError `RATE_LIMITED` where the client's address has used up this allowance */
@@ -23,7 +20,7 @@ export function countAddress(limit: AddressLimit, services: Services, request: F
     )
 }
 
-/** Makes an endpoint a route: authenticates, validates, calls its handler, and tells OpenAPI of it. */
+/** Makes an endpoint a route: authenticates, validates, calls its handler. */
 export function register(
   server: FastifyInstance, services: Services, definition: Endpoint, limits: AddressLimits, streams: EventStreams
 ): void {
@@ -33,17 +30,6 @@ export function register(
     url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     // What a caller writes is shown to the signer nodes as it came.
     ...(definition.access === 'write' ? { bodyLimit: SIGNED_BODY_BYTES_MAX } : {}),
-    schema: {
-      summary: definition.summary,
-      ...(definition.body ? { body: bodySchema(definition.body) } : {}),
-      ...(definition.query ? { querystring: jsonSchema(definition.query) } : {}),
-      ...(definition.params ? { params: jsonSchema(definition.params) } : {}),
-      response: {
-        ...(definition.response ? { 200: successOf(definition, definition.response) } : {}),
-        ...problemResponses(open),
-      },
-      ...(open ? { security: [] } : { security: [{ jwt: [], apiKey: [] }] }),
-    },
     async handler(request, reply) {
       const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
       let caller: Caller | undefined
@@ -67,11 +53,6 @@ export function register(
     },
   })
 }
-
-const successOf = ({ streams }: Endpoint, response: z.ZodType) => ({
-  description: 'Success',
-  ...(streams ? { content: { 'text/event-stream': { schema: jsonSchema(response) } } } : jsonSchema(response)),
-})
 
 /** Who asks, and whether he may. Only a failed authentication costs the address something. */
 async function admit(

@@ -1,13 +1,14 @@
 import type { Endpoint } from './endpoint.ts'
 import { isUtf8 } from 'node:buffer'
-import swagger from '@fastify/swagger'
 import { stringifyJson } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { EventStreams } from './event-stream.ts'
 import { answerMalformed, answerOnSocket } from './malformed.ts'
-import { registerOpenRoutes } from './open-routes.ts'
+import { OPEN_OPERATIONS, registerOpenRoutes } from './open-routes.ts'
+import type { Components } from './openapi/components.ts'
+import { openApiDocument } from './openapi/document.ts'
 import { registerPage, type Page } from './page.ts'
 import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
 import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
@@ -23,11 +24,11 @@ declare module 'fastify' {
 const BODY_BYTES_MAX = 1024 * 1024
 
 /** What the server has beside endpoints. `webhooks`: of the OpenAPI document, what it sends by itself. */
-export interface Beside { pages?: readonly Page[]; webhooks?: Record<string, object> }
+export interface Beside { pages?: readonly Page[]; webhooks?(components: Components): Record<string, object> }
 
 /** Builds the HTTP server. It does not listen yet. */
 export async function buildServer(
-  services: Services, endpoints: readonly Endpoint[], { pages = [], webhooks = {} }: Beside = {}
+  services: Services, endpoints: readonly Endpoint[], { pages = [], webhooks = () => ({}) }: Beside = {}
 ): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -117,29 +118,12 @@ export async function buildServer(
       new ApiError('METHOD_NOT_ALLOWED', `${request.method} is not supported here; use ${allowed.join(' or ')}`)
     )
   })
-  await server.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Custody API',
-        version: '1',
-        description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers. Amounts are exact decimals.',
-      },
-      webhooks,
-      components: {
-        securitySchemes: {
-          jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-          apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
-        },
-      },
-    },
-  })
   const streams = new EventStreams(services)
   // Closing waits for every open answer, and a stream has no end of its own.
   server.addHook('preClose', async () => streams.close())
   for (const definition of endpoints) register(server, services, definition, limits, streams)
   for (const page of pages) registerPage(server, services, page, limits)
-  registerOpenRoutes(server, services, limits)
+  registerOpenRoutes(server, services, limits, (base) => openApiDocument({ base, endpoints, open: OPEN_OPERATIONS, webhooks }))
   return server
 }
 
