@@ -26,7 +26,7 @@ const warned: string[] = []
 const quiet = () => undefined
 const log = { info: quiet, warn: (_: unknown, words: string) => void warned.push(words), error: quiet }
 const services = {
-  settings: { trustProxy: 0, rateLimit: 100_000 }, environment, metrics: createMetrics(), log,
+  settings: { trustProxy: 0, rateLimit: 100_000 }, checkout: { base: 'http://streams.test' }, environment, metrics: createMetrics(), log,
   readiness: async () => ({ ready: true, signing: true, checks: {} }),
 } as unknown as Services
 
