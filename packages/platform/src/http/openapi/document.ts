@@ -45,7 +45,7 @@ export function openApiDocument({ base, endpoints, open, webhooks }: DocumentPar
   nameProblem(components)
   const responses: Record<string, JsonSchema> = {}
   const paths: Record<string, Record<string, JsonSchema>> = {}
-  const operations = [...endpoints.map((each) => [each, operationOf(base, components, responses, each)] as const)]
+  const operations = endpoints.map((each) => [each, operationOf(base, components, responses, each)] as const)
   for (const [{ path, method }, operation] of operations) (paths[path] ??= {})[method.toLowerCase()] = operation
   for (const each of open) paths[each.path] = { get: openOperation(base, components, responses, each) }
   const sent = webhooks(components)
