@@ -23,7 +23,8 @@ const RANKS: Record<string, readonly Rank[]> = {
   platform: [
     ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts', 'ccxt.ts'], 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',
     'families', 'http', 'assets', 'prices', 'prepaid-fee', 'addresses', 'gas-tanks', 'keys', 'aml', 'fees', 'staking', 'deposits', 'wallets',
-    'exchanges', 'trading', 'exchange-transfers', 'transactions', 'auto-forwarding', 'invoices', 'events', 'webhooks', 'checkout', 'audit', 'recovery', 'app', 'operator', 'run.ts', 'main.ts',
+    'exchanges', 'trading', 'exchange-transfers', 'transactions', 'auto-forwarding', 'invoices', 'events', 'webhooks', 'checkout',
+    'people', 'console', 'audit', 'recovery', 'app', 'operator', 'run.ts', 'main.ts',
   ],
 }
 

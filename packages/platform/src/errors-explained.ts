@@ -118,6 +118,33 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
       + '`nonce` used before, or `sub`.',
     action: 'Sign each attempt anew over the very bytes that are sent, with a clock within 5 s of the `date` header.', retry: 'never',
   },
+  SIGN_IN_REQUIRED: {
+    why: 'The control panel was asked without a session, or its time is over.', action: 'Sign in.', retry: 'never',
+  },
+  SIGN_IN_FAILED: {
+    why: 'Name, password or factor are wrong, or the sign-in is locked after too many tries; `locked_until` says for how long.',
+    action: 'Try again, with a recovery code where the factor is lost; the owner can invite anew.', retry: 'never',
+  },
+  IP_NOT_ALLOWED: {
+    why: 'The API key is limited to addresses, and the request came from another one.',
+    action: 'Ask from an allowed address, or have the list changed in the control panel.', retry: 'never',
+  },
+  ROLE_REQUIRED: { why: 'The person’s role in the workspace does not allow it.', action: 'Ask an admin or the owner.', retry: 'never' },
+  RECENT_SIGN_IN_REQUIRED: {
+    why: 'It is sensitive, and the last factor was shown more than 15 minutes ago.', action: 'Show a factor again.', retry: 'later',
+  },
+  FOREIGN_ORIGIN: { why: 'The browser says that another page asks.', action: 'Use the control panel itself.', retry: 'never' },
+  HTTPS_REQUIRED: {
+    why: 'Sessions are kept in cookies that leave over https alone; localhost counts as such.', action: 'Open the panel by https.',
+    retry: 'never',
+  },
+  PASSKEY_UNAVAILABLE: {
+    why: 'Passkeys belong to a host name, and the panel was opened by another one or by an IP address.',
+    action: 'Open it by the name of CUSTODY_PUBLIC_URL.', retry: 'never',
+  },
+  LAST_OWNER: { why: 'It would leave the workspace without an owner.', action: 'Make another person the owner first.', retry: 'later' },
+  LAST_FACTOR: { why: 'It would leave the person without a way to sign in.', action: 'Add another factor first.', retry: 'later' },
+  INVITATION_CLOSED: { why: 'The link was used, withdrawn, or is too old.', action: 'Have another one made.', retry: 'never' },
   FORBIDDEN: { why: 'The object belongs to another workspace.', action: 'Use a key of that workspace.', retry: 'never' },
   READ_ONLY: { why: 'The API key may only read.', action: 'Sign with a key of the role full.', retry: 'never' },
   PREPAID_FEE_EXHAUSTED: {

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
 import { startPlatform } from './app/platform.ts'
+import { consoleOrigin, firstOwnerToken, linkOf } from './people/invitations.ts'
 import { startOperatorServer } from './operator/server.ts'
 import { readSettings } from './settings/settings.ts'
 
@@ -17,6 +18,8 @@ try {
   const settings = readSettings()
   const platform = await startPlatform(settings, startOperatorServer)
   process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)
+  const first = settings.role === 'all' ? await firstOwnerToken(platform.services) : null
+  if (first !== null) process.stdout.write(`console ${linkOf(consoleOrigin(settings, platform.port), first)}\n`)
   if (settings.role === 'all') writeFileSync(join(settings.home, 'url'), `http://${settings.host}:${platform.port}`, { mode: 0o600 })
   let ending = false
   const end = () => {

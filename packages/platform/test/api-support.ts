@@ -13,6 +13,9 @@ import { Callers } from '../src/http/callers.ts'
 import { endpoints } from '../src/app/endpoints.ts'
 import { openApiWebhooks } from '../src/events/openapi.ts'
 import { buildServer } from '../src/http/server.ts'
+import { panel } from '../src/app/panel.ts'
+import { createPeople } from '../src/people/people.ts'
+import { witness } from '../src/people/witness.ts'
 import { post } from '../src/ledger/post.ts'
 import { createExchanges } from '../src/exchanges/exchanges.ts'
 import { createMetrics } from '../src/metrics.ts'
@@ -90,6 +93,9 @@ export class Api {
       trading: { due: new Bell(environment) },
       webhooks: createWebhooks({ services: () => services, environment, allow: ['127.0.0.0/8', '::1/128'], resolve: lookup }),
       callers: new Callers(database, environment),
+      people: createPeople({
+        database, environment, secrets: new Secrets(new Uint8Array(32), environment), rateLimit: 100_000, passwordCost: { log2N: 8, r: 8, p: 1 },
+      }),
       keys: {
         get: async (workspaceId: string, curve: Curve) => ({
           ...keyOf(curve),
@@ -118,7 +124,7 @@ export class Api {
         'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
         [code]
       )
-    this.server = await buildServer(this.services, endpoints, { webhooks: openApiWebhooks })
+    this.server = await buildServer(this.services, endpoints, { webhooks: openApiWebhooks, others: panel, witness })
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }
 

@@ -73,7 +73,7 @@ test('a database of before the last steps before the squash is taken through the
   const steps = ['025_shown.sql', '025_suspense.sql', '026_api.sql', '028_installation.sql']
   assert.deepEqual(readdirSync(folder('earlier')).sort(), steps)
   // What those steps made, taken back.
-  await then.query('drop table installation; drop table wallet_status_changes cascade; drop function only_added; drop index transactions_sequence')
+  await then.query('drop table installation; drop table wallet_status_changes cascade; drop function only_added cascade; drop index transactions_sequence')
   await then.query('alter table wallet_addresses drop column handed_out; alter table chain_transactions drop column shown_at')
   await then.query('drop table database_functions; delete from migrations')
   await then.query('insert into migrations (name) select unnest($1::text[])', [BEFORE_SQUASH.filter((name) => !steps.includes(name))])

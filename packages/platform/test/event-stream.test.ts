@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Services } from '../src/engine/services.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { endpoint, type ServerEvent } from '../src/http/endpoint.ts'
-import { STREAMS_MAX } from '../src/http/event-stream.ts'
+import { STREAMS_MAX } from '../src/http/streams.ts'
 import { buildServer } from '../src/http/server.ts'
 import { createMetrics } from '../src/metrics.ts'
 

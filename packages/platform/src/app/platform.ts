@@ -49,6 +49,9 @@ import { devnetControl, devnetUrlOf, localEndpoints, identityFolder } from './lo
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
 import { takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
+import { panel } from './panel.ts'
+import { createPeople } from '../people/people.ts'
+import { witness } from '../people/witness.ts'
 import { deliverLoop } from '../webhooks/deliver.ts'
 import { distributor } from '../webhooks/distribute.ts'
 import { createWebhooks } from '../webhooks/webhooks.ts'
@@ -137,6 +140,9 @@ async function start(
   const prices = pricesInstallation(settings.prices, devnetUrl, registry)
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
+  const aml = createAml({
+    home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log,
+  })
   const services: Services = {
     settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
     hold: new Hold(), outbox,
@@ -148,9 +154,8 @@ async function start(
     },
     networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
     callers: new Callers(database, environment),
-    aml: createAml({
-      home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log,
-    }),
+    aml,
+    people: createPeople({ database, environment, secrets: aml.secrets, rateLimit: settings.rateLimit }),
     prices: new Prices({
       sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
       everyMs: prices.everyMs,
@@ -193,7 +198,7 @@ async function start(
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const server = await buildServer(services, api, { pages: checkoutPages(log), webhooks: openApiWebhooks })
+  const server = await buildServer(services, api, { pages: checkoutPages(log), webhooks: openApiWebhooks, others: panel, witness })
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })

@@ -6,7 +6,7 @@ import { giveUp } from './give-up.ts'
 import { advance } from './lease.ts'
 import { openReplacement, whyFinal, type Replacement } from './replacement.ts'
 import type { Services } from './services.ts'
-import { signBuilt, UNAVAILABLE_RETRY_MS } from './sign.ts'
+import { noteSigned, signBuilt, UNAVAILABLE_RETRY_MS } from './sign.ts'
 import { isForward, NO_REPLACEMENT, type TransactionRow } from './transaction.ts'
 
 /** Begins the replacement that was asked for a waiting transaction; false where none was. */
@@ -67,11 +67,9 @@ async function signReplacement(
     return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
   }
   if (outcome.kind === 'refused') return giveUp(services, row, replacement, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`)
-  const { signed, decoded } = outcome
+  const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {
-    await tx.query(`update chain_transactions set state = 'SIGNED', signed = $2, hash = $3 where id = $1 and state = 'BUILT'`, [
-      built.id, signed.raw, signed.hash,
-    ])
+    await noteSigned(tx, built.id, signed, nodes)
     // What returns to the wallet lies in the change output, or in the only one of a cancellation.
     const returned = decoded.change ? { ...decoded.change, output: built.unsigned.change?.output ?? 0 }
       : services.networks.get(row.network).coins && replacement.kind === 'CANCEL' && decoded.payments[0] ? {

@@ -1,4 +1,5 @@
 import { assemble, decode, type DecodedTransaction, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
 import { signOrder, type SignOutcome } from '../signing/sign.ts'
 import { advance } from './lease.ts'
@@ -12,7 +13,9 @@ import { rebuildStale, returnToEarlier } from './stale.ts'
 /** The nodes' clocks move on and peers come back: how soon signing is tried again. */
 export const UNAVAILABLE_RETRY_MS = 2000
 
-type Signed = { kind: 'signed'; signed: SignedTransaction; decoded: DecodedTransaction } | Exclude<SignOutcome, { kind: 'signed' }>
+type Signed =
+  | { kind: 'signed'; signed: SignedTransaction; decoded: DecodedTransaction; nodes: [number, number] }
+  | Exclude<SignOutcome, { kind: 'signed' }>
 
 /**
  * Asks the nodes for the signatures of a built transaction, and assembles and verifies them here as well: what one node answers is not
@@ -31,9 +34,16 @@ export async function signBuilt(
   if (outcome.kind !== 'signed') return outcome
   const key = await services.keys.get(row.workspace_id, services.networks.get(row.network).network.curve)
   return {
-    kind: 'signed', signed: assemble(services.registry, built.unsigned, outcome.signatures, key.at),
+    kind: 'signed', nodes: outcome.nodes, signed: assemble(services.registry, built.unsigned, outcome.signatures, key.at),
     decoded: decode(services.registry, built.unsigned, key.at),
   }
+}
+
+/** Commits the signed bytes of a built transaction, and who signed it. */
+export async function noteSigned(tx: Queryable, id: string, signed: SignedTransaction, nodes: readonly number[]): Promise<void> {
+  await tx.query(
+    `update chain_transactions set state = 'SIGNED', signed = $2, hash = $3, signed_by = $4 where id = $1 and state = 'BUILT'`,
+    [id, signed.raw, signed.hash, nodes])
 }
 
 /** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
@@ -64,11 +74,9 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
       (tx) => startFailing(services, tx, row, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`)
     )
   }
-  const { signed, decoded } = outcome
+  const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {
-    await tx.query(`update chain_transactions set state = 'SIGNED', signed = $2, hash = $3 where id = $1 and state = 'BUILT'`, [
-      built.id, signed.raw, signed.hash,
-    ])
+    await noteSigned(tx, built.id, signed, nodes)
     if (decoded.change && unsigned.change) {
       await tx.query(
         `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable)

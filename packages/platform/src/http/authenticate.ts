@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { AuthError, verifyRequest, type SignedRequest } from '@custody/request-auth'
+import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import type { KnownCaller } from './callers.ts'
+import { isAllowed } from './ip-allow-list.ts'
 import { windowOf, type RateState } from './rate-limit.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -21,18 +23,18 @@ export interface Authenticated { caller: KnownCaller; signed: SignedRequest; rat
 
 /**
  * Authenticates a request in the fixed order; the nonce is spent last, so that a forgery cannot burn one.
- * @throws ApiError 401 that names the claim, 429 beyond the allowance
+ * @throws ApiError 401 that names the claim, 403 from an address that the key is not used from, 429 beyond the allowance
  */
-export async function authenticate(services: Services, message: IncomingMessage, rawBody: string, route: string): Promise<Authenticated> {
+export async function authenticate(services: Services, request: FastifyRequest, rawBody: string, route: string): Promise<Authenticated> {
   try {
-    return await attempt(services, message, rawBody, route)
+    return await attempt(services, request, rawBody, route)
   } catch (error) {
     if (error instanceof AuthError) throw new ApiError('UNAUTHORIZED', `${error.claim}: ${error.message}`, { field: error.claim })
     throw error
   }
 }
 
-async function attempt(services: Services, message: IncomingMessage, rawBody: string, route: string): Promise<Authenticated> {
+async function attempt(services: Services, { raw: message, ip }: FastifyRequest, rawBody: string, route: string): Promise<Authenticated> {
   const authorization = onlyHeader(message, 'authorization')
   if (authorization === null) throw new AuthError('Authorization', 'header is missing: send "Bearer <JWT>"')
   const apiKey = onlyHeader(message, 'x-api-key')
@@ -47,6 +49,10 @@ async function attempt(services: Services, message: IncomingMessage, rawBody: st
   const claims = await verifyRequest({
     request: signed, apiKey, publicKey: caller.publicKey, now: Math.floor(now / 1000), age: 'live', legacy: services.settings.authLegacy,
   })
+  // After the signature: who cannot sign learns nothing of the list.
+  if (!isAllowed(caller.ipAllowList, ip)) {
+    throw new ApiError('IP_NOT_ALLOWED', `this API key is not used from ${ip}: its list of addresses does not hold it`)
+  }
   const limit = caller.rateLimit ?? services.settings.rateLimit
   const window = windowOf(now)
   // HEAD asks for what GET does.
@@ -63,5 +69,6 @@ async function attempt(services: Services, message: IncomingMessage, rawBody: st
     )
   }
   if (!admitted?.nonce_ok) throw new ApiError('UNAUTHORIZED', 'nonce: was used before', { field: 'nonce', details: { rate } })
+  services.callers.used(apiKey)
   return { caller, signed, rate }
 }

@@ -16,15 +16,19 @@ export interface Caller {
   subAccountIndex: number
 }
 
-export interface Context<Body, Query, Params> {
-  services: Services
+/** What the API's door knows of who asks (`http/door.ts`). */
+export interface Admission {
   /** Present wherever `access` is not public. */
   caller: Caller
+  /** The signed request, raw, as it goes to the signer nodes. */
+  signed: SignedRequest
+}
+
+export interface Context<Body, Query, Params> extends Admission {
+  services: Services
   body: Body
   query: Query
   params: Params
-  /** The signed request, raw, as it goes to the signer nodes. */
-  signed: SignedRequest
   /** `Last-Event-ID`: what the client of a stream has seen already. */
   lastEventId?: string | undefined
 }
@@ -43,25 +47,16 @@ export interface Reply {
   /** JSON text to send as it is. */ text?: string
   /** Server-sent events in place of a body. They must end soon after the signal: the client has left, or the server closes. */
   stream?(signal: AbortSignal): AsyncIterable<ServerEvent>
+  /** A body of any length, a piece after the other, asked for no faster than the client reads. It has its `content-type`. */
+  pieces?(signal: AbortSignal): AsyncIterable<string>
 }
 
-/** One endpoint: one file holds its schemas and handler. */
-export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType> {
-  /** `operationId`: what generated clients call it. Never changed. */
-  id: string
-  tag: Tag
-  /** What it does, for its caller: Markdown. */
-  description: string
-  /** Its own codes, beside those that follow from method and access. What it answers is held against them in the tests. */
-  errors?: readonly ErrorCode[]
+/** What is asked for at one path by one method, whoever may ask. */
+export interface Operation<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType> {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   summary: string
-  /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */
-  access: 'public' | 'read' | 'write'
   body?: B
-  /** A body as it is usually sent, where that of the schema alone says little. */
-  example?: Record<string, unknown>
   query?: Q
   params?: P
   /** Documentation of the 200 body. */
@@ -71,6 +66,22 @@ export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType =
   /** Of the 200 answer, where it is not JSON. */
   mediaType?: string
   handler(context: Context<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
+}
+
+/** One endpoint of the API: one file holds its schemas and handler. */
+export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType>
+  extends Operation<B, Q, P> {
+  /** `operationId`: what generated clients call it. Never changed. */
+  id: string
+  tag: Tag
+  /** What it does, for its caller: Markdown. */
+  description: string
+  /** Its own codes, beside those that follow from method and access. What it answers is held against them in the tests. */
+  errors?: readonly ErrorCode[]
+  /** A body as it is usually sent, where that of the schema alone says little. */
+  example?: Record<string, unknown>
+  /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */
+  access: 'public' | 'read' | 'write'
 }
 
 /** Keeps the types of one endpoint's schemas for its handler. */

@@ -6,7 +6,7 @@ import { shared } from '../engine/shared.ts'
 import type { JsonSchema } from './openapi/components.ts'
 import type { OpenOperation } from './openapi/document.ts'
 import type { AddressLimits } from './rate-limit.ts'
-import { countAddress } from './register.ts'
+import { countAddress } from './door.ts'
 import { readQuery } from './validate.ts'
 
 /** Nobody needs a key to ask, and each question is one to the database and to every signer node. */

@@ -53,7 +53,7 @@ export async function sendError(services: Services, request: FastifyRequest, rep
 /** One line for each answer that is an error. Without the query and the body: both are the caller's own. */
 export function logProblem(services: Services, request: FastifyRequest, reply: FastifyReply): void {
   const { code, field } = request.problem ?? {}
-  const path = request.url.split('?', 1)[0]?.slice(0, PATH_LOGGED_MAX)
+  const path = withoutToken(request.url.split('?', 1)[0] as string).slice(0, PATH_LOGGED_MAX)
   const line = {
     request_id: request.id,
     method: request.method,
@@ -66,6 +66,9 @@ export function logProblem(services: Services, request: FastifyRequest, reply: F
   if (reply.statusCode >= 500) services.log.warn(line, 'request not served')
   else services.log.info(line, 'request refused')
 }
+
+/** A path without the token of a link: whoever reads the log could open it. */
+const withoutToken = (path: string): string => path.replace(/(\/(?:join|invitations)\/)[^/]+/i, '$1{token}')
 
 /** A parameter of a path may have so many characters. */
 export const PATH_PART_MAX = 200

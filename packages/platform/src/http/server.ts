@@ -1,10 +1,12 @@
-import type { Endpoint } from './endpoint.ts'
 import { isUtf8 } from 'node:buffer'
 import { stringifyJson } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
-import { EventStreams } from './event-stream.ts'
+import { apiDoor, type Witness } from './api-door.ts'
+import { countAddress, type Door } from './door.ts'
+import type { Endpoint, Operation } from './endpoint.ts'
+import { Streams } from './streams.ts'
 import { answerMalformed, answerOnSocket } from './malformed.ts'
 import { OPEN_OPERATIONS, registerOpenRoutes } from './open-routes.ts'
 import type { Components } from './openapi/components.ts'
@@ -12,7 +14,7 @@ import { openApiDocument } from './openapi/document.ts'
 import { registerPage, type Page } from './page.ts'
 import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
 import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
-import { countAddress, register } from './register.ts'
+import { register } from './register.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -23,12 +25,20 @@ declare module 'fastify' {
 
 const BODY_BYTES_MAX = 1024 * 1024
 
-/** What the server has beside endpoints. `webhooks`: of the OpenAPI document, what it sends by itself. */
-export interface Beside { pages?: readonly Page[]; webhooks?(components: Components): Record<string, object> }
+/** Endpoints with a door of their own, that are none of the API. */
+export interface OtherEndpoints<O extends Operation = never> { list: readonly O[]; door(limits: AddressLimits): Door<O> }
+
+/** What the server has beside the API's endpoints. `webhooks`: of the OpenAPI document, what it sends by itself. */
+export interface Beside<O extends Operation = never> {
+  pages?: readonly Page[]
+  webhooks?(components: Components): Record<string, object>
+  others?: OtherEndpoints<O>
+  witness?: Witness
+}
 
 /** Builds the HTTP server. It does not listen yet. */
-export async function buildServer(
-  services: Services, endpoints: readonly Endpoint[], { pages = [], webhooks = () => ({}) }: Beside = {}
+export async function buildServer<O extends Operation = never>(
+  services: Services, endpoints: readonly Endpoint[], { pages = [], webhooks = () => ({}), others, witness }: Beside<O> = {}
 ): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -118,10 +128,13 @@ export async function buildServer(
       new ApiError('METHOD_NOT_ALLOWED', `${request.method} is not supported here; use ${allowed.join(' or ')}`)
     )
   })
-  const streams = new EventStreams(services)
+  const streams = new Streams(services)
   // Closing waits for every open answer, and a stream has no end of its own.
   server.addHook('preClose', async () => streams.close())
-  for (const definition of endpoints) register(server, services, definition, limits, streams)
+  const door = apiDoor(limits, witness ?? null)
+  for (const definition of endpoints) register(server, services, definition, door, streams)
+  const otherDoor = others?.door(limits)
+  if (others && otherDoor) for (const definition of others.list) register(server, services, definition, otherDoor, streams)
   for (const page of pages) registerPage(server, services, page, limits)
   registerOpenRoutes(server, services, limits, (base) => openApiDocument({ base, endpoints, open: OPEN_OPERATIONS, webhooks }))
   return server

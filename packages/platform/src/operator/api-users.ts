@@ -1,5 +1,7 @@
 import { OperatorError, type Command } from './command.ts'
 import { readApiKey, readWish } from './enrol.ts'
+import { fulfilRequest } from '../people/api-user-requests.ts'
+import { OPERATOR, writeAudit } from '../people/audit-log.ts'
 import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
 
 /**
@@ -28,14 +30,21 @@ export const createApiUser: Command = async (services, input) => {
       const here = subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')
       throw new OperatorError(`the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; here ${here}`)
     }
-    await tx.query(
+    const made = await tx.one(
       `insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)
-        on conflict do nothing`,
+        on conflict do nothing returning api_key`,
       [wish.apiKey, sub.id, wish.role, wish.publicKeyPem, rateLimit])
     const same = await tx.one(
       `select 1 from api_users where api_key = $1 and sub_account_id = $2 and role = $3 and public_key_pem = $4
         and revoked_at is null`, [wish.apiKey, sub.id, wish.role, wish.publicKeyPem])
     if (!same) throw new OperatorError(`--api-key: ${wish.apiKey} exists already, for something else or revoked`)
+    if (made) {
+      const request = await fulfilRequest(tx, { workspaceId: workspace, ...wish, apiKey: wish.apiKey })
+      await writeAudit(tx, workspace, OPERATOR, {
+        action: 'api_user.created', object: wish.apiKey,
+        details: { sub_account: wish.subAccount, role: wish.role, key_fingerprint: wish.fingerprint, request },
+      })
+    }
     return {
       api_key: wish.apiKey, workspace: wish.workspace, sub_account: wish.subAccount, sub_account_index: sub.path_index, role: wish.role,
     }
@@ -52,9 +61,15 @@ export const listApiUsers: Command = async (services, input) => {
 }
 
 export const revokeApiUser: Command = async (services, input) => {
-  const row = await services.database.one<{ api_key: string }>(
-    `update api_users set revoked_at = coalesce(revoked_at, $2) where api_key::text = $1
-      returning api_key`, [String(input['api_key'] ?? ''), services.database.now()])
+  const row = await services.database.transaction(async (tx) => {
+    const before = await tx.one<{ api_key: string; workspace_id: string; revoked_at: Date | null }>(
+      `select u.api_key, s.workspace_id, u.revoked_at from api_users u join sub_accounts s on s.id = u.sub_account_id
+       where u.api_key::text = $1 for update of u`, [String(input['api_key'] ?? '')])
+    if (!before || before.revoked_at) return before
+    await tx.query('update api_users set revoked_at = $2 where api_key = $1', [before.api_key, tx.now()])
+    await writeAudit(tx, before.workspace_id, OPERATOR, { action: 'api_user.revoked', object: before.api_key })
+    return before
+  })
   if (!row) throw new OperatorError(`--api-key: there is no API user ${String(input['api_key'] ?? '')}`)
   services.callers.forget()
   return { api_key: row.api_key, revoked: true }

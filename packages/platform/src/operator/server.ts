@@ -11,6 +11,7 @@ import type { Services } from '../engine/services.ts'
 import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
+import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
 import { eventsAfter } from './events.ts'
 import { reconcileOutcome, startReconcile } from './reconcile.ts'
 import { setSweep, showSweep } from './sweeps.ts'
@@ -36,6 +37,10 @@ const COMMANDS: Record<string, Command> = {
   'api-user create': createApiUser,
   'api-user list': listApiUsers,
   'api-user revoke': revokeApiUser,
+  'audit-log export': exportAuditLog,
+  'console invite': inviteToConsole,
+  'console people': listConsolePeople,
+  'console reset': resetPerson,
   'gas-tank list': listTanks,
   'gas-tank address': tankAddress,
   'gas-tank drain': drainTank,
@@ -74,6 +79,7 @@ const COMMANDS: Record<string, Command> = {
 const WHILE_HELD = new Set([
   'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
   'wallet list',
+  'console people', 'console reset', 'audit-log export',
   'transaction', 'events', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
 ])
 

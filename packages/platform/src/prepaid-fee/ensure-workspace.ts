@@ -3,6 +3,9 @@ import type { Services } from '../engine/services.ts'
 
 const LOCAL_PREPAID_MICRO_USD = 100_000n * 1_000_000n
 
+/** What workspaces and sub-accounts are called. */
+export const WORKSPACE_NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,99}$/u
+
 /** The id of a workspace, which is made where it does not exist; a new one on local chains has prepaid fees. */
 export async function ensureWorkspace(services: Services, tx: Queryable, name: string): Promise<string> {
   const made = await tx.one<{ id: string }>('insert into workspaces (name) values ($1) on conflict do nothing returning id', [name])

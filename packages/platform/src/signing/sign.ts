@@ -19,7 +19,7 @@ export type Purpose =
 export interface SignOrder { workspace: string; purpose: Purpose; unsigned: UnsignedTransaction }
 
 export type SignOutcome =
-  | { kind: 'signed'; signatures: SignatureBytes[] }
+  | { kind: 'signed'; signatures: SignatureBytes[]; nodes: [number, number] }
   /** Every pair that answered refused: the nodes' rules do not allow it. */
   | { kind: 'refused'; code: string; message: string; body: Record<string, unknown> }
   | { kind: 'unavailable'; message: string }
@@ -59,7 +59,7 @@ export async function signOrder(services: Signing, order: SignOrder): Promise<Si
       )
       services.metrics.signatures.labels('signed').inc()
       return {
-        kind: 'signed',
+        kind: 'signed', nodes: [first, second],
         signatures: answer.signatures.map((each) => ({
           signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id,
         })),

@@ -7,3 +7,6 @@ end $$;
 
 create or replace trigger wallet_status_changes_kept before update or delete on wallet_status_changes
   for each row execute function only_added();
+
+create or replace trigger audit_log_kept before update or delete on audit_log
+  for each row execute function only_added();

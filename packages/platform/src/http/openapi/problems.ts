@@ -22,6 +22,7 @@ const PROBLEM: JsonSchema = {
     id: text('Of the object that is there already'), wallet_id: text('Of the wallet that is there already'),
     asset: text('The one of several that failed'), inv_status: text('Of the invoice'),
     address: text('Where the exchange takes the asset now'), address_tag: { type: ['string', 'null'], description: 'Its tag' },
+    locked_until: { type: 'string', format: 'date-time', description: 'Of a sign-in to the control panel that is locked' },
     previous: { type: ['object', 'null'], description: 'Where it took it before' },
   },
 }
@@ -87,7 +88,7 @@ export function codesOf({ method, access, params, errors = [] }: Pick<Endpoint, 
   const codes = new Set<ErrorCode>(['INVALID_REQUEST', 'UNKNOWN_FIELD', ...errors, ...BEFORE])
   if (method !== 'GET') for (const code of ['INVALID_JSON', 'PAYLOAD_TOO_LARGE'] as const) codes.add(code)
   if (method !== 'GET' || access !== 'public') codes.add('UNSUPPORTED_MEDIA_TYPE')
-  if (access !== 'public') codes.add('UNAUTHORIZED')
+  if (access !== 'public') for (const code of ['UNAUTHORIZED', 'IP_NOT_ALLOWED'] as const) codes.add(code)
   if (access === 'write') codes.add('READ_ONLY')
   if (params) codes.add('NOT_FOUND')
   // In one order, so that operations with the same codes share their answers.

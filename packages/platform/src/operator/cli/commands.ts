@@ -29,6 +29,7 @@ const gasTank = () => import('./gas-tank.ts')
 const books = () => import('./books.ts')
 const wallets = () => import('./wallets.ts')
 const signer = () => import('./signer.ts')
+const panel = () => import('./console.ts')
 const devnet = (action: string) => async (): Promise<Run> => {
   const { devnetCommand } = await import('../devnet.ts')
   return ({ home, words, values }) => devnetCommand(home, [action, ...words], values)
@@ -230,6 +231,28 @@ export const COMMANDS: readonly Definition[] = [
       'workspace W': 'of one workspace',
     },
     run: async () => (await import('./listen.ts')).listenRun,
+  },
+  {
+    usage: 'console invite', summary: 'a link by which somebody joins the control panel, once; also where no owner can sign in',
+    options: { ...WORKSPACE, '!role ROLE': 'owner, admin, operator or viewer', 'email E': 'who alone may take it' },
+    run: async () => (await panel()).invite,
+  },
+  {
+    usage: 'console reset', summary: 'a link by which a person who lost every factor sets new ones',
+    options: { '!email E': 'whose' }, run: async () => (await panel()).reset,
+  },
+  {
+    usage: 'console people', summary: 'who uses the control panel', options: { 'workspace W': 'of one workspace' },
+    run: async () => (await panel()).people,
+  },
+  {
+    usage: 'audit-log export', summary: 'what was done in the control panel, line by line',
+    options: { ...WORKSPACE, '!out FILE': 'where to write it; never overwrites' }, run: async () => (await panel()).exportLog,
+  },
+  {
+    usage: 'audit-log verify <FILE>', summary: 'offline: whether an exported audit log is whole',
+    options: { 'head HASH': 'that an earlier export ended with: finds a log that was made anew as a whole' },
+    run: async () => (await panel()).verifyExport,
   },
   {
     usage: 'audit', summary: 'ledger against chains; exit 1 on any difference, and where nothing was compared',

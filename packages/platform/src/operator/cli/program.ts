@@ -9,6 +9,7 @@ const GROUPS: Record<string, string> = {
   'api-user': 'callers of the API', 'prepaid-fee': 'prepaid fee accounts', 'gas-tank': 'gas tanks', devnet: 'the local chains',
   'devnet venue': 'the local exchanges',
   aml: 'screening', sweep: 'sweeps of deposit addresses',
+  console: 'who uses the control panel', 'audit-log': 'what was done in the control panel',
   wallet: 'wallets', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
 }
 

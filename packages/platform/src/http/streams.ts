@@ -3,17 +3,18 @@ import { reasonOf } from '@custody/chains/reason'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
-import type { Caller, ServerEvent } from './endpoint.ts'
+import type { Holder } from './door.ts'
+import type { ServerEvent } from './endpoint.ts'
 
 /** A comment this often keeps proxies from closing a stream on which nothing happens, and finds clients that are gone. */
 const COMMENT_EVERY_MS = 15_000
 /** What a browser waits before it comes back, unless it is told otherwise. */
 const RETRY_MS = 3000
-/** Open streams of one process: of one API key, of one client address where no key is needed, and in all. */
-export const STREAMS_MAX = { key: 16, address: 64, all: 2000 } as const
+/** Open streams of one process: of one API key or session, of one client address where neither is needed, and in all. */
+export const STREAMS_MAX = { holder: 16, address: 64, all: 2000 } as const
 
-/** The server-sent event streams that a server has open. */
-export class EventStreams {
+/** The answers that a server has open: streams of events, and bodies of any length. */
+export class Streams {
   readonly #services: Services
   readonly #open = new Map<AbortController, string>()
   readonly #counts = new Map<string, number>()
@@ -25,22 +26,36 @@ export class EventStreams {
 
   /**
    * Answers with server-sent events: of `events`, and a comment now and then, until the client leaves, the events end, its API key
-   * is revoked, or the server closes.
+   * or session is revoked, or the server closes.
+   * @param holder null: the client's address
    * @param events called once; its iteration ends soon after the signal
    * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` beyond {@link STREAMS_MAX}
    */
-  async send(
-    request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined, events: (signal: AbortSignal) => AsyncIterable<ServerEvent>
+  async sendEvents(
+    request: FastifyRequest, reply: FastifyReply, holder: Holder | null, events: (signal: AbortSignal) => AsyncIterable<ServerEvent>
   ): Promise<FastifyReply> {
-    const owner = caller ? `key ${caller.apiKey}` : `address ${request.ip}`
-    this.#admit(owner, caller ? STREAMS_MAX.key : STREAMS_MAX.address)
     reply.header('x-accel-buffering', 'no').type('text/event-stream; charset=utf-8')
+    return this.#send(request, reply, holder, (signal) => this.#frames(events(signal), holder, signal))
+  }
+
+  /** Answers with a body of any length, on the same terms. One that breaks off breaks the connection: nobody takes a part for all. */
+  async sendPieces(
+    request: FastifyRequest, reply: FastifyReply, holder: Holder | null, pieces: (signal: AbortSignal) => AsyncIterable<string>
+  ): Promise<FastifyReply> {
+    return this.#send(request, reply, holder, (signal) => this.#whole(pieces(signal), holder, signal))
+  }
+
+  async #send(
+    request: FastifyRequest, reply: FastifyReply, holder: Holder | null, text: (signal: AbortSignal) => AsyncIterable<string>
+  ): Promise<FastifyReply> {
+    const owner = holder?.name ?? `address ${request.ip}`
+    this.#admit(owner, holder ? STREAMS_MAX.holder : STREAMS_MAX.address)
     // Asked for the headers alone: a stream behind them would be read for ever.
     if (request.method === 'HEAD') return reply.serializer((data) => data as string).send('')
     const leaving = new AbortController()
     this.#open.set(leaving, owner)
     this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1)
-    const stream = Readable.from(this.#frames(events(leaving.signal), caller, leaving.signal), { objectMode: false, highWaterMark: 16_384 })
+    const stream = Readable.from(text(leaving.signal), { objectMode: false, highWaterMark: 16_384 })
     const left = () => {
       if (!this.#open.delete(leaving)) return
       const others = (this.#counts.get(owner) ?? 1) - 1
@@ -69,7 +84,19 @@ export class EventStreams {
       throw new ApiError('RATE_LIMITED', `${most} streams of this ${owner.split(' ')[0]} are open, which is the most; close one`)
   }
 
-  async *#frames(events: AsyncIterable<ServerEvent>, caller: Caller | undefined, signal: AbortSignal): AsyncGenerator<string> {
+  async *#whole(pieces: AsyncIterable<string>, holder: Holder | null, signal: AbortSignal): AsyncGenerator<string> {
+    try {
+      for await (const piece of pieces) {
+        if (signal.aborted || await hasLeft(holder)) throw new Error('its client may not, or cannot, be told more')
+        yield piece
+      }
+    } catch (error) {
+      if (!signal.aborted) this.#services.log.warn({ err: reasonOf(error) }, 'a long answer broke off')
+      throw error
+    }
+  }
+
+  async *#frames(events: AsyncIterable<ServerEvent>, holder: Holder | null, signal: AbortSignal): AsyncGenerator<string> {
     const { environment, log } = this.#services
     const iterator = events[Symbol.asyncIterator]()
     try {
@@ -82,11 +109,11 @@ export class EventStreams {
         const first = await Promise.race([next, pause])
         passed.abort()
         if (first === null) {
-          if (signal.aborted || (caller && await this.#services.callers.find(caller.apiKey) === null)) return
+          if (signal.aborted || await hasLeft(holder)) return
           yield ': \n\n'
           continue
         }
-        if (first.done) return
+        if (first.done || await hasLeft(holder)) return
         yield frameOf(first.value)
         next = iterator.next()
         // Its failure is told where it is waited for.
@@ -100,6 +127,8 @@ export class EventStreams {
     }
   }
 }
+
+const hasLeft = async (holder: Holder | null): Promise<boolean> => holder !== null && !await holder.stays()
 
 /** One event as the HTML standard's section on server-sent events writes it. Neither id nor name may hold a line break. */
 function frameOf({ id, event, data }: ServerEvent): string {

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import type { Services } from '../engine/services.ts'
+import { cookieHeaders } from '../people/cookie.ts'
+import { panelEndpoint, type Visitor } from '../people/endpoint.ts'
+import { changeOwn } from '../people/factors.ts'
+import { forgive } from '../people/failures.ts'
+import { authenticationOptions, takePasskey } from '../people/passkeys.ts'
+import { code, passkeyOptions, passkeyResponse, token } from '../people/shapes.ts'
+import { countSignIn, showCode, type Factor } from '../people/sign-in.ts'
+import { beginStep, endStep, tryStep } from '../people/steps.ts'
+
+const response = z.object({ confirmed: z.literal(true) })
+
+/** A factor was shown again: the session may change factors for a while, under another token. */
+async function confirmed(services: Services, visitor: Visitor, factor: Factor) {
+  const { id } = visitor.session
+  const cookie = await changeOwn(services, visitor, { action: 'session.confirmed', object: id, details: { factor } }, async (tx) => {
+    await tx.query('update sessions set confirmed_at = $2 where id = $1', [id, tx.now()])
+    return services.people.sessions.rotate(tx, id)
+  })
+  return { headers: cookieHeaders(cookie, visitor.from), body: { confirmed: true } }
+}
+
+const byCode = (factor: 'totp' | 'recovery', summary: string) => panelEndpoint({
+  method: 'POST', path: `/console/api/me/confirm/${factor}`, summary, needs: 'anybody', body: z.strictObject({ code }), response,
+  async handler({ services, body, visitor }) {
+    countSignIn(services, visitor.from)
+    const trier = await showCode(services, visitor.session.personId, factor, body.code, visitor.from)
+    await forgive(services.database, trier)
+    return confirmed(services, visitor, factor)
+  },
+})
+
+/** Any factor once more, for what a session alone may not do. */
+export const confirmTotp = byCode('totp', 'Show a code of the authenticator app again')
+export const confirmRecovery = byCode('recovery', 'Show a recovery code')
+
+export const confirmPasskeyOptions = panelEndpoint({
+  method: 'POST', path: '/console/api/me/confirm/passkey/options', summary: 'Show a passkey again, first half', needs: 'anybody',
+  body: z.strictObject({}), response: passkeyOptions,
+  async handler({ services: { database, environment }, visitor: { session, from } }) {
+    const { options, challenge } = await authenticationOptions(environment, from)
+    const data = { challenge, origin: from.origin, session: session.id }
+    return { body: { challenge_id: await beginStep(database, environment, 'passkey-sign-in', session.personId, data), options } }
+  },
+})
+
+export const confirmPasskey = panelEndpoint({
+  method: 'POST', path: '/console/api/me/confirm/passkey', summary: 'Show a passkey again, second half', needs: 'anybody',
+  body: z.strictObject({ challenge_id: token, response: passkeyResponse }), response,
+  async handler({ services, body, visitor }) {
+    const { database } = services
+    const step = await tryStep(database, 'passkey-sign-in', body.challenge_id)
+    if (step?.data.session !== visitor.session.id) throw new ApiError('SIGN_IN_FAILED', 'it was not finished in time: begin again')
+    await database.transaction(async (tx) => {
+      const { personId } = await takePasskey(tx, body.response, step.data)
+      if (personId !== visitor.session.personId) throw new ApiError('SIGN_IN_FAILED', 'this passkey is somebody else’s')
+      if (!await endStep(tx, body.challenge_id)) throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
+    })
+    return confirmed(services, visitor, 'passkey')
+  },
+})

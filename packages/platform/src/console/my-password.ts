@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import { panelEndpoint } from '../people/endpoint.ts'
+import { assertCanSignIn, changeOwn, lockPerson } from '../people/factors.ts'
+import { countTry, forgive } from '../people/failures.ts'
+import { hashPassword, isPassword } from '../people/password.ts'
+import { newPassword, typedPassword } from '../people/shapes.ts'
+
+/** Sets a password, or another one in place of the current; every other session ends. It signs in with an authenticator app alone. */
+export const setMyPassword = panelEndpoint({
+  method: 'POST', path: '/console/api/me/password', summary: 'Set or change your password', needs: 'anybody', isSensitive: true,
+  body: z.strictObject({
+    current: typedPassword.optional().meta({ description: 'Needed where there is one' }), password: newPassword,
+  }),
+  response: z.object({ has_totp: z.boolean().meta({ description: 'False: set an authenticator app up, or it does not sign in' }) }),
+  async handler({ services, body, visitor }) {
+    const { database, environment, people } = services
+    const { personId, id, email } = visitor.session
+    const trier = { email, ip: visitor.from.ip }
+    const stored = await database.one<{ password_hash: string | null; has_totp: boolean }>(
+      'select password_hash, totp_secret is not null has_totp from people where id = $1', [personId])
+    if (stored?.password_hash) {
+      if (body.current === undefined) throw new ApiError('INVALID_REQUEST', 'current: is required', { field: 'current' })
+      await database.transaction((tx) => countTry(tx, trier))
+      if (!await isPassword(body.current, stored.password_hash, people.passwordCost)) {
+        throw new ApiError('SIGN_IN_FAILED', 'current: is not your password', { field: 'current' })
+      }
+    }
+    const hash = await hashPassword(environment, body.password, people.passwordCost)
+    await changeOwn(services, visitor, { action: 'password.set' }, async (tx) => {
+      await lockPerson(tx, personId)
+      const changed = await tx.one(
+        'update people set password_hash = $2 where id = $1 and password_hash is not distinct from $3 returning id',
+        [personId, hash, stored?.password_hash ?? null])
+      if (!changed) throw new ApiError('SIGN_IN_FAILED', 'the password was changed meanwhile')
+      if (stored?.password_hash) await forgive(tx, trier)
+      await people.sessions.end(tx, personId, { except: id })
+    })
+    return { body: { has_totp: stored?.has_totp ?? false } }
+  },
+})
+
+/** Takes the password away, and with it the authenticator app and the recovery codes: passkeys are left. */
+export const removeMyPassword = panelEndpoint({
+  method: 'DELETE', path: '/console/api/me/password', summary: 'Remove your password, authenticator app and recovery codes',
+  needs: 'anybody', isSensitive: true, response: z.object({ removed: z.literal(true) }),
+  async handler({ services, visitor }) {
+    const { personId } = visitor.session
+    await changeOwn(services, visitor, { action: 'password.removed' }, async (tx) => {
+      await lockPerson(tx, personId)
+      await tx.query('update people set password_hash = null, totp_secret = null where id = $1', [personId])
+      await tx.query('delete from recovery_codes where person_id = $1', [personId])
+      await assertCanSignIn(tx, personId)
+    })
+    return { body: { removed: true } }
+  },
+})

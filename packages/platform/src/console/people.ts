@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import type { Queryable } from '../database/pool.ts'
+import { ApiError } from '../errors.ts'
+import { cookieHeaders } from '../people/cookie.ts'
+import { panelEndpoint } from '../people/endpoint.ts'
+import type { Role } from '../people/roles.ts'
+import { role, time } from '../people/shapes.ts'
+import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
+
+export const listPeople = panelEndpoint({
+  method: 'GET', path: `${WORKSPACE}/people`, summary: 'List who uses the panel', needs: 'viewer', params: z.strictObject(workspaceParams),
+  response: z.array(z.object({
+    id: z.uuid(), email: z.string(), name: z.string(), role, last_seen_at: time.nullable(), passkeys: z.int(), has_totp: z.boolean(),
+  })),
+  async handler({ services: { database }, visitor: { member } }) {
+    return {
+      body: await database.query(
+        `select p.id, p.email, p.name, m.role, p.totp_secret is not null has_totp,
+           (select max(s.last_seen_at) from sessions s where s.person_id = p.id) last_seen_at,
+           (select count(*)::int from passkeys k where k.person_id = p.id) passkeys
+         from memberships m join people p on p.id = m.person_id where m.workspace_id = $1 order by p.name, p.id`, [member.workspaceId]),
+    }
+  },
+})
+
+const personParams = z.strictObject({ ...workspaceParams, id: z.string() })
+
+/** @throws ApiError `NOT_FOUND` */
+async function membership(tx: Queryable, workspaceId: string, id: string): Promise<{ email: string; role: Role }> {
+  // All owners of the workspace first: of two who take each other's role, the second sees what the first has done.
+  await tx.query(`select 1 from memberships where workspace_id = $1 and role = 'owner' order by person_id for update`, [workspaceId])
+  const row = await tx.one<{ email: string; role: Role }>(
+    `select p.email, m.role from memberships m join people p on p.id = m.person_id
+     where m.workspace_id = $1 and m.person_id::text = $2 for update of m`, [workspaceId, id])
+  if (!row) throw new ApiError('NOT_FOUND', 'there is no such person in this workspace')
+  return row
+}
+
+/** @throws ApiError `LAST_OWNER` */
+async function assertOwnerLeft(tx: Queryable, workspaceId: string): Promise<void> {
+  const owner = await tx.one(`select 1 from memberships where workspace_id = $1 and role = 'owner' limit 1`, [workspaceId])
+  if (!owner) throw new ApiError('LAST_OWNER', 'this is the last owner: make somebody else one first')
+}
+
+/** Gives a person another role. His other sessions end, and the one that asks gets another token: no old one carries a new role. */
+export const changePerson = panelEndpoint({
+  method: 'PATCH', path: `${WORKSPACE}/people/{id}`, summary: 'Change a person’s role', needs: 'admin', params: personParams,
+  body: z.strictObject({ role }), response: z.object({ id: z.uuid(), role }),
+  async handler({ services, visitor, params: { id }, body }) {
+    const { member, session, from } = visitor
+    const { sessions } = services.people
+    const { cookie } = await changeWorkspace(services, visitor, async (tx) => {
+      const before = await membership(tx, member.workspaceId, id)
+      assertMayManage(visitor, before.role)
+      assertMayManage(visitor, body.role)
+      await tx.query('update memberships set role = $3 where workspace_id = $1 and person_id = $2', [member.workspaceId, id, body.role])
+      await assertOwnerLeft(tx, member.workspaceId)
+      const isOwn = id === session.personId
+      await sessions.end(tx, id, isOwn ? { except: session.id } : {})
+      return { before, cookie: isOwn ? await sessions.rotate(tx, session.id) : null }
+    }, ({ before }) => ({
+      action: 'person.role_changed', object: id, details: { email: before.email, from: before.role, to: body.role },
+    }))
+    return { headers: cookie === null ? {} : cookieHeaders(cookie, from), body: { id, role: body.role } }
+  },
+})
+
+/** Takes a person out of the workspace. His own API keys go on: they are revoked apart, at the nodes too. */
+export const removePerson = panelEndpoint({
+  method: 'DELETE', path: `${WORKSPACE}/people/{id}`, summary: 'Take a person out of the workspace', needs: 'viewer', params: personParams,
+  response: z.object({
+    removed: z.literal(true),
+    api_keys: z.array(z.string()).meta({ description: 'Keys of his own that still stand: revoke them' }),
+  }),
+  async handler({ services, visitor, params: { id } }) {
+    const { member, session } = visitor
+    const keys = await changeWorkspace(services, visitor, async (tx) => {
+      const before = await membership(tx, member.workspaceId, id)
+      // Everybody may leave.
+      if (id !== session.personId) assertMayManage(visitor, before.role)
+      await tx.query('delete from memberships where workspace_id = $1 and person_id = $2', [member.workspaceId, id])
+      await assertOwnerLeft(tx, member.workspaceId)
+      await tx.query('delete from saved_views where workspace_id = $1 and person_id = $2', [member.workspaceId, id])
+      const rows = await tx.query<{ api_key: string }>(
+        `select u.api_key from api_users u join sub_accounts s on s.id = u.sub_account_id
+         where s.workspace_id = $1 and u.person_id = $2 and u.revoked_at is null`, [member.workspaceId, id])
+      return { before, keys: rows.map(({ api_key }) => api_key) }
+    }, ({ before }) => ({ action: 'person.removed', object: id, details: { email: before.email, role: before.role } }))
+    return { body: { removed: true, api_keys: keys.keys } }
+  },
+})

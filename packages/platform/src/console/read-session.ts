@@ -1,0 +1,11 @@
+import { panelEndpoint } from '../people/endpoint.ts'
+import { presentSession } from '../people/present.ts'
+import { sessionShape } from '../people/shapes.ts'
+
+/** Who is signed in, and where he may look. */
+export const readSession = panelEndpoint({
+  method: 'GET', path: '/console/api/session', summary: 'Who is signed in', needs: 'nobody', response: sessionShape,
+  async handler({ services, visitor: { someone, from } }) {
+    return { body: await presentSession(services, someone?.personId ?? null, from) }
+  },
+})

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+import type { Queryable } from '../database/pool.ts'
+import type { Services } from '../engine/services.ts'
+import { writeAudit, type Deed } from '../people/audit-log.ts'
+import type { Visitor } from '../people/endpoint.ts'
+import { mayManage, type Role } from '../people/roles.ts'
+import { actorOf } from '../people/sessions.ts'
+
+/** Where a workspace's part of the panel begins. */
+export const WORKSPACE = '/console/api/workspaces/{workspace}'
+/** What a path names that begins so. */
+export const workspaceParams = { workspace: z.string() }
+
+/** Changes something of a workspace's, and writes it down in the same transaction. @param deed what was done, once it is known */
+export async function changeWorkspace<T>(
+  { database, people }: Services, { session, from, member }: Visitor, change: (tx: Queryable) => Promise<T>, deed: (done: T) => Deed
+): Promise<T> {
+  const result = await database.transaction(async (tx) => {
+    const done = await change(tx)
+    await writeAudit(tx, member.workspaceId, actorOf(session, from), deed(done))
+    return done
+  })
+  people.sessions.forget()
+  return result
+}
+
+/** @throws ApiError `ROLE_REQUIRED` where the visitor may not give or take a role */
+export function assertMayManage({ member }: Visitor, role: Role): void {
+  if (mayManage(member.role, role)) return
+  throw new ApiError('ROLE_REQUIRED', `an ${member.role} gives and takes the roles below his own alone; ${role} is an owner’s to give`)
+}

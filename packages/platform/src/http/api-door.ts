@@ -1,0 +1,61 @@
+import { SIGNED_BODY_BYTES_MAX, type SignedRequest } from '@custody/request-auth'
+import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../errors.ts'
+import type { Services } from '../engine/services.ts'
+import { authenticate } from './authenticate.ts'
+import type { KnownCaller } from './callers.ts'
+import { countAddress, type Door, type Holder } from './door.ts'
+import type { Endpoint } from './endpoint.ts'
+import { assertExactTarget } from './exact-target.ts'
+import type { AddressLimits, RateState } from './rate-limit.ts'
+
+/** Told of what a key that belongs to a person asks to be changed, before anything is. */
+export type Witness = (services: Services, caller: KnownCaller, signed: SignedRequest, ip: string) => Promise<void>
+
+/** The door of the API: callers sign each request. */
+export function apiDoor(limits: AddressLimits, witness: Witness | null): Door<Endpoint> {
+  return {
+    // What a caller writes is shown to the signer nodes as it came.
+    bodyBytesMax: ({ access }) => (access === 'write' ? SIGNED_BODY_BYTES_MAX : null),
+    async admit(services, request, rawBody, definition) {
+      if (definition.access === 'public') {
+        countAddress(limits.open, services, request)
+        return { admission: {}, holder: null }
+      }
+      const { caller, signed } = await admitCaller(services, limits, request, rawBody, definition)
+      if (definition.access === 'write' && caller.personId !== null) await witness?.(services, caller, signed, request.ip)
+      const holder: Holder = {
+        name: `key ${caller.apiKey}`, stays: async () => await services.callers.find(caller.apiKey) !== null,
+      }
+      return { admission: { caller, signed }, holder }
+    },
+  }
+}
+
+/** Who asks, and whether he may. Only a failed authentication costs the address something. */
+async function admitCaller(
+  services: Services,
+  limits: AddressLimits,
+  request: FastifyRequest,
+  rawBody: string,
+  { access, path }: Endpoint
+): Promise<{ caller: KnownCaller; signed: SignedRequest }> {
+  if (request.headers['content-encoding'] !== undefined)
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: is not accepted; the body hash covers the bytes as sent', {
+      field: 'Content-Encoding',
+    })
+  try {
+    const { caller, signed, rate } = await authenticate(services, request, rawBody, path)
+    request.rate = rate
+    if (access === 'write' && caller.role !== 'full')
+      throw new ApiError('READ_ONLY', 'this API key is read-only; the operation needs a key with the role full')
+    if (access === 'write') assertExactTarget(request.raw.url ?? '', path)
+    if (access === 'write') services.hold.assertNone()
+    return { caller, signed }
+  } catch (error) {
+    const rate = error instanceof ApiError ? (error.details?.['rate'] as RateState | undefined) : undefined
+    if (rate) request.rate = rate
+    else if (error instanceof ApiError && error.status === 401) countAddress(limits.strangers, services, request)
+    throw error
+  }
+}

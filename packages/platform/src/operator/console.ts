@@ -1,0 +1,71 @@
+import { ApiError } from '../errors.ts'
+import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
+import { exportAudit, OPERATOR, writeAudit, writeAuditEverywhere } from '../people/audit-log.ts'
+import { consoleOrigin, invite, linkOf } from '../people/invitations.ts'
+import { ROLES, type Role } from '../people/roles.ts'
+import { email as emailShape } from '../people/shapes.ts'
+import type { Services } from '../engine/services.ts'
+import { given, OperatorError, type Command } from './command.ts'
+import { readName } from './workspaces.ts'
+
+function readEmail(text: string | null): string | null {
+  if (text === null) return null
+  const read = emailShape.safeParse(text)
+  if (!read.success) throw new OperatorError('--email: must be an e-mail address')
+  return read.data
+}
+
+const linkFor = ({ settings, checkout }: Services, token: string): string => linkOf(
+  consoleOrigin(settings, Number(new URL(checkout.base).port || settings.port)), token)
+
+/** A link by which somebody joins a workspace's control panel, with any role: also where no owner can sign in any more. */
+export const inviteToConsole: Command = async (services, input) => {
+  const workspace = readName(input['workspace'], 'workspace')
+  const role = ROLES.find((each) => each === input['role'])
+  if (!role) throw new OperatorError(`--role: must be one of ${ROLES.join(', ')}`)
+  const email = readEmail(given(input, 'email'))
+  const { token, expiresAt } = await services.database.transaction(async (tx) => {
+    const workspaceId = await ensureWorkspace(services, tx, workspace)
+    const made = await invite(services, tx, { workspaceId, role, email, person: null, by: null })
+    await writeAudit(tx, workspaceId, OPERATOR, { action: 'invitation.created', object: made.id, details: { role, email } })
+    return made
+  })
+  return { workspace, role, link: linkFor(services, token), expires_at: expiresAt.toISOString() }
+}
+
+/** A link by which a person who has lost every factor sets new ones. Until it is taken the old ones stand. */
+export const resetPerson: Command = async (services, input) => {
+  const email = readEmail(given(input, 'email'))
+  const { token, expiresAt } = await services.database.transaction(async (tx) => {
+    const person = await tx.one<{ id: string }>('select id from people where email = $1', [email])
+    if (!person) throw new OperatorError('--email: nobody who uses the control panel has it')
+    const made = await invite(services, tx, { workspaceId: null, role: 'viewer', email, person: person.id, by: null })
+    await writeAuditEverywhere(tx, person.id, OPERATOR, { action: 'person.reset_offered', object: person.id, details: { email } })
+    return made
+  })
+  return { email, link: linkFor(services, token), expires_at: expiresAt.toISOString() }
+}
+
+/** Who uses the control panel. */
+export const listConsolePeople: Command = async ({ database }, input) => ({
+  people: await database.query<{ email: string; name: string; workspace: string; role: Role; sessions: number }>(
+    `select p.email, p.name, w.name workspace, m.role,
+       (select count(*)::int from sessions s where s.person_id = p.id and s.ended_at is null and s.expires_at > $2) sessions
+     from memberships m join people p on p.id = m.person_id join workspaces w on w.id = m.workspace_id
+     where $1::text is null or w.name = $1 order by w.name, p.email`, [given(input, 'workspace'), database.now()]),
+})
+
+const TEXT_MAX = 64 * 1024 * 1024
+
+/** A workspace's whole audit log, as the panel exports it. */
+export const exportAuditLog: Command = async ({ database }, input) => {
+  const workspace = readName(input['workspace'], 'workspace')
+  const found = await database.one<{ id: string }>('select id from workspaces where name = $1', [workspace])
+  if (!found) throw new ApiError('NOT_FOUND', `--workspace: there is no workspace ${workspace}`)
+  let text = ''
+  for await (const part of exportAudit(database, found.id)) {
+    text += part
+    if (text.length > TEXT_MAX) throw new OperatorError('the audit log is longer than 64 MiB: export it from the control panel')
+  }
+  return { workspace, text }
+}

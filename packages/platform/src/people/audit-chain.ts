@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+
+/** What a line tells beside what it did. `details`: strings, whole numbers, true, false, null, lists and objects of them. */
+export type Details = { [name: string]: string | number | boolean | null | Details | readonly (string | Details)[] }
+
+/** One line of a workspace's audit log, as it is exported. */
+export interface AuditLine {
+  workspace: string
+  seq: number
+  at: string
+  actor: { type: 'person' | 'api_user' | 'operator'; id: string | null; name: string }
+  session: string | null
+  ip: string | null
+  action: string
+  object: string | null
+  details: Details
+  prev_hash: string
+  hash: string
+}
+
+/** What the first line is chained to. */
+export const FIRST_HASH = '0'.repeat(64)
+
+/**
+ * The JSON Canonicalization Scheme (RFC 8785) of what a line is made of: no spaces, names in the order of their UTF-16 units.
+ * Of numbers there are whole ones alone, so that no rule for others is needed.
+ */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (typeof value === 'object' && value !== null) {
+    const names = Object.entries(value).filter(([, each]) => each !== undefined).map(([name]) => name).sort()
+    return `{${names.map((name) => `${JSON.stringify(name)}:${canonical((value as Record<string, unknown>)[name])}`).join(',')}}`
+  }
+  if (typeof value === 'number' && !Number.isSafeInteger(value)) throw new Error('a line of the audit log has a number that is not whole')
+  return JSON.stringify(value)
+}
+
+/** SHA-256, in hexadecimal, over a line's canonical JSON (RFC 8785) without its own hash. */
+export const hashOfLine = (line: Omit<AuditLine, 'hash'>): string => (
+  createHash('sha256').update(canonical({ ...line, hash: undefined })).digest('hex')
+)
+
+/** How an export ends: so that one that was cut off is not taken for all. */
+export interface AuditEnd { end: { workspace: string; seq: number; hash: string } }
+
+/** What is wrong with an exported log, with the number of its line in the file. */
+export class BrokenLog extends Error {
+  constructor(at: number, message: string) {
+    super(`line ${at}: ${message}`)
+    this.name = 'BrokenLog'
+  }
+}
+
+const NAMES = ['workspace', 'seq', 'at', 'actor', 'session', 'ip', 'action', 'object', 'details', 'prev_hash', 'hash']
+
+/**
+ * Verifies an exported log: nothing changed, removed, added or in another order, from its first line to its end.
+ * @param lines of the file
+ * @param head a hash that was noted earlier: the log must still hold its line. Only this finds a log that was made anew as a whole
+ * @returns the lines' number and the newest hash
+ * @throws BrokenLog
+ */
+export async function verifyLog(
+  lines: AsyncIterable<string> | Iterable<string>, head: string | null = null
+): Promise<{ lines: number; hash: string; workspace: string | null }> {
+  let [at, seq, hash] = [0, 0, FIRST_HASH]
+  let [workspace, ended, isHeadFound]: [string | null, boolean, boolean] = [null, false, head === null || head === FIRST_HASH]
+  for await (const text of lines) {
+    at++
+    if (text.trim() === '') continue
+    if (ended) throw new BrokenLog(at, 'stands after the end')
+    const line = parse(text, at)
+    if ('end' in line) {
+      const { end } = line
+      if (end.seq !== seq || end.hash !== hash) throw new BrokenLog(at, `the log ends with line ${end.seq}, and here with ${seq}`)
+      workspace ??= end.workspace
+      if (end.workspace !== workspace) throw new BrokenLog(at, 'is the end of another workspace’s log')
+      ended = true
+      continue
+    }
+    workspace ??= line.workspace
+    if (line.workspace !== workspace) throw new BrokenLog(at, 'belongs to another workspace')
+    if (line.seq !== seq + 1) throw new BrokenLog(at, `has number ${line.seq} where ${seq + 1} is due`)
+    if (line.prev_hash !== hash) throw new BrokenLog(at, `number ${line.seq} is not chained to the line before it`)
+    if (hashOfLine(line) !== line.hash) throw new BrokenLog(at, `number ${line.seq} was changed: its hash is another`)
+    ;({ seq, hash } = line)
+    isHeadFound ||= hash === head
+  }
+  if (!ended) throw new BrokenLog(at + 1, 'the log has no end: it was cut off')
+  if (!isHeadFound) throw new BrokenLog(at, 'the hash that was noted is of none of its lines: this is another log')
+  return { lines: seq, hash, workspace }
+}
+
+function parse(text: string, at: number): AuditLine | AuditEnd {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new BrokenLog(at, 'is not JSON')
+  }
+  if (typeof value !== 'object' || value === null) throw new BrokenLog(at, 'is not a line of an audit log')
+  const names = Object.keys(value)
+  const end = (value as Partial<AuditEnd>).end
+  if (names.length === 1 && typeof end === 'object' && end !== null) return value as AuditEnd
+  if (names.length === NAMES.length && NAMES.every((name) => names.includes(name))) return value as AuditLine
+  throw new BrokenLog(at, 'is not a line of an audit log')
+}

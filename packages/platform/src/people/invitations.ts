@@ -1,0 +1,76 @@
+import type { Queryable } from '../database/pool.ts'
+import { ApiError } from '../errors.ts'
+import type { Services } from '../engine/services.ts'
+import type { Role } from './roles.ts'
+import { hashOfToken, newToken } from './token.ts'
+
+/** A link is good for so long. */
+const LIFE_MS = 7 * 86_400_000
+/** One that takes a person's factors away, and sets others. */
+const RESET_LIFE_MS = 3_600_000
+
+export interface Invitation {
+  id: string; workspace_id: string | null; workspace: string | null; role: Role; email: string | null; person_id: string | null
+  expires_at: Date; accepted_at: Date | null; revoked_at: Date | null
+}
+
+/** What an invitation is for. `workspace`: null for the very first owner's. `person`: whose new beginning it is. */
+export interface Wanted { workspaceId: string | null; role: Role; email: string | null; person: string | null; by: string | null }
+
+/** Makes an invitation. @returns the token of its link, which is kept nowhere */
+export async function invite(
+  { environment }: Services, tx: Queryable, { workspaceId, role, email, person, by }: Wanted
+): Promise<{ id: string; token: string; expiresAt: Date }> {
+  const id = environment.uuid()
+  const token = newToken(environment)
+  const now = tx.now()
+  const expiresAt = new Date(now.getTime() + (person === null ? LIFE_MS : RESET_LIFE_MS))
+  await tx.query(
+    `insert into invitations (id, token_hash, workspace_id, role, email, person_id, invited_by, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [id, hashOfToken(token), workspaceId, role, email, person, by, now, expiresAt])
+  return { id, token, expiresAt }
+}
+
+const COLUMNS = `i.id, i.workspace_id, w.name workspace, i.role, i.email, i.person_id, i.expires_at, i.accepted_at, i.revoked_at
+  from invitations i left join workspaces w on w.id = i.workspace_id`
+
+/**
+ * The invitation of a link.
+ * @throws ApiError `NOT_FOUND`, or `INVITATION_CLOSED` where it was taken, revoked, or its time is over
+ */
+export async function openInvitation(tx: Queryable, by: { token: string } | { id: string }, lock = false): Promise<Invitation> {
+  const [column, value] = 'token' in by ? ['token_hash', hashOfToken(by.token)] : ['id', by.id]
+  const found = await tx.one<Invitation>(`select ${COLUMNS} where i.${column} = $1 ${lock ? 'for update of i' : ''}`, [value])
+  if (!found) throw new ApiError('NOT_FOUND', 'there is no such invitation')
+  if (found.accepted_at || found.revoked_at || found.expires_at <= tx.now()) {
+    throw new ApiError('INVITATION_CLOSED', 'the invitation was taken or withdrawn, or its time is over: ask for another')
+  }
+  return found
+}
+
+/** Where people open the panel: at a name, since passkeys belong to none of an address's numbers. */
+export const consoleOrigin = ({ publicUrl }: Pick<Services['settings'], 'publicUrl'>, port: number): string => (
+  publicUrl?.startsWith('https://') ? new URL(publicUrl).origin : `http://localhost:${port}`
+)
+
+/** Where its link leads. */
+export const linkOf = (origin: string, token: string): string => `${origin}/console/join/${token}`
+
+/** Withdraws links of the very first owner's that nobody took. */
+export const withdrawFirst = (tx: Queryable): Promise<unknown> => tx.query(
+  'update invitations set revoked_at = $1 where workspace_id is null and person_id is null and accepted_at is null and revoked_at is null',
+  [tx.now()])
+
+export const hasOwner = async (tx: Queryable): Promise<boolean> => (
+  await tx.one(`select 1 from memberships where role = 'owner' limit 1`) !== undefined
+)
+
+/** While no workspace has an owner: a new link for the first one, in place of those before. Null: there is an owner. */
+export async function firstOwnerToken(services: Services): Promise<string | null> {
+  return services.database.transaction(async (tx) => {
+    if (await hasOwner(tx)) return null
+    await withdrawFirst(tx)
+    return (await invite(services, tx, { workspaceId: null, role: 'owner', email: null, person: null, by: null })).token
+  })
+}

@@ -1,0 +1,45 @@
+import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../errors.ts'
+import type { Services } from '../engine/services.ts'
+import type { From } from './sessions.ts'
+
+const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i
+
+const isHttps = ({ publicUrl }: Services['settings']): boolean => publicUrl?.startsWith('https://') ?? false
+
+/**
+ * From where a request comes, and the origin of the page that makes it. Without https the panel is there on this machine alone:
+ * a password would travel in the open, and a page of anybody's could have its name lead here.
+ * @throws ApiError `HTTPS_REQUIRED`
+ */
+export function fromOf({ settings }: Services, request: FastifyRequest): From {
+  const host = request.headers.host ?? ''
+  const isLocal = LOOPBACK.test(host)
+  const isSecure = isHttps(settings)
+  if (!isSecure && !isLocal) {
+    throw new ApiError(
+      'HTTPS_REQUIRED', 'the control panel is there over https, or on the platform’s own machine as http://localhost: put a proxy '
+      + 'with a certificate in front, and set CUSTODY_PUBLIC_URL to its https address')
+  }
+  const origin = isSecure && !isLocal ? new URL(settings.publicUrl as string).origin : `http://${host.toLowerCase()}`
+  const given = request.headers.origin?.toLowerCase()
+  return {
+    ip: request.ip, userAgent: request.headers['user-agent'] ?? '', isSecure,
+    // Behind a proxy that names this server by another host the page is still the public one's.
+    origin: isSecure && given === new URL(settings.publicUrl as string).origin ? given : origin,
+  }
+}
+
+/**
+ * Whether a page of ours asks for a change. A browser says so itself (`Sec-Fetch-Site`, which no page can set); one that is too
+ * old for it names the page's origin. A form of another page can say neither, nor send JSON.
+ * @throws ApiError `FOREIGN_ORIGIN` or `UNSUPPORTED_MEDIA_TYPE`
+ */
+export function assertOwnPage(request: FastifyRequest, from: From): void {
+  const site = request.headers['sec-fetch-site']
+  const isOwn = site === undefined ? request.headers.origin?.toLowerCase() === from.origin : site === 'same-origin'
+  if (!isOwn) throw new ApiError('FOREIGN_ORIGIN', 'changes are asked for by the control panel’s own pages alone')
+  if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Type: must be application/json', { field: 'Content-Type' })
+  }
+}

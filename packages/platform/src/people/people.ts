@@ -1,0 +1,33 @@
+import { AddressLimit } from '../http/rate-limit.ts'
+import type { Database } from '../database/pool.ts'
+import type { Environment } from '../environment.ts'
+import type { Secrets } from '../secrets.ts'
+import { PASSWORD_COST, type PasswordCost } from './password.ts'
+import { Sessions } from './sessions.ts'
+
+/** Steps of a sign-in that one client's address may take in a minute, right or wrong. */
+const SIGN_INS_MAX = 60
+
+/** What the rooms of the control panel share. */
+export interface People {
+  sessions: Sessions
+  /** Seals the secrets of authenticator apps. */
+  secrets: Secrets
+  passwordCost: PasswordCost
+  signIns: AddressLimit
+  /** Requests of one session in a minute. */
+  requests: AddressLimit
+}
+
+declare module '../engine/services.ts' {
+  interface Services { people: People }
+}
+
+export function createPeople({ database, environment, secrets, rateLimit, passwordCost = PASSWORD_COST }: {
+  database: Database; environment: Environment; secrets: Secrets; rateLimit: number; passwordCost?: PasswordCost
+}): People {
+  return {
+    sessions: new Sessions(database, environment), secrets, passwordCost, signIns: new AddressLimit(SIGN_INS_MAX),
+    requests: new AddressLimit(rateLimit),
+  }
+}

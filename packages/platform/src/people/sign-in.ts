@@ -1,0 +1,125 @@
+import type { Queryable } from '../database/pool.ts'
+import { ApiError } from '../errors.ts'
+import type { Services } from '../engine/services.ts'
+import type { Reply } from '../http/endpoint.ts'
+import { writeAuditEverywhere } from './audit-log.ts'
+import { cookieHeaders } from './cookie.ts'
+import { countTry, forgive, type Trier } from './failures.ts'
+import { isPassword } from './password.ts'
+import { presentSession } from './present.ts'
+import { takeRecoveryCode } from './recovery-codes.ts'
+import { actorOf, type From, type Session } from './sessions.ts'
+import { beginStep, endStep, tryStep } from './steps.ts'
+import { stepOfCode, takeStep } from './totp.ts'
+
+/** What a person showed. */
+export type Factor = 'totp' | 'recovery' | 'passkey'
+
+export const ownerOfTotp = (personId: string): string => `authenticator ${personId}`
+
+/** @throws ApiError `RATE_LIMITED` where the client's address has begun too many sign-ins in this minute */
+export function countSignIn({ people, environment }: Services, { ip }: Pick<From, 'ip'>): void {
+  const { exceeded, reset } = people.signIns.count(ip, environment.now())
+  if (!exceeded) return
+  throw new ApiError(
+    'RATE_LIMITED', `too many sign-ins from this address in this minute; wait until ${new Date(reset).toISOString()}`,
+    { details: { rate: { remaining: 0, reset } } })
+}
+
+/**
+ * The first half of a sign-in by password. Whoever it is, and whatever is wrong, the answer and the time that it takes are alike.
+ * @returns the token for the second half
+ * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`
+ */
+export async function checkPassword(services: Services, email: string, password: string, from: From): Promise<string> {
+  const { database, environment, people } = services
+  countSignIn(services, from)
+  const trier = { email, ip: from.ip }
+  await database.transaction((tx) => countTry(tx, trier))
+  const person = await database.one<{ id: string; password_hash: string | null; has_totp: boolean }>(
+    'select id, password_hash, totp_secret is not null has_totp from people where email = $1', [email])
+  const isRight = await isPassword(password, person?.password_hash ?? null, people.passwordCost)
+  if (!person || !isRight || !person.has_totp) throw new ApiError('SIGN_IN_FAILED', 'the e-mail address or the password is wrong')
+  return database.transaction(async (tx) => {
+    await forgive(tx, trier)
+    return beginStep(tx, environment, 'sign-in', person.id, {})
+  })
+}
+
+const STEP_GONE = 'the sign-in was not finished in time, or tried too often: begin again'
+
+/** The second half: a code of the authenticator app, or one of the recovery codes. @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED` */
+export async function finishSignIn(
+  services: Services, token: string, factor: 'totp' | 'recovery', code: string, from: From, before: Session | null
+): Promise<Reply> {
+  countSignIn(services, from)
+  const step = await tryStep(services.database, 'sign-in', token)
+  if (!step?.personId) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
+  const { personId } = step
+  const trier = await showCode(services, personId, factor, code, from)
+  return signIn(services, personId, factor, from, before, async (tx) => {
+    if (!await endStep(tx, token)) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
+    await forgive(tx, trier, { all: true })
+  })
+}
+
+/**
+ * Takes a code of a person's second factor, once.
+ * @returns whom to forgive the try
+ * @throws ApiError `SIGN_IN_FAILED`, which the audit log tells of: whoever tried had a right password, or a session
+ */
+export async function showCode(
+  services: Services, personId: string, factor: 'totp' | 'recovery', code: string, from: From
+): Promise<Trier> {
+  const { database, people } = services
+  const person = await database.one<{ email: string; totp_secret: Buffer | null }>('select email, totp_secret from people where id = $1', [
+    personId,
+  ])
+  if (!person) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
+  const trier = { email: person.email, ip: from.ip }
+  await database.transaction((tx) => countTry(tx, trier))
+  const secret = person.totp_secret ? people.secrets.open(ownerOfTotp(personId), person.totp_secret) : null
+  const isTaken = await database.transaction(async (tx) => {
+    if (factor === 'recovery') return takeRecoveryCode(tx, personId, code)
+    const step = secret === null ? null : stepOfCode(secret, code.replaceAll(/\s/g, ''), services.environment.now())
+    return step !== null && takeStep(tx, personId, step)
+  })
+  if (isTaken) return trier
+  const actor = actorOf({ id: '', personId, email: person.email }, from)
+  await database.transaction((tx) => (
+    writeAuditEverywhere(tx, personId, { ...actor, session: null }, { action: 'sign_in.failed', details: { factor } })
+  ))
+  throw new ApiError('SIGN_IN_FAILED', factor === 'totp' ? 'code: is wrong, or was used before' : 'code: is none of yours, or was used', {
+    field: 'code',
+  })
+}
+
+/**
+ * Opens a session for a person who has shown his factors, in place of the one that this browser had: nobody can have known its
+ * token before.
+ * @param proof what else is committed with it
+ */
+export async function signIn(
+  services: Services, personId: string, factor: Factor, from: From, before: Session | null, proof: (tx: Queryable) => Promise<void>
+): Promise<Reply> {
+  const { database, people } = services
+  const token = await database.transaction(async (tx) => {
+    await proof(tx)
+    return openSession(services, tx, personId, factor, from, before)
+  })
+  people.sessions.forget()
+  return { headers: cookieHeaders(token, from), body: await presentSession(services, personId, from) }
+}
+
+/** The session itself, within a transaction. @returns its token */
+export async function openSession(
+  { people }: Services, tx: Queryable, personId: string, factor: Factor, from: From, before: Session | null
+): Promise<string> {
+  if (before) await people.sessions.end(tx, before.personId, { id: before.id })
+  const { id, token } = await people.sessions.open(tx, personId, from)
+  const person = await tx.one<{ email: string }>('select email from people where id = $1', [personId])
+  await writeAuditEverywhere(tx, personId, actorOf({ id, personId, email: person?.email ?? '' }, from), {
+    action: 'session.opened', object: id, details: { factor, user_agent: from.userAgent.slice(0, 300) },
+  })
+  return token
+}

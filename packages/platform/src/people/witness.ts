@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto'
+import type { Witness } from '../http/api-door.ts'
+import { writeAudit } from './audit-log.ts'
+
+const URI_MAX = 500
+
+/**
+ * Writes down what a person's own API key asks to be changed, before anything is: an answer that was lost was asked for all the
+ * same. Keys of machines are not a person's, and cost nothing here.
+ */
+export const witness: Witness = async ({ database }, caller, signed, ip) => {
+  const person = await database.one<{ email: string }>('select email from people where id = $1', [caller.personId])
+  await database.transaction((tx) => writeAudit(
+    tx, caller.workspaceId, { type: 'api_user', id: caller.apiKey, name: person?.email ?? 'unknown', session: null, ip }, {
+      action: 'request.signed', object: signed.uri.slice(0, URI_MAX),
+      details: {
+        method: signed.method, sub_account: caller.subAccount, body_sha256: createHash('sha256').update(signed.body).digest('hex'),
+        person: caller.personId,
+      },
+    }))
+}
