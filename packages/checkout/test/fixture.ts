@@ -2,7 +2,8 @@
 // are the platform's own.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { loadSite, type Answer } from '../src/site/index.ts'
+import type { Answer } from '@custody/site'
+import { loadSite } from '../src/site/index.ts'
 import type { CheckoutState, Choice, Payment, Selected } from '../src/state.ts'
 
 interface Coin { ticker: string; name: string; network: string; amount: string; address: string; tag?: string; uri: string | null; rate: string }

@@ -1,1 +1,1 @@
-export { loadSite, notBuilt, type Answer, type Site } from './site.ts'
+export { loadSite, NAME } from './site.ts'

@@ -10,6 +10,7 @@ import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { Bell } from '../ledger/bell.ts'
 import { Feed } from '../ledger/feed.ts'
 import { checkoutPages } from '../checkout/pages.ts'
+import { consolePages } from '../console/pages.ts'
 import { narrate } from '../ledger/narrate.ts'
 import { openApiWebhooks } from '../events/openapi.ts'
 import { eventPollMs, publishLoop } from '../events/publish.ts'
@@ -198,7 +199,8 @@ async function start(
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const server = await buildServer(services, api, { pages: checkoutPages(log), webhooks: openApiWebhooks, others: panel, witness })
+  const pages = [...checkoutPages(log), ...consolePages(log)]
+  const server = await buildServer(services, api, { pages, webhooks: openApiWebhooks, others: panel, witness })
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })

@@ -1,27 +1,16 @@
-import { loadSite, notBuilt, type Answer, type Site } from '@custody/checkout'
-import { reasonOf } from '@custody/chains/reason'
+import { loadSite, NAME } from '@custody/checkout'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import type { Page } from '../http/page.ts'
+import { siteOr503 } from '../http/site.ts'
 import { frameAncestors } from '../invoices/frame-ancestors.ts'
 
 /** What an id of an invoice is made of: nothing else is looked for. */
 const INVOICE_ID = /^[\w-]{1,100}$/
 
-/** The built page, or why there is none: the platform runs without it, and says what to run. */
-function siteOf(log: Logger): Site | null {
-  try {
-    return loadSite()
-  } catch (error) {
-    log.warn({ err: reasonOf(error) }, 'invoices can be made, and their payers are shown nothing')
-    return null
-  }
-}
-
 /** The page on which an invoice is paid, its files, and the script that shows it in a shop. */
 export function checkoutPages(log: Logger): Page[] {
-  const site = siteOf(log)
-  const built = (answer: (site: Site) => Answer): Answer => (site ? answer(site) : notBuilt)
+  const built = siteOr503(NAME, loadSite, log, 'invoices can be made, and their payers are shown nothing')
   return [
     {
       path: '/checkout/{inv_id}', isCounted: true,

@@ -7,7 +7,7 @@ const HASH = 'f4184fc596403b9d638783cf57adfe4c75c605f6356fbc91338530e9831e9e16'
 
 /** What a field usually holds, by its name, or by its schema's and its name. */
 const FIELDS: Readonly<Record<string, unknown>> = {
-  'Asset.name': 'Bitcoin', 'Asset.family': 'utxo', 'Asset.network': 'BTC', 'Asset.blockchain': 'Bitcoin', 'Asset.ticker': 'BTC',
+  'Asset.name': 'Bitcoin', 'Asset.network': 'BTC', 'Asset.blockchain': 'Bitcoin', 'Asset.ticker': 'BTC',
   'Asset.decimals': 8, 'Asset.contract_address': null, 'Asset.min_withdrawal': 0.00001, 'Transaction.type': 'Withdraw',
   'Transaction.sub_status': 'CONFIRMING', 'Transaction.source_type': 'INTERNAL', 'Transaction.destination_type': 'EXTERNAL',
   'Transaction.failure_reason': null, 'Transaction.voids': [], 'Transaction.confirmed_at': null,

@@ -1,0 +1,25 @@
+// Amounts are compared and added as whole numbers of the smallest unit: never as doubles.
+
+/** Smallest units of a decimal. @returns null where it is none, or finer than the asset */
+export function units(text: string, decimals: number): bigint | null {
+  const [, whole, fraction = ''] = /^(\d+)(?:\.(\d+))?$/.exec(text) ?? []
+  if (whole === undefined) return null
+  const kept = fraction.replace(/0+$/, '')
+  return kept.length > decimals ? null : BigInt(whole + kept.padEnd(decimals, '0'))
+}
+
+/** The decimal of so many smallest units. */
+export function decimal(amount: bigint, decimals: number): string {
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(decimals + 1, '0')
+  const whole = digits.slice(0, digits.length - decimals)
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
+  return `${amount < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+const RATE_DECIMALS = 18
+
+/** Worth of an amount at a price, to the cent and downwards; null where one of them is no decimal. */
+export function worth(amount: string, price: string): string | null {
+  const [a, b] = [units(amount, RATE_DECIMALS), units(price, RATE_DECIMALS)]
+  return a === null || b === null ? null : decimal(a * b / 10n ** BigInt(2 * RATE_DECIMALS - 2), 2)
+}

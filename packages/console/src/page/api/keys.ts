@@ -1,0 +1,67 @@
+// The browser's own API keys: RSA-4096 pairs whose private half was made here, cannot be exported, and lies in IndexedDB.
+
+/** A pair of this browser, for one sub-account. */
+export interface BrowserKey {
+  /** Lower-case hex SHA-256 of the public half's DER. */
+  fingerprint: string
+  workspace: string
+  sub_account: string
+  public_key_pem: string
+  private_key: CryptoKey
+  created_at: string
+}
+
+const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
+const STORE = 'keys'
+
+const done = <T>(request: IDBRequest<T>): Promise<T> => new Promise((resolve, reject) => {
+  request.onsuccess = () => resolve(request.result)
+  request.onerror = () => reject(request.error ?? new Error('the browser’s store refuses'))
+})
+
+async function store(mode: IDBTransactionMode): Promise<IDBObjectStore> {
+  const opening = indexedDB.open('custody-console', 1)
+  opening.onupgradeneeded = () => opening.result.createObjectStore(STORE, { keyPath: 'fingerprint' })
+  return (await done(opening)).transaction(STORE, mode).objectStore(STORE)
+}
+
+/** All pairs of this browser. */
+export const listKeys = async (): Promise<BrowserKey[]> => done((await store('readonly')).getAll() as IDBRequest<BrowserKey[]>)
+
+/** Forgets a pair. It cannot be brought back. */
+export async function forgetKey(fingerprint: string): Promise<void> {
+  await done((await store('readwrite')).delete(fingerprint))
+}
+
+const hex = (bytes: ArrayBuffer) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('')
+const base64 = (bytes: Uint8Array) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+
+/** @returns lower-case hex SHA-256, as signer nodes and the command line print it */
+export const sha256 = async (data: BufferSource | string): Promise<string> =>
+  hex(await crypto.subtle.digest('SHA-256', typeof data === 'string' ? new TextEncoder().encode(data) : data))
+
+/** @throws DOMException where the text is no public RSA key */
+export async function readPublicKey(pem: string): Promise<{ key: CryptoKey; fingerprint: string; bits: number }> {
+  const inner = /^-----BEGIN PUBLIC KEY-----([\sA-Za-z0-9+/=]+)-----END PUBLIC KEY-----$/.exec(pem.trim())?.[1]
+  if (inner === undefined) throw new TypeError('not one PEM block "BEGIN PUBLIC KEY"')
+  const der = Uint8Array.from(atob(inner.replaceAll(/\s/g, '')), (char) => char.charCodeAt(0))
+  const key = await crypto.subtle.importKey('spki', der, ALGORITHM, true, ['verify'])
+  return { key, fingerprint: await sha256(der), bits: (key.algorithm as RsaHashedKeyAlgorithm).modulusLength }
+}
+
+/** Makes a pair and keeps it. A second or two of work. */
+export async function makeKey(workspace: string, subAccount: string): Promise<BrowserKey> {
+  const parameters = { ...ALGORITHM, modulusLength: 4096, publicExponent: new Uint8Array([1, 0, 1]) }
+  const pair = await crypto.subtle.generateKey(parameters, false, ['sign', 'verify'])
+  const der = new Uint8Array(await crypto.subtle.exportKey('spki', pair.publicKey))
+  const lines = base64(der).match(/.{1,64}/g) ?? []
+  const key: BrowserKey = {
+    fingerprint: await sha256(der), workspace, sub_account: subAccount,
+    public_key_pem: `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`,
+    private_key: pair.privateKey, created_at: new Date().toISOString(),
+  }
+  await done((await store('readwrite')).put(key))
+  // Else the browser may clear it when it needs room.
+  await navigator.storage?.persist?.().catch(() => false)
+  return key
+}

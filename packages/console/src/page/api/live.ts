@@ -1,0 +1,79 @@
+// Events of the open sub-account as they come; pages read again what an event is about.
+import { effect, signal } from '@preact/signals'
+import { mirror, scope, session } from './scope.ts'
+import { news } from './use.ts'
+
+/** Whether events come at this moment. */
+export const liveState = signal<'off' | 'connecting' | 'live'>('off')
+
+const RETRY_MS = 3000
+const RETRY_MAX_MS = 30_000
+
+interface Told { type: string; object: string; data: unknown }
+
+/** Reads server-sent events to their end. EventSource would want every type named beforehand. */
+async function follow(url: string, signal: AbortSignal, last: { id: string | null }): Promise<void> {
+  const headers: Record<string, string> = last.id === null ? {} : { 'last-event-id': last.id }
+  const response = await fetch(url, { signal, headers: { accept: 'text/event-stream', ...headers }, credentials: 'same-origin' })
+  if (!response.ok || response.body === null) throw new Error(`the stream answered ${response.status}`)
+  liveState.value = 'live'
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    const blocks = (rest + value).replaceAll('\r\n', '\n').split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) tell(block, last)
+  }
+}
+
+function tell(block: string, last: { id: string | null }): void {
+  const field = (name: string) => block.split('\n').filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).trim())
+  const data = field('data').join('\n')
+  if (data === '') return
+  last.id = field('id')[0] ?? last.id
+  try {
+    const { type, object, data: inner } = JSON.parse(data) as Told
+    news.value = { type, object, data: inner, at: Date.now() }
+  } catch {
+    // A word of a proxy's.
+  }
+}
+
+/** Follows the events of whatever sub-account is open, while somebody looks at the page. */
+export function startLive(): void {
+  let opened: AbortController | null = null
+  const stop = () => {
+    opened?.abort()
+    opened = null
+    liveState.value = 'off'
+  }
+  const start = async () => {
+    stop()
+    if (session.peek()?.person == null || !scope.peek().isMember || scope.peek().subAccount === '' || document.hidden) return
+    const mine = new AbortController()
+    opened = mine
+    const last = { id: null }
+    for (let waitMs = RETRY_MS; !mine.signal.aborted; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
+      liveState.value = 'connecting'
+      const began = Date.now()
+      await follow(mirror('/dac/v1/events/stream'), mine.signal, last).catch(() => undefined)
+      if (mine.signal.aborted) return
+      liveState.value = 'connecting'
+      if (Date.now() - began > RETRY_MAX_MS) waitMs = RETRY_MS
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
+    }
+  }
+  effect(() => {
+    // Read so that a change of any starts anew.
+    void [session.value?.person?.id, scope.value.subPath, scope.value.isMember]
+    void start()
+  })
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) return stop()
+    void start()
+    // What happened meanwhile is not told again: whatever is shown is read again.
+    news.value = { type: 'missed', object: '', data: null, at: Date.now() }
+  })
+}

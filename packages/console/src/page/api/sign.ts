@@ -1,0 +1,97 @@
+// Every write of the public API: signed here, by the person's own key, exactly as any other caller signs.
+import { requestHeaders, requestSigner } from '@custody/request-auth/web'
+import { signal } from '@preact/signals'
+import { bodyOf, Problem, read, send, serverNow, SignedElsewhere } from './http.ts'
+import { listKeys, type BrowserKey } from './keys.ts'
+import { scope } from './scope.ts'
+import type { ApiUser } from './types.ts'
+import { encode, pretty } from './wire.ts'
+
+/** A request as it will be sent: what is shown, and what is signed. */
+export interface Draft { method: string; path: string; body: string }
+
+/** A request that this browser cannot sign, on its way to somebody who can; null while there is none. */
+export const elsewhere = signal<(Draft & { pretty: string; reason: string }) | null>(null)
+
+/** How far this browser's key for a sub-account is. */
+export interface KeyState {
+  /** `none`: no pair here; `unknown`: not requested yet; `ready`: signs. */
+  state: 'none' | 'unknown' | 'pending' | 'read-only' | 'revoked' | 'ready'
+  key: BrowserKey | null
+  user: ApiUser | null
+}
+
+/** Which of a browser's pairs signs for a sub-account: one that is enrolled before all others. */
+export function judgeKeys(keys: readonly BrowserKey[], users: readonly ApiUser[], workspace: string, subAccount: string): KeyState {
+  const order = ['ready', 'pending', 'unknown', 'read-only', 'revoked', 'none']
+  const states = keys.filter((key) => key.workspace === workspace && key.sub_account === subAccount).map((key): KeyState => {
+    const mine = users.filter((user) => user.key_fingerprint === key.fingerprint && user.sub_account === subAccount)
+    const user = mine.find((each) => each.revoked_at === null && each.enrolment === 'enrolled') ?? mine.find((each) => each.revoked_at === null)
+      ?? mine[0] ?? null
+    const state = user === null ? 'unknown' : user.revoked_at !== null ? 'revoked' : user.enrolment === 'pending' ? 'pending'
+      : user.role === 'full' ? 'ready' : 'read-only'
+    return { state, key, user }
+  })
+  return states.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))[0] ?? { state: 'none', key: null, user: null }
+}
+
+/** Asked again no sooner: a batch signs many requests after each other. */
+const KEPT_MS = 10_000
+let kept: { subPath: string; at: number; state: Promise<KeyState> } | null = null
+
+/** Forgets what is known of this browser's keys: something about them has changed. */
+export const forgetKeyState = (): void => void (kept = null)
+
+/** How far this browser's key for the open sub-account is. @throws Problem */
+export function keyState(): Promise<KeyState> {
+  const { subPath } = scope.value
+  if (kept === null || kept.subPath !== subPath || Date.now() - kept.at > KEPT_MS) {
+    kept = { subPath, at: Date.now(), state: askKeyState() }
+    kept.state.then(({ state }) => state !== 'ready' && forgetKeyState(), forgetKeyState)
+  }
+  return kept.state
+}
+
+async function askKeyState(): Promise<KeyState> {
+  const { workspace, subAccount, panelPath } = scope.value
+  const keys = await listKeys().catch(() => [])
+  if (!keys.some((key) => key.workspace === workspace && key.sub_account === subAccount)) return { state: 'none', key: null, user: null }
+  return judgeKeys(keys, await read<ApiUser[]>(`/console/api${panelPath}/api-users`), workspace, subAccount)
+}
+
+const REASONS: Record<KeyState['state'], string> = {
+  none: 'This browser holds no key for this sub-account.',
+  unknown: 'This browser’s key has not been requested as an API user yet.',
+  pending: 'This browser’s key waits to be enrolled by the signer nodes’ operators.',
+  'read-only': 'This browser’s key is enrolled as read-only.',
+  revoked: 'This browser’s key was revoked.',
+  ready: '',
+}
+
+/** The headers of one signed request. */
+export async function headersOf({ method, path, body }: Draft, apiKey: string, key: CryptoKey): Promise<Record<string, string>> {
+  const signed = await requestSigner(key)({ apiKey, method, uri: path, body, now: Math.floor(serverNow() / 1000) })
+  return requestHeaders(signed, apiKey)
+}
+
+/**
+ * Signs a write and sends it; where this browser cannot, shows it for signing elsewhere.
+ * @param path of the public API, with its query
+ * @throws Problem as the API refuses; SignedElsewhere
+ */
+export async function sign<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
+  const draft: Draft = { method, path, body: body === undefined ? '' : encode(body) }
+  const { state, key, user } = await keyState()
+  if (state !== 'ready' || key === null || user === null) {
+    elsewhere.value = { ...draft, pretty: body === undefined ? '' : pretty(body), reason: REASONS[state] }
+    throw new SignedElsewhere()
+  }
+  const init = { method, headers: await headersOf(draft, user.api_key, key.private_key), ...(draft.body === '' ? {} : { body: draft.body }) }
+  try {
+    return await bodyOf<T>(await send(path, init))
+  } catch (error) {
+    if (error instanceof Problem && error.status === 0)
+      throw new Problem(0, 'UNREACHABLE', 'No answer came: it may have been done. Press again: the same request is not carried out twice.')
+    throw error
+  }
+}

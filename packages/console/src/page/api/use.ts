@@ -1,0 +1,100 @@
+import { signal } from '@preact/signals'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { Problem, read, SignedElsewhere } from './http.ts'
+
+/** What a page has of one address. `data` stays while it is read again. */
+export interface Reading<T> {
+  data: T | undefined
+  problem: Problem | null
+  isLoading: boolean
+  reload(): void
+}
+
+/** Shown at once when one comes back to a page, and then read again. */
+const kept = new Map<string, unknown>()
+const KEPT_MAX = 60
+
+/** Events of the open sub-account, by their type; whoever reads `live` addresses reads again. See live.ts. */
+export const news = signal<{ type: string; object: string; data: unknown; at: number } | null>(null)
+
+/** Several events that come together are one reason to read again. */
+const SETTLE_MS = 250
+
+const asProblem = (error: unknown) =>
+  (error instanceof Problem ? error : new Problem(0, 'UNEXPECTED', error instanceof Error ? error.message : String(error)))
+
+/**
+ * Reads an address, and again when `live` fits an event's type.
+ * @param url null: nothing yet
+ */
+export function useRead<T>(url: string | null, live?: RegExp): Reading<T> {
+  const [state, setState] = useState<{ url: string | null; data?: T; problem: Problem | null; isLoading: boolean }>(
+    { url, data: url === null ? undefined : kept.get(url) as T | undefined, problem: null, isLoading: url !== null })
+  const turn = useRef(0)
+  const reload = useCallback(() => {
+    if (url === null) return
+    const mine = ++turn.current
+    setState((before) => ({ url, data: before.url === url ? before.data : kept.get(url) as T | undefined, problem: null, isLoading: true }))
+    read<T>(url).then((data) => {
+      if (mine !== turn.current) return
+      kept.delete(url)
+      kept.set(url, data)
+      if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value as string)
+      setState({ url, data, problem: null, isLoading: false })
+    }, (error: unknown) => {
+      if (mine === turn.current) setState((before) => ({ ...before, url, problem: asProblem(error), isLoading: false }))
+    })
+  }, [url])
+  useEffect(() => {
+    reload()
+    return () => void turn.current++
+  }, [reload])
+  const pattern = live?.source
+  useEffect(() => {
+    if (pattern === undefined) return
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const known = news.peek()
+    const stop = news.subscribe((event) => {
+      if (event === null || event === known || (event.type !== 'missed' && !new RegExp(pattern).test(event.type)) || timer !== undefined) return
+      timer = setTimeout(() => {
+        timer = undefined
+        reload()
+      }, SETTLE_MS)
+    })
+    return () => {
+      stop()
+      clearTimeout(timer)
+    }
+  }, [pattern, reload])
+  const isCurrent = state.url === url
+  return {
+    data: isCurrent ? state.data : url === null ? undefined : kept.get(url) as T | undefined,
+    problem: isCurrent ? state.problem : null, isLoading: isCurrent ? state.isLoading : url !== null, reload,
+  }
+}
+
+/** Forgets what was read: another person sits here now. */
+export const forgetReadings = (): void => kept.clear()
+
+/** Runs one action at a time: what it is doing, and why it was refused. */
+export function useAction(): { isBusy: boolean; problem: Problem | null; run(work: () => Promise<void>): Promise<void>; clear(): void } {
+  const [isBusy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<Problem | null>(null)
+  const busy = useRef(false)
+  const run = useCallback(async (work: () => Promise<void>) => {
+    if (busy.current) return
+    busy.current = true
+    setBusy(true)
+    setProblem(null)
+    try {
+      await work()
+    } catch (error) {
+      // Its dialog is open: nothing more is to be said here.
+      if (!(error instanceof SignedElsewhere)) setProblem(asProblem(error))
+    } finally {
+      busy.current = false
+      setBusy(false)
+    }
+  }, [])
+  return { isBusy, problem, run, clear: () => setProblem(null) }
+}

@@ -1,0 +1,32 @@
+import { useEffect, useState } from 'preact/hooks'
+import { pageAt, scope } from '../api/scope.ts'
+import { keyState, type KeyState } from '../api/sign.ts'
+import { Note } from './page.tsx'
+
+/** How far this browser's key is; null until it is known. */
+export function useKeyState(): KeyState | null {
+  const [state, setState] = useState<KeyState | null>(null)
+  const { subPath } = scope.value
+  useEffect(() => {
+    let isGone = false
+    setState(null)
+    keyState().catch((): KeyState => ({ state: 'none', key: null, user: null })).then((found) => !isGone && setState(found))
+    return () => void (isGone = true)
+  }, [subPath])
+  return state
+}
+
+const WORDS: Partial<Record<KeyState['state'], string>> = {
+  none: 'This browser has no key for this sub-account: what you prepare here is shown to be signed elsewhere.',
+  unknown: 'This browser’s key is not an API user yet: what you prepare here is shown to be signed elsewhere.',
+  pending: 'This browser’s key waits to be enrolled: until then, what you prepare here is shown to be signed elsewhere.',
+  'read-only': 'This browser’s key may only read: what you prepare here is shown to be signed elsewhere.',
+  revoked: 'This browser’s key was revoked: what you prepare here is shown to be signed elsewhere.',
+}
+
+/** Says beforehand that a request cannot be signed here, and what to do about it. */
+export function KeyNotice() {
+  const found = useKeyState()
+  const word = found === null ? undefined : WORDS[found.state]
+  return word === undefined ? null : <Note tone="info"><p>{word} <a href={pageAt('/browser-key')}>Browser key</a></p></Note>
+}

@@ -1,0 +1,135 @@
+// How values are shown: amounts, times, ids, assets.
+import { signal } from '@preact/signals'
+import { useState } from 'preact/hooks'
+import { serverNow } from '../api/http.ts'
+import { assetNames } from '../api/assets.ts'
+import { announce } from './announce.tsx'
+import { Icon } from './icons.tsx'
+
+/** Digits in groups of three, none lost. */
+export function grouped(digits: string): string {
+  const [whole = '', fraction] = digits.split('.')
+  const sign = /^[-+]/.exec(whole)?.[0] ?? ''
+  const text = whole.slice(sign.length).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
+  return `${sign === '-' ? '−' : sign}${text}${fraction === undefined ? '' : `.${fraction}`}`
+}
+
+/** An exact amount, digits that cannot be told apart from zeros trimmed at the end. @param of the asset */
+export function Amount({ value, of, isSigned = false }: { value: string | null | undefined; of?: string | undefined; isSigned?: boolean }) {
+  if (value === null || value === undefined) return <span class="muted" title="not known">–</span>
+  const text = String(value)
+  const shown = text.includes('.') ? text.replace(/\.?0+$/, '') : text
+  const sign = isSigned && !shown.startsWith('-') && shown !== '0' ? '+' : ''
+  return <bdi dir="ltr" class="amount">{sign}{grouped(shown)}{of === undefined ? null : <span class="unit"> {tickerOf(of)}</span>}</bdi>
+}
+
+/** Dollars, to the cent. */
+export function usd(value: string | null | undefined): string {
+  if (value === null || value === undefined) return '–'
+  const [whole = '0', fraction = ''] = String(value).split('.')
+  const cents = fraction.padEnd(2, '0').slice(0, 2)
+  const isTiny = /^-?0$/.test(whole) && cents === '00' && /[1-9]/.test(fraction)
+  return isTiny ? '< $0.01' : `${whole.startsWith('-') ? '−' : ''}$${grouped(whole.replace('-', ''))}.${cents}`
+}
+
+export const Usd = ({ value }: { value: string | null | undefined }) => <span class="amount">{usd(value)}</span>
+
+/** `USDT` of `USDT_ETH`. */
+export const tickerOf = (asset: string): string => assetNames.value.get(asset)?.ticker ?? asset.split('_')[0] ?? asset
+
+/** A coin's badge, ticker, and the network where it is not the coin's own. */
+export function AssetName({ of, isLong = false }: { of: string; isLong?: boolean }) {
+  const asset = assetNames.value.get(of)
+  const ticker = tickerOf(of)
+  const network = asset?.network ?? of.split('_')[1] ?? ''
+  return (
+    <span class="asset">
+      <span class="asset-badge" data-hue={hueOf(ticker)} aria-hidden="true">{ticker.slice(0, ticker.length > 4 ? 3 : 4)}</span>
+      <span class="asset-words">
+        <span class="asset-ticker">{ticker}</span>
+        {isLong || network !== ticker ? <span class="asset-network muted">{isLong ? `${asset?.name ?? ticker}${network === ticker ? '' : ` on ${network}`}` : `on ${network}`}</span> : null}
+      </span>
+    </span>
+  )
+}
+
+/** One of eight, always the same for a word. */
+function hueOf(word: string): number {
+  let sum = 7
+  for (const char of word) sum = (sum * 31 + char.charCodeAt(0)) % 8191
+  return sum % 8
+}
+
+const now = signal(Date.now())
+setInterval(() => (now.value = Date.now()), 10_000)
+
+const UNITS: readonly (readonly [number, string])[] = [[86_400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']]
+
+/** `3 min ago`, `in 2 d`. @param ms the difference, negative for the past */
+function relative(ms: number): string {
+  const seconds = Math.round(Math.abs(ms) / 1000)
+  if (seconds < 5) return 'now'
+  const [size, unit] = UNITS.find(([size]) => seconds >= size) ?? [1, 's']
+  const text = `${Math.floor(seconds / size)} ${unit}`
+  return ms > 0 ? `in ${text}` : `${text} ago`
+}
+
+/** `22 Nov 2026, 19:36:05 UTC` */
+export function utc(at: string): string {
+  const date = new Date(at)
+  if (Number.isNaN(date.getTime())) return at
+  const [, day, month, year, time] = /^\w+, (\d+) (\w+) (\d+) ([\d:]+)/.exec(date.toUTCString()) ?? []
+  return `${Number(day)} ${month} ${year}, ${time} UTC`
+}
+
+/** How long ago; the exact time on hovering, beside it where there is room. */
+export function Time({ at, isLong = false }: { at: string | null | undefined; isLong?: boolean }) {
+  void now.value
+  if (at === null || at === undefined) return <span class="muted">–</span>
+  const text = relative(new Date(at).getTime() - serverNow())
+  return (
+    <time dateTime={at} title={utc(at)} class="time">
+      <span>{text}</span>{isLong ? <span class="muted time-exact">{utc(at)}</span> : null}
+    </time>
+  )
+}
+
+/** Cut in the middle for the eye; the whole is copied. @param keep characters at either end */
+export function Id({ value, keep = 6, label = 'id', isWhole = false }: { value: string | null | undefined; keep?: number; label?: string; isWhole?: boolean }) {
+  if (value === null || value === undefined) return <span class="muted">–</span>
+  const isCut = !isWhole && value.length > 2 * keep + 3
+  const shown = isCut ? `${value.slice(0, keep)}…${value.slice(-keep)}` : value
+  return <span class={`id${isWhole ? ' is-whole' : ''}`}><bdi dir="ltr" class="code" title={isCut ? value : undefined}>{shown}</bdi><Copy text={value} label={label} /></span>
+}
+
+const COPIED_MS = 1600
+
+/** Copies a text, and says so. */
+export function Copy({ text, label, word }: { text: string; label: string; word?: string }) {
+  const [isDone, setDone] = useState(false)
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      setDone(true)
+      announce(`Copied ${label}`)
+      setTimeout(() => setDone(false), COPIED_MS)
+    } catch {
+      announce('The browser did not allow copying')
+    }
+  }
+  return (
+    <button type="button" class={word === undefined ? 'copy' : 'button small'} onClick={copy} aria-label={word === undefined ? `Copy ${label}` : undefined} title={word === undefined ? `Copy ${label}` : undefined}>
+      <Icon name={isDone ? 'check' : 'copy'} />{word === undefined ? null : <span>{isDone ? 'Copied' : word}</span>}
+    </button>
+  )
+}
+
+/** Text to be copied whole: a command, a body. */
+export function Code({ text, label }: { text: string; label: string }) {
+  return (
+    <div class="code-block">
+      <pre tabIndex={0} role="region" aria-label={label}><code>{text}</code></pre>
+      <Copy text={text} label={label} />
+    </div>
+  )
+}

@@ -1,0 +1,61 @@
+// Addresses below /console. Filters live in the query, so that every view can be sent to a colleague.
+import { signal } from '@preact/signals'
+
+export interface Place { path: string; query: URLSearchParams }
+
+const here = (): Place => ({ path: location.pathname.replace(/(.)\/+$/, '$1'), query: new URLSearchParams(location.search) })
+
+/** The open address. */
+export const place = signal<Place>(here())
+
+/** Opens an address of the panel. */
+export function go(to: string, how: 'push' | 'replace' = 'push'): void {
+  if (how === 'push') history.pushState(null, '', to)
+  else history.replaceState(null, '', to)
+  place.value = here()
+  if (how === 'push') scrollTo(0, 0)
+}
+
+/** The open address with other query parameters; null takes one away. */
+export function withQuery(changes: Record<string, string | null>): string {
+  const query = new URLSearchParams(place.value.query)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === '') query.delete(name)
+    else query.set(name, value)
+  }
+  const text = query.toString()
+  return place.value.path + (text === '' ? '' : `?${text}`)
+}
+
+/** Follows links of the panel without a reload, and the browser's back. */
+export function startRouter(): void {
+  addEventListener('popstate', () => (place.value = here()))
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    const link = event.target instanceof Element ? event.target.closest('a[href]') : null
+    if (!(link instanceof HTMLAnchorElement) || link.target !== '' || link.hasAttribute('download')) return
+    if (link.origin !== location.origin || !/^\/console(?:\/|$)/.test(link.pathname) || link.pathname.startsWith('/console/api/')) return
+    if (link.hash !== '' && link.pathname === location.pathname) return
+    event.preventDefault()
+    go(link.pathname + link.search)
+  })
+}
+
+/** What a pattern like `/console/w/:workspace/x/:id` finds in a path; null where it does not fit. */
+export function match(pattern: string, path: string): Record<string, string> | null {
+  const wanted = pattern.split('/')
+  const parts = path.split('/')
+  if (wanted.length !== parts.length) return null
+  const found: Record<string, string> = {}
+  for (const [index, each] of wanted.entries()) {
+    const part = parts[index] as string
+    if (each.startsWith(':')) {
+      try {
+        found[each.slice(1)] = decodeURIComponent(part)
+      } catch {
+        return null
+      }
+    } else if (each !== part) return null
+  }
+  return found
+}

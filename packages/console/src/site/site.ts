@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { encoded, howToBuild, loadAssets, pageHeaders, readFile, type Answer, type Assets } from '@custody/site'
+
+/** The built control panel, held in memory: no request reaches the disk. */
+export interface Site {
+  /**
+   * The panel; the same bytes for every address below /console.
+   * @param encodings the request's `accept-encoding`
+   */
+  page(encodings: string | undefined): Answer
+  /** A file of the panel by its hashed name. */
+  asset: Assets
+}
+
+const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
+export const NAME = 'the control panel'
+
+/** What a page must be allowed for passkeys; nothing else is. */
+const PERMISSIONS = ['publickey-credentials-create', 'publickey-credentials-get']
+
+/**
+ * Reads the built control panel.
+ * @throws Error with what to run, where it was not built
+ */
+export function loadSite(dist: string = DIST): Site {
+  const assets = join(dist, 'assets')
+  if (!existsSync(join(dist, 'index.html')) || !existsSync(assets)) throw new Error(howToBuild(NAME))
+  const page = readFile(dist, 'index.html')
+  const headers = { ...pageHeaders([], PERMISSIONS), 'x-frame-options': 'DENY' }
+  return {
+    page(encodings) {
+      const best = encoded(page, encodings)
+      return { status: 200, headers: { ...best.headers, ...headers }, body: best.body }
+    },
+    asset: loadAssets(assets),
+  }
+}
