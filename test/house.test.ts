@@ -33,6 +33,7 @@ const NEVER: Record<string, string[]> = {
   threshold: ['*'],
   site: ['*'],
   checkout: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'request-auth', 'client', 'console'],
+  reference: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout', 'client', 'console'],
   console: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout'],
   'request-auth': ['*'],
   client: ['platform', 'signer', 'threshold', 'devnet'],

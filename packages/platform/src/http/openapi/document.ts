@@ -115,7 +115,7 @@ function success(components: Components, id: string, response: z.ZodType | null,
   const schema = isNamed ? plain : components.named(`${pascal(id)}Response`, plain)
   const example = exampleOf(components, schema, `${pascal(id)}Response`)
   return {
-    description: mediaType === 'text/event-stream' ? 'A stream, of which this is the data of each event' : 'It was done, or this is it',
+    description: mediaType === 'text/event-stream' ? 'A stream, of which this is the data of each event' : 'Success',
     headers: headersOf(200),
     content: { [mediaType]: mediaType === 'text/event-stream' ? { schema } : { schema, example } },
   }

@@ -31,7 +31,7 @@ const FIELDS: Readonly<Record<string, unknown>> = {
   now: EXAMPLE_TIME, timestamp: EXAMPLE_TIME, at: EXAMPLE_TIME, next: EXAMPLE_ID, after: EXAMPLE_ID, sources: ['kraken', 'coinbase'],
   reason: null, failure_reason: null, error: null, answer: 'ok', body: '{"type":"transaction.confirmed"}', secret: `whsec_${'A'.repeat(43)}=`,
   kty: 'RSA', n: 'sXch…', e: 'AQAB', kid: '1f2e…', previous: null, changed: false, display_name: 'Hats', resource: 'ENERGY', note: null,
-  allowed_origins: ['https://shop.example.org'], type: 'transaction.confirmed', quote: EXAMPLE_ID, depth: 5, description: 'Our ledger',
+  float: 0.0004, fee_cap: null, max_gas_price: null, allowed_origins: ['https://shop.example.org'], type: 'transaction.confirmed', quote: EXAMPLE_ID, depth: 5, description: 'Our ledger',
 }
 
 const typeOf = ({ type }: JsonSchema): unknown => (Array.isArray(type) ? type.find((each) => each !== 'null') : type)
