@@ -6,7 +6,8 @@ import { listAssets } from './find-asset.ts'
 
 export const assetShape = z.object({
   asset_name: z.string().meta({ description: 'Ticker; what every other operation takes as `asset`' }),
-  name: z.string(), ticker: z.string(), blockchain: z.string(), network: z.string(), family: z.string().meta({ examples: ['utxo'] }), decimals: z.int(),
+  name: z.string(), ticker: z.string(), blockchain: z.string(), network: z.string(),
+  family: z.string().meta({ examples: ['utxo'] }), decimals: z.int(),
   type: z.enum(['native', 'token']), contract_address: z.string().nullable(), fee_asset: z.string(), requires_tag: z.boolean(),
   min_withdrawal: z.number().meta({ description: 'In the asset’s native unit' }), is_active: z.boolean(),
 }).meta({ id: 'Asset' })

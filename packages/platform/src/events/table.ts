@@ -12,7 +12,8 @@ function eventsTable(): string {
   const components = new Components()
   const rows = EVENT_TYPES.map((type) => {
     const { says, object, scope, data } = EVENTS[type]
-    const fields = Object.keys((components.resolve(components.shown(data))['properties'] ?? {}) as object).map((name) => `\`${name}\``).join(', ')
+    const shape = components.resolve(components.shown(data))['properties'] ?? {}
+    const fields = Object.keys(shape).map((name) => `\`${name}\``).join(', ')
     return `| \`${type}\` | ${says} | ${object} | ${TOLD_TO[scope]} | ${fields} |`
   })
   return ['| Event | When | Object | Told to | `data` |', '|---|---|---|---|---|', ...rows].join('\n')

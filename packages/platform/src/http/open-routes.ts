@@ -48,7 +48,10 @@ const READINESS_SHAPE = z.object({ status: z.enum(['ok', 'unavailable']), checks
 
 /** The same, for the OpenAPI document. */
 export const OPEN_OPERATIONS: readonly OpenOperation[] = [
-  { path: '/', id: 'readIndex', summary: 'Where things are', description: 'Links, and the documents of this version.', response: INDEX_SHAPE },
+  {
+    path: '/', id: 'readIndex', summary: 'Where things are', description: 'Links, and the documents of this version.',
+    response: INDEX_SHAPE,
+  },
   {
     path: '/openapi.json', id: 'readOpenApi', summary: 'This document', description: 'OpenAPI 3.1; to be read by people: /reference.',
     response: z.looseObject({ openapi: z.literal('3.1.0') }),

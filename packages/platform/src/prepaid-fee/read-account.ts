@@ -11,7 +11,9 @@ export const readPrepaidFee = endpoint({
   body: z.strictObject({}),
   response: z.object({
     balance: z.number(), reserved: z.number(), currency: z.literal('USD'), status: z.enum(['ok', 'low', 'empty']), tier: z.string(),
-    fees: z.object({ basis_points: z.int(), percent: z.number().meta({ format: 'double' }), minimum: z.number(), monthly: z.number() }), volume_30d: z.number(),
+    fees: z.object({
+      basis_points: z.int(), percent: z.number().meta({ format: 'double' }), minimum: z.number(), monthly: z.number(),
+    }), volume_30d: z.number(),
   }),
   async handler({ services, caller }) {
     return { body: await accountOf(services, caller.workspaceId) }

@@ -12,7 +12,8 @@ export const readTransaction = endpoint({
     + 'programs; `sub_status` tells the step.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/transaction/{id}', summary: 'Read a transaction', access: 'read',
-  params: z.strictObject({ id: z.string() }), response: transactionShape.extend({ replacements: z.array(replacementShape).optional() }).meta({ id: 'TransactionWithReplacements' }),
+  params: z.strictObject({ id: z.string() }),
+  response: transactionShape.extend({ replacements: z.array(replacementShape).optional() }).meta({ id: 'TransactionWithReplacements' }),
   async handler({ services, caller, params }) {
     const row = await findTransaction(services, caller, params.id)
     const replacements = row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row.id) : []

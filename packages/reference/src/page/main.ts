@@ -41,8 +41,9 @@ function chosen(apiKey: string, ownKey: string, pem: string): { apiKey: string; 
 async function ask(): Promise<void> {
   own = await ownKeys()
   const select = at<HTMLSelectElement>('own-key')
-  select.replaceChildren(...[new Option('Paste another one below', ''), ...own.map(({ fingerprint, workspace, sub_account: name }) => (
-    new Option(`${workspace} / ${name} – ${fingerprint.slice(0, 12)}`, fingerprint)))])
+  const options = own.map(({ fingerprint, workspace, sub_account: name }) => (
+    new Option(`${workspace} / ${name} – ${fingerprint.slice(0, 12)}`, fingerprint)))
+  select.replaceChildren(new Option('Paste another one below', ''), ...options)
   at('own').hidden = own.length === 0
   at('problem').textContent = ''
   at<HTMLDialogElement>('keys').showModal()

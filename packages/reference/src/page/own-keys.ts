@@ -5,8 +5,8 @@ const DATABASE = 'custody-console'
 const STORE = 'keys'
 
 const done = <T>(request: IDBRequest<T>): Promise<T> => new Promise((resolve, reject) => {
-  request.onsuccess = () => resolve(request.result)
-  request.onerror = () => reject(request.error ?? new Error('the browser’s store refuses'))
+  request.addEventListener('success', () => resolve(request.result))
+  request.addEventListener('error', () => reject(request.error ?? new Error('the browser’s store refuses')))
 })
 
 /** Keys that the control panel made here; none where it was never used. */
@@ -14,7 +14,7 @@ export async function ownKeys(): Promise<OwnKey[]> {
   try {
     const opening = indexedDB.open(DATABASE)
     // Made by the panel alone: an empty one of ours would be in its way.
-    opening.onupgradeneeded = () => opening.transaction?.abort()
+    opening.addEventListener('upgradeneeded', () => opening.transaction?.abort())
     const database = await done(opening)
     const keys = await done(database.transaction(STORE, 'readonly').objectStore(STORE).getAll() as IDBRequest<OwnKey[]>)
     database.close()

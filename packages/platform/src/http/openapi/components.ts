@@ -52,7 +52,8 @@ export class Components {
   }
 }
 
-const isNumber = (type: unknown): boolean => type === 'number' || (Array.isArray(type) && type.includes('number') && !type.includes('string'))
+const isNumber = (type: unknown): boolean => (
+  type === 'number' || (Array.isArray(type) && type.includes('number') && !type.includes('string')))
 
 /** In the house's own words: references, bounds that only a double has, decimals and times. */
 function tidy(value: unknown, name = ''): unknown {

@@ -25,9 +25,10 @@ export interface DocumentParts {
 
 const INTRODUCTION = `Digital-asset custody: threshold-signed wallets, idempotent transfers.
 
-**Authentication.** Two headers: \`authorization: Bearer JWT\` and \`x-api-key\`. The JWT is RS256 by your RSA key of at least 4096 bits over
-\`{uri, nonce, iat, exp, sub, bodyHash}\`: path and query, a fresh nonce, \`exp\` less than 30 seconds after \`iat\`, the API key, and the
-lower-case hex SHA-256 of the body's bytes, of the empty string where there is none. Each attempt has a token of its own.
+**Authentication.** Two headers: \`authorization: Bearer JWT\` and \`x-api-key\`. The JWT is RS256 by your RSA key of at least
+4096 bits over \`{uri, nonce, iat, exp, sub, bodyHash}\`: path and query, a fresh nonce, \`exp\` less than 30 seconds after
+\`iat\`, the API key, and the lower-case hex SHA-256 of the body's bytes, of the empty string where there is none. Each attempt
+has a token of its own.
 
 **Amounts** are JSON numbers with exactly their digits: read them as decimals, never as doubles.
 
