@@ -16,7 +16,7 @@ function transform(schema) {
 function slim({ paths, components, ...document }) {
   const operation = ({ responses, requestBody, parameters, ...rest }) => ({
     ...rest,
-    ...(parameters ? { parameters: parameters.map(({ example: _, ...parameter }) => parameter) } : {}),
+    ...(parameters ? { parameters: parameters.map((each) => ({ ...each, example: undefined })) } : {}),
     ...(requestBody ? { requestBody: plain(requestBody) } : {}),
     responses: { 200: plain(responses[200]) },
   })
@@ -29,9 +29,9 @@ function slim({ paths, components, ...document }) {
   }
 }
 
-function plain({ content, headers: _, ...rest }) {
+function plain({ content, description }) {
   const media = Object.entries(content ?? {}).map(([type, { schema }]) => [type, { schema }])
-  return { ...rest, content: Object.fromEntries(media) }
+  return { description, content: Object.fromEntries(media) }
 }
 
 const LEFT_OUT = new Set(['paths', 'webhooks', '$defs'])

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 3ddb514ae5625ed0bcee0ea3dd183bd02c4a24b34411985a018722bcafc8d400
-// types cfaa579f44eb5e08c38803671dc12cc8a401dfc83f4ec6e08b928726ed56167d
+// document 7585cf2b31db5b5e296cbe2706b5fb36db1ac8e332cfc0a2fc9f609d19f3585a
+// types e73d1c12c728c6b904e7b20cd03d1ea2dd9f2e916ac3cc92b45a7807bfcc15c2
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1929,7 +1929,7 @@ export interface operations {
     createWallet: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateWalletRequest"];
             };
@@ -1949,7 +1949,7 @@ export interface operations {
     createWalletAlias: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateWalletAliasRequest"];
             };
@@ -1989,7 +1989,7 @@ export interface operations {
     createAddress: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateAddressRequest"];
             };
@@ -2045,7 +2045,7 @@ export interface operations {
     validateAddress: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["ValidateAddressRequest"];
             };
@@ -2065,7 +2065,7 @@ export interface operations {
     createTransaction: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateTransactionRequest"];
             };
@@ -2155,7 +2155,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["SpeedUpTransactionRequest"];
             };
@@ -2179,7 +2179,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CancelTransactionRequest"];
             };
@@ -2261,7 +2261,7 @@ export interface operations {
     estimateFee: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["EstimateFeeRequest"];
             };
@@ -2281,7 +2281,7 @@ export interface operations {
     readPrepaidFee: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["ReadPrepaidFeeRequest"];
             };
@@ -2359,7 +2359,7 @@ export interface operations {
     saveAmlSettings: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["SaveAmlSettingsRequest"];
             };
@@ -2379,7 +2379,7 @@ export interface operations {
     unfreezeAddress: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["UnfreezeAddressRequest"];
             };
@@ -2445,7 +2445,7 @@ export interface operations {
     createForwardingRule: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateForwardingRuleRequest"];
             };
@@ -2489,7 +2489,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["DeleteForwardingRuleRequest"];
             };
@@ -2609,7 +2609,7 @@ export interface operations {
     createInvoice: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateInvoiceRequest"];
             };
@@ -2653,7 +2653,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CancelInvoiceRequest"];
             };
@@ -2677,7 +2677,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["MarkInvoiceRequest"];
             };
@@ -2701,7 +2701,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["RefundInvoiceRequest"];
             };
@@ -2737,7 +2737,7 @@ export interface operations {
     saveInvoiceSettings: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["SaveInvoiceSettingsRequest"];
             };
@@ -2781,7 +2781,7 @@ export interface operations {
                 inv_id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["ChooseCheckoutAssetRequest"];
             };
@@ -2861,7 +2861,7 @@ export interface operations {
     createExchangeAccount: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateExchangeAccountRequest"];
             };
@@ -2925,7 +2925,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["ChangeExchangeAccountRequest"];
             };
@@ -2949,7 +2949,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["TestExchangeAccountRequest"];
             };
@@ -3081,7 +3081,7 @@ export interface operations {
     createOrder: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateOrderRequest"];
             };
@@ -3125,7 +3125,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CancelOrderRequest"];
             };
@@ -3145,7 +3145,7 @@ export interface operations {
     quoteConversion: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["QuoteConversionRequest"];
             };
@@ -3165,7 +3165,7 @@ export interface operations {
     createConversion: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateConversionRequest"];
             };
@@ -3229,7 +3229,7 @@ export interface operations {
     createExchangeWithdrawal: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateExchangeWithdrawalRequest"];
             };
@@ -3377,7 +3377,7 @@ export interface operations {
     createWebhook: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CreateWebhookRequest"];
             };
@@ -3441,7 +3441,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["ChangeWebhookRequest"];
             };
@@ -3465,7 +3465,7 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["RotateWebhookSecretRequest"];
             };
@@ -3609,7 +3609,7 @@ export interface operations {
     stake: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["StakeRequest"];
             };
@@ -3629,7 +3629,7 @@ export interface operations {
     unstake: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["UnstakeRequest"];
             };
@@ -3649,7 +3649,7 @@ export interface operations {
     releaseUnstaked: {
         parameters: {
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["ReleaseUnstakedRequest"];
             };

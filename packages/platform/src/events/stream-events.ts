@@ -10,7 +10,7 @@ const BATCH = 100
 /** The log as it grows: each event once, in order. What a client has missed comes first when it comes back. */
 export const streamEvents = endpoint({
   id: 'streamEvents', tag: 'Events',
-  description: 'Server-sent events as they are committed; first those that came after the one you have seen. Reconnect with `Last- '
+  description: 'Server-sent events as they are committed; first those that came after the one you have seen. Reconnect with `Last-'
     + 'Event-ID`.',
   errors: ['CURSOR_EXPIRED'],
   method: 'GET', path: '/dac/v1/events/stream', access: 'read', streams: true,

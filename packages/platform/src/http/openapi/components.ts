@@ -69,7 +69,8 @@ function tidy(value: unknown, name = ''): unknown {
     } else found[key] = key === 'examples' || key === 'default' || key === 'enum' ? inner : tidy(inner, name)
   }
   // Every number that counts nothing is a decimal, exact as it stands.
-  if (isNumber(found['type']) && found['format'] === undefined) found['format'] = 'decimal'
+  const isFixed = found['const'] !== undefined || found['enum'] !== undefined
+  if (isNumber(found['type']) && !isFixed && found['format'] === undefined) found['format'] = 'decimal'
   const isText = found['type'] === 'string' || (Array.isArray(found['type']) && found['type'].includes('string'))
   if (isText && name.endsWith('_at') && found['format'] === undefined) found['format'] = 'date-time'
   return found
