@@ -34,7 +34,8 @@ export class Events {
    */
   async *stream(options: { after?: string; type?: string; signal?: AbortSignal } = {}): AsyncGenerator<LogEvent> {
     const { after, type, signal } = options
-    const events: AsyncGenerator<StreamEvent<LogEvent>> = this.#client.stream(`/dac/v1/events/stream${query({ after, type })}`, signal ? { signal } : {})
+    const path = `/dac/v1/events/stream${query({ after, type })}`
+    const events: AsyncGenerator<StreamEvent<LogEvent>> = this.#client.stream(path, signal ? { signal } : {})
     for await (const { data } of events) yield data
   }
 }

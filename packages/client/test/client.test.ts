@@ -367,10 +367,11 @@ test('a stream goes on after what was seen, over connections that break, and end
 
 test('a request is given up when its caller says so, also while it waits to try again', async () => {
   const stop = new AbortController()
-  server.script({ hang: true })
+  server.script(() => {
+    stop.abort(new Error('enough'))
+    return { hang: true }
+  })
   const asked = client().request('GET', '/dac/v1/gas-tanks', undefined, { signal: stop.signal })
-  while (server.seen.length === 0) await new Promise((resolve) => { setTimeout(resolve, 5) })
-  stop.abort(new Error('enough'))
   await assert.rejects(asked, /enough/)
   const late = new AbortController()
   server.script(problem(503, 'UNAVAILABLE'), json([]))
