@@ -35,6 +35,7 @@ const NEVER: Record<string, string[]> = {
   threshold: ['*'],
   site: ['*'],
   checkout: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'request-auth', 'client', 'console'],
+  'api-types': ['*'],
   reference: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout', 'client', 'console'],
   console: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout'],
   'request-auth': ['*'],

@@ -13,7 +13,7 @@ import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { makePackage } from '../scripts/pack.mjs'
 import { Nodes } from './certified.ts'
-import { TestServer, type Canned } from './server.ts'
+import { TestServer } from './server.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
@@ -68,8 +68,6 @@ async function run(node: string, file: string, words: string[] = []): Promise<{ 
   const code = await new Promise<number | null>((resolve) => { child.on('close', resolve) })
   return { code, out, err }
 }
-
-const json = (value: unknown): Canned => ({ body: JSON.stringify(value) })
 
 test('publint and attw find nothing', async () => {
   const { messages, pkg } = await publint({ pkgDir: made, strict: true, pack: false })

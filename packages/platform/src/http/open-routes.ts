@@ -16,8 +16,8 @@ const READINESS_KEPT_MS = 1000
 const INDEX = {
   name: 'Custody API',
   description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers',
-  links: { openapi: '/openapi.json', assets: '/assets', live: '/livez', ready: '/readyz' },
-  authentication: 'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; README.md says how to make them',
+  links: { reference: '/reference', openapi: '/openapi.json', assets: '/assets', live: '/livez', ready: '/readyz' },
+  authentication: 'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; /reference signs for you, README.md says how to make them',
   documentation: [
     'README.md',
     'ARCHITECTURE.md',
