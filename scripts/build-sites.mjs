@@ -9,7 +9,7 @@ import { root, underPinnedNode } from './pinned-node.mjs'
 await underPinnedNode(fileURLToPath(import.meta.url))
 
 /** Package → what it is called. */
-const SITES = { checkout: 'checkout page', console: 'control panel' }
+const SITES = { checkout: 'checkout page', console: 'control panel', reference: 'API reference' }
 
 /** Sources, the scripts that build them, and the versions of what is built in. */
 function inputs(folder) {

@@ -8,6 +8,8 @@ import { find, json, read, root } from './tree.ts'
 
 const LINES_MAX = 600
 const COLUMNS_MAX = 140
+/** Written by scripts, and read by compilers. */
+const MADE = new Set(['packages/client/src/api.d.ts'])
 
 interface Package { name: string; folder: string; private?: boolean; license?: string; dependencies?: Record<string, string>; devDependencies?: Record<string, string>; optionalDependencies?: Record<string, string>; peerDependencies?: Record<string, string> }
 const packages = find('packages/*/package.json').map((path) => ({ ...json<Package>(path), folder: dirname(path) }))
@@ -33,6 +35,8 @@ const NEVER: Record<string, string[]> = {
   threshold: ['*'],
   site: ['*'],
   checkout: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'request-auth', 'client', 'console'],
+  'api-types': ['*'],
+  reference: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout', 'client', 'console'],
   console: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout'],
   'request-auth': ['*'],
   client: ['platform', 'signer', 'threshold', 'devnet'],
@@ -163,7 +167,7 @@ test('a relative import names a file that exists', () => {
 })
 
 test(`no source line has more than ${COLUMNS_MAX} columns`, () => {
-  const sources = find(['packages/*/src/**/*.{ts,tsx,sql,css}', 'packages/*/native/src/**/*.rs'])
+  const sources = find(['packages/*/src/**/*.{ts,tsx,sql,css}', 'packages/*/native/src/**/*.rs']).filter((path) => !MADE.has(path))
   assert.ok(sources.some((path) => path.endsWith('.rs')) && sources.some((path) => path.endsWith('.ts')), 'the sources were not found')
   const long = sources.flatMap((path) => read(path).split('\n').flatMap((line, at) => (
     line.length > COLUMNS_MAX ? [`${path}:${at + 1} has ${line.length}`] : [])))
@@ -185,7 +189,8 @@ test('no statement of the platform asks the database for the time', () => {
 })
 
 test(`no source file has more than ${LINES_MAX} lines`, () => {
-  const long = find('packages/*/src/**/*.{ts,tsx,sql,css}').map((path) => ({ path, lines: read(path).split('\n').length })).filter(({ lines }) => lines > LINES_MAX)
+  const long = find('packages/*/src/**/*.{ts,tsx,sql,css}').filter((path) => !MADE.has(path))
+    .map((path) => ({ path, lines: read(path).split('\n').length })).filter(({ lines }) => lines > LINES_MAX)
   assert.deepEqual(long, [])
 })
 

@@ -1,55 +1,29 @@
-import { requestHeaders, requestSigner, stringifyJson, transactionId, type PrivateKey, type RequestSigner } from '@custody/request-auth/web'
+import { CheckoutFace } from './checkout.ts'
+import { each } from './each.ts'
 import { CustodyError } from './errors.ts'
+import { Events } from './events.ts'
 import { Invoices } from './invoices.ts'
+import { Service } from './service.ts'
 import { Trading } from './trading.ts'
-import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
+import { Transport, type RequestOptions, type StreamEvent, type StreamOptions, type TransportOptions } from './transport.ts'
 import { Checks } from './trust/checks.ts'
 import type { Keys } from './trust/keys.ts'
 import { readTrust, type Trust } from './trust/trust.ts'
 import type { FailureProof, OwnRequest } from './trust/proof.ts'
 import type {
-  Address, AddressValidation, AmlSettings, Asset, Decimal, FeeEstimate, FeeRates, ForwardRule, FrozenAddress, GasTank,
+  Address, AddressValidation, AmlSettings, Asset, Decimal, FeeEstimate, FeeRates, ForwardRule, ForwardRuleFilter, FrozenAddress, GasTank,
   GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery, PrepaidEntry, PrepaidFee, Price,
   SpeedUp, Stake, Staking, Transaction, TransactionFilter, TransactionPage, UnfrozenAddress, Wallet, WalletBalance,
 } from './types.ts'
-import { number, query, read, refusal, target } from './wire.ts'
+import { Webhooks } from './webhooks.ts'
+import { decimals, isGiven, query } from './wire.ts'
 
-export interface CustodyClientOptions {
-  /** E.g. `https://custody.example.com`. */
-  baseUrl: string
-  /** UUID of the API user. */
-  apiKey: string
-  /** RSA, at least 4096 bits: PEM, Node's KeyObject, or a CryptoKey, which need not be extractable. It signs here and is never sent. */
-  privateKey: PrivateKey
+export interface CustodyClientOptions extends TransportOptions {
   /** Whom to believe, from the operator: addresses are then derived here from what these nodes certified, and others refused. */
   trust?: Trust
-  fetch?: typeof globalThis.fetch
-  /** Per attempt. 30 s by default. */
-  timeout_ms?: number
-  /** Default: 5 attempts, 1 s doubled up to 60 s. `attemptsMax: 1` turns retries off. */
-  retry?: Partial<RetryOptions>
-  /** On 429 wait until the window ends and go on (default), or throw. */
-  waitOnRateLimit?: boolean
-  /** Clock, waiting and chance, for tests. */
-  now?: () => number
-  sleep?: (ms: number) => Promise<void>
-  random?: () => number
 }
 
-export interface RequestOptions {
-  /** Repeating it cannot do it twice. Default: GET only. */
-  repeatable?: boolean
-  /** Sent without a signature. */
-  public?: boolean
-  /** Told of each signed request before it leaves: `id` is what follows for the transaction it makes. Keep it to verify a failure later. */
-  onSigned?: (request: { nonce: string; id: string }) => void
-}
-
-export interface WaitOptions { timeout_ms?: number; interval_ms?: number }
-
-const REPEAT_STATUS = new Set([500, 502, 503, 504])
-/** A window lasts a minute: whoever is refused this often in a row shares the key with too many. */
-const RATE_LIMIT_WAITS_MAX = 5
+export interface WaitOptions { timeout_ms?: number; interval_ms?: number; signal?: AbortSignal }
 
 /** Client of the custody API. Each request carries a token of its own; retries too. */
 export class CustodyClient {
@@ -57,37 +31,25 @@ export class CustodyClient {
   readonly apiKey: string
   readonly invoices: Invoices
   readonly trading: Trading
-  readonly #sign: RequestSigner
-  readonly #fetch: typeof globalThis.fetch
-  readonly #timeout_ms: number
-  readonly #retry: RetryOptions
-  readonly #waitOnRateLimit: boolean
-  readonly #now: () => number
-  readonly #sleep: (ms: number) => Promise<void>
-  readonly #random: () => number
+  readonly events: Events
+  readonly webhooks: Webhooks
+  readonly checkout: CheckoutFace
+  readonly service: Service
+  readonly #transport: Transport
   readonly #checks: Checks | null
 
   /** @throws AuthError for a private key that signs no requests; VerificationError `TRUST` where the trust object is not one */
   constructor(options: CustodyClientOptions) {
-    const url = new URL(options.baseUrl)
-    if (url.search !== '' || url.hash !== '' || url.username !== '') {
-      throw new TypeError('baseUrl must be a plain origin, with a path prefix at most')
-    }
-    this.baseUrl = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
-    this.apiKey = options.apiKey
-    this.#sign = requestSigner(options.privateKey)
-    // A browser's own fetch refuses to be called as anyone's method.
-    const fetch = options.fetch ?? globalThis.fetch
-    this.#fetch = (input, init) => fetch(input, init)
-    this.#timeout_ms = options.timeout_ms ?? 30_000
-    this.#retry = { attemptsMax: 5, backoff_ms: 1000, backoffMax_ms: 60_000, ...options.retry }
-    this.#waitOnRateLimit = options.waitOnRateLimit ?? true
-    this.#now = options.now ?? Date.now
-    this.#sleep = options.sleep ?? ((ms) => new Promise((resolve) => { setTimeout(resolve, ms) }))
-    this.#random = options.random ?? Math.random
+    this.#transport = new Transport(options, (id) => this.#checks?.signed(id))
+    this.baseUrl = this.#transport.baseUrl
+    this.apiKey = this.#transport.apiKey
     this.#checks = options.trust === undefined ? null : new Checks(readTrust(options.trust), () => this.keys())
     this.invoices = new Invoices(this, this.#checks)
     this.trading = new Trading(this)
+    this.events = new Events(this)
+    this.webhooks = new Webhooks(this)
+    this.checkout = new CheckoutFace(this)
+    this.service = new Service(this)
   }
 
   /** Assets that can be transacted. Needs no key. */
@@ -139,12 +101,8 @@ export class CustodyClient {
    * the transfer is made once. Without it nothing is repeated, and an error of status 0 or 5xx means *unknown*.
    */
   async createTransaction(transaction: NewTransaction, options: Pick<RequestOptions, 'onSigned'> = {}): Promise<Transaction> {
-    const { amount, fee_rate: feeRate, ...rest } = transaction
-    const body = {
-      source_type: 'INTERNAL', destination_type: 'EXTERNAL', ...rest,
-      amount: number('amount', amount), ...(feeRate === undefined ? {} : { fee_rate: number('fee_rate', feeRate) }),
-    }
-    return this.request('POST', '/dac/v1/transaction', body, { repeatable: transaction.sequence_id !== undefined, ...options })
+    const body = { source_type: 'INTERNAL', destination_type: 'EXTERNAL', ...decimals(transaction, 'amount', 'fee_rate') }
+    return this.request('POST', '/dac/v1/transaction', body, { repeatable: isGiven(transaction.sequence_id), ...options })
   }
 
   /** With `trust`, a failed one carries `failure_proof`; so do those of {@link transactions}. */
@@ -158,6 +116,11 @@ export class CustodyClient {
     const page = await this.request<TransactionPage>('GET', `/dac/v1/transactions${query(filter)}`)
     const checks = this.#checks
     return checks ? { ...page, data: await Promise.all(page.data.map((each) => checks.proven(each, this.apiKey))) } : page
+  }
+
+  /** Each of them, newest first, over as many pages as there are. */
+  eachTransaction(filter: Omit<TransactionFilter, 'page'> = {}): AsyncGenerator<Transaction> {
+    return each((page) => this.transactions({ ...filter, ...page }), filter.limit)
   }
 
   /**
@@ -185,10 +148,7 @@ export class CustodyClient {
 
   /** Pays more for a waiting transfer, with a fee rate or level of its own. Throws `NOT_REPLACEABLE` where the chain has no way to. */
   async speedUp(id: string, options: SpeedUp = {}): Promise<Transaction> {
-    const { fee_rate: feeRate, ...rest } = options
-    return this.request('POST', `/dac/v1/transaction/${encodeURIComponent(id)}/speed-up`, {
-      ...rest, ...(feeRate === undefined ? {} : { fee_rate: number('fee_rate', feeRate) })
-    })
+    return this.request('POST', `/dac/v1/transaction/${encodeURIComponent(id)}/speed-up`, decimals(options, 'fee_rate'))
   }
 
   /** Takes a transfer back: at no cost before it is signed, by a competing payment to yourself after that. Twice is once. */
@@ -204,12 +164,8 @@ export class CustodyClient {
   async estimateFee(
     asset: string, feeRate: Decimal, options: { amount?: Decimal; destination_address?: string } = {}
   ): Promise<FeeEstimate> {
-    const { amount, ...rest } = options
-    return this.request(
-      'POST', '/dac/v1/estimate-fee',
-      { asset, fee_rate: number('fee_rate', feeRate), ...rest, ...(amount === undefined ? {} : { amount: number('amount', amount) }) },
-      { repeatable: true }
-    )
+    const body = decimals({ asset, fee_rate: feeRate, ...options }, 'fee_rate', 'amount')
+    return this.request('POST', '/dac/v1/estimate-fee', body, { repeatable: true })
   }
 
   /** In USD. Every asset that has a price where none is named. */
@@ -266,12 +222,10 @@ export class CustodyClient {
 
   /** A standing rule: what comes in is forwarded, within a daily cap and until it expires. */
   async createForwardRule(rule: NewForwardRule): Promise<ForwardRule> {
-    return this.request('POST', '/dac/v1/auto-forwarding', {
-      ...rule, min_amount: number('min_amount', rule.min_amount), daily_cap: number('daily_cap', rule.daily_cap),
-    })
+    return this.request('POST', '/dac/v1/auto-forwarding', decimals(rule, 'min_amount', 'daily_cap'))
   }
 
-  forwardRules(filter: PageQuery & { asset?: string; status?: string } = {}): Promise<Page<ForwardRule>> {
+  forwardRules(filter: ForwardRuleFilter = {}): Promise<Page<ForwardRule>> {
     return this.request('GET', `/dac/v1/auto-forwarding${query(filter)}`)
   }
 
@@ -297,11 +251,9 @@ export class CustodyClient {
     return this.request('GET', `/dac/v1/auto-forwarding/${encodeURIComponent(id)}/history${query(page)}`)
   }
 
-  async #stake(action: 'stake' | 'unstake', { amount, ...rest }: NewStake): Promise<Stake> {
-    return this.request(
-      'POST', `/dav/v1/${action}`, { asset: 'TRX', ...rest, amount: number('amount', amount) },
-      { repeatable: rest.sequence_id !== undefined }
-    )
+  async #stake(action: 'stake' | 'unstake', stake: NewStake): Promise<Stake> {
+    const body = { asset: 'TRX', ...decimals(stake, 'amount') }
+    return this.request('POST', `/dav/v1/${action}`, body, { repeatable: isGiven(stake.sequence_id) })
   }
 
   /**
@@ -309,15 +261,16 @@ export class CustodyClient {
    * @throws CustodyError `TIMEOUT`; the transfer goes on all the same
    */
   async waitForTransaction(id: string, options: WaitOptions = {}): Promise<Transaction> {
-    const deadline = this.#now() + (options.timeout_ms ?? 3_600_000)
+    const deadline = this.#transport.now() + (options.timeout_ms ?? 3_600_000)
     const interval = options.interval_ms ?? 2000
     for (;;) {
       const transaction = await this.transaction(id)
       if (transaction.status !== 'pending') return transaction
-      if (this.#now() + interval > deadline) {
+      if (this.#transport.now() + interval > deadline) {
         throw new CustodyError(`transaction ${id} is still ${transaction.sub_status}`, { status: 0, code: 'TIMEOUT' })
       }
-      await this.#sleep(interval)
+      options.signal?.throwIfAborted()
+      await this.#transport.sleep(interval)
     }
   }
 
@@ -326,63 +279,14 @@ export class CustodyClient {
    * In the answer amounts and rates are decimal strings.
    *
    * @param path with its query
-   * @throws CustodyError
+   * @throws CustodyError; what `signal` gives as its reason, where it aborts
    */
-  async request<T = unknown>(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<T> {
-    const verb = method.toUpperCase()
-    const text = body === undefined ? '' : stringifyJson(body)
-    const repeatable = options.repeatable ?? verb === 'GET'
-    const uri = target(path)
-    let waits = 0
-    for (let attempt = 1; ;) {
-      let failure: CustodyError
-      let wait: number | null = null
-      try {
-        const response = await this.#send(verb, uri, text, options)
-        if (response.ok) return await read<T>(response)
-        failure = await refusal(response)
-        if (response.status === 429 && this.#waitOnRateLimit && waits < RATE_LIMIT_WAITS_MAX) {
-          // Refused before anything was done: repeating is safe whatever the method.
-          waits++
-          wait = rateLimitWait(response.headers, this.#now(), this.#random)
-        } else if (REPEAT_STATUS.has(response.status) && repeatable) wait = this.#backoff(attempt++)
-      } catch (error) {
-        if (!(error instanceof CustodyError) || error.code !== 'NETWORK') throw error
-        failure = error
-        if (repeatable) wait = this.#backoff(attempt++)
-      }
-      if (wait === null) throw failure
-      await this.#sleep(wait)
-    }
+  request<T = unknown>(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<T> {
+    return this.#transport.request(method, path, body, options)
   }
 
-  #backoff(attempt: number): number | null {
-    return attempt < this.#retry.attemptsMax ? backoff(this.#retry, attempt, this.#random) : null
-  }
-
-  async #send(method: string, uri: string, body: string, options: RequestOptions): Promise<Response> {
-    // The path below the base is what the service sees and what is signed: a proxy's prefix ends at the proxy.
-    const nonce = globalThis.crypto.randomUUID()
-    const signed = options.public ? null
-      : await this.#sign({ apiKey: this.apiKey, method, uri, body, nonce, now: Math.floor(this.#now() / 1000) })
-    const headers = signed ? requestHeaders(signed, this.apiKey) : {}
-    if (signed) {
-      const id = transactionId(this.apiKey, nonce)
-      if (method !== 'GET') this.#checks?.signed(id)
-      options.onSigned?.({ nonce, id })
-    }
-    try {
-      const response = await this.#fetch(`${this.baseUrl}${uri}`, {
-        method, headers, redirect: 'error', signal: AbortSignal.timeout(this.#timeout_ms), ...(body === '' ? {} : { body }),
-      })
-      // Read here, so that a connection that breaks in the middle of an answer counts as no answer.
-      return new Response(
-        await response.arrayBuffer().then((bytes) => (bytes.byteLength > 0 ? bytes : null)),
-        { status: response.status, headers: response.headers }
-      )
-    } catch (error) {
-      const reason = error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${this.#timeout_ms} ms` : 'no answer'
-      throw new CustodyError(`${method} ${uri.split('?', 1)[0]}: ${reason}`, { status: 0, code: 'NETWORK', cause: error })
-    }
+  /** Server-sent events, over as many connections as it takes; goes on after the last one that was seen. Ends with the signal. */
+  stream<T = unknown>(path: string, options: StreamOptions = {}): AsyncGenerator<StreamEvent<T>> {
+    return this.#transport.stream(path, options)
   }
 }

@@ -1,12 +1,12 @@
 import type { CustodyClient } from './client.ts'
+import { each } from './each.ts'
 import type { Checks } from './trust/checks.ts'
 import type {
-  Decimal, Invoice, InvoiceFilter, InvoiceSettings, NewInvoice, NewTransaction, Page, Transaction,
+  Invoice, InvoiceFilter, InvoiceSettings, NewInvoice, NewInvoiceSettings, NewTransaction, Page, Transaction,
 } from './types.ts'
-import { number, query } from './wire.ts'
+import { decimals, isGiven, query } from './wire.ts'
 
 const at = (id: string, action = ''): string => `/dac/v1/invoices/${encodeURIComponent(id)}${action}`
-const decimal = (name: string, value: Decimal | undefined) => (value === undefined ? {} : { [name]: number(name, value) })
 
 /** @throws VerificationError for the first address that is not the sub-account's own, and for a payment URI that says another thing */
 async function check(checks: Checks, invoice: Invoice): Promise<void> {
@@ -39,9 +39,8 @@ export class Invoices {
 
   /** Give a `sequence_id`: then an answer that was lost is asked for again, and the invoice is made once. */
   async create(invoice: NewInvoice): Promise<Invoice> {
-    const { fiat_amount: fiatAmount, amount, tolerance, ...rest } = invoice
-    const body = { ...rest, ...decimal('fiat_amount', fiatAmount), ...decimal('amount', amount), ...decimal('tolerance', tolerance) }
-    return this.#checked(this.#client.request('POST', '/dac/v1/invoices', body, { repeatable: invoice.sequence_id !== undefined }))
+    const body = decimals(invoice, 'fiat_amount', 'amount', 'tolerance')
+    return this.#checked(this.#client.request('POST', '/dac/v1/invoices', body, { repeatable: isGiven(invoice.sequence_id) }))
   }
 
   read(id: string): Promise<Invoice> {
@@ -55,6 +54,11 @@ export class Invoices {
     return page
   }
 
+  /** Each of them, newest first, over as many pages as there are. */
+  each(filter: Omit<InvoiceFilter, 'page'> = {}): AsyncGenerator<Invoice> {
+    return each((page) => this.list({ ...filter, ...page }), filter.limit)
+  }
+
   cancel(id: string): Promise<Invoice> {
     return this.#checked(this.#client.request('POST', at(id, '/cancel'), {}, { repeatable: true }))
   }
@@ -66,11 +70,8 @@ export class Invoices {
 
   /** Your own transfer, linked with the invoice. Give a `sequence_id`, as of every transfer. */
   async refund(id: string, transaction: NewTransaction): Promise<Transaction> {
-    const { amount, fee_rate: feeRate, ...rest } = transaction
-    const body = {
-      source_type: 'INTERNAL', destination_type: 'EXTERNAL', ...rest, ...decimal('amount', amount), ...decimal('fee_rate', feeRate),
-    }
-    return this.#client.request('POST', at(id, '/refund'), body, { repeatable: transaction.sequence_id !== undefined })
+    const body = { source_type: 'INTERNAL', destination_type: 'EXTERNAL', ...decimals(transaction, 'amount', 'fee_rate') }
+    return this.#client.request('POST', at(id, '/refund'), body, { repeatable: isGiven(transaction.sequence_id) })
   }
 
   settings(): Promise<InvoiceSettings> {
@@ -78,10 +79,10 @@ export class Invoices {
   }
 
   /** As a whole: what is left out is the installation's own. */
-  async saveSettings(settings: Partial<InvoiceSettings>): Promise<InvoiceSettings> {
-    const { tolerance, confirmations, ...rest } = settings
-    const depths = confirmations?.map((each) => ({ ...each, from_usd: number('from_usd', each.from_usd) }))
-    const body = { ...rest, ...(depths ? { confirmations: depths } : {}), ...decimal('tolerance', tolerance) }
+  async saveSettings(settings: NewInvoiceSettings): Promise<InvoiceSettings> {
+    const { confirmations, ...rest } = decimals(settings, 'tolerance') as NewInvoiceSettings
+    const depths = confirmations?.map((each) => decimals(each, 'from_usd'))
+    const body = { ...(depths ? { confirmations: depths } : {}), ...rest }
     return this.#client.request('PUT', '/dac/v1/invoice-settings', body, { repeatable: true })
   }
 }

@@ -1,10 +1,11 @@
 import type { CustodyClient } from './client.ts'
+import { each } from './each.ts'
 import type {
-  Conversion, ConversionRequest, ExchangeAccount, ExchangeAccountWithBalances, ExchangeAddress, ExchangeInfo, ExchangeTransfer,
-  ExchangeTransferFilter, Market, NewExchangeAccount, NewExchangeWithdrawal, NewOrder, Order, OrderBook, OrderFilter, OrderWithFills,
-  Page, Ticker,
+  Conversion, ConversionRequest, ExchangeAccount, ExchangeAccountChange, ExchangeAccountFilter, ExchangeAccountTest,
+  ExchangeAccountWithBalances, ExchangeAddress, ExchangeInfo, ExchangeTransfer, ExchangeTransferFilter, Market, NewExchangeAccount,
+  NewExchangeWithdrawal, NewOrder, Order, OrderBook, OrderFilter, OrderWithFills, Page, Ticker,
 } from './types.ts'
-import { number, query } from './wire.ts'
+import { decimals, isGiven, query } from './wire.ts'
 
 const account = (id: string, action = ''): string => `/dac/v1/exchange-accounts/${encodeURIComponent(id)}${action}`
 const order = (id: string, action = ''): string => `/dac/v1/orders/${encodeURIComponent(id)}${action}`
@@ -26,7 +27,7 @@ export class Trading {
     return this.#client.request('POST', '/dac/v1/exchange-accounts', account)
   }
 
-  accounts(filter: { exchange?: string; page?: number; limit?: number } = {}): Promise<Page<ExchangeAccount>> {
+  accounts(filter: ExchangeAccountFilter = {}): Promise<Page<ExchangeAccount>> {
     return this.#client.request('GET', `/dac/v1/exchange-accounts${query(filter)}`)
   }
 
@@ -35,11 +36,11 @@ export class Trading {
   }
 
   /** Asks the exchange whether the key works, and what it may do. */
-  test(id: string): Promise<ExchangeAccount & { ok: boolean; error: string | null }> {
+  test(id: string): Promise<ExchangeAccountTest> {
     return this.#client.request('POST', account(id, '/test'), {}, { repeatable: true })
   }
 
-  change(id: string, change: Partial<Omit<NewExchangeAccount, 'exchange'>> & { accept_difference?: true }): Promise<ExchangeAccount> {
+  change(id: string, change: ExchangeAccountChange): Promise<ExchangeAccount> {
     return this.#client.request('PATCH', account(id), change)
   }
 
@@ -60,11 +61,9 @@ export class Trading {
   }
 
   /** Give a `sequence_id`: then an answer that was lost is asked for again, and the order is made once. */
-  async order({ amount, quote_amount: quoteAmount, price, ...rest }: NewOrder): Promise<Order> {
-    const decimals = Object.entries({ amount, quote_amount: quoteAmount, price }).flatMap(
-      ([name, value]) => (value === undefined ? [] : [[name, number(name, value)]]))
-    const body = { ...rest, ...Object.fromEntries(decimals) as object }
-    return this.#client.request('POST', '/dac/v1/orders', body, { repeatable: rest.sequence_id !== undefined })
+  async order(order: NewOrder): Promise<Order> {
+    const body = decimals(order, 'amount', 'quote_amount', 'price')
+    return this.#client.request('POST', '/dac/v1/orders', body, { repeatable: isGiven(order.sequence_id) })
   }
 
   readOrder(id: string): Promise<OrderWithFills> {
@@ -74,6 +73,10 @@ export class Trading {
   /** Newest first. */
   orders(filter: OrderFilter = {}): Promise<Page<Order>> {
     return this.#client.request('GET', `/dac/v1/orders${query(filter)}`)
+  }
+
+  eachOrder(filter: Omit<OrderFilter, 'page'> = {}): AsyncGenerator<Order> {
+    return each((page) => this.orders({ ...filter, ...page }), filter.limit)
   }
 
   /** What was filled by then stays filled. */
@@ -90,9 +93,9 @@ export class Trading {
   }
 
   /** Brings coins to a wallet of the sub-account. Give a `sequence_id`, as with orders. */
-  withdraw({ amount, ...rest }: NewExchangeWithdrawal): Promise<ExchangeTransfer> {
-    const body = { ...rest, amount: number('amount', amount) }
-    return this.#client.request('POST', '/dac/v1/exchange-withdrawals', body, { repeatable: rest.sequence_id !== undefined })
+  async withdraw(withdrawal: NewExchangeWithdrawal): Promise<ExchangeTransfer> {
+    const body = decimals(withdrawal, 'amount')
+    return this.#client.request('POST', '/dac/v1/exchange-withdrawals', body, { repeatable: isGiven(withdrawal.sequence_id) })
   }
 
   transfer(id: string): Promise<ExchangeTransfer> {
@@ -104,17 +107,20 @@ export class Trading {
     return this.#client.request('GET', `/dac/v1/exchange-transfers${query(filter)}`)
   }
 
+  eachTransfer(filter: Omit<ExchangeTransferFilter, 'page'> = {}): AsyncGenerator<ExchangeTransfer> {
+    return each((page) => this.transfers({ ...filter, ...page }), filter.limit)
+  }
+
   /** What the linked accounts would make of an amount now; good for ten seconds. */
-  quote({ amount, ...rest }: ConversionRequest): Promise<Conversion> {
-    return this.#client.request('POST', '/dac/v1/conversions/quote', { ...rest, amount: number('amount', amount) })
+  async quote(request: ConversionRequest): Promise<Conversion> {
+    return this.#client.request('POST', '/dac/v1/conversions/quote', decimals(request, 'amount'))
   }
 
   /** Does what was quoted, once; or, without a quote, the best of now. */
-  convert(request: { quote: string } | (ConversionRequest & { sequence_id?: string })): Promise<Conversion> {
+  async convert(request: { quote: string } | (ConversionRequest & { sequence_id?: string })): Promise<Conversion> {
     if ('quote' in request) return this.#client.request('POST', '/dac/v1/conversions', request, { repeatable: true })
-    const { amount, ...rest } = request
-    const body = { ...rest, amount: number('amount', amount) }
-    return this.#client.request('POST', '/dac/v1/conversions', body, { repeatable: rest.sequence_id !== undefined })
+    const body = decimals(request, 'amount')
+    return this.#client.request('POST', '/dac/v1/conversions', body, { repeatable: isGiven(request.sequence_id) })
   }
 
   conversion(id: string): Promise<Conversion> {

@@ -4,8 +4,8 @@ import type { Decimal } from './types.ts'
 
 const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 /** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
-const COUNTS = new Set([
-  'decimals', 'confirmations', 'page', 'limit', 'total', 'status', 'held', 'basis_points', 'path', 'node', 'epoch',
+export const COUNTS: ReadonlySet<string> = new Set([
+  'decimals', 'confirmations', 'page', 'limit', 'status', 'held', 'basis_points', 'path', 'node', 'epoch',
   'height', 'voided_at', 'unfinished', 'version', 'failures', 'tries', 'tries_left', 'duration_ms', 'percent',
   'required', 'expires_in', 'max_slippage_bps', 'balances_age_ms',
 ])
@@ -26,18 +26,30 @@ export function query(values: object): string {
 }
 
 /** A decimal as it will stand in the body, with exactly its digits. @throws TypeError */
-export function number(field: string, text: Decimal): JsonNumber {
+function number(field: string, text: Decimal): JsonNumber {
   if (typeof text !== 'string' || !DECIMAL.test(text)) {
     throw new TypeError(`${field} must be a decimal string like "0.5": a double cannot hold 18 decimals`)
   }
   return new JsonNumber(text)
 }
 
+/** Whether a field is there; `null` means that it is not, as in the API. */
+export const isGiven = (value: unknown): boolean => value !== undefined && value !== null
+
+/** A body whose decimals, where they are given, will stand in it with exactly their digits; after its other fields. @throws TypeError */
+export function decimals<T extends object, Name extends keyof T & string>(body: T, ...names: Name[]): Record<string, unknown> {
+  const rest = Object.entries(body).filter(([name]) => !names.includes(name as Name))
+  const exact = names.filter((name) => isGiven(body[name])).map((name) => [name, number(name, body[name] as Decimal)])
+  return Object.fromEntries([...rest, ...exact])
+}
+
 function plain(value: unknown, key: string): unknown {
   if (value instanceof JsonNumber) return COUNTS.has(key) ? Number(value.text) : value.text
   if (Array.isArray(value)) return value.map((inner) => plain(inner, key))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, name)]))
+  // Of a page it is how many there are; of a balance it is an amount.
+  const isPage = 'page' in value && 'limit' in value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, isPage && name === 'total' ? 'page' : name)]))
 }
 
 /** JSON whose amounts are decimal strings and whose counts are numbers. @throws where it is none */

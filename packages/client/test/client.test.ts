@@ -1,8 +1,22 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
+import { createHash, generateKeyPairSync } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { CustodyClient, CustodyError, JsonNumber, type CustodyClientOptions } from '../src/index.ts'
-import { TestServer } from './server.ts'
+import { COUNTS } from '../src/wire.ts'
+import { isOpen, TestServer } from './server.ts'
+
+interface Typed { type?: string | string[]; format?: string; items?: Typed; anyOf?: Typed[] }
+const DOCUMENT_TEXT = readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8')
+const DOCUMENT = JSON.parse(DOCUMENT_TEXT) as {
+  paths: Record<string, Record<string, { operationId: string }>>; webhooks: object; components: { schemas: Record<string, object> }
+}
+const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, { operationId }]) => (
+  { operationId, method: method.toUpperCase(), path, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) })))
+/** The operation that a request is; the one with the fewest parameters where several are meant. */
+const operationOf = (method: string, url: string): string | undefined => OPERATIONS
+  .filter((each) => each.method === method && each.pattern.test(url.split('?', 1)[0] as string))
+  .sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0]?.operationId
 
 const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
 const pair = generateKeyPairSync('rsa', { modulusLength: 4096 })
@@ -32,7 +46,7 @@ async function failure(promise: Promise<unknown>): Promise<CustodyError> {
   return error
 }
 
-test('each method calls its endpoint, signed', async () => {
+test('each method calls its endpoint, signed; each operation of the document has one', async () => {
   const custody = client()
   const calls: [() => Promise<unknown>, string, string, string][] = [
     [() => custody.assets(), 'GET', '/assets', ''],
@@ -70,7 +84,7 @@ test('each method calls its endpoint, signed', async () => {
     [() => custody.releaseUnstaked('T…'), 'POST', '/dav/v1/release-unstaked', '{"asset":"TRX","address":"T…"}'],
     [() => custody.staking('T'), 'GET', '/dav/v1/staking?address=T', ''],
     [() => custody.createForwardRule({ asset: 'BTC', min_amount: '0.1', destination_address: 'bc1…', daily_cap: '2', expires_at: '2030-01-01T00:00:00Z' }), 'POST', '/dac/v1/auto-forwarding',
-      '{"asset":"BTC","min_amount":0.1,"destination_address":"bc1…","daily_cap":2,"expires_at":"2030-01-01T00:00:00Z"}'],
+      '{"asset":"BTC","destination_address":"bc1…","expires_at":"2030-01-01T00:00:00Z","min_amount":0.1,"daily_cap":2}'],
     [() => custody.forwardRules({ asset: 'BTC' }), 'GET', '/dac/v1/auto-forwarding?asset=BTC', ''],
     [() => custody.forwardRule('i'), 'GET', '/dac/v1/auto-forwarding/i', ''],
     [() => custody.pauseForwardRule('i'), 'POST', '/dac/v1/auto-forwarding/i/pause', ''],
@@ -86,7 +100,7 @@ test('each method calls its endpoint, signed', async () => {
     [() => custody.invoices.refund('i', { asset: 'BTC', amount: '0.1', destination_address: 'bc1…' }), 'POST', '/dac/v1/invoices/i/refund',
       '{"source_type":"INTERNAL","destination_type":"EXTERNAL","asset":"BTC","destination_address":"bc1…","amount":0.1}'],
     [() => custody.invoices.settings(), 'GET', '/dac/v1/invoice-settings', ''],
-    [() => custody.invoices.saveSettings({ confirmations: [{ from_usd: '500.5', confirmations: 6 }] }), 'PUT', '/dac/v1/invoice-settings', '{"confirmations":[{"from_usd":500.5,"confirmations":6}]}'],
+    [() => custody.invoices.saveSettings({ confirmations: [{ from_usd: '500.5', confirmations: 6 }] }), 'PUT', '/dac/v1/invoice-settings', '{"confirmations":[{"confirmations":6,"from_usd":500.5}]}'],
     [() => custody.trading.exchanges(), 'GET', '/dac/v1/exchanges', ''],
     [() => custody.trading.link({ exchange: 'kraken', label: 'l', api_key: 'k', api_secret: 's' }), 'POST', '/dac/v1/exchange-accounts', '{"exchange":"kraken","label":"l","api_key":"k","api_secret":"s"}'],
     [() => custody.trading.accounts({ exchange: 'kraken' }), 'GET', '/dac/v1/exchange-accounts?exchange=kraken', ''],
@@ -111,6 +125,27 @@ test('each method calls its endpoint, signed', async () => {
     [() => custody.trading.orders({ status: 'open', page: 2 }), 'GET', '/dac/v1/orders?status=open&page=2', ''],
     [() => custody.trading.cancel('o'), 'POST', '/dac/v1/orders/o/cancel', '{}'],
     [() => custody.forwards('i', { limit: 5 }), 'GET', '/dac/v1/auto-forwarding/i/history?limit=5', ''],
+    [() => custody.keys(), 'GET', '/dac/v1/keys', ''],
+    [() => custody.events.list({ type: 'deposit.*', limit: 5 }), 'GET', '/dac/v1/events?type=deposit.*&limit=5', ''],
+    [() => custody.webhooks.create({ url: 'https://a.example', events: ['*'] }), 'POST', '/dac/v1/webhooks', '{"url":"https://a.example","events":["*"]}'],
+    [() => custody.webhooks.list(), 'GET', '/dac/v1/webhooks', ''],
+    [() => custody.webhooks.read('w'), 'GET', '/dac/v1/webhooks/w', ''],
+    [() => custody.webhooks.change('w', { disabled: false }), 'PATCH', '/dac/v1/webhooks/w', '{"disabled":false}'],
+    [() => custody.webhooks.delete('w'), 'DELETE', '/dac/v1/webhooks/w', ''],
+    [() => custody.webhooks.rotate('w', { overlap_s: 60 }), 'POST', '/dac/v1/webhooks/w/rotate', '{"overlap_s":60}'],
+    [() => custody.webhooks.test('w'), 'POST', '/dac/v1/webhooks/w/test', ''],
+    [() => custody.webhooks.deliveries('w', { status: 'failed' }), 'GET', '/dac/v1/webhooks/w/deliveries?status=failed', ''],
+    [() => custody.webhooks.resend('d'), 'POST', '/dac/v1/webhooks/deliveries/d/resend', ''],
+    [() => custody.webhooks.resend('d', 'w'), 'POST', '/dac/v1/webhooks/w/deliveries/d/resend', ''],
+    [() => custody.webhooks.publicKeyPem(), 'GET', '/.well-known/custody-webhook-key.pem', ''],
+    [() => custody.webhooks.publicKeys(), 'GET', '/.well-known/custody-webhook-keys.json', ''],
+    [() => custody.checkout.read('v'), 'GET', '/checkout/v/state', ''],
+    [() => custody.checkout.choose('v', 'BTC'), 'POST', '/checkout/v/asset', '{"asset":"BTC"}'],
+    [() => custody.service.index(), 'GET', '/', ''],
+    [() => custody.service.openApi(), 'GET', '/openapi.json', ''],
+    [() => custody.service.live(), 'GET', '/livez', ''],
+    [() => custody.service.ready({ deep: true }), 'GET', '/readyz?deep=1', ''],
+    [() => custody.service.metrics(), 'GET', '/metrics', ''],
     [() => custody.request('post', '/dac/v1/prepaid-fee', {}), 'POST', '/dac/v1/prepaid-fee', '{}'],
     [() => custody.request('POST', '/dav/v1/stake', { amount: new JsonNumber('100.000001') }), 'POST', '/dav/v1/stake', '{"amount":100.000001}'],
   ]
@@ -120,9 +155,41 @@ test('each method calls its endpoint, signed', async () => {
     const [seen] = server.seen
     assert.deepEqual([seen?.method, seen?.url, seen?.body], [method, url, body])
     assert.equal(server.seen.length, 1)
-    if (url === '/assets') assert.equal(seen?.headers.authorization, undefined)
+    if (isOpen(url)) assert.equal(seen?.headers.authorization, undefined)
     else assert.equal(seen?.claims?.uri, url)
   }
+  const called = new Set(calls.map(([, method, url]) => operationOf(method, url) ?? assert.fail(`${method} ${url} is no operation`)))
+  const missing = OPERATIONS.map(({ operationId }) => operationId).filter((id) => !called.has(id))
+  // The same as createWallet; and streams, which have tests of their own.
+  assert.deepEqual(missing, ['createWalletAlias', 'streamCheckout', 'streamEvents'])
+})
+
+test('the types are those of the document', () => {
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+  const types = readFileSync(new URL('../src/api.d.ts', import.meta.url), 'utf8')
+  const [, document, made, text] = /^.*\n\/\/ document (\w+)\n\/\/ types (\w+)\n([\s\S]*)$/.exec(types) ?? []
+  assert.ok(document === sha256(DOCUMENT_TEXT) && made === sha256(String(text)), 'run: npx node scripts/api-types.mjs')
+})
+
+test('what the client reads as a count and what as a decimal is what the document says', () => {
+  const counts = new Set<string>()
+  const decimals = new Set<string>()
+  const walk = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    for (const [name, each] of Object.entries((value as { properties?: Record<string, Typed> }).properties ?? {})) {
+      const kinds = [each.type, each.items?.type, ...(each.anyOf ?? []).map(({ type }) => type)].flat()
+      const formats = [each.format, each.items?.format, ...(each.anyOf ?? []).map(({ format }) => format)]
+      if (kinds.includes('integer') || formats.includes('double')) counts.add(name)
+      if (formats.includes('decimal')) decimals.add(name)
+    }
+    Object.values(value).forEach(walk)
+  }
+  for (const [name, schema] of Object.entries(DOCUMENT.components.schemas)) if (!name.endsWith('Request')) walk(schema)
+  walk(DOCUMENT.webhooks)
+  // Of a page it is a count, of a balance an amount.
+  assert.deepEqual([...counts].filter((name) => !COUNTS.has(name)), ['total'])
+  assert.deepEqual([...decimals].filter((name) => COUNTS.has(name)), [])
+  assert.ok(counts.size > 15 && decimals.size > 40)
 })
 
 test('amounts come as exact decimal strings, counts as numbers', async () => {
@@ -130,6 +197,12 @@ test('amounts come as exact decimal strings, counts as numbers', async () => {
   assert.deepEqual(await client().wallets('ETH'), [{ id: 'w', balance: '0.100000000000000001', omnibus_balance: '123456789012345678901234567890', status: 'active' }])
   server.script({ body: '{"data":[{"amount":20999999.9769,"fee":0.1,"confirmations":3}],"page":1,"limit":50,"total":1}' })
   assert.deepEqual(await client().transactions(), { data: [{ amount: '20999999.9769', fee: '0.1', confirmations: 3 }], page: 1, limit: 50, total: 1 })
+})
+
+test('the total of a page is a number, that of a balance a decimal', async () => {
+  server.script({ body: '{"balances":[{"asset":"ETH","total":1.000000000000000001}]}' })
+  const { balances } = await client().trading.account('a')
+  assert.equal(balances[0]?.total, '1.000000000000000001')
 })
 
 test('amounts that are not decimal strings never leave', async () => {
@@ -230,6 +303,81 @@ test('createTransaction without a sequence_id, and other writes, are never repea
       assert.equal(server.seen.length, 1)
     }
   }
+})
+
+test('a sequence_id of null is none: nothing is repeated', async () => {
+  const custody = client()
+  const order = { exchange_account: 'a', market: 'BTC/USD', side: 'buy', type: 'market', amount: '1', sequence_id: null } as const
+  for (const call of [
+    () => custody.createTransaction({ ...TRANSFER, sequence_id: null }), () => custody.trading.order(order),
+    () => custody.invoices.create({ asset: 'BTC', amount: '1', sequence_id: null }),
+    () => custody.stake({ address: 'T', resource: 'ENERGY', amount: '1', sequence_id: null }),
+  ]) {
+    server.script({ cut: true }, json({}))
+    assert.equal((await failure(call())).code, 'NETWORK')
+    assert.equal(server.seen.length, 1)
+  }
+})
+
+test('each entry of a list comes once, over all pages, also when new ones move others to a later page', async () => {
+  const page = (ids: number[], at: number, total: number) => json({ data: ids.map((id) => ({ id: `t${id}` })), page: at, limit: 2, total })
+  server.script(page([5, 4], 1, 5), page([4, 3], 2, 6), page([2, 1], 3, 6), page([], 4, 6))
+  const ids: string[] = []
+  for await (const { id } of client().eachTransaction({ asset: 'BTC', limit: 2 })) ids.push(id)
+  assert.deepEqual(ids, ['t5', 't4', 't3', 't2', 't1'])
+  assert.deepEqual(server.seen.map(({ url }) => url), [1, 2, 3].map((at) => `/dac/v1/transactions?asset=BTC&limit=2&page=${at}`))
+  server.script(json({ data: [{ id: 'e1' }], next: 'e1', has_more: true }), json({ data: [{ id: 'e2' }], next: 'e2', has_more: false }))
+  const events: string[] = []
+  for await (const { id } of client().events.each({ type: '*' })) events.push(id)
+  assert.deepEqual([events, server.seen.map(({ url }) => url)], [['e1', 'e2'], ['/dac/v1/events?type=*', '/dac/v1/events?type=*&after=e1']])
+})
+
+const frame = (id: string, data: object) => `id: ${id}\nevent: deposit.confirmed\ndata: ${JSON.stringify(data)}\n\n`
+
+test('a stream goes on after what was seen, over connections that break, and ends with the signal', async () => {
+  const stop = new AbortController()
+  server.script(
+    { status: 503, body: '{}' },
+    { open: ['retry: 3000\n\n: hello\n', `\n${frame('e1', { amount: 1 }).slice(0, 12)}`, frame('e1', { amount: 1 }).slice(12)] },
+    { body: `${frame('e2', { amount: 0.1 })}: bye\n\n`, headers: { 'content-type': 'text/event-stream' } },
+    { open: [frame('e3', { amount: 3 })] },
+  )
+  const seen: unknown[] = []
+  const reading = (async () => {
+    for await (const { data, id, event } of client().stream<{ amount: string }>('/dac/v1/events/stream', { signal: stop.signal })) {
+      seen.push([id, event, data.amount])
+      if (id === 'e1') server.cutAll()
+      if (id === 'e3') stop.abort()
+    }
+  })()
+  await reading
+  assert.deepEqual(seen, [['e1', 'deposit.confirmed', '1'], ['e2', 'deposit.confirmed', '0.1'], ['e3', 'deposit.confirmed', '3']])
+  assert.deepEqual(server.seen.map(({ headers }) => headers['last-event-id']), [undefined, undefined, 'e1', 'e2'])
+  assert.equal(new Set(server.seen.map(({ claims }) => claims?.nonce)).size, 4)
+  server.script(problem(410, 'CURSOR_EXPIRED'))
+  const refused = await failure((async () => { for await (const each of client().events.stream({ after: 'old' })) assert.fail(JSON.stringify(each)) })())
+  assert.equal(refused.code, 'CURSOR_EXPIRED')
+  server.script({ open: [frame('1', { inv_status: 'Paid', version: 2 })] })
+  for await (const state of client().checkout.stream('v')) {
+    assert.deepEqual(state, { inv_status: 'Paid', version: 2 } as unknown)
+    break
+  }
+  assert.equal(server.seen[0]?.url, '/checkout/v/events')
+})
+
+test('a request is given up when its caller says so, also while it waits to try again', async () => {
+  const stop = new AbortController()
+  server.script(() => {
+    stop.abort(new Error('enough'))
+    return { hang: true }
+  })
+  const asked = client().request('GET', '/dac/v1/gas-tanks', undefined, { signal: stop.signal })
+  await assert.rejects(asked, /enough/)
+  const late = new AbortController()
+  server.script(problem(503, 'UNAVAILABLE'), json([]))
+  const waiting = client({ sleep: () => { late.abort(new Error('too late')); return new Promise(() => {}) } })
+  await assert.rejects(waiting.request('GET', '/dac/v1/gas-tanks', undefined, { signal: late.signal }), /too late/)
+  assert.equal(server.seen.length, 1)
 })
 
 test('429 waits for the end of the window by the service’s clock, whatever the method', async () => {

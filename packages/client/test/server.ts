@@ -4,7 +4,11 @@ import type { KeyObject } from 'node:crypto'
 import { AuthError, verifyRequest, type Claims } from '@custody/request-auth'
 
 export interface Seen { method: string; url: string; body: string; headers: IncomingHttpHeaders; claims: Claims | null }
-export interface Canned { status?: number; headers?: Record<string, string>; body?: string; /** Cut the connection instead. */ cut?: boolean; /** Never answer. */ hang?: boolean }
+export interface Canned { status?: number; headers?: Record<string, string>; body?: string; /** Sent in parts, and then left open. */ open?: string[]; /** Cut the connection instead. */ cut?: boolean; /** Never answer. */ hang?: boolean }
+
+/** What needs no key, and is sent without one. */
+export const isOpen = (url: string): boolean => (
+  ['/', '/assets', '/openapi.json', '/livez', '/metrics'].includes(url) || /^\/(?:readyz|checkout\/|\.well-known\/)/.test(url))
 
 /** A service that verifies each request as the real one does and then gives the next canned answer. */
 export class TestServer {
@@ -27,7 +31,7 @@ export class TestServer {
         const seen: Seen = { method: request.method as string, url: request.url as string, body: Buffer.concat(parts).toString('utf8'), headers: request.headers, claims: null }
         self.seen.push(seen)
         try {
-          if (seen.url !== '/assets') {
+          if (!isOpen(seen.url)) {
             const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
             if (request.headers['x-api-key'] !== apiKey) throw new AuthError('x-api-key', 'is unknown')
             if (seen.body !== '' && request.headers['content-type'] !== 'application/json') throw new AuthError('content-type', 'is missing')
@@ -42,7 +46,10 @@ export class TestServer {
         }
         const answer: Canned = self.#answers.shift()?.(seen) ?? { body: '{}' }
         if (answer.cut) request.socket.destroy()
-        else if (!answer.hang) response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers }).end(answer.body ?? '')
+        else if (answer.open) {
+          response.writeHead(answer.status ?? 200, { 'content-type': 'text/event-stream', ...answer.headers })
+          for (const part of answer.open) response.write(part)
+        } else if (!answer.hang) response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers }).end(answer.body ?? '')
       })()
     })
     await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
@@ -57,6 +64,11 @@ export class TestServer {
   script(...answers: (Canned | ((seen: Seen) => Canned))[]): void {
     this.seen.length = 0
     this.#answers = answers.map((answer) => (typeof answer === 'function' ? answer : () => answer))
+  }
+
+  /** Breaks every connection that is open. */
+  cutAll(): void {
+    this.#server.closeAllConnections()
   }
 
   async stop(): Promise<void> {

@@ -96,7 +96,8 @@ test('decimals are whole numbers of the smallest unit, and what a person types i
 })
 
 test('amounts of an answer keep every digit, and what counts is a number', () => {
-  assert.deepEqual(decode('{"data":[{"total":0.100000000000000001,"confirmations":3,"path":[1,0]}],"page":1,"total":7,"counts":{"pending":2}}'), {
-    data: [{ total: '0.100000000000000001', confirmations: 3, path: [1, 0] }], page: 1, total: 7, counts: { pending: 2 },
-  })
+  assert.deepEqual(
+    decode('{"data":[{"total":0.100000000000000001,"confirmations":3,"path":[1,0]}],"page":1,"total":7,"counts":{"pending":2}}'),
+    { data: [{ total: '0.100000000000000001', confirmations: 3, path: [1, 0] }], page: 1, total: 7, counts: { pending: 2 } },
+  )
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { endpoints } from '../src/app/endpoints.ts'
+import { document } from './against-document.ts'
 import { asking, concrete, useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY, transferBody, type User } from './harness.ts'
 
@@ -87,15 +88,9 @@ test('null for an optional field is the same as none, and for a required one it 
     'adress_tag',
     'a field that nobody knows stays unknown'
   )
-  const {
-    body: { paths },
-  } = await call<{
-    paths: Record<
-      string,
-      { post: { requestBody: { content: Record<string, { schema: { properties: Record<string, object>; required: string[] } }> } } }
-    >
-  }>(null, 'GET', '/openapi.json', undefined, { base: api.base })
-  const { properties, required } = paths['/dac/v1/transaction']!.post.requestBody.content['application/json']!.schema
+  const { properties, required } = document.components.schemas['CreateTransactionRequest'] as {
+    properties: Record<string, object>; required: string[]
+  }
   for (const [name, schema] of Object.entries(properties))
     if (name !== 'ts')
       assert.equal(JSON.stringify(schema).includes('"null"'), !required.includes(name), `${name}: OpenAPI says what may be null`)

@@ -18,6 +18,7 @@ import { createMetrics } from '../src/metrics.ts'
 import { readTiers } from '../src/settings/tiers.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeRefused } from '../src/signing/nodes.ts'
+import { assertDescribed } from './against-document.ts'
 import { stageServices } from './chain-stage.ts'
 import { prepareDatabase } from './prepared-database.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
@@ -154,11 +155,13 @@ export async function send(method: string, uri: string, body: string, more: Reco
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('end', () => {
-          resolve({
-            status: response.statusCode as number,
-            body: JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>,
-            request,
-          })
+          const [status, text] = [response.statusCode as number, Buffer.concat(chunks).toString()]
+          try {
+            assertDescribed({ method, path: uri, status, headers: new Headers(response.headers as Record<string, string>), text })
+            resolve({ status, body: JSON.parse(text) as Record<string, unknown>, request })
+          } catch (error) {
+            reject(error as Error)
+          }
         })
       },
     )

@@ -12,6 +12,7 @@ import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
 import { endpoints } from '../src/app/endpoints.ts'
 import { openApiWebhooks } from '../src/events/openapi.ts'
+import type { Page } from '../src/http/page.ts'
 import { buildServer } from '../src/http/server.ts'
 import { panel } from '../src/app/panel.ts'
 import { createPeople } from '../src/people/people.ts'
@@ -41,6 +42,8 @@ export class Api {
   services!: Services
   server!: FastifyInstance
   now: () => number = Date.now
+  /** What is served beside the API. */
+  pages: readonly Page[] = []
   /** Hooks of a file do not wait for each other: those that need this API wait for this. */
   started: Promise<void> = Promise.resolve()
   /** What a file's tests have running beside it: ended before it is. */
@@ -124,7 +127,7 @@ export class Api {
         'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
         [code]
       )
-    this.server = await buildServer(this.services, endpoints, { webhooks: openApiWebhooks(), others: panel, witness })
+    this.server = await buildServer(this.services, endpoints, { pages: this.pages, webhooks: openApiWebhooks, others: panel, witness })
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }
 
@@ -219,9 +222,10 @@ export const concrete = (path: string): string =>
   path.replaceAll(/\{(?:id|delivery)\}/g, '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH')
 
 /** The API for the tests of one file. */
-export function useApi(settings: Partial<Services['settings']> = {}): Api {
+export function useApi(settings: Partial<Services['settings']> = {}, pages: readonly Page[] = []): Api {
   const database = useDatabase({ migrated: true, now: () => api.now() })
   const api: Api = new Api(database)
+  api.pages = pages
   api.started = database.started.then(() => api.start(settings))
   before(() => api.started)
   after(async () => {

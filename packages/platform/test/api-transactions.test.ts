@@ -6,6 +6,7 @@ import { withdrawal } from '../src/transactions/kind.ts'
 import { presentTransaction } from '../src/engine/present.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
+import { document } from './against-document.ts'
 import { useApi } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
@@ -111,20 +112,8 @@ test('updated_at is never before confirmed_at, whichever clock is ahead', async 
 test('the memo is a string or null, and the document says so', async () => {
   assert.equal((await create({ memo: 'rent' })).memo, 'rent')
   assert.equal((await create()).memo, null)
-  const { body } = await call<{
-    paths: Record<
-      string,
-      {
-        get: {
-          responses: Record<
-            string,
-            { content: Record<string, { schema: { properties: Record<string, { type: string[]; description: string }> } }> }
-          >
-        }
-      }
-    >
-  }>(null, 'GET', '/openapi.json', undefined, { base: api.base })
-  const { memo, fee } = body.paths['/dac/v1/transaction/{id}']!.get.responses['200']!.content['application/json']!.schema.properties
+  const { properties } = document.components.schemas['Transaction'] as { properties: Record<string, { type: unknown; description: string }> }
+  const { memo, fee } = properties
   assert.deepEqual(memo?.type, ['string', 'null'])
   assert.match(memo?.description ?? '', /null where none was given/)
   assert.match(fee?.description ?? '', /0 of one that failed/)

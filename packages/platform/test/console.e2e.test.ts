@@ -1,24 +1,17 @@
 // The control panel in a real browser, on a platform with its nodes and local chains: every main path, once.
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
-import { AxeBuilder } from '@axe-core/playwright'
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { signRequest } from '@custody/request-auth'
 import { startBrowser } from '../../checkout/test/browser.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
+import { accessible, look, picture, Visitor } from './console-browser.ts'
 import { codeOf } from './console-stage.ts'
 import { PRIVATE_KEY, PUBLIC_KEY, TestPlatform, waitFor } from './harness.ts'
 
-const WAIT_MS = 30_000
 const FIRST_PAINT_MAX_MS = 1000
-const DESK: BrowserContextOptions = { viewport: { width: 1440, height: 900 } }
-const PHONE = { width: 390, height: 844 }
-/** Where pictures go, where any are wanted. */
-const PICTURES = process.env['CUSTODY_SCREENSHOTS']
 const PASSWORD = 'correct horse battery staple'
 const EMAIL = 'mara@acme.example'
 const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
@@ -28,7 +21,7 @@ let browser: Browser
 let origin = ''
 let desk: BrowserContext
 let page: Page
-const problems: string[] = []
+let visitor: Visitor
 let recovery: string[] = []
 let secret = ''
 
@@ -45,9 +38,8 @@ before(async () => {
   browser = await startBrowser()
   await platform.start()
   origin = `http://localhost:${new URL(platform.base).port}`
-  desk = await open()
-  page = await desk.newPage()
-  watch(page)
+  visitor = new Visitor(browser, origin)
+  ;({ page, context: desk } = await visitor.open())
 })
 after(async () => {
   receiver.closeAllConnections()
@@ -55,29 +47,6 @@ after(async () => {
   await browser?.close()
   await platform.remove()
 })
-
-async function open(more: BrowserContextOptions = {}): Promise<BrowserContext> {
-  const context = await browser.newContext({
-    locale: 'en-GB', timezoneId: 'UTC', colorScheme: 'light', reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'], ...DESK, ...more,
-  })
-  context.setDefaultTimeout(WAIT_MS)
-  await context.addInitScript({
-    content: `addEventListener('securitypolicyviolation', (event) => console.error('policy ' + event.violatedDirective + ' ' + event.blockedURI))`,
-  })
-  return context
-}
-
-/** What must not happen on any page. */
-function watch(of: Page): void {
-  of.on('pageerror', (error) => problems.push(`thrown ${error.message}`))
-  of.on('console', (message) => {
-    if (message.text().startsWith('policy ')) problems.push(message.text())
-  })
-  of.on('request', (request) => {
-    const url = new URL(request.url())
-    if (url.protocol !== 'data:' && url.protocol !== 'blob:' && url.origin !== origin) problems.push(`asked ${request.url()}`)
-  })
-}
 
 /** Each goes on from where the one before has come to. */
 let isBroken = false
@@ -100,29 +69,6 @@ const freshCode = async () => {
   return totp()
 }
 
-async function accessible(what: string, of = page): Promise<void> {
-  const { violations } = await new AxeBuilder({ page: of }).setLegacyMode(true).analyze()
-  assert.deepEqual(violations.map(({ id, nodes }) => `${what}: ${id} ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`), [])
-}
-
-/** Axe on a desk and on a phone; a picture where they are wanted; no page is wider than a phone. */
-async function look(what: string, o: { picture?: string; isWhole?: boolean } = {}): Promise<void> {
-  await accessible(`${what} at 1440`)
-  if (o.picture !== undefined) await picture(o.picture, { isWhole: o.isWhole ?? false })
-  await page.setViewportSize(PHONE)
-  const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
-  assert.ok(wide <= PHONE.width, `${what}: ${wide} pixels wide on a phone`)
-  await accessible(`${what} at 390`)
-  if (o.picture !== undefined) await picture(`${o.picture}-phone`)
-  await page.setViewportSize(DESK.viewport as { width: number; height: number })
-}
-
-async function picture(name: string, { isWhole = false, of = page } = {}): Promise<void> {
-  if (PICTURES === undefined) return
-  mkdirSync(PICTURES, { recursive: true })
-  await of.screenshot({ path: join(PICTURES, `console-${name}.png`), fullPage: isWhole, animations: 'disabled' })
-}
-
 step('the first owner joins by password and authenticator app, and is in', async (t) => {
   const { link } = await platform.operator('console invite', { workspace: 'acme', role: 'owner' }) as { link: string }
   await page.goto(`${origin}${new URL(link).pathname}`)
@@ -134,13 +80,13 @@ step('the first owner joins by password and authenticator app, and is in', async
   await button('Continue').click()
   await page.locator('input[type=password]:invalid').waitFor()
   await page.getByLabel('Password').fill(PASSWORD)
-  await look('join', { picture: 'join' })
+  await look(page, 'join', { picture: 'join' })
   await button('Continue').click()
   secret = await page.locator('.id .code').innerText()
   await page.getByLabel('Code').fill('000000')
   await button('Confirm').click()
   await page.getByRole('alert').filter({ hasText: 'SIGN_IN_FAILED' }).waitFor()
-  await look('authenticator app')
+  await look(page, 'authenticator app')
   await page.getByLabel('Code').fill(totp())
   await button('Confirm').click()
   await heading('Keep your recovery codes')
@@ -148,10 +94,10 @@ step('the first owner joins by password and authenticator app, and is in', async
   assert.equal(recovery.length, 10)
   assert.equal(await button('Go on').isDisabled(), true)
   await page.getByText('I have kept them').click()
-  await look('recovery codes')
+  await look(page, 'recovery codes')
   await button('Go on').click()
   await heading('Welcome to acme')
-  await look('a new workspace', { picture: 'welcome' })
+  await look(page, 'a new workspace', { picture: 'welcome' })
   await page.reload()
   await heading('Welcome to acme')
   const paint = await page.evaluate<number>(`new Promise((resolve) => new PerformanceObserver((list) => {
@@ -171,7 +117,7 @@ step('a key is made in the browser, enrolled by the operator, and signs from the
   assert.match(command, /npx custody api-user create --workspace 'acme' --sub-account 'main' --role full --public-key \S+/)
   const publicKeyPem = /-----BEGIN[^]+END PUBLIC KEY-----/.exec(command)?.[0] ?? assert.fail(command)
   const fingerprint = await page.locator('.id .code').first().innerText()
-  await look('a key that waits', { picture: 'browser-key', isWhole: true })
+  await look(page, 'a key that waits', { picture: 'browser-key', isWhole: true })
   // What the operator's command does.
   const enrolled = await createApiUserEverywhere(platform.home, { workspace: 'acme', subAccount: 'main', role: 'full', publicKeyPem })
   assert.equal(enrolled.fingerprint, fingerprint)
@@ -180,7 +126,7 @@ step('a key is made in the browser, enrolled by the operator, and signs from the
   await heading('Overview')
   await page.getByText('No wallets yet').waitFor()
   await page.getByText('Live', { exact: true }).waitFor()
-  await look('an empty overview')
+  await look(page, 'an empty overview')
   await page.goto(at('/wallets?new='))
   await page.getByLabel('Asset', { exact: true }).selectOption('ETH')
   await button('Create').click()
@@ -213,12 +159,12 @@ step('coins that come in are seen without a reload; an address has a code, a URI
   await dialog.getByText('Send nothing to this address').waitFor()
   await give(trust)
   await dialog.getByText('Derived in this browser').waitFor()
-  await look('receive', { picture: 'receive' })
+  await look(page, 'receive', { picture: 'receive' })
   await page.keyboard.press('Escape')
   await row.waitFor()
   await platform.fund('ETH', address, '20')
   await page.locator('.figures').getByText('20 ETH').first().waitFor()
-  await look('a wallet', { picture: 'wallet', isWhole: true })
+  await look(page, 'a wallet', { picture: 'wallet', isWhole: true })
 })
 
 step('a transfer is prepared, reviewed, signed in the browser, and its story told to the end', async () => {
@@ -234,7 +180,7 @@ step('a transfer is prepared, reviewed, signed in the browser, and its story tol
   await page.getByText('A valid ETH address').waitFor()
   await page.getByText('Network fee about').waitFor()
   await page.getByLabel('Memo').fill('invoice 17')
-  await look('send', { picture: 'send' })
+  await look(page, 'send', { picture: 'send' })
   await button('Review').click()
   await heading('Review')
   await page.getByText('The first time that anything goes to this address').waitFor()
@@ -243,14 +189,14 @@ step('a transfer is prepared, reviewed, signed in the browser, and its story tol
   await page.getByLabel(/last 6 characters/).fill('ABCDEF')
   assert.equal(await confirm.isDisabled(), true)
   await page.getByLabel(/last 6 characters/).fill(DESTINATION.slice(-6))
-  await look('review', { picture: 'review' })
+  await look(page, 'review', { picture: 'review' })
   await confirm.click()
   await heading('Withdrawal of 1.25 ETH')
   await page.locator('.timeline').getByText('Confirmed', { exact: true }).waitFor()
   assert.match(await page.locator('main').innerText(), /Signed by Mara Lindqvist[^]+POST \/dac\/v1\/transaction/)
   assert.match(await page.locator('.facts').innerText(), /Signed by nodes\s+[123] and [123]/)
   await page.getByText('transaction.confirmed').waitFor()
-  await look('a transaction', { picture: 'transaction', isWhole: true })
+  await look(page, 'a transaction', { picture: 'transaction', isWhole: true })
   const calls = await platform.database.query('select 1 from transactions where kind = $1', ['WITHDRAWAL'])
   assert.equal(calls.length, 1)
 })
@@ -263,7 +209,7 @@ step('a batch says what is wrong with each line, is sent once, and never twice',
   await page.getByText(/^destination_address: /).waitFor()
   await page.getByText('Too little').waitFor()
   await page.getByText('Nothing is sent of a file with a wrong line').waitFor()
-  await look('a batch with problems', { picture: 'batch', isWhole: true })
+  await look(page, 'a batch with problems', { picture: 'batch', isWhole: true })
   const good = `ETH,0.1,${DESTINATION},a\nETH,0.2,${DESTINATION},b\nETH,0.3,${DESTINATION},"c, too"\n`
   await choose(good)
   await page.getByText('I have looked at the lines').click()
@@ -280,7 +226,7 @@ step('transactions are filtered in the address, saved as a view, opened by keys,
   await page.goto(at('/transactions'))
   const rows = page.getByRole('region', { name: 'Transactions' }).locator('tbody tr')
   await rows.nth(4).waitFor()
-  await look('transactions', { picture: 'transactions' })
+  await look(page, 'transactions', { picture: 'transactions' })
   await page.keyboard.press('/')
   await page.keyboard.type('invoice 17')
   await page.keyboard.press('Enter')
@@ -295,10 +241,10 @@ step('transactions are filtered in the address, saved as a view, opened by keys,
   await rows.nth(4).waitFor()
   await page.keyboard.press('?')
   await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
-  await accessible('keyboard help')
+  await accessible(page, 'keyboard help')
   await page.keyboard.press('Escape')
   await button(/^Export/).click()
-  await accessible('a menu')
+  await accessible(page, 'a menu')
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'CSV' }).click()])
   assert.match(file.suggestedFilename(), /\.csv$/)
   await page.keyboard.press('j')
@@ -313,13 +259,13 @@ step('an API user is asked for and withdrawn; the rest of the workspace is told 
   await page.getByLabel('Name').fill('payout service')
   await page.getByLabel('Used from').fill('203.0.113.0/24')
   await page.getByLabel('Public key (PEM)').fill(PUBLIC_KEY)
-  await accessible('asking for an API user')
+  await accessible(page, 'asking for an API user')
   await button('Ask for it').click()
   await page.getByRole('heading', { name: 'Enrolment' }).waitFor()
-  await look('API users', { picture: 'api-users' })
+  await look(page, 'API users', { picture: 'api-users' })
   await button('payout service').click()
   await button('Withdraw the request').click()
-  await accessible('an API user')
+  await accessible(page, 'an API user')
   await button('Withdraw').click()
   await button('payout service').waitFor({ state: 'detached' })
   for (const [path, title, name] of [
@@ -328,11 +274,11 @@ step('an API user is asked for and withdrawn; the rest of the workspace is told 
     await page.goto(at(path))
     await heading(title)
     await page.locator('tbody tr').first().waitFor()
-    await look(title, name === undefined ? {} : { picture: name })
+    await look(page, title, { picture: name })
   }
   await page.goto(at('/audit-log'))
   await page.getByRole('button', { name: /^API user/ }).first().click()
-  await accessible('a line of the audit log')
+  await accessible(page, 'a line of the audit log')
 })
 
 step('the products: an invoice, a webhook that is tested and sent again, a rule, screening, an order at an exchange', async () => {
@@ -343,23 +289,23 @@ step('the products: an invoice, a webhook that is tested and sent again, a rule,
   await button('New invoice').first().click()
   await dialog.getByLabel('Amount').fill('49.90')
   await dialog.getByLabel('Order').fill('2026-1147')
-  await accessible('a new invoice')
+  await accessible(page, 'a new invoice')
   await button('Make the invoice').click()
   await page.waitForURL(/invoices\/\w/)
   await page.getByText('Nothing was paid yet').waitFor()
-  await look('an invoice', { picture: 'invoice' })
+  await look(page, 'an invoice', { picture: 'invoice' })
 
   await page.goto(at('/webhooks'))
   await button('New webhook').first().click()
   await dialog.getByLabel('URL').fill(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`)
   await button('Make it').click()
   await dialog.getByText(/whsec_/).first().waitFor()
-  await accessible('a webhook’s secret')
+  await accessible(page, 'a webhook’s secret')
   await page.keyboard.press('Escape')
   await page.waitForURL(/webhooks\/\w/)
   await button('Send a test').click()
   await dialog.getByText('204').first().waitFor()
-  await accessible('a delivery')
+  await accessible(page, 'a delivery')
   await button('Send again').click()
   await waitFor('the second delivery', async () => taken.length >= 2)
   assert.equal(new Set(taken.slice(0, 2)).size, 1, 'the same delivery, once more')
@@ -371,18 +317,18 @@ step('the products: an invoice, a webhook that is tested and sent again, a rule,
   await dialog.getByLabel('From', { exact: true }).fill('5')
   await dialog.getByLabel('In 24 hours at most').fill('50')
   await dialog.getByLabel('Destination address').fill(DESTINATION)
-  await accessible('a new rule')
+  await accessible(page, 'a new rule')
   await button('Sign the rule').click()
   await page.waitForURL(/forwarding\/\w/)
   await page.getByText('Active', { exact: true }).first().waitFor()
-  await look('a rule')
+  await look(page, 'a rule')
 
   await page.goto(at('/aml'))
   await page.getByLabel('Token').fill('sandbox')
   await page.getByLabel('Severe').check()
   await button('Save').click()
   await page.getByText(/^Saved/).first().waitFor()
-  await look('screening', { picture: 'aml' })
+  await look(page, 'screening', { picture: 'aml' })
 
   const key = await platform.operator('devnet', { command: 'venue', action: 'key', exchange: 'kraken' }) as { api_key: string; api_secret: string }
   await page.goto(at('/exchanges'))
@@ -392,26 +338,26 @@ step('the products: an invoice, a webhook that is tested and sent again, a rule,
   await dialog.getByLabel('API key').fill(key.api_key)
   await dialog.getByLabel('Secret').fill(key.api_secret)
   await dialog.getByText('The key may withdraw').click()
-  await accessible('linking an exchange')
+  await accessible(page, 'linking an exchange')
   await button('Link it').click()
   await page.waitForURL(/exchanges\/\w/)
-  await look('an exchange account', { picture: 'exchange' })
+  await look(page, 'an exchange account', { picture: 'exchange' })
   await page.goto(at('/orders'))
   await button('New order').first().click()
   await dialog.getByLabel('Market').selectOption('BTC/USD')
   await button('At the market').click()
   await dialog.getByLabel('Amount').fill('0.01')
-  await accessible('a new order')
+  await accessible(page, 'a new order')
   await button('Sign and order').click()
   await page.getByText('Filled', { exact: true }).first().waitFor()
-  await look('an order')
+  await look(page, 'an order')
 
-  for (const [path, picture] of [
+  for (const [path, name] of [
     ['/tanks', 'tanks'], ['/tanks/ETH', 'tank'], ['/prepaid', 'prepaid'], ['/prices', undefined], ['/staking', undefined], ['/orders', undefined],
   ] as const) {
     await page.goto(at(path))
     await page.locator('tbody tr, .empty').first().waitFor()
-    await look(path, picture === undefined ? {} : { picture })
+    await look(page, path, { picture: name })
   }
 })
 
@@ -424,7 +370,7 @@ step('a pasted request is told which rule it breaks', async () => {
   }
   await button('Check').click()
   await page.getByText('without the space around it').first().waitFor()
-  await look('the check of a request', { picture: 'check' })
+  await look(page, 'the check of a request', { picture: 'check' })
   await page.getByLabel('Body', { exact: true }).fill(body)
   await button('Check').click()
   await page.getByText('No rule is broken').waitFor()
@@ -436,12 +382,10 @@ step('who signs in elsewhere has no key there; a viewer reads, and is shown what
   await page.getByLabel('Email').fill('jo@acme.example')
   await button('Make the link').click()
   const link = await page.getByRole('region', { name: 'Link' }).innerText()
-  await accessible('an invitation')
-  const context = await open()
-  const other = await context.newPage()
-  watch(other)
+  await accessible(page, 'an invitation')
+  const { page: other, context } = await visitor.open()
   await other.goto(`${origin}/console/sign-in`)
-  await accessible('sign-in', other)
+  await accessible(other, 'sign-in')
   await other.getByLabel('Email').fill(EMAIL)
   await other.getByLabel('Password').fill('not this one at all')
   await button('Continue', other).click()
@@ -459,8 +403,8 @@ step('who signs in elsewhere has no key there; a viewer reads, and is shown what
   await button('Create', other).click()
   const dialog = other.getByRole('dialog', { name: 'To be signed elsewhere' })
   assert.match(await dialog.innerText(), /npx custody request POST '\/dac\/v1\/create-wallet' '\{"asset":"XRP"\}'/)
-  await accessible('to be signed elsewhere', other)
-  await picture('signed-elsewhere', { of: other })
+  await accessible(other, 'to be signed elsewhere')
+  await picture(other, 'signed-elsewhere')
   await other.keyboard.press('Escape')
   await other.goto(at(''))
   await other.getByRole('button', { name: /Your account/ }).click()
@@ -495,20 +439,20 @@ step('a passkey is made and signs in; an old sign-in is asked for a factor again
   })
   await page.goto(`${origin}/console/account`)
   await page.getByText('This one').waitFor()
-  await look('account', { picture: 'account' })
+  await look(page, 'account', { picture: 'account' })
   await platform.database.query(`update sessions set confirmed_at = confirmed_at - interval '1 hour' where person_id = (select id from people where email = $1)`, [EMAIL])
   await button('Add a passkey').click()
   await page.getByLabel('Name').fill('token in the safe')
   await button('Make it').click()
   await page.getByRole('dialog', { name: 'Confirm that it is you' }).waitFor()
-  await accessible('confirming')
+  await accessible(page, 'confirming')
   await page.getByLabel('Code of your authenticator app').fill(await freshCode())
   await button('Confirm').click()
   await page.getByRole('cell', { name: 'token in the safe' }).waitFor()
   await button(/Your account/).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await heading('Sign in')
-  await picture('sign-in')
+  await picture(page, 'sign-in')
   await button('Sign in with a passkey').click()
   await heading('Overview')
   await button(/Your account/).click()
@@ -518,8 +462,8 @@ step('a passkey is made and signs in; an old sign-in is asked for a factor again
   for (const path of ['', '/transactions', '/wallets/ETH', '/api-users', '/health', '/check']) {
     await page.goto(at(path))
     await page.locator('tbody tr, form').first().waitFor()
-    await accessible(`${path} in the dark`)
-    if (path === '') await picture('overview-dark')
+    await accessible(page, `${path} in the dark`)
+    if (path === '') await picture(page, 'overview-dark')
   }
-  assert.deepEqual(problems, [])
+  assert.deepEqual(visitor.problems, [])
 })

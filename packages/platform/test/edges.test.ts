@@ -22,7 +22,7 @@ async function served(o: {
 }) {
   const clock = { now: NOW }
   const services = {
-    settings: { trustProxy: o.trustProxy ?? 0, rateLimit: o.rateLimit ?? 1000 },
+    settings: { trustProxy: o.trustProxy ?? 0, rateLimit: o.rateLimit ?? 1000 }, checkout: { base: 'http://edges.test' },
     environment: { ...systemEnvironment(), now: () => clock.now },
     metrics: { requests: { labels: () => ({ inc: () => undefined }) } },
     log: { error: () => undefined, warn: () => undefined, info: () => undefined },

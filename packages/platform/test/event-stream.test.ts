@@ -26,7 +26,7 @@ const warned: string[] = []
 const quiet = () => undefined
 const log = { info: quiet, warn: (_: unknown, words: string) => void warned.push(words), error: quiet }
 const services = {
-  settings: { trustProxy: 0, rateLimit: 100_000 }, environment, metrics: createMetrics(), log,
+  settings: { trustProxy: 0, rateLimit: 100_000 }, checkout: { base: 'http://streams.test' }, environment, metrics: createMetrics(), log,
   readiness: async () => ({ ready: true, signing: true, checks: {} }),
 } as unknown as Services
 
@@ -50,10 +50,12 @@ async function* told(signal: AbortSignal): AsyncGenerator<ServerEvent> {
   }
 }
 const stream = endpoint({
+  id: 'stream', tag: 'Service', description: 'A stream',
   method: 'GET', path: '/stream', summary: 'A stream', access: 'public', query: z.strictObject({}), response: z.object({ n: z.int() }), streams: true,
   handler: async () => ({ stream: told }),
 })
 const patched = endpoint({
+  id: 'patchThing', tag: 'Service', description: 'A thing',
   method: 'PATCH', path: '/thing', summary: 'Change it', access: 'public', body: z.strictObject({ name: z.string() }),
   handler: async ({ body }) => ({ body }),
 })

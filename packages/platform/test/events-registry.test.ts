@@ -6,6 +6,7 @@ import { EVENT_TYPES, type EventType } from '../src/database/event-types.ts'
 import { typesOf } from '../src/events/filter.ts'
 import { objectOf } from '../src/events/object.ts'
 import { openApiWebhooks } from '../src/events/openapi.ts'
+import { Components, type JsonSchema } from '../src/http/openapi/components.ts'
 import { EVENTS } from '../src/events/registry.ts'
 import { withTable } from '../src/events/table.ts'
 import { read, ROOT } from './documents.ts'
@@ -33,12 +34,14 @@ test('docs/events.md says what the registry says', () => {
 })
 
 test('the OpenAPI document names each event with the schema of its data', () => {
-  const webhooks = openApiWebhooks() as Record<string, { post: { operationId: string; requestBody: { content: Record<string, { schema: { properties: Record<string, { const?: string; properties?: object }> } }> } } }>
+  const components = new Components()
+  const webhooks = openApiWebhooks(components) as Record<string, { post: { operationId: string; requestBody: { content: Record<string, { schema: { properties: Record<string, { const?: string; properties?: object }> } }> } } }>
   assert.deepEqual(Object.keys(webhooks), [...EVENT_TYPES])
   for (const type of EVENT_TYPES) {
     const { properties } = webhooks[type]!.post.requestBody.content['application/json']!.schema
     assert.equal(properties['type']?.const, type)
-    assert.ok(Object.keys(properties['data']?.properties ?? {}).length >= 2, type)
+    const data = components.resolve(properties['data'] as JsonSchema)
+    assert.ok(Object.keys(data['properties'] ?? {}).length >= 2, type)
   }
 })
 

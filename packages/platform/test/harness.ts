@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { inspect } from 'node:util'
+import { assertDescribed } from './against-document.ts'
 import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
 import type { Devnet } from '../../devnet/src/devnet.ts'
 import { freePorts, makeHomes, type nodeHere } from '../../signer/test/homes.ts'
@@ -303,6 +304,7 @@ export async function call<T = Record<string, unknown>>(user: User | null, metho
   const headers: Record<string, string> = { ...signed, ...(text === '' ? {} : { 'content-type': 'application/json' }), ...options.headers }
   const response = await fetch(`${options.base ?? user?.base ?? ''}${path}`, { method, headers, ...(text === '' ? {} : { body: text }) })
   const answer = await response.text()
+  assertDescribed({ method, path, status: response.status, headers: response.headers, text: answer })
   let parsed: unknown = answer
   try {
     parsed = plain(parseJson(answer))

@@ -29,11 +29,19 @@ export async function buildPage(folder, outDir, base) {
   return html
 }
 
+/** Beyond this many bytes the best compression takes many seconds, for a few percent. */
+const LARGE = 1_000_000
+
 function compress(outDir) {
   for (const name of readdirSync(outDir, { recursive: true })) {
     if (!/\.(?:js|css|html|svg)$/.test(name)) continue
     const bytes = readFileSync(join(outDir, name))
-    writeFileSync(join(outDir, `${name}.br`), brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }))
+    writeFileSync(join(outDir, `${name}.br`), brotliCompressSync(bytes, {
+      params: {
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+        [constants.BROTLI_PARAM_QUALITY]: bytes.length > LARGE ? 9 : constants.BROTLI_MAX_QUALITY,
+      },
+    }))
     writeFileSync(join(outDir, `${name}.gz`), gzipSync(bytes, { level: 9 }))
   }
 }

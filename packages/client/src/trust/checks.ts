@@ -30,7 +30,7 @@ export class Checks {
   }
 
   /** A failed transaction with what proves it; others as they are. @param id the one that was asked for */
-  async proven<T extends Transaction>(transaction: T, apiKey: string, id = transaction.id): Promise<T> {
+  async proven<T extends Transaction>(transaction: T, apiKey: string, id: string = transaction.id): Promise<T> {
     if (transaction.status !== 'failed') return { ...transaction, failure_proof: undefined }
     const proof = this.#own.has(id) ? await this.failure(transaction, { id }, apiKey)
       : { proven: false, nodes: [], signed: [], reason: 'this client did not make its request: name it to verifyFailed' }

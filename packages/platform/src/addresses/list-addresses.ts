@@ -6,6 +6,9 @@ import { addressShape, presentAddress, type AddressRow } from './present.ts'
 
 /** Deposit addresses of an asset, oldest first. */
 export const listAddresses = endpoint({
+  id: 'listAddresses', tag: 'Addresses',
+  description: 'Every address of the wallet, the omnibus address first.',
+  errors: ['UNSUPPORTED_ASSET'],
   method: 'GET', path: '/dac/v1/addresses', summary: 'List deposit addresses of an asset', access: 'read',
   query: z.strictObject({ asset: assetName }), response: z.array(addressShape),
   async handler({ services, caller, query }) {

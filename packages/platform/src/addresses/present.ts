@@ -14,7 +14,7 @@ export const addressShape = z.object({
   payment_uri: z.string().nullable()
     .meta({ description: 'For a QR code: BIP21, EIP-681, Solana Pay, SEP-7, CIP-13, xrpl:; null where wallets agree on none (TRX)' }),
   path: pathShape, created_at: z.string(),
-})
+}).meta({ id: 'Address' })
 
 /** @param subAccount the first element of its sub-account's paths */
 export function presentAddress(row: AddressRow, { asset, network }: { asset: Asset; network: Network }, subAccount: number) {

@@ -6,6 +6,10 @@ import { assetName } from '../http/schemas.ts'
 
 /** Says whether an address (and tag) can receive an asset, and why not. */
 export const postValidateAddress = endpoint({
+  id: 'validateAddress', tag: 'Addresses',
+  description: 'Whether an address, with its tag, can be paid on the asset’s network; `reason` says why not. Writes nothing, and may '
+    + 'be repeated.',
+  errors: ['UNSUPPORTED_ASSET', 'NETWORK_UNAVAILABLE'],
   method: 'POST', path: '/dac/v1/validate-address', summary: 'Validate an address', access: 'read',
   body: z.strictObject({ asset: assetName, address: z.string().max(500), address_tag: z.string().max(200).optional() }),
   response: z.object({ valid: z.boolean(), reason: z.string().optional() }),

@@ -11,10 +11,13 @@ const frozenShape = z.object({
   asset: z.string(), network: z.string(), address: z.string(), address_tag: z.string().nullable(), source: z.string(),
   risk_level: z.string(),
   transaction_id: z.string(), frozen_at: z.string(), held: z.int().meta({ description: 'Transactions that wait for it' }),
-})
+}).meta({ id: 'FrozenAddress' })
 
 /** Addresses that are frozen now, newest first; `asset`: only those that concern this asset's network. */
 export const listFrozen = endpoint({
+  id: 'listFrozenAddresses', tag: 'AML screening',
+  description: 'Addresses that screening has frozen for the sub-account, with the reason.',
+  errors: ['UNSUPPORTED_ASSET'],
   method: 'GET', path: '/dac/v1/frozen-addresses', summary: 'List frozen addresses', access: 'read',
   query: z.strictObject({ asset: assetName.optional() }), response: z.array(frozenShape),
   async handler({ services, caller, query }) {

@@ -6,7 +6,7 @@ const SHOWN_LEAST = 16
 export const amlShape = z.object({
   provider: z.string(), aml_token: z.string().meta({ description: 'Masked' }), aml_risk_levels: z.string(),
   aml_deposit: z.boolean(), aml_withdrawal: z.boolean(), updated_at: z.string(),
-})
+}).meta({ id: 'AmlSettings' })
 
 /** Nothing of a short token is shown; of a longer one its last four characters, to tell two apart. */
 function maskToken(token: string): string {

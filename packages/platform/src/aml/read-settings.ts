@@ -7,6 +7,9 @@ import { amlShape, presentAml } from './present.ts'
 
 /** The screening settings of the caller's sub-account, its token masked. */
 export const readAmlSettings = endpoint({
+  id: 'readAmlSettings', tag: 'AML screening',
+  description: 'The settings without their token. 404 where screening is not set up.',
+  errors: ['NOT_FOUND'],
   method: 'GET', path: '/dac/v1/aml', summary: 'Read the AML screening settings', access: 'read', query: z.strictObject({}),
   response: amlShape,
   async handler({ services, caller }) {

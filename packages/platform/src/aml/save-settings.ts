@@ -9,6 +9,10 @@ import { ProviderError } from './providers/provider.ts'
 
 /** Saves the screening settings of the caller's sub-account, once the provider has accepted the token. */
 export const saveAmlSettings = endpoint({
+  id: 'saveAmlSettings', tag: 'AML screening',
+  description: 'Provider, token and which levels of risk are held, for the sub-account. The token is tried before it is saved, and '
+    + 'never shown again.',
+  errors: ['PROVIDER_UNAVAILABLE'],
   method: 'POST', path: '/dac/v1/aml', summary: 'Save the AML screening settings', access: 'write',
   body: z.strictObject({
     provider: text(40).meta({ description: `${PROVIDERS.join(', ')}; in any case`, examples: ['CHAINALYSIS'] }),

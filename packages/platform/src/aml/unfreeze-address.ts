@@ -10,6 +10,9 @@ import { findFrozen, lift, lockFreezing, presentFrozen } from './frozen.ts'
 
 /** Takes an address off the frozen list: what this freeze event held goes on, once. */
 export const unfreezeAddress = endpoint({
+  id: 'unfreezeAddress', tag: 'AML screening',
+  description: 'Lets what screening holds for this address proceed, once. An address on a list of sanctions is never freed.',
+  errors: ['UNSUPPORTED_ASSET', 'NOT_FROZEN', 'SANCTIONED'],
   method: 'POST', path: '/dac/v1/unfreeze-address', summary: 'Remove an address from the AML frozen list', access: 'write',
   body: z.strictObject({ asset: assetName, address: text(200), address_tag: text(200).optional() }),
   response: z.object({ asset: z.string(), address: z.string(), address_tag: z.string().nullable(), unfrozen_at: z.string() }),

@@ -35,6 +35,7 @@ import { checkUrl } from '../webhooks/webhook.ts'
 import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
 import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
+import { referencePages } from '../reference/pages.ts'
 import { priceSources, pricesInstallation } from '../prices/settings.ts'
 import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
 import type { Services } from '../engine/services.ts'
@@ -199,8 +200,8 @@ async function start(
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const pages = [...checkoutPages(log), ...consolePages(log)]
-  const server = await buildServer(services, api, { pages, webhooks: openApiWebhooks(), others: panel, witness })
+  const pages = [...checkoutPages(log), ...consolePages(log), ...referencePages(log)]
+  const server = await buildServer(services, api, { pages, webhooks: openApiWebhooks, others: panel, witness })
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })

@@ -6,10 +6,11 @@ import { listAssets } from './find-asset.ts'
 
 export const assetShape = z.object({
   asset_name: z.string().meta({ description: 'Ticker; what every other operation takes as `asset`' }),
-  name: z.string(), ticker: z.string(), blockchain: z.string(), network: z.string(), family: z.string(), decimals: z.int(),
+  name: z.string(), ticker: z.string(), blockchain: z.string(), network: z.string(),
+  family: z.string().meta({ examples: ['utxo'] }), decimals: z.int(),
   type: z.enum(['native', 'token']), contract_address: z.string().nullable(), fee_asset: z.string(), requires_tag: z.boolean(),
   min_withdrawal: z.number().meta({ description: 'In the asset’s native unit' }), is_active: z.boolean(),
-})
+}).meta({ id: 'Asset' })
 
 export const assetsForCallers = (services: Services) => listAssets(services).map((asset) => ({
   ...asset, min_withdrawal: exact(asset.min_withdrawal),
@@ -17,6 +18,9 @@ export const assetsForCallers = (services: Services) => listAssets(services).map
 
 /** The single source of truth for what can be transacted. */
 export const getAssets = endpoint({
+  id: 'listAssets', tag: 'Assets',
+  description: 'Every asset that this installation can transact, with its network, decimals, contract and least withdrawal. Needs no '
+    + 'key.',
   method: 'GET', path: '/assets', summary: 'List assets', access: 'public', response: z.array(assetShape),
   handler: async ({ services }) => ({ body: assetsForCallers(services) }),
 })

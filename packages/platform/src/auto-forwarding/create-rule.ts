@@ -15,6 +15,13 @@ import { NODES_NEEDED, showRule } from './show-nodes.ts'
 
 /** Makes a standing rule. The nodes must have seen the request before it is answered: later they would not believe it. */
 export const createRule = endpoint({
+  id: 'createForwardingRule', tag: 'Auto-forwarding',
+  description: 'A standing order: what comes in for the asset is sent on to one destination, within a daily cap and until it '
+    + 'expires. Two signer nodes have written it down before it is answered.',
+  errors: [
+    'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT', 'RULE_EXISTS',
+    'SIGNERS_UNAVAILABLE', 'NETWORK_UNAVAILABLE',
+  ],
   method: 'POST', path: '/dac/v1/auto-forwarding', summary: 'Forward incoming funds of an asset to one destination', access: 'write',
   body: ruleBody, response: ruleShape,
   async handler({ services, caller, body, signed }) {

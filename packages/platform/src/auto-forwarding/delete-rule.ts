@@ -9,6 +9,10 @@ import { findRule, presentRule, ruleShape } from './rule.ts'
  * It takes `{}`: a signature names no method, and without a body it would be that of a GET as well.
  */
 export const deleteRule = endpoint({
+  id: 'deleteForwardingRule', tag: 'Auto-forwarding',
+  description: 'Ends a rule for good. The request is the signed void that the nodes keep. Forwards that were made go on. Asked twice '
+    + 'it is asked once.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'DELETE', path: '/dac/v1/auto-forwarding/{id}', summary: 'Delete a forwarding rule', access: 'write',
   params: z.strictObject({ id: z.string() }), body: emptyBody, response: ruleShape,
   async handler({ services, caller, params, signed }) {

@@ -7,6 +7,9 @@ import { findRule } from './rule.ts'
 
 /** The transfers that a rule has made, newest first. */
 export const ruleHistory = endpoint({
+  id: 'listForwards', tag: 'Auto-forwarding',
+  description: 'The transfers that a rule has made, newest first.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/auto-forwarding/{id}/history', summary: 'List the forwards of a rule', access: 'read',
   params: z.strictObject({ id: z.string() }), query: z.strictObject(pageQuery),
   response: z.object({ data: z.array(transactionShape), page: z.int(), limit: z.int(), total: z.int() }),

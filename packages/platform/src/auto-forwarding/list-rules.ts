@@ -6,6 +6,9 @@ import { RULE_COLUMNS, presentRule, ruleShape, STATE_OF_STATUS, STATUSES, type R
 
 /** Rules of the sub-account, newest first. Deleted ones are shown only where a filter asks for them. */
 export const listRules = endpoint({
+  id: 'listForwardingRules', tag: 'Auto-forwarding',
+  description: 'Rules of the sub-account, newest first.',
+  errors: ['UNSUPPORTED_ASSET'],
   method: 'GET', path: '/dac/v1/auto-forwarding', summary: 'List forwarding rules', access: 'read',
   query: z.strictObject({ asset: assetName.optional(), status: oneOf(STATUSES).optional(), ...pageQuery }),
   response: z.object({ data: z.array(ruleShape), page: z.int(), limit: z.int(), total: z.int() }),

@@ -5,6 +5,10 @@ import { findRule, presentRule, ruleShape, type RuleRow } from './rule.ts'
 
 /** A pause is the platform's own: what comes in meanwhile waits, and goes on when the rule is resumed. */
 const turn = (verb: 'pause' | 'resume', summary: string) => endpoint({
+  id: `${verb}ForwardingRule`, tag: 'Auto-forwarding',
+  description: verb === 'pause' ? 'What comes in meanwhile waits. Asked twice it is asked once.'
+    : 'What came in meanwhile is forwarded as well. Asked twice it is asked once.',
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'RULE_FINAL'],
   method: 'POST', path: `/dac/v1/auto-forwarding/{id}/${verb}`, summary, access: 'write',
   params: z.strictObject({ id: z.string() }), response: ruleShape,
   async handler({ services, caller, params }) {

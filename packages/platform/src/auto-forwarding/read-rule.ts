@@ -3,6 +3,9 @@ import { endpoint } from '../http/endpoint.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
 
 export const readRule = endpoint({
+  id: 'readForwardingRule', tag: 'Auto-forwarding',
+  description: 'One rule, with what waits to be forwarded.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/auto-forwarding/{id}', summary: 'Read a forwarding rule', access: 'read',
   params: z.strictObject({ id: z.string() }), response: ruleShape,
   async handler({ services, caller, params }) {

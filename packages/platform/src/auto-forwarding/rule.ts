@@ -32,7 +32,7 @@ export const ruleShape = z.object({
     description: 'Of a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast',
   }),
   created_at: z.string(), updated_at: z.string(),
-})
+}).meta({ id: 'ForwardingRule' })
 
 export function presentRule(row: RuleRow, registry: Registry, now: number) {
   const decimals = registry.asset(row.asset)?.decimals ?? 0

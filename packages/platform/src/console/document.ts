@@ -1,20 +1,11 @@
 import { STATUS_CODES } from 'node:http'
 import type { z } from 'zod'
-import { ERRORS } from '../errors.ts'
-import { bodySchema, jsonSchema } from '../http/schemas.ts'
+import { Components } from '../http/openapi/components.ts'
+import { nameProblem } from '../http/openapi/problems.ts'
 import { panelEndpoint, type PanelEndpoint } from '../people/endpoint.ts'
 
 /** What any endpoint may answer beside its own, by whom it lets in. */
 const REFUSALS = { open: [400, 401, 403, 404, 409, 410, 429, 500], closed: [400, 401, 403, 404, 409, 410, 429, 500, 503] } as const
-
-const PROBLEM = {
-  type: 'object', required: ['type', 'title', 'status', 'detail', 'error', 'message', 'code', 'request_id'],
-  properties: {
-    type: { type: 'string' }, title: { type: 'string' }, status: { type: 'integer' }, detail: { type: 'string' }, error: { type: 'string' },
-    message: { type: 'string' }, code: { type: 'string', enum: Object.keys(ERRORS) }, field: { type: 'string' },
-    request_id: { type: 'string' }, locked_until: { type: 'string', format: 'date-time' },
-  },
-}
 
 /** `GET …/people/{id}` is `get_workspaces_people_id`: one name for each, which stays as long as the path does. */
 const nameOf = ({ method, path }: PanelEndpoint): string => [
@@ -22,9 +13,9 @@ const nameOf = ({ method, path }: PanelEndpoint): string => [
     .replace('sub-accounts/{sub_account}', 'sub_account').split(/[^A-Za-z0-9]+/),
 ].filter((part) => part !== '').join('_').replaceAll('-', '_')
 
-function parametersOf({ params, query }: PanelEndpoint): object[] {
+function parametersOf(components: Components, { params, query }: PanelEndpoint): object[] {
   const of = (schema: z.ZodType | undefined, place: 'path' | 'query') => {
-    const { properties = {}, required = [] } = (schema ? jsonSchema(schema) : {}) as {
+    const { properties = {}, required = [] } = (schema ? components.shown(schema) : {}) as {
       properties?: Record<string, { description?: string }>; required?: string[]
     }
     return Object.entries(properties).map(([name, { description, ...shape }]) => ({
@@ -35,10 +26,10 @@ function parametersOf({ params, query }: PanelEndpoint): object[] {
   return [...of(params, 'path'), ...of(query, 'query')]
 }
 
-function operationOf(definition: PanelEndpoint): object {
+function operationOf(components: Components, definition: PanelEndpoint): object {
   const { summary, needs, body, response, streams, isSensitive } = definition
-  const parameters = parametersOf(definition)
-  const schema = response ? jsonSchema(response) : { type: 'string' }
+  const parameters = parametersOf(components, definition)
+  const schema = response ? components.shown(response) : { type: 'string' }
   const refusals = REFUSALS[needs === 'nobody' ? 'open' : 'closed']
   return {
     operationId: nameOf(definition), summary,
@@ -46,7 +37,7 @@ function operationOf(definition: PanelEndpoint): object {
       + `${isSensitive ? ', and a factor shown in the last 15 minutes' : ''}`,
     security: needs === 'nobody' ? [] : [{ session: [] }],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: bodySchema(body) } } } } : {}),
+    ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: components.taken(body) } } } } : {}),
     responses: {
       200: {
         description: 'Success',
@@ -61,8 +52,10 @@ function operationOf(definition: PanelEndpoint): object {
 
 /** The control panel's own OpenAPI document. */
 export function documentOf(endpoints: readonly PanelEndpoint[]): object {
+  const components = new Components()
+  nameProblem(components)
   const paths: Record<string, Record<string, object>> = {}
-  for (const each of endpoints) (paths[each.path] ??= {})[each.method.toLowerCase()] = operationOf(each)
+  for (const each of endpoints) (paths[each.path] ??= {})[each.method.toLowerCase()] = operationOf(components, each)
   return {
     openapi: '3.1.0',
     info: {
@@ -73,7 +66,7 @@ export function documentOf(endpoints: readonly PanelEndpoint[]): object {
     servers: [{ url: '/' }],
     paths,
     components: {
-      schemas: { Problem: PROBLEM },
+      schemas: components.schemas,
       securitySchemes: { session: { type: 'apiKey', in: 'cookie', name: '__Host-custody' } },
     },
   }

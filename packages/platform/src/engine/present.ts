@@ -29,7 +29,7 @@ export const transactionShape = z.object({
   voids: z.array(voidShape)
     .meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),
   created_at: z.string(), updated_at: z.string(), confirmed_at: z.string().nullable(),
-})
+}).meta({ id: 'Transaction' })
 
 /** The public shape of a transaction. `fee` is the estimate until it is confirmed. */
 export function presentTransaction(row: TransactionRow, registry: Registry) {

@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { integer } from '../http/schemas.ts'
-import { cursor, endOfLog, messageOf, positionOf, readLog, typeFilter } from './log.ts'
+import { cursor, endOfLog, KEPT_DAYS, messageOf, positionOf, readLog, typeFilter } from './log.ts'
 import { eventShape } from './registry.ts'
 
 /** The log of events, oldest first: what webhooks are made from. */
 export const listEvents = endpoint({
+  id: 'listEvents', tag: 'Events',
+  description: `The log, the oldest first: go on with \`next\` of the last answer. It goes back ${KEPT_DAYS} days.`,
+  errors: ['CURSOR_EXPIRED'],
   method: 'GET', path: '/dac/v1/events', summary: 'List events, the oldest first', access: 'read',
   query: z.strictObject({
     after: cursor.optional(), type: typeFilter.optional(),

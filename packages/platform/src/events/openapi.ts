@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { EVENT_TYPES } from '../database/event-types.ts'
-import { jsonSchema } from '../http/schemas.ts'
+import type { Components } from '../http/openapi/components.ts'
+import { exampleOf } from '../http/openapi/examples.ts'
 import { eventShape, EVENTS } from './registry.ts'
 
 const header = (name: string, description: string) => ({ name, in: 'header', required: true, schema: { type: 'string' }, description })
@@ -13,13 +14,16 @@ const HEADERS = [
 ]
 
 /** `webhooks` of the OpenAPI document (3.1): each event, as it is sent. */
-export const openApiWebhooks = (): Record<string, object> => Object.fromEntries(EVENT_TYPES.map((type) => {
+export const openApiWebhooks = (components: Components): Record<string, object> => Object.fromEntries(EVENT_TYPES.map((type) => {
   const { says, object, data } = EVENTS[type]
+  const schema = components.shown(eventShape(data, z.literal(type)))
   return [type, {
     post: {
-      summary: says, description: `Its versions count the ${object}.`, operationId: type, parameters: HEADERS,
-      requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(eventShape(data, z.literal(type))) } } },
+      operationId: type, tags: ['Webhooks'], summary: says, description: `Its versions count the ${object}.`, parameters: HEADERS,
+      requestBody: { required: true, content: { 'application/json': { schema, example: exampleOf(components, schema) } } },
       responses: { '2XX': { description: 'It was taken; anything else, and it comes again' } },
+      // What signs a delivery stands in its headers.
+      security: [],
     },
   }]
 }))

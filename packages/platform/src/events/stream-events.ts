@@ -9,6 +9,10 @@ const BATCH = 100
 
 /** The log as it grows: each event once, in order. What a client has missed comes first when it comes back. */
 export const streamEvents = endpoint({
+  id: 'streamEvents', tag: 'Events',
+  description: 'Server-sent events as they are committed; first those that came after the one you have seen. Reconnect with `Last-'
+    + 'Event-ID`.',
+  errors: ['CURSOR_EXPIRED'],
   method: 'GET', path: '/dac/v1/events/stream', access: 'read', streams: true,
   summary: 'Events as they come (server-sent events); those after `Last-Event-ID` or `after` first',
   query: z.strictObject({ after: cursor.optional(), type: typeFilter.optional() }), response: eventShape(),

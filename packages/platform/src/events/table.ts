@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '../database/event-types.ts'
-import { jsonSchema } from '../http/schemas.ts'
+import { Components } from '../http/openapi/components.ts'
 import { EVENTS } from './registry.ts'
 
 const BEGIN = '<!-- made by scripts/events-table.mjs -->'
@@ -9,9 +9,11 @@ const TOLD_TO = { 'sub-account': 'its sub-account', workspace: 'all of the works
 
 /** The table of events for the documentation. */
 function eventsTable(): string {
+  const components = new Components()
   const rows = EVENT_TYPES.map((type) => {
     const { says, object, scope, data } = EVENTS[type]
-    const fields = Object.keys((jsonSchema(data)['properties'] ?? {}) as object).map((name) => `\`${name}\``).join(', ')
+    const shape = components.resolve(components.shown(data))['properties'] ?? {}
+    const fields = Object.keys(shape).map((name) => `\`${name}\``).join(', ')
     return `| \`${type}\` | ${says} | ${object} | ${TOLD_TO[scope]} | ${fields} |`
   })
   return ['| Event | When | Object | Told to | `data` |', '|---|---|---|---|---|', ...rows].join('\n')

@@ -25,6 +25,13 @@ type WithdrawalBody = z.output<typeof withdrawalBody>
 
 /** Brings coins from an exchange to a wallet of the sub-account, and nowhere else; at most once per `sequence_id`. */
 export const createExchangeWithdrawal = endpoint({
+  id: 'createExchangeWithdrawal', tag: 'Exchange transfers',
+  description: 'Asks the exchange to pay coins to an own address. Give a `sequence_id`: the same request answers the same transfer.',
+  errors: [
+    'NOT_FOUND', 'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT',
+    'INSUFFICIENT_BALANCE', 'SIGNERS_UNAVAILABLE', 'NETWORK_UNAVAILABLE', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE',
+    'EXCHANGE_UNSUPPORTED',
+  ],
   method: 'POST', path: '/dac/v1/exchange-withdrawals', summary: 'Withdraw from an exchange to an own wallet', access: 'write',
   body: withdrawalBody, response: exchangeTransferShape,
   async handler({ services, caller, body }) {

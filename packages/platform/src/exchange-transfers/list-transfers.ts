@@ -5,6 +5,9 @@ import { DIRECTIONS, exchangeTransferShape, presentExchangeTransfer, TRANSFER_ST
 
 /** Transfers between the sub-account's wallets and exchanges, newest first. */
 export const listExchangeTransfers = endpoint({
+  id: 'listExchangeTransfers', tag: 'Exchange transfers',
+  description: 'Transfers between own wallets and exchanges, both ways, newest first.',
+  errors: ['NOT_FOUND', 'UNSUPPORTED_ASSET', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET', path: '/dac/v1/exchange-transfers', summary: 'List exchange transfers', access: 'read',
   query: z.strictObject({
     exchange_account: text(100).optional(), asset: text(64).optional(), direction: oneOf(DIRECTIONS).optional(),

@@ -37,7 +37,7 @@ export const exchangeTransferShape = z.object({
   exchange_transfer_id: z.string().nullable().meta({ description: 'By which the exchange knows it' }), hash: z.string().nullable(),
   reason: z.string().nullable(), overdue: z.boolean().meta({ description: 'It takes longer than it should' }),
   sequence_id: z.string().nullable(), version: z.int(), created_at: z.string(), updated_at: z.string(),
-})
+}).meta({ id: 'ExchangeTransfer' })
 
 export function presentExchangeTransfer(row: ExchangeTransferRow) {
   const orNull = (text: string | null) => decimalOrNull(text === null ? null : BigInt(text))

@@ -37,7 +37,7 @@ export const accountShape = z.object({
   difference: z.array(z.object({ asset: z.string(), ledger: coins, venue: coins, difference: coins }))
     .meta({ description: 'Where the exchange goes on saying another total than the books' }),
   created_at: z.string(), updated_at: z.string(),
-})
+}).meta({ id: 'ExchangeAccount' })
 
 export const idParam = z.strictObject({ id: z.string() })
 

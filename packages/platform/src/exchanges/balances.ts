@@ -11,7 +11,7 @@ const coins = z.number().meta({ description: 'Decimal, exact' })
 
 export const balanceShape = z.object({
   asset: z.string(), available: coins, total: coins, usd: z.number().nullable().meta({ description: 'null: no current price' }),
-})
+}).meta({ id: 'ExchangeBalance' })
 
 /** What the venue said, in place of what it said before. Call it under the lock of the account's row. */
 export async function keepBalances(tx: Queryable, accountId: string, balances: readonly Balance[]): Promise<void> {

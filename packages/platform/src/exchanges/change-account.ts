@@ -10,6 +10,10 @@ import { hashOfKey, type Credentials } from './venues.ts'
 
 /** Renames an account, gives it a new key (tried first), or takes the exchange's word for its balances. */
 export const changeAccount = endpoint({
+  id: 'changeExchangeAccount', tag: 'Exchange accounts',
+  description: 'Label, key, and whether coins may be withdrawn to own wallets.',
+  errors: ['NOT_FOUND', 'EXCHANGE_ACCOUNT_EXISTS', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
+  example: { label: 'Treasury' },
   method: 'PATCH', path: '/dac/v1/exchange-accounts/{id}', summary: 'Change an exchange account', access: 'write', params: idParam,
   body: z.strictObject({
     label: fields.label.optional(), api_key: fields.api_key.optional(), api_secret: fields.api_secret.optional(),

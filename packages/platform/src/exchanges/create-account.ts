@@ -30,6 +30,10 @@ export const fields = {
 
 /** Links an account at an exchange, once the exchange has answered to its key. */
 export const createAccount = endpoint({
+  id: 'createExchangeAccount', tag: 'Exchange accounts',
+  description: 'Links an account by an API key of the exchange. The key is tried first; its secret is sealed and never shown again.',
+  errors: ['EXCHANGE_ACCOUNT_EXISTS', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
+  example: { exchange: 'kraken', label: 'Treasury', api_key: 'its key', api_secret: 'its secret' },
   method: 'POST', path: '/dac/v1/exchange-accounts', summary: 'Link an exchange account', access: 'write',
   body: z.strictObject({
     exchange: text(40).meta({ description: 'Its name in GET /dac/v1/exchanges', examples: ['kraken'] }), label: fields.label,

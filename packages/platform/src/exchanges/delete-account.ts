@@ -6,6 +6,9 @@ import { bookClosing } from './books.ts'
 
 /** Takes an account off: its secrets are erased, its orders stay to be read, and nothing is claimed of the exchange any more. */
 export const deleteAccount = endpoint({
+  id: 'deleteExchangeAccount', tag: 'Exchange accounts',
+  description: 'Forgets the key. Refused while orders or transfers of the account are under way.',
+  errors: ['NOT_FOUND', 'EXCHANGE_ACCOUNT_BUSY'],
   method: 'DELETE', path: '/dac/v1/exchange-accounts/{id}', summary: 'Unlink an exchange account', access: 'write', params: idParam,
   response: z.object({ id: z.string(), deleted: z.literal(true) }),
   async handler({ services, caller, params }) {

@@ -5,6 +5,8 @@ import { accountShape, presentAccount, type AccountRow } from './account.ts'
 
 /** The sub-account's accounts at exchanges, newest first. */
 export const listAccounts = endpoint({
+  id: 'listExchangeAccounts', tag: 'Exchange accounts',
+  description: 'Linked accounts of the sub-account.',
   method: 'GET', path: '/dac/v1/exchange-accounts', summary: 'List exchange accounts', access: 'read',
   query: z.strictObject({ exchange: text(40).optional(), ...pageQuery }),
   response: z.object({ data: z.array(accountShape), page: z.int(), limit: z.int(), total: z.int() }),

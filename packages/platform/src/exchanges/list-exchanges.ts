@@ -10,6 +10,8 @@ let known: { exchange: string; name: string; features: Features }[] | undefined
 
 /** Every exchange that may be linked here, and what it supports. */
 export const listExchanges = endpoint({
+  id: 'listExchanges', tag: 'Exchange accounts',
+  description: 'Exchanges that can be linked, and what each can do here.',
   method: 'GET', path: '/dac/v1/exchanges', summary: 'List the exchanges', access: 'read', query: z.strictObject({}),
   response: z.object({
     data: z.array(z.object({

@@ -5,6 +5,9 @@ import { asked, decimalOrNull, marketQuery, units } from './market-data.ts'
 
 /** Markets of an exchange for immediate delivery, with the grids on which amounts and prices lie. */
 export const listMarkets = endpoint({
+  id: 'listMarkets', tag: 'Trading',
+  description: 'Markets of an exchange with their grid: the steps of amount and price, and the least of an order.',
+  errors: ['EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET', path: '/dac/v1/markets', summary: 'List the markets of an exchange', access: 'read',
   query: z.strictObject({ exchange: marketQuery.exchange, base: text(40).optional(), quote: text(40).optional() }),
   response: z.object({

@@ -10,11 +10,14 @@ const FRESH_MS = 5000
 
 /** One account with its balances: read from the exchange where it answers soon, else as they were, with their age. */
 export const readAccount = endpoint({
+  id: 'readExchangeAccount', tag: 'Exchange accounts',
+  description: 'One account with its balances at the exchange.',
+  errors: ['NOT_FOUND', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET', path: '/dac/v1/exchange-accounts/{id}', summary: 'Read an exchange account', access: 'read', params: idParam,
   response: accountShape.extend({
     balances: z.array(balanceShape), balances_at: z.string(),
     balances_age_ms: z.int().meta({ description: 'How old the balances are, in milliseconds' }),
-  }),
+  }).meta({ id: 'ExchangeAccountWithBalances' }),
   async handler({ services, caller, params }) {
     let row = await findAccount(services.database, caller, params.id)
     const isOld = services.environment.now() - row.balances_at.getTime() > FRESH_MS

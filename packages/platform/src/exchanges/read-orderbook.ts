@@ -8,6 +8,9 @@ const DEPTH_MAX = 500
 
 /** Open orders of a market, best first. */
 export const readOrderBook = endpoint({
+  id: 'readOrderBook', tag: 'Trading',
+  description: 'Bids and asks of a market, best first.',
+  errors: ['EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET', path: '/dac/v1/orderbook', summary: 'Read an order book', access: 'read',
   query: z.strictObject({
     ...marketQuery,

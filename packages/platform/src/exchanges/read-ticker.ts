@@ -4,6 +4,9 @@ import { asked, decimalOrNull, findMarket, marketQuery, units } from './market-d
 
 /** Best bid and ask, and the last price, as the exchange says now. */
 export const readTicker = endpoint({
+  id: 'readTicker', tag: 'Trading',
+  description: 'Best bid and ask, and the last price, of a market.',
+  errors: ['EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET', path: '/dac/v1/ticker', summary: 'Read a ticker', access: 'read', query: z.strictObject(marketQuery),
   response: z.object({
     market: z.string(), bid: units.nullable(), ask: units.nullable(), last: units.nullable(), at: z.string(),

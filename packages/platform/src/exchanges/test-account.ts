@@ -9,11 +9,14 @@ import { VenueError, type Balance, type Permissions } from './venue.ts'
 
 /** Asks the exchange whether the key works and what it may do, and keeps what it says. */
 export const testAccount = endpoint({
+  id: 'testExchangeAccount', tag: 'Exchange accounts',
+  description: 'Asks the exchange with the linked key, and says what it answers.',
+  errors: ['NOT_FOUND', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'POST', path: '/dac/v1/exchange-accounts/{id}/test', summary: 'Test an exchange account', access: 'write', params: idParam,
   body: z.strictObject({}),
   response: accountShape.extend({
     ok: z.boolean(), error: z.string().nullable().meta({ description: 'Why the exchange did not answer, or refused the key' }),
-  }),
+  }).meta({ id: 'ExchangeAccountTest' }),
   async handler({ services, caller, params }) {
     const row = await findAccount(services.database, caller, params.id)
     let answer: { permissions: Permissions; balances: Balance[] }

@@ -10,6 +10,10 @@ import { feeRateInteger } from '../engine/fee-rate.ts'
 
 /** What a transfer would cost at a fee rate, in the network's native coin. */
 export const estimateFeeEndpoint = endpoint({
+  id: 'estimateFee', tag: 'Fees',
+  description: 'What a transfer would cost at a fee rate. Without an amount it is that of a typical transfer. Writes nothing.',
+  errors: ['UNSUPPORTED_ASSET', 'INVALID_ADDRESS', 'INVALID_AMOUNT', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE'],
+  example: { asset: 'BTC', fee_rate: 3.2, amount: 0.015 },
   method: 'POST', path: '/dac/v1/estimate-fee', summary: 'Estimate a network fee', access: 'read',
   body: z.strictObject({
     asset: assetName, fee_rate: decimal, amount: decimal.optional(),

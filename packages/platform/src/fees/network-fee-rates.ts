@@ -6,6 +6,9 @@ import { quotedRates } from './rates.ts'
 
 /** Current fee rates of an asset's network, read at most ten seconds ago. */
 export const networkFeeRates = endpoint({
+  id: 'readNetworkFeeRates', tag: 'Fees',
+  description: 'Low, medium and high, in the unit of the chain (`fee_rate_unit`): what `fee_rate` of a transfer takes.',
+  errors: ['UNSUPPORTED_ASSET', 'NETWORK_UNAVAILABLE'],
   method: 'GET', path: '/dac/v1/network-fee-rates/{asset}', summary: 'Current network fee rates', access: 'read',
   params: z.strictObject({ asset: z.string().max(64) }),
   response: z.object({

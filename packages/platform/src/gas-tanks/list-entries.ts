@@ -18,6 +18,9 @@ const TYPES: Record<string, string> = {
 
 /** Every movement of a tank and of the fuel that it left at addresses, newest first. The changes sum up to its balance. */
 export const listTankEntries = endpoint({
+  id: 'listGasTankEntries', tag: 'Gas tanks',
+  description: 'Every movement of the tank of a network, newest first.',
+  errors: ['NOT_FOUND'],
   method: 'GET', path: '/dac/v1/gas-tanks/{network}/entries', summary: 'List the movements of a gas tank', access: 'read',
   params: z.strictObject({ network: z.string() }),
   query: z.strictObject(pageQuery),

@@ -10,7 +10,7 @@ export const tankShape = z.object({
   threshold: z.number(), status: z.enum(['ok', 'low', 'empty']),
   float: z.number().meta({ description: 'Fuel of the tank’s that transactions left at addresses; used first' }),
   fee_cap: z.number().nullable(), max_gas_price: z.number().nullable(),
-})
+}).meta({ id: 'GasTank' })
 
 /** Tanks of a workspace, one per configured network that has them. Unused ones show what they will get. */
 export async function gasTanksOf(services: Services, workspaceId: string) {
@@ -63,6 +63,10 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
 }
 
 export const listGasTanks = endpoint({
+  id: 'listGasTanks', tag: 'Gas tanks',
+  description: 'The workspace’s reserves of native coin that pay network fees, one for each network, with the address that fills '
+    + 'them up.',
+  errors: ['SIGNERS_UNAVAILABLE'],
   method: 'GET', path: '/dac/v1/gas-tanks', summary: 'List gas tanks', access: 'read', query: z.strictObject({}),
   response: z.array(tankShape),
   handler: async ({ services, caller }) => ({ body: await gasTanksOf(services, caller.workspaceId) }),

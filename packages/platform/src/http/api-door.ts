@@ -15,9 +15,6 @@ export type Witness = (services: Services, caller: KnownCaller, signed: SignedRe
 /** The door of the API: callers sign each request. */
 export function apiDoor(limits: AddressLimits, witness: Witness | null): Door<Endpoint> {
   return {
-    security: ({ access }) => (
-      access === 'public' ? { isOpen: true, security: [] } : { isOpen: false, security: [{ jwt: [], apiKey: [] }] }
-    ),
     // What a caller writes is shown to the signer nodes as it came.
     bodyBytesMax: ({ access }) => (access === 'write' ? SIGNED_BODY_BYTES_MAX : null),
     async admit(services, request, rawBody, definition) {

@@ -14,8 +14,6 @@ export interface Holder {
 
 /** How those who ask are let in at one list of endpoints. */
 export interface Door<O extends Operation = Operation> {
-  /** Whether its endpoints stand in the API's document, and what that says of authentication; null: they do not. */
-  security(definition: O): { isOpen: boolean; security: Record<string, string[]>[] } | null
   /** Bytes that a body may have; null: as many as everywhere. */
   bodyBytesMax(definition: O): number | null
   /**

@@ -1,6 +1,8 @@
 import type { SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
 import type { Services } from '../engine/services.ts'
+import type { ErrorCode } from '../errors.ts'
+import type { Tag } from './openapi/tags.ts'
 
 /** Who makes an authenticated request. A key acts in its own sub-account only. */
 export interface Caller {
@@ -61,12 +63,23 @@ export interface Operation<B extends z.ZodType = z.ZodType, Q extends z.ZodType 
   response?: z.ZodType
   /** The 200 answer is a stream of server-sent events, whose data `response` describes. */
   streams?: true
+  /** Of the 200 answer, where it is not JSON. */
+  mediaType?: string
   handler(context: Context<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
 }
 
 /** One endpoint of the API: one file holds its schemas and handler. */
 export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType>
   extends Operation<B, Q, P> {
+  /** `operationId`: what generated clients call it. Never changed. */
+  id: string
+  tag: Tag
+  /** What it does, for its caller: Markdown. */
+  description: string
+  /** Its own codes, beside those that follow from method and access. What it answers is held against them in the tests. */
+  errors?: readonly ErrorCode[]
+  /** A body as it is usually sent, where that of the schema alone says little. */
+  example?: Record<string, unknown>
   /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */
   access: 'public' | 'read' | 'write'
 }

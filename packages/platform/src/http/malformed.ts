@@ -20,7 +20,7 @@ export function answerMalformed(services: Services, limits: AddressLimits, error
 /** Writes an error to a socket and ends it. */
 export function answerOnSocket(services: Services, limits: AddressLimits, error: ApiError, socket: Socket): void {
   const requestId = services.environment.uuid()
-  const body = JSON.stringify(problemOf(error, requestId))
+  const body = JSON.stringify(problemOf(services.checkout.base, error, requestId))
   const headers = {
     connection: 'close',
     'content-type': 'application/problem+json; charset=utf-8',

@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
-import { jsonSchema } from './schemas.ts'
 import { shared } from '../engine/shared.ts'
+import type { JsonSchema } from './openapi/components.ts'
+import type { OpenOperation } from './openapi/document.ts'
 import type { AddressLimits } from './rate-limit.ts'
 import { countAddress } from './door.ts'
 import { readQuery } from './validate.ts'
@@ -15,8 +16,8 @@ const READINESS_KEPT_MS = 1000
 const INDEX = {
   name: 'Custody API',
   description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers',
-  links: { openapi: '/openapi.json', assets: '/assets', live: '/livez', ready: '/readyz' },
-  authentication: 'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; docs/requests.md says how to make them',
+  links: { reference: '/reference', openapi: '/openapi.json', assets: '/assets', live: '/livez', ready: '/readyz' },
+  authentication: 'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; /reference signs for you, docs/requests.md says how',
   documentation: ['README.md', 'docs/index.md', 'docs/requests.md', 'SECURITY.md', 'ARCHITECTURE.md', 'CHANGELOG.md'],
 }
 
@@ -24,10 +25,41 @@ const DEEP = z.strictObject({
   deep: z.enum(['', '1', 'true']).optional().meta({ description: 'Given: 503 also where fewer than two signer nodes can sign' }),
 })
 
-const openSchema = (summary: string) => ({ summary, security: [] })
+const INDEX_SHAPE = z.object({
+  name: z.string(), description: z.string(), links: z.record(z.string(), z.string()), authentication: z.string(),
+  documentation: z.array(z.string()),
+})
+const READINESS_SHAPE = z.object({ status: z.enum(['ok', 'unavailable']), checks: z.record(z.string(), z.string()) })
+
+/** The same, for the OpenAPI document. */
+export const OPEN_OPERATIONS: readonly OpenOperation[] = [
+  {
+    path: '/', id: 'readIndex', summary: 'Where things are', description: 'Links, and the documents of this version.',
+    response: INDEX_SHAPE,
+  },
+  {
+    path: '/openapi.json', id: 'readOpenApi', summary: 'This document', description: 'OpenAPI 3.1; to be read by people: /reference.',
+    response: z.looseObject({ openapi: z.literal('3.1.0') }),
+  },
+  {
+    path: '/livez', id: 'readLiveness', summary: 'Whether the process runs', description: 'Costs nothing; for supervisors.',
+    response: z.object({ status: z.literal('ok') }),
+  },
+  {
+    path: '/readyz', id: 'readReadiness', summary: 'Whether transfers are accepted',
+    description: '200 where POST /dac/v1/transaction would be accepted, else 503; with `deep`, whether it would also be signed.',
+    query: DEEP, response: READINESS_SHAPE, alsoUnavailable: true,
+  },
+  {
+    path: '/metrics', id: 'readMetrics', summary: 'Metrics', description: 'Prometheus text format; from loopback only.', response: null,
+    mediaType: 'text/plain', errors: ['NOT_FOUND'],
+  },
+]
 
 /** What needs no key and is no endpoint of the API: where things are, and how the process is. */
-export function registerOpenRoutes(server: FastifyInstance, services: Services, limits: AddressLimits): void {
+export function registerOpenRoutes(
+  server: FastifyInstance, services: Services, limits: AddressLimits, document: (base: string) => JsonSchema
+): void {
   const takesNoQuery = (request: FastifyRequest) => void readQuery(null, request.query as Record<string, unknown>)
   // A probe is never refused, and costs its address nothing.
   const look = async (request: FastifyRequest) => {
@@ -41,22 +73,28 @@ export function registerOpenRoutes(server: FastifyInstance, services: Services, 
     countAddress(limits.open, services, request)
     takesNoQuery(request)
   }
-  server.get('/', { schema: openSchema('Where things are'), preHandler: counted }, async () => INDEX)
-  server.get('/openapi.json', { schema: openSchema('This document'), preHandler: counted }, async () => server.swagger())
-  server.get('/livez', { schema: openSchema('Whether the process runs'), preHandler: probe }, async () => ({ status: 'ok' }))
+  server.get('/', { preHandler: counted }, async () => INDEX)
+  // Made at the first question, once for each name that this server is known by.
+  const texts = new Map<string, string>()
+  server.get('/openapi.json', { preHandler: counted }, async (_request, reply) => {
+    const { base } = services.checkout
+    const text = texts.get(base) ?? JSON.stringify(document(base))
+    texts.set(base, text)
+    return reply.type('application/json; charset=utf-8').serializer((each) => each as string).send(text)
+  })
+  server.get('/livez', { preHandler: probe }, async () => ({ status: 'ok' }))
   const ready = shared(
     () => services.readiness(),
     READINESS_KEPT_MS,
     () => services.environment.now()
   )
-  const readyz = openSchema('Whether transfers are accepted: 200, else 503; with ?deep, whether they would also be signed')
-  server.get('/readyz', { schema: { ...readyz, querystring: jsonSchema(DEEP) }, preHandler: look }, async (request, reply) => {
+  server.get('/readyz', { preHandler: look }, async (request, reply) => {
     const { deep } = readQuery(DEEP, request.query as Record<string, unknown>)
     const { ready: accepts, signing, checks } = await ready()
     const isReady = accepts && (signing || deep === undefined)
     return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : 'unavailable', checks })
   })
-  server.get('/metrics', { schema: openSchema('Prometheus metrics, from loopback only'), preHandler: probe }, async (request, reply) => {
+  server.get('/metrics', { preHandler: probe }, async (request, reply) => {
     // A request that a proxy passed on comes from outside, whatever its last hop.
     if (!isLoopback(request.ip) || request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined)
       throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')

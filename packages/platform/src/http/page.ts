@@ -25,7 +25,7 @@ export interface Page {
 
 /** Makes a page a route. */
 export function registerPage(server: FastifyInstance, services: Services, page: Page, limits: AddressLimits): void {
-  server.get(page.path.replaceAll(/\{(\w+)\}/g, ':$1'), { schema: { hide: true } }, async (request, reply) => {
+  server.get(page.path.replaceAll(/\{(\w+)\}/g, ':$1'), async (request, reply) => {
     if (page.isCounted) countAddress(limits.open, services, request)
     else request.rate = limits.open.look(request.ip, services.environment.now())
     const { status, headers, body } = await page.handler({

@@ -1,56 +1,24 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { STATUS_CODES } from 'node:http'
 import { isConnectionError } from '../database/pool.ts'
 import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
+import { problemType, reasonOf } from './openapi/problems.ts'
 import { windowOf, type RateState } from './rate-limit.ts'
-
-/** What every error looks like; RFC 9457 with the members that stay stable. */
-const PROBLEM = {
-  description: 'An error',
-  content: {
-    'application/problem+json': {
-      schema: {
-        type: 'object',
-        required: ['type', 'title', 'status', 'detail', 'error', 'message', 'code', 'request_id'],
-        properties: {
-          type: { type: 'string' },
-          title: { type: 'string' },
-          status: { type: 'integer' },
-          detail: { type: 'string' },
-          error: { type: 'string' },
-          message: { type: 'string' },
-          code: { type: 'string', enum: Object.keys(ERRORS) },
-          field: { type: 'string', description: 'The field that failed' },
-          request_id: { type: 'string' },
-        },
-      },
-    },
-  },
-}
 
 const FIELD_LOGGED_MAX = 100
 const PATH_LOGGED_MAX = 200
 
-/** Responses in the OpenAPI document that any endpoint may answer beside its own. */
-export function problemResponses(isOpen: boolean): Record<string, typeof PROBLEM> {
-  const statuses = isOpen ? [400, 429, 500] : [400, 401, 403, 404, 429, 500, 503]
-  return Object.fromEntries(statuses.map((status) => [status, { ...PROBLEM, description: STATUS_CODES[status] as string }]))
-}
-
-const REASONS: Record<number, string> = { 413: 'Payload Too Large' }
-
 /** The body of an error. */
-export function problemOf(error: ApiError, requestId: string): Record<string, unknown> {
+export function problemOf(base: string, error: ApiError, requestId: string): Record<string, unknown> {
   const [status, title] = ERRORS[error.code]
   const { rate: _, ...details } = error.details ?? {}
   return {
-    type: `urn:custody:error:${error.code.toLowerCase()}`,
+    type: problemType(base, error.code),
     title,
     status,
     detail: error.message,
-    error: REASONS[status] ?? STATUS_CODES[status] ?? 'Error',
+    error: reasonOf(status),
     message: error.message,
     code: error.code,
     ...(error.field === undefined ? {} : { field: error.field }),
@@ -79,7 +47,7 @@ export async function sendError(services: Services, request: FastifyRequest, rep
     .code(status)
     .type('application/problem+json; charset=utf-8')
     .serializer((data: unknown) => data as string)
-    .send(stringifyJson(problemOf(known, request.id)))
+    .send(stringifyJson(problemOf(services.checkout.base, known, request.id)))
 }
 
 /** One line for each answer that is an error. Without the query and the body: both are the caller's own. */

@@ -1,32 +1,20 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { FastifyInstance } from 'fastify'
-import type { z } from 'zod'
 import type { Services } from '../engine/services.ts'
 import type { Door } from './door.ts'
 import type { Admission, Operation } from './endpoint.ts'
 import type { Streams } from './streams.ts'
-import { problemResponses } from './problems.ts'
-import { bodySchema, jsonSchema } from './schemas.ts'
 import { readBody, readParams, readQuery } from './validate.ts'
 
-/** Makes an endpoint a route: lets the caller in, validates, calls its handler, and tells OpenAPI of it. */
+/** Makes an endpoint a route: lets the caller in, validates, calls its handler. */
 export function register<O extends Operation>(
   server: FastifyInstance, services: Services, definition: O, door: Door<O>, streams: Streams
 ): void {
   const bodyLimit = door.bodyBytesMax(definition)
-  const documented = door.security(definition)
   server.route({
     method: definition.method,
     url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     ...(bodyLimit === null ? {} : { bodyLimit }),
-    schema: documented === null ? { hide: true } : {
-      ...schemaOf(definition),
-      response: {
-        ...(definition.response ? { 200: successOf(definition, definition.response) } : {}),
-        ...problemResponses(documented.isOpen),
-      },
-      security: documented.security,
-    },
     async handler(request, reply) {
       const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
       const { admission, holder } = await door.admit(services, request, rawBody, definition)
@@ -46,16 +34,3 @@ export function register<O extends Operation>(
     },
   })
 }
-
-/** What an operation takes, as a route says it. */
-const schemaOf = ({ summary, body, query, params }: Operation) => ({
-  summary,
-  ...(body ? { body: bodySchema(body) } : {}),
-  ...(query ? { querystring: jsonSchema(query) } : {}),
-  ...(params ? { params: jsonSchema(params) } : {}),
-})
-
-const successOf = ({ streams }: Operation, response: z.ZodType) => ({
-  description: 'Success',
-  ...(streams ? { content: { 'text/event-stream': { schema: jsonSchema(response) } } } : jsonSchema(response)),
-})

@@ -44,34 +44,3 @@ export const pageQuery = {
   page: integer(1, 1_000_000_000, 'Page number; 1 where it is absent').default(1),
   limit: integer(1, 500, 'Records on a page; 50 where it is absent').default(50),
 }
-
-/** JSON Schema of a zod schema for the OpenAPI document. */
-export function jsonSchema(schema: z.ZodType): Record<string, unknown> {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', target: 'draft-2020-12' }) as Record<
-    string,
-    unknown
-  >
-  return rest
-}
-
-/** The same of a body, whose optional fields may be null: that means absent. */
-export function bodySchema(schema: z.ZodType): Record<string, unknown> {
-  const {
-    properties = {},
-    required = [],
-    ...rest
-  } = jsonSchema(schema) as { properties?: Record<string, Record<string, unknown>>; required?: string[] }
-  const nullable = (property: Record<string, unknown>) =>
-    JSON.stringify(property).includes('"type":"null"') ? property : wrapped(property)
-  const wrapped = ({ description, ...plain }: Record<string, unknown>) => ({
-    ...(description === undefined ? {} : { description }),
-    ...(Object.keys(plain).length === 0 ? {} : { anyOf: [plain, { type: 'null' }] }),
-  })
-  return {
-    ...rest,
-    properties: Object.fromEntries(
-      Object.entries(properties).map(([name, property]) => [name, required.includes(name) ? property : nullable(property)])
-    ),
-    required,
-  }
-}

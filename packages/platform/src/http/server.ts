@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import swagger from '@fastify/swagger'
 import { stringifyJson } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
@@ -9,7 +8,9 @@ import { countAddress, type Door } from './door.ts'
 import type { Endpoint, Operation } from './endpoint.ts'
 import { Streams } from './streams.ts'
 import { answerMalformed, answerOnSocket } from './malformed.ts'
-import { registerOpenRoutes } from './open-routes.ts'
+import { OPEN_OPERATIONS, registerOpenRoutes } from './open-routes.ts'
+import type { Components } from './openapi/components.ts'
+import { openApiDocument } from './openapi/document.ts'
 import { registerPage, type Page } from './page.ts'
 import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
 import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
@@ -30,14 +31,14 @@ export interface OtherEndpoints<O extends Operation = never> { list: readonly O[
 /** What the server has beside the API's endpoints. `webhooks`: of the OpenAPI document, what it sends by itself. */
 export interface Beside<O extends Operation = never> {
   pages?: readonly Page[]
-  webhooks?: Record<string, object>
+  webhooks?(components: Components): Record<string, object>
   others?: OtherEndpoints<O>
   witness?: Witness
 }
 
 /** Builds the HTTP server. It does not listen yet. */
 export async function buildServer<O extends Operation = never>(
-  services: Services, endpoints: readonly Endpoint[], { pages = [], webhooks = {}, others, witness }: Beside<O> = {}
+  services: Services, endpoints: readonly Endpoint[], { pages = [], webhooks = () => ({}), others, witness }: Beside<O> = {}
 ): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -127,23 +128,6 @@ export async function buildServer<O extends Operation = never>(
       new ApiError('METHOD_NOT_ALLOWED', `${request.method} is not supported here; use ${allowed.join(' or ')}`)
     )
   })
-  await server.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Custody API',
-        version: '1',
-        description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers. Amounts are exact decimals.',
-      },
-      webhooks,
-      components: {
-        securitySchemes: {
-          jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-          apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
-        },
-      },
-    },
-  })
   const streams = new Streams(services)
   // Closing waits for every open answer, and a stream has no end of its own.
   server.addHook('preClose', async () => streams.close())
@@ -152,7 +136,7 @@ export async function buildServer<O extends Operation = never>(
   const otherDoor = others?.door(limits)
   if (others && otherDoor) for (const definition of others.list) register(server, services, definition, otherDoor, streams)
   for (const page of pages) registerPage(server, services, page, limits)
-  registerOpenRoutes(server, services, limits)
+  registerOpenRoutes(server, services, limits, (base) => openApiDocument({ base, endpoints, open: OPEN_OPERATIONS, webhooks }))
   return server
 }
 

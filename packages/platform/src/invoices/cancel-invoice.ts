@@ -7,6 +7,9 @@ import { invoiceShape, presentInvoice } from './present.ts'
 
 /** Ends an invoice that is not paid. What is paid all the same is credited, and shown as late. */
 export const cancelInvoice = endpoint({
+  id: 'cancelInvoice', tag: 'Invoices',
+  description: 'Ends an invoice that is pending. What is paid all the same is credited, and shown as late.',
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'INVOICE_FINAL'],
   method: 'POST', path: '/dac/v1/invoices/{id}/cancel', summary: 'Cancel an invoice', access: 'write',
   params: z.strictObject({ id: z.string() }), body: emptyBody, response: invoiceShape,
   async handler({ services, caller, params: { id } }) {

@@ -8,6 +8,9 @@ const DEEPER_EVERY_MS = 2000
 
 /** The state of an invoice at once, and again whenever it changes. */
 export const checkoutEvents = endpoint({
+  id: 'streamCheckout', tag: 'Checkout',
+  description: 'Server-sent events: the state as soon as it changes. Needs no key.',
+  errors: ['NOT_FOUND'],
   method: 'GET', path: '/checkout/{inv_id}/events', summary: 'State of an invoice as it changes, for its payer', access: 'public',
   params: invoiceParams, response: checkoutShape, streams: true,
   async handler({ services, params: { inv_id } }) {

@@ -27,7 +27,7 @@ export const checkoutShape = z.object({
     confirmations: z.int(), required: z.int(), counts: z.boolean(), seen_at: z.string(), explorer_url: z.string().nullable(),
   })),
   success_url: z.string().nullable(), failed_url: z.string().nullable(), cancelled: z.boolean(),
-})
+}).meta({ id: 'Checkout' })
 export type CheckoutState = z.output<typeof checkoutShape>
 
 /** The state of an invoice as its payer sees it, at this moment. */
@@ -76,6 +76,9 @@ export const invoiceParams = z.strictObject({ inv_id: z.string() })
 
 /** What the checkout shows. Whoever knows the id may ask. */
 export const readCheckout = endpoint({
+  id: 'readCheckout', tag: 'Checkout',
+  description: 'What the payer’s page shows. The id is the secret: whoever has the link may look. Needs no key.',
+  errors: ['NOT_FOUND'],
   method: 'GET', path: '/checkout/{inv_id}/state', summary: 'State of an invoice, for its payer', access: 'public',
   params: invoiceParams, response: checkoutShape,
   async handler({ services, params: { inv_id } }) {

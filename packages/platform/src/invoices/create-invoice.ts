@@ -14,6 +14,15 @@ import { depthFor, readInvoiceSettings, readLife, readTolerance } from './settin
 
 /** Asks a payer for money, at rates that stay; at most one invoice per sub-account and `sequence_id`. */
 export const createInvoice = endpoint({
+  id: 'createInvoice', tag: 'Invoices',
+  description: 'Asks a payer for an amount in fiat or in coin. Rates are locked until it expires, and each chosen asset gets an '
+    + 'address of its own. Show `checkout_url`, or the address. Give a `sequence_id`: then a lost answer is asked for again '
+    + 'and makes one invoice.',
+  errors: [
+    'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_AMOUNT', 'PRICE_UNAVAILABLE', 'SIGNERS_UNAVAILABLE',
+    'NETWORK_UNAVAILABLE',
+  ],
+  example: { fiat: 'USD', fiat_amount: 25.5, assets: ['BTC', 'ETH'], order_id: 'order-1001', sequence_id: 'order-1001' },
   method: 'POST', path: '/dac/v1/invoices', summary: 'Create an invoice', access: 'write',
   body: invoiceBody, response: invoiceShape,
   async handler({ services, caller, body }) {

@@ -10,6 +10,9 @@ const INT32_MAX = 2_147_483_647
 
 /** Invoices of the sub-account, newest first. */
 export const listInvoices = endpoint({
+  id: 'listInvoices', tag: 'Invoices',
+  description: 'Newest first, a page at a time.',
+  errors: ['UNSUPPORTED_ASSET'],
   method: 'GET', path: '/dac/v1/invoices', summary: 'List invoices', access: 'read',
   query: z.strictObject({
     status: oneOf(INVOICE_STATUSES).optional(),

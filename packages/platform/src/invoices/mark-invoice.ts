@@ -6,6 +6,10 @@ import { invoiceShape, presentInvoice } from './present.ts'
 
 /** The merchant's word goes before what was paid: a late payment is taken, a paid invoice is refused. The last word counts. */
 export const markInvoice = endpoint({
+  id: 'markInvoice', tag: 'Invoices',
+  description: 'Your word goes before what was paid: `settled` or `invalid`, with a reason. The last one counts.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  example: { status: 'settled', reason: 'Paid in cash' },
   method: 'POST', path: '/dac/v1/invoices/{id}/mark', summary: 'Mark an invoice as settled or invalid', access: 'write',
   params: z.strictObject({ id: z.string() }),
   body: z.strictObject({

@@ -17,7 +17,7 @@ const paymentShape = z.object({
   status: z.enum(PAYMENT_STATUSES), confirmations: z.int(), required: z.int(),
   counts: z.boolean().meta({ description: 'False: in an asset that was not offered; it pays nothing of the invoice' }),
   note: z.enum(['other_asset', 'late']).nullable(), seen_at: time, explorer_url: z.string().nullable(),
-})
+}).meta({ id: 'InvoicePayment' })
 
 export const invoiceShape = z.object({
   inv_id: z.string(), inv_status: z.enum(INVOICE_STATUSES), exception: z.enum(EXCEPTIONS).nullable(),
@@ -44,7 +44,7 @@ export const invoiceShape = z.object({
   sequence_id: z.string().nullable(), version: z.int().meta({ description: 'Grows with every change' }),
   cancelled_at: time.nullable(), marked: z.object({ status: z.enum(['settled', 'invalid']), reason: z.string(), at: time }).nullable(),
   created_at: time, updated_at: time,
-})
+}).meta({ id: 'Invoice' })
 
 /** A tolerance is kept in millionths and shown in percent. */
 export const TOLERANCE_DECIMALS = 4

@@ -5,6 +5,9 @@ import { invoiceShape, presentInvoice } from './present.ts'
 
 /** One invoice of the caller's sub-account. */
 export const getInvoice = endpoint({
+  id: 'readInvoice', tag: 'Invoices',
+  description: 'One invoice with what was paid.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/invoices/{id}', summary: 'Read an invoice', access: 'read',
   params: z.strictObject({ id: z.string() }), response: invoiceShape,
   async handler({ services, caller, params: { id } }) {

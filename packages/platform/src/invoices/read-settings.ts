@@ -9,7 +9,7 @@ export const settingsShape = z.object({
   display_name: z.string().nullable(), allowed_origins: z.array(z.string()),
   confirmations: z.array(z.object({ from_usd: z.number(), confirmations: z.int() })),
   tolerance: z.number(), expires_in: z.int(),
-})
+}).meta({ id: 'InvoiceSettings' })
 
 export const presentSettings = ({ displayName, allowedOrigins, depths, tolerance, expiresInS }: InvoiceSettings) => ({
   display_name: displayName, allowed_origins: allowedOrigins,
@@ -19,6 +19,8 @@ export const presentSettings = ({ displayName, allowedOrigins, depths, tolerance
 
 /** What holds for the workspace's new invoices. */
 export const getInvoiceSettings = endpoint({
+  id: 'readInvoiceSettings', tag: 'Invoices',
+  description: 'What invoices of the sub-account are made with where they say nothing else.',
   method: 'GET', path: '/dac/v1/invoice-settings', summary: 'Read the settings of invoices', access: 'read',
   response: settingsShape,
   async handler({ services, caller }) {

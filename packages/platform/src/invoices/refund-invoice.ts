@@ -11,6 +11,13 @@ import { ownInvoice, readInvoice } from './invoice.ts'
  * asset than was credited.
  */
 export const refundInvoice = endpoint({
+  id: 'refundInvoice', tag: 'Invoices',
+  description: 'A transfer like every other, with its own signed body, linked with the invoice: together never more than was paid.',
+  errors: [
+    'FORBIDDEN', 'NOT_FOUND', 'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT',
+    'INSUFFICIENT_BALANCE', 'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE',
+    'EXCHANGE_ADDRESS_CHANGED', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED',
+  ],
   method: 'POST', path: '/dac/v1/invoices/{id}/refund', summary: 'Refund an invoice by a transfer', access: 'write',
   params: z.strictObject({ id: z.string() }), body: transferBody, response: transactionShape,
   async handler({ services, caller, params: { id }, body, signed }) {

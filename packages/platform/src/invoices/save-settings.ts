@@ -21,6 +21,9 @@ const isOrigin = (value: string): boolean => {
 
 /** Saves what holds for the workspace's new invoices, as a whole: what is left out is the installation's own. */
 export const saveInvoiceSettings = endpoint({
+  id: 'saveInvoiceSettings', tag: 'Invoices',
+  description: 'As a whole: what is left out is the installation’s own.',
+  example: { display_name: 'Hats', confirmations: [{ from_usd: 500, confirmations: 6 }], expires_in: 900 },
   method: 'PUT', path: '/dac/v1/invoice-settings', summary: 'Save the settings of invoices', access: 'write',
   body: z.strictObject({
     display_name: optional(text(100)).meta({ description: 'What payers read; the workspace’s name where it is left out' }),

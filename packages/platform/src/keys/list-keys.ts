@@ -11,7 +11,7 @@ const keyShape = z.object({
     signature: z.string()
       .meta({ description: `Ed25519, ${HEX}, over custody/key-certificate/v1, a line feed, and the JSON of the fields above` }),
   })),
-})
+}).meta({ id: 'CertifiedKey' })
 
 interface KeyRow {
   curve: string; key_id: string; public_key: string; chain_code: string; epoch: number; certificates: { node: number; signature: string }[]
@@ -22,6 +22,9 @@ interface KeyRow {
  * without believing this service.
  */
 export const listKeys = endpoint({
+  id: 'listKeys', tag: 'Addresses',
+  description: 'Public keys, chain codes and the certificates of the three signer nodes: with the trust file of the operator, '
+    + 'everything that verifies an address without believing this service.',
   method: 'GET', path: '/dac/v1/keys', summary: "List the workspace's keys with the signer nodes' certificates", access: 'read',
   response: z.object({ network: z.string(), keys: z.array(keyShape) }),
   async handler({ services, caller }) {

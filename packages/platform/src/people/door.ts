@@ -16,7 +16,6 @@ const RECENT_MS = 15 * 60_000
 
 /** The door of the control panel: a session's cookie, a page of ours, and a role in the workspace of the path. */
 export const panelDoor = (limits: AddressLimits): Door<PanelEndpoint> => ({
-  security: () => null,
   bodyBytesMax: () => SIGNED_BODY_BYTES_MAX,
   async admit(services, request, _rawBody, definition) {
     const { needs } = definition

@@ -13,6 +13,8 @@ const OF_TRANSACTIONS = new Set(['prepaid-reserve', 'prepaid-charge', 'prepaid-r
 
 /** Every movement of the workspace's account, newest first; the sum of `balance_change` is the balance. */
 export const listPrepaidEntries = endpoint({
+  id: 'listPrepaidFeeEntries', tag: 'Prepaid fee account',
+  description: 'What was paid in and what was charged, newest first.',
   method: 'GET', path: '/dac/v1/prepaid-fee/entries', summary: 'List the movements of the prepaid fee account', access: 'read',
   query: z.strictObject(pageQuery),
   response: z.object({

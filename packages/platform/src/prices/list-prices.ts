@@ -11,10 +11,13 @@ const ASSETS_MAX = 100
 
 const priceShape = z.object({
   asset: z.string(), price_usd: z.number(), sources: z.array(z.string()), updated_at: z.string(), stale: z.boolean(),
-})
+}).meta({ id: 'Price' })
 
 /** Live prices in USD. A token has the price of its coin on every network. */
 export const listPrices = endpoint({
+  id: 'listPrices', tag: 'Prices',
+  description: 'The median of the sources that answered, with their number and age. `stale` where it is too old to charge by.',
+  errors: ['UNSUPPORTED_ASSET', 'PRICE_UNAVAILABLE'],
   method: 'GET', path: '/dac/v1/prices', summary: 'Live prices in USD', access: 'read',
   query: z.strictObject({
     assets: z.string().max(4000).optional().meta({

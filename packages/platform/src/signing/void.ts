@@ -10,12 +10,12 @@ const recordShape = z.object({
   height: z.int(), voided_at: z.int(),
   signed: z.array(z.string()).meta({ description: 'Hashes of what the node knows to be signed for it, without fuel and loans' }),
   unfinished: z.int().meta({ description: 'Transactions that entered signing, outcome unknown to the node' }),
-})
+}).meta({ id: 'VoidRecord' })
 /** A void in a node's own signature: a caller verifies it with the nodes' identities. */
 export const voidShape = z.object({
   record: recordShape,
   signature: z.string().meta({ description: 'Ed25519, lower-case hex, over custody/void/v2, a line feed, and the JSON of the record' }),
-})
+}).meta({ id: 'Void' })
 export type SignedVoid = z.infer<typeof voidShape>
 
 function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {

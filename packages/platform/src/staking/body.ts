@@ -6,7 +6,9 @@ import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 
 /** What stake, unstake and release answer; the transaction is read with GET /dac/v1/transaction/{id}. */
-export const stakingShape = z.object({ id: z.string(), status: z.enum(['pending', 'confirmed', 'failed']), hash: z.string().nullable() })
+export const stakingShape = z.object({
+  id: z.string(), status: z.enum(['pending', 'confirmed', 'failed']), hash: z.string().nullable(),
+}).meta({ id: 'StakingAnswer' })
 
 /** The chain counts in signed 64 bits. */
 const SUN_MAX = (1n << 62n) - 1n

@@ -8,6 +8,13 @@ import { feeOf, stepsOf } from './steps.ts'
 
 /** Takes back TRX whose cooldown is over. The chain releases no part of it: all that has matured on the account returns. */
 export const releaseUnstaked = endpoint({
+  id: 'releaseUnstaked', tag: 'Staking',
+  description: 'Brings back the TRX whose cooldown is over.',
+  errors: [
+    'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'NOTHING_TO_RELEASE', 'NETWORK_UNAVAILABLE',
+    'SIGNERS_UNAVAILABLE',
+  ],
+  example: { asset: 'TRX', address: 'TJCnKsPa7y5okkXvQAidZBzqx3QyQ6sxMW', sequence_id: 'release-3' },
   method: 'POST', path: '/dav/v1/release-unstaked', summary: 'Release unstaked TRX after its cooldown', access: 'write',
   body: releaseBody, response: stakingShape,
   async handler({ services, caller, body, signed }) {

@@ -15,6 +15,14 @@ const LEAST_SUN = 1_000_000n
 
 /** Stakes TRX of the wallet; where the resource is for another address, it is lent to that one. */
 export const stake = endpoint({
+  id: 'stake', tag: 'Staking',
+  description: 'Locks TRX of the wallet for energy or bandwidth, for its own address or for another one. Give a `sequence_id`, as '
+    + 'with transfers.',
+  errors: [
+    'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT', 'INSUFFICIENT_BALANCE',
+    'ADDRESS_FROZEN', 'SANCTIONED', 'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE',
+  ],
+  example: { asset: 'TRX', address: 'TJCnKsPa7y5okkXvQAidZBzqx3QyQ6sxMW', resource: 'ENERGY', amount: 100, sequence_id: 'stake-3' },
   method: 'POST', path: '/dav/v1/stake', summary: 'Stake TRX for energy or bandwidth', access: 'write', body: stakeBody,
   response: stakingShape,
   async handler({ services, caller, body, signed }) {

@@ -11,6 +11,9 @@ import { asked } from './chain.ts'
 
 /** What the wallet has staked for an address, what cools down, and what can be released. */
 export const readStaking = endpoint({
+  id: 'readStaking', tag: 'Staking',
+  description: 'What is staked, cools down and can be released for an address of yours.',
+  errors: ['UNSUPPORTED_ASSET', 'WALLET_MISSING', 'INVALID_ADDRESS', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE'],
   method: 'GET', path: '/dav/v1/staking', summary: 'Staked and unstaked TRX of an address', access: 'read',
   query: z.strictObject({ address: text(500).meta({ description: 'Who has the resource' }) }),
   response: z.object({

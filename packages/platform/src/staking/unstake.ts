@@ -16,6 +16,13 @@ const UNDER_WAY = `select count(*)::text count from transactions t where t.walle
 
 /** Begins to unstake: the resource is gone at once, the TRX cools down for as long as the chain says. */
 export const unstake = endpoint({
+  id: 'unstake', tag: 'Staking',
+  description: 'Frees the resource at once; the TRX cools down for about 14 days.',
+  errors: [
+    'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT', 'RESOURCE_MISMATCH',
+    'INSUFFICIENT_STAKE', 'RELEASE_FIRST', 'UNSTAKE_LIMIT', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE',
+  ],
+  example: { asset: 'TRX', address: 'TJCnKsPa7y5okkXvQAidZBzqx3QyQ6sxMW', resource: 'ENERGY', amount: 100, sequence_id: 'unstake-3' },
   method: 'POST', path: '/dav/v1/unstake', summary: 'Unstake TRX', access: 'write', body: stakeBody, response: stakingShape,
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)

@@ -8,6 +8,9 @@ import { findOrder, orderShape, presentOrder, tellOrder, type OrderRow } from '.
  * One that ended is refused, since nothing of it could be cancelled.
  */
 export const cancelOrder = endpoint({
+  id: 'cancelOrder', tag: 'Trading',
+  description: 'Asks the exchange to take back what is not filled. Asked twice it is asked once.',
+  errors: ['NOT_FOUND', 'ORDER_FINAL', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'POST', path: '/dac/v1/orders/{id}/cancel', summary: 'Cancel an order', access: 'write',
   params: z.strictObject({ id: z.string() }), body: z.strictObject({}), response: orderShape,
   async handler({ services, caller, params }) {

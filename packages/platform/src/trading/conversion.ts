@@ -52,7 +52,7 @@ export const conversionShape = z.object({
     exchange_account: z.string(), exchange: z.string(), receive: units.nullable(), reason: z.string().nullable(),
   })).meta({ description: 'What the other accounts would give, or why they cannot' }),
   order: orderShape.nullable(), created_at: z.string(),
-})
+}).meta({ id: 'Conversion' })
 
 /** As the API answers it. @param order the one that it became */
 export function presentConversion(row: ConversionRow, order: OrderRow | null, now: number) {

@@ -24,6 +24,13 @@ type Body = z.output<typeof body>
 
 /** Converts as it was quoted, or at the best price of now: one order, with the quote's limit; what the book no longer gives stays. */
 export const createConversion = endpoint({
+  id: 'createConversion', tag: 'Trading',
+  description: 'Converts by a quote, or at what the books say now. One market order of a linked account.',
+  errors: [
+    'NOT_FOUND', 'QUOTE_EXPIRED', 'CONVERSION_UNAVAILABLE', 'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE', 'INSUFFICIENT_BALANCE',
+    'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED',
+  ],
+  example: { from_asset: 'BTC', to_asset: 'USDT', amount: 0.015, sequence_id: 'convert-12' },
   method: 'POST', path: '/dac/v1/conversions', summary: 'Convert', access: 'write', body, response: conversionShape,
   async handler({ services, caller, body: asked }) {
     const payloadHash = hashPayload(asked)

@@ -33,6 +33,17 @@ export type OrderBody = z.output<typeof orderBody>
 
 /** Orders something at an exchange; at most one order per sub-account and `sequence_id`. */
 export const createOrder = endpoint({
+  id: 'createOrder', tag: 'Trading',
+  description: 'A limit or market order at a linked account. It is held against the market’s grid and the prepaid account, sent '
+    + 'once, and followed until its end is known. Give a `sequence_id`: the same request answers the same order.',
+  errors: [
+    'NOT_FOUND', 'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE', 'INSUFFICIENT_BALANCE', 'INVALID_AMOUNT', 'EXCHANGE_KEY_REFUSED',
+    'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED',
+  ],
+  example: {
+    exchange_account: '7c9e6679-7425-40de-944b-e07fc1f90ae7', market: 'BTC/USD', side: 'buy', type: 'limit', amount: 0.1, price: 60000.5,
+    sequence_id: 'rebalance-7',
+  },
   method: 'POST', path: '/dac/v1/orders', summary: 'Create an order', access: 'write', body: orderBody, response: orderShape,
   async handler({ services, caller, body }) {
     const payloadHash = hashPayload(body)

@@ -8,6 +8,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** Orders of the sub-account, newest first. */
 export const listOrders = endpoint({
+  id: 'listOrders', tag: 'Trading',
+  description: 'Newest first, a page at a time.',
+  errors: ['NOT_FOUND', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET', path: '/dac/v1/orders', summary: 'List orders', access: 'read',
   query: z.strictObject({
     exchange_account: text(100).optional(), exchange: text(40).optional(), market: text(60).optional(),

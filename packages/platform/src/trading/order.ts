@@ -42,7 +42,7 @@ export const orderShape = z.object({
   client_order_id: z.string(), exchange_order_id: z.string().nullable(),
   platform_fee: z.number().meta({ description: 'USD: what is reserved while it is under way, and what was charged by what was filled' }),
   cancel_requested: z.boolean(), sequence_id: z.string().nullable(), version: z.int(), created_at: z.string(), updated_at: z.string(),
-})
+}).meta({ id: 'Order' })
 
 export function presentOrder(row: OrderRow) {
   const [amount, filled, cost] = [BigInt(row.amount), BigInt(row.filled), BigInt(row.cost)]

@@ -4,6 +4,9 @@ import { conversionShape, findConversion, presentConversion } from './conversion
 
 /** A conversion, and its order as it stands. */
 export const readConversion = endpoint({
+  id: 'readConversion', tag: 'Trading',
+  description: 'One conversion.',
+  errors: ['NOT_FOUND'],
   method: 'GET', path: '/dac/v1/conversions/{id}', summary: 'Read a conversion', access: 'read', params: z.strictObject({ id: z.string() }),
   response: conversionShape,
   async handler({ services, caller, params }) {

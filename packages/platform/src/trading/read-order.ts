@@ -11,13 +11,16 @@ interface FillRow {
 
 /** One order with its fills, each once however often the exchange told it. */
 export const readOrder = endpoint({
+  id: 'readOrder', tag: 'Trading',
+  description: 'One order with its fills.',
+  errors: ['NOT_FOUND'],
   method: 'GET', path: '/dac/v1/orders/{id}', summary: 'Read an order', access: 'read', params: z.strictObject({ id: z.string() }),
   response: orderShape.extend({
     fills: z.array(z.object({
       id: z.string(), price: units, amount: units, cost: units, fee: units, fee_asset: z.string(),
       maker: z.boolean().nullable(), at: z.string(),
     })),
-  }),
+  }).meta({ id: 'OrderWithFills' }),
   async handler({ services, caller, params }) {
     const row = await findOrder(services.database, caller, params.id)
     const fills = await services.database.query<FillRow>(

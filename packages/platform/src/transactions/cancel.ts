@@ -14,6 +14,10 @@ import { assertUnspentChange, waitingAttempts } from '../engine/attempts.ts'
  * the chain, where the chain allows that, and whichever is mined decides.
  */
 export const cancelTransaction = endpoint({
+  id: 'cancelTransaction', tag: 'Transactions',
+  description: 'Takes a transfer back: for nothing before it is signed, afterwards by a competing payment to its own address where '
+    + 'the chain has such a thing. Asked twice it is asked once.',
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'NOT_REPLACEABLE', 'TRANSACTION_FINAL', 'REPLACEMENT_PENDING', 'NETWORK_UNAVAILABLE'],
   method: 'POST', path: '/dac/v1/transaction/{id}/cancel', summary: 'Cancel an outgoing transfer', access: 'write',
   params: z.strictObject({ id: z.string() }), body: emptyBody, response: transactionShape,
   async handler({ services, caller, params, signed }) {

@@ -18,6 +18,15 @@ import type { TransactionRow } from '../engine/transaction.ts'
 
 /** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
 export const createTransaction = endpoint({
+  id: 'createTransaction', tag: 'Transactions',
+  description: 'Pays from the wallet to an address, or to a linked exchange account. The answer comes as soon as amount and fees are '
+    + 'reserved; screening, signing by two of three nodes and broadcast follow, and events tell of them. Give a '
+    + '`sequence_id`: the same request, sent again after a lost answer, answers the same transfer and pays once.',
+  errors: [
+    'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT', 'INSUFFICIENT_BALANCE',
+    'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE', 'NOT_FOUND',
+    'EXCHANGE_ADDRESS_CHANGED', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED',
+  ],
   method: 'POST', path: '/dac/v1/transaction', summary: 'Create an outgoing transfer', access: 'write',
   body: transferBody, response: transactionShape,
   handler: (asked) => createTransfer(asked),

@@ -47,6 +47,10 @@ export const transactionFilter = {
 
 /** Transactions of the sub-account, newest first. Fuel and sweeps are shown only where a filter asks for them. */
 export const listTransactions = endpoint({
+  id: 'listTransactions', tag: 'Transactions',
+  description: 'Newest first, a page at a time. All filters hold together. What the platform does by itself, such as sweeps and '
+    + 'fuel, is listed only where a filter asks for it.',
+  errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/transactions',
   summary: 'List transactions',

@@ -8,7 +8,7 @@ const STATES = { PENDING: 'pending', FUELING: 'pending', DONE: 'done', REFUSED: 
 export const replacementShape = z.object({
   kind: z.enum(['speed-up', 'cancel', 'automatic']), state: z.enum(['pending', 'done', 'refused']),
   fee_rate: z.number().nullable(), fee_level: z.string().nullable(), reason: z.string().nullable(), created_at: z.string(),
-})
+}).meta({ id: 'Replacement' })
 
 export function presentReplacement(row: Replacement) {
   return {

@@ -7,8 +7,13 @@ import { presentReplacement, replacementShape } from './present-replacement.ts'
 
 /** One transaction of the caller's sub-account by its platform id. */
 export const readTransaction = endpoint({
+  id: 'readTransaction', tag: 'Transactions',
+  description: 'One transaction of the sub-account, with what was put in its place on the chain (`replacements`). `status` is for '
+    + 'programs; `sub_status` tells the step.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/transaction/{id}', summary: 'Read a transaction', access: 'read',
-  params: z.strictObject({ id: z.string() }), response: transactionShape.extend({ replacements: z.array(replacementShape).optional() }),
+  params: z.strictObject({ id: z.string() }),
+  response: transactionShape.extend({ replacements: z.array(replacementShape).optional() }).meta({ id: 'TransactionWithReplacements' }),
   async handler({ services, caller, params }) {
     const row = await findTransaction(services, caller, params.id)
     const replacements = row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row.id) : []

@@ -14,6 +14,13 @@ import { assertUnspentChange, waitingAttempts } from '../engine/attempts.ts'
 
 /** Pays more for a transfer that waits: the same payment again with a higher fee, of which only one can be mined. */
 export const speedUp = endpoint({
+  id: 'speedUpTransaction', tag: 'Transactions',
+  description: 'Puts a transaction with a higher fee in place of one that waits on the chain. The amount and the destination stay.',
+  errors: [
+    'FORBIDDEN', 'NOT_FOUND', 'NOT_REPLACEABLE', 'TRANSACTION_FINAL', 'REPLACEMENT_PENDING', 'NETWORK_UNAVAILABLE',
+    'INSUFFICIENT_BALANCE',
+  ],
+  example: { fee_level: 'high' },
   method: 'POST', path: '/dac/v1/transaction/{id}/speed-up', summary: 'Pay a higher network fee for a waiting transfer', access: 'write',
   params: z.strictObject({ id: z.string() }),
   body: speedUpBody,

@@ -13,7 +13,11 @@ import type { WalletRow } from '../assets/find-wallet.ts'
 import { presentWallet, walletShape } from './present.ts'
 
 /** Creates the one wallet of an asset in the caller's sub-account. */
-const definition = (path: string) => endpoint({
+const definition = (id: string, path: string) => endpoint({
+  id, tag: 'Wallets',
+  description: 'Makes the one wallet of an asset in the sub-account, with its omnibus address. What came in for it before is credited '
+    + 'now. At most one for each asset.',
+  errors: ['UNSUPPORTED_ASSET', 'WALLET_EXISTS', 'SIGNERS_UNAVAILABLE', 'NETWORK_UNAVAILABLE'],
   method: 'POST', path, summary: 'Create a wallet', access: 'write',
   body: z.strictObject({ asset: assetName }), response: walletShape,
   async handler({ services, caller, body }) {
@@ -46,5 +50,5 @@ const definition = (path: string) => endpoint({
   },
 })
 
-export const createWallet = definition('/dac/v1/create-wallet')
-export const createWalletAlias = definition('/dac/v1/wallet')
+export const createWallet = definition('createWallet', '/dac/v1/create-wallet')
+export const createWalletAlias = definition('createWalletAlias', '/dac/v1/wallet')

@@ -9,9 +9,13 @@ import { presentWallet, walletShape } from './present.ts'
 
 /** Wallets of one asset with what can be sent (`balance`) and all that is held on chain (`omnibus_balance`). */
 export const listWallets = endpoint({
+  id: 'listWallets', tag: 'Wallets',
+  description: 'The wallet of an asset with its balances. `balance` is what can be spent; `omnibus_balance` is what its first '
+    + 'address holds on the chain.',
+  errors: ['UNSUPPORTED_ASSET'],
   method: 'GET', path: '/dac/v1/wallets', summary: 'List wallets of an asset', access: 'read',
   query: z.strictObject({ asset: assetName }),
-  response: z.array(walletShape.extend({ balance: z.number(), omnibus_balance: z.number() })),
+  response: z.array(walletShape.extend({ balance: z.number(), omnibus_balance: z.number() }).meta({ id: 'WalletBalance' })),
   async handler({ services, caller, query }) {
     const { asset, network } = findAsset(services, query.asset)
     const rows = await services.database.query<WalletRow & { available: string; held: string }>(

@@ -6,7 +6,7 @@ import type { WalletRow } from '../assets/find-wallet.ts'
 export const walletShape = z.object({
   id: z.string(), asset: z.string(), status: z.enum(['active', 'inactive']),
   omnibus_address: z.string().meta({ description: 'The first address of the wallet' }), path: pathShape, created_at: z.string(),
-})
+}).meta({ id: 'Wallet' })
 
 /** @param omnibus its address, and the first element of its sub-account's paths */
 export function presentWallet(row: WalletRow, network: Network, omnibus: { address: string; subAccount: number }) {

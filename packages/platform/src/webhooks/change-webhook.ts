@@ -5,6 +5,10 @@ import { checkUrl, fields, findWebhook, idParam, LAST_EVENT, presentWebhook, web
 
 /** Changes what is given. What waits for a webhook that is enabled again is sent then, as long as it would still be tried. */
 export const changeWebhook = endpoint({
+  id: 'changeWebhook', tag: 'Webhooks',
+  description: 'URL, events, and whether it is disabled.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  example: { events: ['transaction.*', 'deposit.*'] },
   method: 'PATCH', path: '/dac/v1/webhooks/{id}', summary: 'Change a webhook', access: 'write', params: idParam,
   body: z.strictObject({
     url: fields.url.optional(), events: fields.events.optional(), description: fields.description.optional(),

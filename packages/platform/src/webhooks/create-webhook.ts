@@ -8,6 +8,9 @@ import {
 
 /** Makes a webhook. The same request again within a minute, because its answer was lost, answers the same one and makes no second. */
 export const createWebhook = endpoint({
+  id: 'createWebhook', tag: 'Webhooks',
+  description: 'Where events are posted to. The secret is shown in this answer and never again.',
+  errors: ['WEBHOOK_LIMIT'],
   method: 'POST', path: '/dac/v1/webhooks', summary: 'Create a webhook', access: 'write',
   body: z.strictObject({
     url: fields.url, events: fields.events, description: fields.description.optional(), disabled: fields.disabled.optional(),

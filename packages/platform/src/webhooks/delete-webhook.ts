@@ -4,6 +4,9 @@ import { findWebhook, idParam } from './webhook.ts'
 
 /** Deletes a webhook with its deliveries: what still waits is not sent. */
 export const deleteWebhook = endpoint({
+  id: 'deleteWebhook', tag: 'Webhooks',
+  description: 'Sends nothing more to it, and forgets its deliveries.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'DELETE', path: '/dac/v1/webhooks/{id}', summary: 'Delete a webhook', access: 'write', params: idParam,
   response: z.object({ id: z.string(), deleted: z.literal(true) }),
   async handler({ services, caller, params }) {

@@ -26,7 +26,7 @@ export const deliveryShape = z.object({
     answer: z.string().nullable().meta({ description: 'The first 1,000 characters' }),
   })).meta({ description: 'The latest 12, the oldest first' }),
   created_at: z.string(), updated_at: z.string(),
-})
+}).meta({ id: 'Delivery' })
 
 export function presentDelivery(row: DeliveryRow) {
   return {

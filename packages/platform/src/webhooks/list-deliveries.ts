@@ -7,6 +7,9 @@ import { findWebhook, idParam } from './webhook.ts'
 
 /** What was sent to a webhook and what it answered, the newest first. */
 export const listDeliveries = endpoint({
+  id: 'listDeliveries', tag: 'Webhooks',
+  description: 'What was sent to it and what it answered, newest first.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/webhooks/{id}/deliveries', summary: 'List the deliveries of a webhook', access: 'read', params: idParam,
   query: z.strictObject({ status: oneOf(DELIVERY_STATUSES).optional(), type: typeFilter.optional(), ...pageQuery }),
   response: z.object({ data: z.array(deliveryShape), page: z.int(), limit: z.int(), total: z.int() }),

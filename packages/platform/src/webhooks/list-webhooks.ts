@@ -4,6 +4,8 @@ import { presentWebhook, webhookShape, type WebhookRow } from './webhook.ts'
 
 /** The webhooks of the caller's sub-account, the oldest first: there are never many. */
 export const listWebhooks = endpoint({
+  id: 'listWebhooks', tag: 'Webhooks',
+  description: 'Every webhook of the workspace, with how its deliveries go.',
   method: 'GET', path: '/dac/v1/webhooks', summary: 'List webhooks', access: 'read', query: z.strictObject({}),
   response: z.object({ data: z.array(webhookShape) }),
   async handler({ services, caller }) {

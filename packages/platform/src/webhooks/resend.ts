@@ -23,12 +23,18 @@ async function resend(services: Services, caller: Caller, webhook: string | null
 }
 
 export const resendDelivery = endpoint({
+  id: 'resendDelivery', tag: 'Webhooks',
+  description: 'The same bytes under the same `webhook-id` once more.',
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'WEBHOOK_DISABLED'],
   method: 'POST', path: '/dac/v1/webhooks/deliveries/{delivery}/resend', summary: 'Send a delivery again', access: 'write',
   params: z.strictObject({ delivery: z.string() }), response: deliveryShape,
   handler: async ({ services, caller, params }) => resend(services, caller, null, params.delivery),
 })
 
 export const resendDeliveryOf = endpoint({
+  id: 'resendDeliveryOfWebhook', tag: 'Webhooks',
+  description: 'The same bytes under the same `webhook-id` once more.',
+  errors: ['FORBIDDEN', 'NOT_FOUND', 'WEBHOOK_DISABLED'],
   method: 'POST', path: '/dac/v1/webhooks/{id}/deliveries/{delivery}/resend', summary: 'Send a delivery of a webhook again',
   access: 'write',
   params: z.strictObject({ id: z.string(), delivery: z.string() }), response: deliveryShape,

@@ -13,6 +13,9 @@ const OVERLAP_MAX_S = 7 * 86_400
  * within a minute, because the answer was lost, it answers the same: else the secret that the receiver has would be gone.
  */
 export const rotateWebhook = endpoint({
+  id: 'rotateWebhookSecret', tag: 'Webhooks',
+  description: 'A new secret, shown once. The old one signs beside it until its time is over, so that receivers can follow.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'POST', path: '/dac/v1/webhooks/{id}/rotate', summary: 'Rotate the secret of a webhook', access: 'write', params: idParam,
   body: z.strictObject({
     overlap_s: wholeNumber(

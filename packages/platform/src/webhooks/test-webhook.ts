@@ -13,6 +13,9 @@ const ROUNDS_MAX = 20
 
 /** Sends a `webhook.test` to a webhook, disabled or not, whatever it listens to, once; and answers what became of it. */
 export const testWebhook = endpoint({
+  id: 'testWebhook', tag: 'Webhooks',
+  description: 'Sends `webhook.test` to it at once and answers the delivery.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'POST', path: '/dac/v1/webhooks/{id}/test', summary: 'Send a test to a webhook', access: 'write', params: idParam,
   response: deliveryShape,
   async handler({ services, caller, params }) {

@@ -29,10 +29,10 @@ export const webhookShape = z.object({
   failures: z.int().meta({ description: 'Tries in a row that failed; at 50 it is disabled' }),
   previous_secret_until: z.string().nullable().meta({ description: 'Until then the secret of before the rotation signs as well' }),
   created_at: z.string(), updated_at: z.string(),
-})
+}).meta({ id: 'Webhook' })
 
 const secretShape = z.string().meta({ description: '`whsec_` and 32 bytes in base64. Shown here and never again' })
-export const webhookWithSecretShape = webhookShape.extend({ secret: secretShape })
+export const webhookWithSecretShape = webhookShape.extend({ secret: secretShape }).meta({ id: 'WebhookWithSecret' })
 
 export const idParam = z.strictObject({ id: z.string() })
 

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { mirror, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
-import type { Invoice, InvoiceAmount, Transaction } from '../api/types.ts'
+import type { Invoice, Transaction } from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { Button, Check, Choice, Dialog, onSubmit, Text } from '../parts/form.tsx'
@@ -19,7 +19,7 @@ const NOTES = { other_asset: 'another asset than was chosen', late: 'after it ha
 
 function Refund({ invoice, path, onClose, onDone }: { invoice: Invoice; path: string; onClose(): void; onDone(): void }) {
   const [asset, setAsset] = useState(invoice.refundable[0]?.asset ?? '')
-  const of = (list: readonly InvoiceAmount[]) => list.find((each) => each.asset === asset)?.amount
+  const of = (list: readonly Invoice['refundable'][number][]) => list.find((each) => each.asset === asset)?.amount
   const [text, setText] = useState(() => String(invoice.excess[0]?.amount ?? invoice.refundable[0]?.amount ?? ''))
   const [address, setAddress] = useState('')
   const [tag, setTag] = useState('')

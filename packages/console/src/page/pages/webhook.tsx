@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { query } from '../api/http.ts'
 import { mirror, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
@@ -124,6 +124,9 @@ const TABS = [
   ['delivered', 'Delivered'],
 ] as const
 
+/** A delivery that is looked at is read again while it waits. */
+const AGAIN_MS = 1500
+
 export function WebhookPage({ id }: { id: string }) {
   const path = `/dac/v1/webhooks/${encodeURIComponent(id)}`
   const status = place.value.query.get('status')
@@ -131,7 +134,15 @@ export function WebhookPage({ id }: { id: string }) {
   // Whatever happens is an event, and each is a delivery.
   const deliveries = useRead<PageOf<Delivery>>(mirror(`${path}/deliveries${query({ status, page: pageInQuery(), limit: LIMIT })}`), /./)
   const { isBusy, problem, run } = useAction()
-  const [open, setOpen] = useState<Delivery | null>(null)
+  const [opened, setOpen] = useState<Delivery | null>(null)
+  // As it is now: what was opened may have been tried since.
+  const open = deliveries.data?.data.find((each) => each.id === opened?.id) ?? opened
+  const isWaiting = open?.status === 'pending'
+  useEffect(() => {
+    if (!isWaiting) return
+    const timer = setInterval(deliveries.reload, AGAIN_MS)
+    return () => clearInterval(timer)
+  }, [isWaiting, deliveries.reload])
   const [secret, setSecret] = useState<string | null>(null)
   const [isDeleting, setDeleting] = useState(false)
   const webhook = reading.data
@@ -164,7 +175,7 @@ export function WebhookPage({ id }: { id: string }) {
             onClick={() =>
               run(async () => {
                 const sent = await sign<Delivery>('POST', `${path}/test`, {})
-                after(sent.status === 'delivered' ? 'The test was taken' : 'The test was not taken')
+                after({ delivered: 'The test was taken', failed: 'The test was not taken', pending: 'The test is on its way' }[sent.status])
                 setOpen(sent)
               })
             }

@@ -1,0 +1,2 @@
+/** @param out the folder to make @returns the manifest */
+export function makePackage(out: string): Promise<{ dependencies: Record<string, string> }>

@@ -1,0 +1,77 @@
+import { z } from 'zod'
+
+export type JsonSchema = { [key: string]: unknown }
+
+const SAFE = Number.MAX_SAFE_INTEGER
+const REF = '#/components/schemas/'
+
+/** JSON Schemas of zod's, of which those with an `id` stand once, under `components.schemas`. */
+export class Components {
+  readonly schemas: Record<string, JsonSchema> = {}
+
+  /** Of what is answered or sent. */
+  shown(schema: z.ZodType): JsonSchema {
+    return this.#hoisted(schema)
+  }
+
+  /** Of a body, whose optional fields may be null: that means absent. */
+  taken(schema: z.ZodType): JsonSchema {
+    const { properties = {}, required = [], ...rest } = this.#hoisted(schema) as {
+      properties?: Record<string, JsonSchema>; required?: string[]
+    }
+    const wrapped = ({ description, default: preset, ...plain }: JsonSchema): JsonSchema => ({
+      ...(description === undefined ? {} : { description }),
+      ...(preset === undefined ? {} : { default: preset }),
+      ...(Object.keys(plain).length === 0 ? {} : { anyOf: [plain, { type: 'null' }] }),
+    })
+    const nullable = (property: JsonSchema) => (JSON.stringify(property).includes('"type":"null"') ? property : wrapped(property))
+    const fields = Object.entries(properties).map(([name, property]) => [name, required.includes(name) ? property : nullable(property)])
+    return { ...rest, properties: Object.fromEntries(fields), required }
+  }
+
+  /** A schema that is no zod's, under a name. @throws Error where another one has it */
+  named(id: string, schema: JsonSchema): JsonSchema {
+    const known = this.schemas[id]
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) throw new Error(`two schemas are called ${id}`)
+    this.schemas[id] = schema
+    return { $ref: `${REF}${id}` }
+  }
+
+  /** The schema that a reference stands for. */
+  resolve(schema: JsonSchema): JsonSchema {
+    const { $ref } = schema
+    return typeof $ref === 'string' ? this.resolve(this.schemas[$ref.slice(REF.length)] as JsonSchema) : schema
+  }
+
+  #hoisted(schema: z.ZodType): JsonSchema {
+    const { $schema: _, $defs = {}, ...root } = z.toJSONSchema(schema, {
+      io: 'input', unrepresentable: 'any', target: 'draft-2020-12',
+    }) as JsonSchema & { $defs?: Record<string, JsonSchema> }
+    for (const [id, each] of Object.entries($defs)) this.named(id, tidy(each) as JsonSchema)
+    return tidy(root) as JsonSchema
+  }
+}
+
+const isNumber = (type: unknown): boolean => (
+  type === 'number' || (Array.isArray(type) && type.includes('number') && !type.includes('string')))
+
+/** In the house's own words: references, bounds that only a double has, decimals and times. */
+function tidy(value: unknown, name = ''): unknown {
+  if (Array.isArray(value)) return value.map((each) => tidy(each, name))
+  if (typeof value !== 'object' || value === null) return value
+  const found: JsonSchema = {}
+  for (const [key, inner] of Object.entries(value as JsonSchema)) {
+    if (key === 'id' && typeof inner === 'string' && 'type' in value) continue
+    if ((key === 'minimum' && inner === -SAFE) || (key === 'maximum' && inner === SAFE)) continue
+    if (key === '$ref') found[key] = String(inner).replace('#/$defs/', REF)
+    else if (key === 'properties') {
+      found[key] = Object.fromEntries(Object.entries(inner as JsonSchema).map(([field, each]) => [field, tidy(each, field)]))
+    } else found[key] = key === 'examples' || key === 'default' || key === 'enum' ? inner : tidy(inner, name)
+  }
+  // Every number that counts nothing is a decimal, exact as it stands.
+  const isFixed = found['const'] !== undefined || found['enum'] !== undefined
+  if (isNumber(found['type']) && !isFixed && found['format'] === undefined) found['format'] = 'decimal'
+  const isText = found['type'] === 'string' || (Array.isArray(found['type']) && found['type'].includes('string'))
+  if (isText && name.endsWith('_at') && found['format'] === undefined) found['format'] = 'date-time'
+  return found
+}

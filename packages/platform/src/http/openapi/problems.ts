@@ -1,0 +1,111 @@
+import { STATUS_CODES } from 'node:http'
+import { ERRORS, type ErrorCode } from '../../errors.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { EXAMPLE_ID } from './examples.ts'
+import type { Components, JsonSchema } from './components.ts'
+
+const text = (description: string): JsonSchema => ({ type: 'string', description })
+
+/** RFC 9457, with the members that stay. */
+const PROBLEM: JsonSchema = {
+  type: 'object',
+  description: 'An error (RFC 9457). `code` is for programs, `message` for people.',
+  required: ['type', 'title', 'status', 'detail', 'error', 'message', 'code', 'request_id'],
+  properties: {
+    type: { ...text('The page of this code, on this server'), format: 'uri' },
+    title: text('What the code means, always the same'), status: { type: 'integer', description: 'The HTTP status' },
+    detail: text('The same as `message`'), error: text('The words of the HTTP status'),
+    message: text('What is wrong here, with the field and the limit'),
+    code: { type: 'string', description: 'Stable; never renamed or used again', enum: Object.keys(ERRORS) },
+    field: text('Field, parameter, header or JWT claim that failed'),
+    request_id: text('The same as in x-request-id; quote it when you ask the operator'),
+    id: text('Of the object that is there already'), wallet_id: text('Of the wallet that is there already'),
+    asset: text('The one of several that failed'), inv_status: text('Of the invoice'),
+    address: text('Where the exchange takes the asset now'), address_tag: { type: ['string', 'null'], description: 'Its tag' },
+    locked_until: { type: 'string', format: 'date-time', description: 'Of a sign-in to the control panel that is locked' },
+    previous: { type: ['object', 'null'], description: 'Where it took it before' },
+  },
+}
+
+const header = (description: string, schema: JsonSchema, example: unknown): JsonSchema => ({ description, schema, example })
+
+/** Headers of every answer. */
+export const HEADERS: Readonly<Record<string, JsonSchema>> = {
+  'x-request-id': header('The id of the request, also in the operator’s log', { type: 'string', format: 'uuid' }, EXAMPLE_ID),
+  'x-rate-limit-remaining': header('Requests that are left in this minute', { type: 'integer', minimum: 0 }, 998),
+  'x-rate-limit-limit': header('How long a window is', { type: 'string', const: '1m' }, '1m'),
+  'x-ratelimit-limit': header('The same in another spelling', { type: 'string', const: '1m' }, '1m'),
+  'x-rate-limit-reset': header('When the window ends', { type: 'string', format: 'date-time' }, '2026-11-22T10:01:00.000Z'),
+  'retry-after': header('Seconds to wait', { type: 'integer', minimum: 1 }, 20),
+  'www-authenticate': header('How to authenticate', { type: 'string' }, 'Bearer'),
+}
+
+const EVERY = Object.keys(HEADERS).slice(0, 5)
+
+/** References to the headers of an answer. */
+export function headersOf(status: number): Record<string, JsonSchema> {
+  const names = [...EVERY, ...(status === 429 || status === 503 ? ['retry-after'] : []), ...(status === 401 ? ['www-authenticate'] : [])]
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
+const EXAMPLE_MESSAGES: Partial<Record<ErrorCode, [string, string?]>> = {
+  INVALID_REQUEST: ['destination_type: must be EXTERNAL or EXCHANGE', 'destination_type'],
+  UNAUTHORIZED: ['signature: does not match the public key registered for this API key', 'signature'],
+  NOT_FOUND: ['id: there is no such object', 'id'],
+  RATE_LIMITED: ['more than 1000 requests in this minute; wait until 2026-11-22T10:01:00.000Z'],
+}
+
+/** One answer that is an error, of which these are the codes. */
+function problemResponse(base: string, status: number, codes: readonly ErrorCode[]): JsonSchema {
+  const [code] = codes as [ErrorCode]
+  const [message, field] = EXAMPLE_MESSAGES[code] ?? [ERRORS[code][1]]
+  return {
+    description: codes.map((each) => `\`${each}\`: ${ERRORS[each][1]}.`).join('\n'),
+    headers: headersOf(status),
+    content: {
+      'application/problem+json': {
+        schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, { type: 'object', properties: { code: { enum: codes } } }] },
+        example: {
+          type: problemType(base, code), title: ERRORS[code][1], status, detail: message, error: reasonOf(status), message, code,
+          ...(field === undefined ? {} : { field }), request_id: EXAMPLE_ID,
+        },
+      },
+    },
+  }
+}
+
+/** The words of a status. */
+export const reasonOf = (status: number): string => (status === 413 ? 'Payload Too Large' : STATUS_CODES[status] ?? 'Error')
+
+/** The page of an error's code. */
+export const problemType = (base: string, code: ErrorCode): string => `${base}/reference/errors#${code}`
+
+/** Codes that are answered before an endpoint is reached. */
+const BEFORE: readonly ErrorCode[] = ['REQUEST_TIMEOUT', 'URI_TOO_LONG', 'HEADERS_TOO_LARGE', 'RATE_LIMITED', 'INTERNAL', 'UNAVAILABLE']
+
+/** Every code that an endpoint may answer: its own, and those that follow from its method and its access. */
+export function codesOf({ method, access, params, errors = [] }: Pick<Endpoint, 'method' | 'access' | 'params' | 'errors'>): ErrorCode[] {
+  const codes = new Set<ErrorCode>(['INVALID_REQUEST', 'UNKNOWN_FIELD', ...errors, ...BEFORE])
+  if (method !== 'GET') for (const code of ['INVALID_JSON', 'PAYLOAD_TOO_LARGE'] as const) codes.add(code)
+  if (method !== 'GET' || access !== 'public') codes.add('UNSUPPORTED_MEDIA_TYPE')
+  if (access !== 'public') for (const code of ['UNAUTHORIZED', 'IP_NOT_ALLOWED'] as const) codes.add(code)
+  if (access === 'write') codes.add('READ_ONLY')
+  if (params) codes.add('NOT_FOUND')
+  // In one order, so that operations with the same codes share their answers.
+  return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => codes.has(code))
+}
+
+/**
+ * The error answers of an operation by their status. Each stands once, under `components.responses`, named by its codes.
+ * @param shared is filled with them
+ */
+export function problemsOf(base: string, codes: readonly ErrorCode[], shared: Record<string, JsonSchema>): Record<string, JsonSchema> {
+  const byStatus = Map.groupBy(codes, (code) => ERRORS[code][0])
+  return Object.fromEntries([...byStatus].sort(([a], [b]) => a - b).map(([status, own]) => {
+    const name = own.join('.')
+    shared[name] ??= problemResponse(base, status, own)
+    return [status, { $ref: `#/components/responses/${name}` }]
+  }))
+}
+
+export const nameProblem = (components: Components): void => void components.named('Problem', PROBLEM)

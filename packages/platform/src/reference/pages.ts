@@ -1,0 +1,24 @@
+import { loadSite, NAME } from '@custody/reference'
+import type { Logger } from 'pino'
+import { ApiError } from '../errors.ts'
+import type { Page } from '../http/page.ts'
+import { siteOr503 } from '../http/site.ts'
+import { errorsPage } from './errors-page.ts'
+
+/** The API reference, its files, and the page that the `type` of every error leads to. */
+export function referencePages(log: Logger): Page[] {
+  const built = siteOr503(NAME, loadSite, log, 'the API works, and there is no reference')
+  const errors = errorsPage()
+  return [
+    { path: '/reference', isCounted: false, handler: ({ header }) => built((site) => site.page(header('accept-encoding'))) },
+    { path: '/reference/errors', isCounted: false, handler: () => built((site) => site.plain('Errors', errors)) },
+    {
+      path: '/reference/assets/{name}', isCounted: false,
+      handler: ({ params, header }) => built((site) => {
+        const found = site.asset(params['name'] as string, header('accept-encoding'))
+        if (!found) throw new ApiError('NOT_FOUND', 'no such file of the reference')
+        return found
+      }),
+    },
+  ]
+}

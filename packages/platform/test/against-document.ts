@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+
+type Schema = { [key: string]: unknown }
+interface Operation {
+  operationId: string
+  requestBody?: { content: Record<string, Media> }
+  responses: Record<string, { $ref?: string; content?: Record<string, Media> }>
+}
+interface Media { schema: Schema; example?: unknown }
+
+/** The committed document, which `openapi.test.ts` holds against the endpoints. */
+export const document = JSON.parse(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8')) as {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema>; responses: Record<string, { content: Record<string, Media> }> }
+}
+
+/** What every answer carries. */
+const HEADERS = ['x-request-id', 'x-rate-limit-remaining', 'x-rate-limit-limit', 'x-rate-limit-reset']
+
+/** A field that the document does not name is a fault here, while callers are told to pass over such. */
+function closed(value: unknown, isPart = false): unknown {
+  if (Array.isArray(value)) return value.map((each) => closed(each, isPart))
+  if (typeof value !== 'object' || value === null) return value
+  const found = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, closed(inner, key === 'allOf')])) as Schema
+  const isOpen = found['type'] === 'object' && 'properties' in found && found['additionalProperties'] === undefined
+  return isOpen && !isPart ? { ...found, additionalProperties: false } : found
+}
+
+let ajv: Ajv2020 | undefined
+const compiled = new Map<string, ValidateFunction>()
+
+/** What checks a schema of the document, made at its first use. @param pointer JSON pointer into the document, without its `#` */
+function validator(pointer: string): ValidateFunction {
+  const known = compiled.get(pointer)
+  if (known) return known
+  if (!ajv) {
+    ajv = new Ajv2020({ strict: false, validateFormats: true, allErrors: false })
+    ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)
+    ajv.addFormat('uri', /^https?:\/\/\S+$/)
+    for (const name of ['decimal', 'double', 'uuid']) ajv.addFormat(name, true)
+    ajv.addSchema({ ...document, components: closed(document.components) as object, paths: closed(document.paths) as object }, 'api')
+  }
+  const made = ajv.compile({ $ref: `api#${pointer}` })
+  compiled.set(pointer, made)
+  return made
+}
+
+const escaped = (part: string) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))
+
+/** Validates a value by a schema of the document. @returns what is wrong, or null */
+export function wrongBy(pointer: readonly string[], value: unknown): string | null {
+  const check = validator(pointer.map((part) => `/${escaped(part)}`).join(''))
+  return check(value) ? null : (check.errors ?? []).map(({ instancePath, message, params }) => (
+    `${instancePath || 'the body'} ${message} ${JSON.stringify(params)}`)).join('; ')
+}
+
+const paths = Object.keys(document.paths).map((template) => ({
+  template, pattern: new RegExp(`^${template.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`).replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+})).sort((a, b) => Number(a.template.includes('{')) - Number(b.template.includes('{')))
+
+export interface Answered { method: string; path: string; status: number; headers: Headers; text: string }
+
+/**
+ * Holds an answer against the document: its status, its headers, its content type, its body, an error's code.
+ * What is no operation of the document is passed over: pages, paths that are not there, other methods.
+ *
+ * @throws Error that says what the document does not
+ */
+export function assertDescribed({ method, path, status, headers, text }: Answered): void {
+  const plain = path.split('?', 1)[0] as string
+  const found = paths.find(({ pattern }) => pattern.test(plain))
+  const verb = method.toLowerCase()
+  const operation = found && document.paths[found.template]?.[verb]
+  if (!found || !operation || status === 405) return
+  const fail = (what: string): never => {
+    throw new Error(`docs/openapi.json, ${operation.operationId}: ${what}; ${method} ${path} was answered ${status} ${text.slice(0, 600)}`)
+  }
+  const response = operation.responses[String(status)] ?? fail(`the status ${status} is not described`)
+  const missing = HEADERS.find((name) => headers.get(name) === null)
+  if (missing !== undefined) fail(`the header ${missing} is missing`)
+  const reference = response.$ref?.split('/').at(-1)
+  const content = reference === undefined ? response.content : document.components.responses[reference]?.content
+  const type = headers.get('content-type')?.split(';', 1)[0] as string
+  if (content?.[type] === undefined) fail(`${type} is not described`)
+  if (!type.endsWith('json')) return
+  const at = reference === undefined ? ['paths', found.template, verb, 'responses', String(status)] : ['components', 'responses', reference]
+  const wrong = wrongBy([...at, 'content', type, 'schema'], JSON.parse(text))
+  if (wrong !== null) fail(wrong)
+}
