@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 701c4357bed16bc919c1fd68cefc178496e58c2294efff3f671c40466d556b48
+// document 6f0c2d02b84d52689691baf89d49b9740ea1701e0cd0c76b5a677a586796ab18
 // types e73d1c12c728c6b904e7b20cd03d1ea2dd9f2e916ac3cc92b45a7807bfcc15c2
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
