@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import * as fc from '../../../test/property.ts'
 import { requestHeaders, signRequest } from '@custody/request-auth'
-import { call, fundedWallet, PRIVATE_KEY, TestPlatform, transferBody, type Transfer, type User } from './harness.ts'
+import { call, fundedWallet, PRIVATE_KEY, TestPlatform, transferBody, type Transfer, type User, waitFor } from './harness.ts'
+import { exportLog, verifyExport } from '../src/operator/cli/console.ts'
+import { takeLink } from './console-stage.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -297,3 +301,48 @@ function raw(bytes: string): Promise<string> {
     socket.setTimeout(10_000, () => socket.destroy(new Error('no answer')))
   })
 }
+
+test('the control panel tells a transfer’s whole story to a member, by a link of the operator’s', async () => {
+  const { link } = await platform.operator('console invite', { workspace: 'api', role: 'viewer' }) as { link: string }
+  assert.match(link, /^http:\/\/localhost:\d+\/console\/join\//)
+  const { browser } = await takeLink(platform, link.split('/').at(-1) as string)
+  const made = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.01', BTC_TO, { memo: 'told' }))
+  assert.equal(made.status, 200, made.text)
+  await waitFor('its end', async () => (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${made.body.id}`)).body.status === 'confirmed')
+  const story = await browser.ask<{
+    transaction: Transfer; states: { state: string; at: string }[]; request: { api_key: string; uri: string; claims: { nonce: string } }
+    receipts: number[]; signed_by: { attempt: number; purpose: string; nodes: number[] }[]; attempts: { hash: string; state: string; fee: number }[]
+    fee: { planned: number; paid: number; asset: string }; confirmations: { now: number; needed: number }
+    ledger: { entry: string; account: string; amount: number }[]; events: { type: string }[]
+  }>('GET', `/workspaces/api/sub-accounts/main/transactions/${made.body.id}/story`)
+  assert.equal(story.status, 200, story.text)
+  const told = story.body
+  const states = told.states.map(({ state }) => state)
+  assert.deepEqual(states.filter((state, at) => states.indexOf(state) === at), ['CREATED', 'QUEUED', 'SIGNING', 'SIGNED', 'BROADCASTING', 'CONFIRMING', 'CONFIRMED'])
+  assert.deepEqual(told.states.map(({ at }) => at), told.states.map(({ at }) => at).toSorted())
+  assert.deepEqual([told.request.api_key, told.request.uri], [user.apiKey, '/dac/v1/transaction'])
+  assert.ok(!story.text.includes('"token"'), 'the signed request itself is not handed out')
+  assert.equal(told.signed_by.length, 1)
+  const [by] = told.signed_by
+  assert.ok(by?.nodes.length === 2 && new Set(by.nodes).size === 2 && by.nodes.every((node) => [1, 2, 3].includes(node)), JSON.stringify(by))
+  assert.equal(told.attempts.at(-1)?.hash, told.transaction.hash)
+  assert.equal(told.fee.paid, told.transaction.fee)
+  assert.ok(told.fee.planned >= told.fee.paid && told.fee.asset === 'BTC')
+  assert.ok(told.confirmations.now >= told.confirmations.needed)
+  assert.deepEqual([...new Set(told.ledger.map(({ entry }) => entry))], ['reserve', 'prepaid-reserve', 'prepaid-charge', 'settle'])
+  assert.ok(Math.abs(told.ledger.reduce((sum, { amount }) => sum + amount, 0)) < 1e-9, 'entries sum to zero')
+  for (const type of ['transaction.created', 'transaction.confirmed']) assert.ok(told.events.some((event) => event.type === type), type)
+  const health = await browser.ask<{ nodes: { ready: boolean; height: number }[]; chains: { network: string; ok: boolean; height: number | null }[] }>('GET', '/workspaces/api/health')
+  assert.ok(health.body.nodes.length === 3 && health.body.nodes.every(({ ready, height }) => ready && height > 0), health.text)
+  assert.ok(health.body.chains.some(({ network, ok, height }) => network === 'BTC' && ok && height !== null))
+  // What was done is exported and verified at the operator's terminal, and one changed byte of it is found.
+  const out = join(platform.home, 'audit.ndjson')
+  const exported = await exportLog({ home: platform.home, words: [], values: { workspace: 'api', out } })
+  const verify = (head?: string) => verifyExport({ home: platform.home, words: [out], values: { head } })
+  const { result } = await verify(String(exported.result['hash']))
+  assert.ok(Number(result['lines']) >= 4 && result['hash'] === exported.result['hash'], JSON.stringify(result))
+  await assert.rejects(async () => verify('0'.repeat(63) + '1'), /is of none of its lines/)
+  writeFileSync(out, readFileSync(out, 'utf8').replace('viewer', 'viewed'))
+  await assert.rejects(async () => verify(), /was changed/)
+  await assert.rejects(async () => exportLog({ home: platform.home, words: [], values: { workspace: 'api', out } }), /is there already/)
+})

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { before, beforeEach, test } from 'node:test'
+import { networkOf } from '../src/people/failures.ts'
 import { forgetSignIns } from '../src/people/forget.ts'
 import { firstOwnerToken, invite } from '../src/people/invitations.ts'
 import { hashPassword, isPassword, PASSWORD_COST } from '../src/people/password.ts'
@@ -189,7 +190,9 @@ test('failures lock an e-mail address whether or not somebody has it, doubling; 
   for (const email of [who.email, 'nobody2@example.test']) {
     const browser = new Browser(api)
     for (let failure = 0; failure < 5; failure++) await refused(begin({ email, password: 'wrong' }, browser), 401, 'SIGN_IN_FAILED')
-    const { locked_until } = await refused(begin({ email, password: who.password }, browser), 429, 'RATE_LIMITED')
+    const locked = await begin({ email, password: who.password }, browser)
+    const { locked_until } = await refused(Promise.resolve(locked), 429, 'RATE_LIMITED')
+    assert.equal(locked.headers['retry-after'], '60')
     assert.equal(locked_until, new Date(now + MINUTE_MS).toISOString())
     now += MINUTE_MS
     await refused(begin({ email, password: 'wrong' }, browser), 401, 'SIGN_IN_FAILED')
@@ -209,6 +212,13 @@ test('failures lock an e-mail address whether or not somebody has it, doubling; 
   await forgetSignIns(api.services)
   assert.deepEqual(await api.database.query('select subject from sign_in_failures'), [])
   await signIn(who)
+})
+
+test('a client is counted by its address, and of IPv6 by the network that it is given', () => {
+  for (const [ip, counted] of [
+    ['203.0.113.7', '203.0.113.7'], ['::ffff:203.0.113.7', '203.0.113.7'], ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::1', '2001:db8:1:2::/64'], ['::1', '0:0:0:0::/64'], ['', ''],
+  ] as const) assert.equal(networkOf(ip), counted)
 })
 
 test('one client’s address begins so many sign-ins in a minute', async () => {

@@ -7,13 +7,13 @@ import type { Api } from './api-support.ts'
 
 /** A browser in front of the panel: its cookie, its passkeys, and a page's headers. */
 export class Browser {
-  readonly #api: Api
+  readonly #api: { base: string }
   cookie = ''
   /** In place of those that a page's request has. */
   headers: Record<string, string> = { 'sec-fetch-site': 'same-origin' }
   host: string
 
-  constructor(api: Api) {
+  constructor(api: { base: string }) {
     this.#api = api
     this.host = `localhost:${new URL(api.base).port}`
   }
@@ -69,16 +69,23 @@ let people = 0
 export async function join(
   api: Api, workspace: string | null, role: Role, o: { email?: string; named?: string } = {}
 ): Promise<Somebody> {
-  const email = o.email ?? `person${++people}@example.test`
   const { token } = await invite(api.services, api.database, { workspaceId: workspace, role, email: null, person: null, by: null })
+  return takeLink(api, token, o)
+}
+
+/** Takes an invitation's link by password and authenticator app. */
+export async function takeLink(
+  api: { base: string; now?: () => number }, token: string, o: { email?: string; named?: string } = {}
+): Promise<Somebody> {
+  const email = o.email ?? `person${++people}@example.test`
   const browser = new Browser(api)
   const begun = await browser.ask<{ totp_token: string; secret: string }>('POST', `/join/${token}/password`, {
     email, name: email, password: PASSWORD, ...(o.named === undefined ? {} : { workspace: o.named }),
   })
-  const { totp_token, secret } = begun.body
   if (begun.status !== 200) throw new Error(begun.text)
+  const { totp_token, secret } = begun.body
   const done = await browser.ask<{ recovery_codes: string[]; session: { person: { id: string } } }>('POST', `/join/${token}/totp`, {
-    totp_token, code: codeOf(secret, api.now()),
+    totp_token, code: codeOf(secret, (api.now ?? Date.now)()),
   })
   if (done.status !== 200) throw new Error(done.text)
   return { email, password: PASSWORD, secret, recovery: done.body.recovery_codes, browser, id: done.body.session.person.id }

@@ -118,6 +118,10 @@ test('docs/trading.md: an account, a market order, a limit order that is cancell
   await sitting('docs/trading.md')
 })
 
+test('docs/console.md: an invitation, and the audit log exported and verified', { timeout: 100_000 }, async () => {
+  await sitting('docs/console.md')
+})
+
 test('docs/local-exchange.md: a key, an address, a fault', { timeout: 100_000 }, async () => {
   await sitting('docs/local-exchange.md')
 })

@@ -22,6 +22,14 @@ before(async () => {
 })
 after(() => platform.remove())
 
+test('a start without an owner prints a link for the first one, of the host that passkeys belong to, and logs it nowhere', async () => {
+  const link = await waitFor('the link', async () => /^console http:\/\/localhost:(\d+)\/console\/join\/([\w-]{43})$/m.exec(platform.printed))
+  assert.equal(link[1], new URL(platform.base).port)
+  const answer = await call<{ is_first: boolean }>(null, 'GET', `/console/api/invitations/${link[2]}`, undefined, { base: platform.base })
+  assert.equal(answer.body.is_first, true, answer.text)
+  assert.ok(!platform.output.includes(link[2] as string))
+})
+
 for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
   test(`RPC fault ${mode}: transfers wait, nothing is paid twice`, async () => {
     const to = freshAddress()

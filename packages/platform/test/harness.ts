@@ -63,6 +63,8 @@ export class TestPlatform {
   #database: Database | null = null
   process: ChildProcess | null = null
   output = ''
+  /** Standard output of a process of its own. */
+  printed = ''
 
   constructor({ home, folder = PLATFORM, ground = 'here' }: { home?: string; folder?: string; ground?: Ground } = {}) {
     this.home = home ?? mkdtempSync(join(tmpdir(), 'custody-test-'))
@@ -111,10 +113,10 @@ export class TestPlatform {
     this.process = child
     child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()))
     this.base = await new Promise<string>((resolve, reject) => {
-      let text = ''
+      this.printed = ''
       child.stdout?.on('data', (chunk: Buffer) => {
-        text += chunk.toString()
-        const match = /^ready (http:\S+)/m.exec(text)
+        this.printed += chunk.toString()
+        const match = /^ready (http:\S+)/m.exec(this.printed)
         if (match) resolve(match[1] as string)
       })
       child.once('exit', (code, signal) => reject(new Error(`the platform ended (${String(signal ?? code)}): ${this.output.slice(-2000)}`)))

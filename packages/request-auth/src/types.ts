@@ -1,6 +1,15 @@
 /** UTF-8 bytes of the largest body that is signed for a signer node to read: both API and nodes hold to it. */
 export const SIGNED_BODY_BYTES_MAX = 65_536
 
+/** `exp − iat` must be strictly below this. */
+export const WINDOW_S = 30
+/** Tolerated difference between the caller's clock and ours. */
+export const CLOCK_SKEW_S = 5
+/** Characters of a token. */
+export const TOKEN_BYTES_MAX = 8192
+/** Characters of a nonce that is a text. */
+export const NONCE_LENGTH_MAX = 128
+
 /** The caller's request as it is stored with a transfer and shown to the signer nodes: raw token and raw body. */
 export interface SignedRequest {
   /** The JWT, exactly as received, without the `Bearer` or `Token` prefix. */

@@ -2,17 +2,10 @@ import { createHash, timingSafeEqual, verify, type KeyObject } from 'node:crypto
 import { promisify } from 'node:util'
 import { JsonNumber, parseJson } from './json.ts'
 import { bodyHash } from './sign.ts'
-import { AuthError, type Claims, type SignedRequest } from './types.ts'
+import { AuthError, CLOCK_SKEW_S, NONCE_LENGTH_MAX, TOKEN_BYTES_MAX, WINDOW_S, type Claims, type SignedRequest } from './types.ts'
 
 const verifyAsync = promisify(verify) as (algorithm: string, data: Buffer, key: KeyObject, signature: Buffer) => Promise<boolean>
 
-/** `exp − iat` must be strictly below this. */
-export const WINDOW_S = 30
-/** Tolerated difference between the caller's clock and ours. */
-export const CLOCK_SKEW_S = 5
-const TOKEN_BYTES_MAX = 8192
-/** Characters of a nonce that is a text. */
-export const NONCE_LENGTH_MAX = 128
 const SEGMENT = /^[A-Za-z0-9_-]+$/
 
 export interface VerifyOptions {

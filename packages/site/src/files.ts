@@ -20,7 +20,10 @@ export interface File {
 }
 
 const TYPES: Record<string, string> = {
-  js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8', svg: 'image/svg+xml', html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+  html: 'text/html; charset=utf-8',
 }
 
 /** An origin as browsers write it. What an operator typed into a header must not be able to add to it. */
@@ -33,8 +36,14 @@ const ORIGIN = /^https?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:]+\])(?::\d{1,5})?$/
 export function pageHeaders(frameAncestors: readonly string[], permissions: readonly string[] = []): Record<string, string> {
   const origins = frameAncestors.filter((origin) => ORIGIN.test(origin))
   const policy = [
-    "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data:", "base-uri 'none'",
-    "form-action 'none'", `frame-ancestors ${origins.length === 0 ? "'none'" : origins.join(' ')}`,
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    `frame-ancestors ${origins.length === 0 ? "'none'" : origins.join(' ')}`,
   ]
   const allowed = ['clipboard-write', ...permissions].map((name) => `${name}=(self)`)
   return {
@@ -42,7 +51,9 @@ export function pageHeaders(frameAncestors: readonly string[], permissions: read
     'cache-control': 'no-store',
     'content-security-policy': policy.join('; '),
     'referrer-policy': 'no-referrer',
-    'permissions-policy': [...allowed, 'camera=()', 'microphone=()', 'geolocation=()', 'payment=()', 'usb=()', 'browsing-topics=()'].join(', '),
+    'permissions-policy': [...allowed, 'camera=()', 'microphone=()', 'geolocation=()', 'payment=()', 'usb=()', 'browsing-topics=()'].join(
+      ', ',
+    ),
     'cross-origin-opener-policy': 'same-origin',
   }
 }
@@ -53,17 +64,24 @@ export function readFile(folder: string, name: string): File {
   const plain = readFileSync(join(folder, name))
   return {
     type: TYPES[name.split('.').at(-1) as string] ?? 'application/octet-stream',
-    plain, br: compressed('.br'), gzip: compressed('.gz'),
+    plain,
+    br: compressed('.br'),
+    gzip: compressed('.gz'),
     etag: `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`,
   }
 }
 
 /** The best form that a client takes (RFC 9110, `q=0` refuses). @param encodings the request's `accept-encoding` */
 export function encoded(file: File, encodings: string | undefined): Pick<Answer, 'headers' | 'body'> {
-  const taken = new Set((encodings ?? '').toLowerCase().split(',').flatMap((each) => {
-    const [name, quality] = each.split(';').map((part) => part.trim())
-    return quality !== undefined && /^q=0(?:\.0*)?$/.test(quality) ? [] : [name]
-  }))
+  const taken = new Set(
+    (encodings ?? '')
+      .toLowerCase()
+      .split(',')
+      .flatMap((each) => {
+        const [name, quality] = each.split(';').map((part) => part.trim())
+        return quality !== undefined && /^q=0(?:\.0*)?$/.test(quality) ? [] : [name]
+      }),
+  )
   const headers = { 'content-type': file.type, vary: 'accept-encoding' }
   if (file.br && taken.has('br')) return { headers: { ...headers, 'content-encoding': 'br' }, body: file.br }
   if (file.gzip && taken.has('gzip')) return { headers: { ...headers, 'content-encoding': 'gzip' }, body: file.gzip }
@@ -78,7 +96,11 @@ export type Assets = (name: string, encodings: string | undefined) => Answer | n
  * @param folder its `assets`
  */
 export function loadAssets(folder: string): Assets {
-  const files = new Map(readdirSync(folder).filter((name) => !/\.(?:br|gz)$/.test(name)).map((name) => [name, readFile(folder, name)]))
+  const files = new Map(
+    readdirSync(folder)
+      .filter((name) => !/\.(?:br|gz)$/.test(name))
+      .map((name) => [name, readFile(folder, name)]),
+  )
   return (name, encodings) => {
     const file = files.get(name)
     if (!file) return null

@@ -10,14 +10,61 @@ import { Menu } from './parts/menu.tsx'
 import { go, place } from './router.ts'
 import { nextTheme, theme } from './theme.ts'
 
-interface Item { to: string; word: string; icon: IconName; key?: string }
+interface Item {
+  to: string
+  word: string
+  icon: IconName
+  key?: string
+  needs?: 'admin'
+}
 const GROUPS: readonly { name: string; items: readonly Item[] }[] = [
-  { name: 'Funds', items: [
-    { to: '', word: 'Overview', icon: 'overview', key: 'o' },
-    { to: '/wallets', word: 'Wallets', icon: 'wallets', key: 'w' }, { to: '/transactions', word: 'Transactions', icon: 'transactions', key: 't' },
-    { to: '/send', word: 'Send', icon: 'send', key: 's' }, { to: '/batch', word: 'Batch send', icon: 'batch' },
-  ] },
-  { name: 'Access', items: [{ to: '/browser-key', word: 'Browser key', icon: 'key', key: 'k' }] },
+  {
+    name: 'Funds',
+    items: [
+      { to: '', word: 'Overview', icon: 'overview', key: 'o' },
+      { to: '/wallets', word: 'Wallets', icon: 'wallets', key: 'w' },
+      { to: '/transactions', word: 'Transactions', icon: 'transactions', key: 't' },
+      { to: '/send', word: 'Send', icon: 'send', key: 's' },
+      { to: '/batch', word: 'Batch send', icon: 'batch' },
+    ],
+  },
+  {
+    name: 'Products',
+    items: [
+      { to: '/invoices', word: 'Invoices', icon: 'invoices', key: 'i' },
+      { to: '/forwarding', word: 'Auto-forwarding', icon: 'forward' },
+      { to: '/staking', word: 'Staking', icon: 'staking' },
+      { to: '/exchanges', word: 'Exchanges', icon: 'exchange', key: 'e' },
+      { to: '/orders', word: 'Orders', icon: 'transactions' },
+    ],
+  },
+  {
+    name: 'Fees and safety',
+    items: [
+      { to: '/tanks', word: 'Gas tanks', icon: 'tanks' },
+      { to: '/prepaid', word: 'Prepaid account', icon: 'prepaid' },
+      { to: '/aml', word: 'Screening', icon: 'aml' },
+      { to: '/prices', word: 'Prices', icon: 'prices' },
+    ],
+  },
+  {
+    name: 'Access',
+    items: [
+      { to: '/browser-key', word: 'Browser key', icon: 'key', key: 'k' },
+      { to: '/api-users', word: 'API users', icon: 'api', key: 'u' },
+      { to: '/webhooks', word: 'Webhooks', icon: 'webhooks' },
+      { to: '/people', word: 'People', icon: 'people', key: 'p' },
+      { to: '/audit-log', word: 'Audit log', icon: 'audit', needs: 'admin' },
+    ],
+  },
+  {
+    name: 'System',
+    items: [
+      { to: '/health', word: 'Health', icon: 'health', key: 'h' },
+      { to: '/settings', word: 'Settings', icon: 'settings' },
+      { to: '/check', word: 'Check a request', icon: 'check' },
+    ],
+  },
 ]
 
 const isAt = (to: string): boolean => {
@@ -33,9 +80,16 @@ function Navigation() {
         <div key={name} class="nav-group">
           <h2 class="nav-name">{name}</h2>
           <ul>
-            {items.map(({ to, word, icon }) => (
-              <li key={to}><a href={pageAt(to)} aria-current={isAt(to) ? 'page' : undefined}><Icon name={icon} /><span>{word}</span></a></li>
-            ))}
+            {items
+              .filter(({ needs }) => needs === undefined || may(needs))
+              .map(({ to, word, icon }) => (
+                <li key={to}>
+                  <a href={pageAt(to)} aria-current={isAt(to) ? 'page' : undefined}>
+                    <Icon name={icon} />
+                    <span>{word}</span>
+                  </a>
+                </li>
+              ))}
           </ul>
         </div>
       ))}
@@ -43,7 +97,13 @@ function Navigation() {
   )
 }
 
-const initials = (name: string) => name.split(/\s+/).filter((word) => word !== '').slice(0, 2).map((word) => word.slice(0, 1).toUpperCase()).join('') || '?'
+const initials = (name: string) =>
+  name
+    .split(/\s+/)
+    .filter((word) => word !== '')
+    .slice(0, 2)
+    .map((word) => word.slice(0, 1).toUpperCase())
+    .join('') || '?'
 
 function Switcher() {
   const { workspace, subAccount } = scope.value
@@ -51,16 +111,36 @@ function Switcher() {
   // The same kind of page at the other place; a single object lies there no more.
   const [, section = ''] = /^\/console\/w\/[^/]+\/[^/]+(\/[^/]+)?/.exec(place.value.path) ?? []
   return (
-    <Menu label="Switch workspace and sub-account" face={
-      <span class="switcher"><span class="switcher-mark" aria-hidden="true">{initials(workspace)}</span>
-        <span class="switcher-words"><span class="switcher-name">{workspace === '' ? 'No workspace' : workspace}</span><span class="muted">{subAccount}</span></span><Icon name="down" /></span>}
+    <Menu
+      label="Switch workspace and sub-account"
+      face={
+        <span class="switcher">
+          <span class="switcher-mark" aria-hidden="true">
+            {initials(workspace)}
+          </span>
+          <span class="switcher-words">
+            <span class="switcher-name">{workspace === '' ? 'No workspace' : workspace}</span>
+            <span class="muted">{subAccount}</span>
+          </span>
+          <Icon name="down" />
+        </span>
+      }
     >
       {workspaces.flatMap(({ name, role, sub_accounts }) => [
-        <p key={name} class="menu-title">{name} <span class="muted">{role}</span></p>,
+        <p key={name} class="menu-title">
+          {name} <span class="muted">{role}</span>
+        </p>,
         ...sub_accounts.map((sub) => (
-          <a key={`${name}/${sub}`} role="menuitem" href={`/console/w/${encodeURIComponent(name)}/${encodeURIComponent(sub)}${section}`} aria-current={name === workspace && sub === subAccount ? 'true' : undefined}>
-            <span>{sub}</span>{name === workspace && sub === subAccount ? <Icon name="check" /> : null}
-          </a>)),
+          <a
+            key={`${name}/${sub}`}
+            role="menuitem"
+            href={`/console/w/${encodeURIComponent(name)}/${encodeURIComponent(sub)}${section}`}
+            aria-current={name === workspace && sub === subAccount ? 'true' : undefined}
+          >
+            <span>{sub}</span>
+            {name === workspace && sub === subAccount ? <Icon name="check" /> : null}
+          </a>
+        )),
       ])}
       {workspaces.length === 0 ? <p class="menu-title">You are a member of no workspace yet</p> : null}
     </Menu>
@@ -74,21 +154,42 @@ function PersonMenu() {
   const person = session.value?.person
   return (
     <Menu label="Your account" isEnd face={<span class="avatar">{initials(person?.name ?? person?.email ?? '')}</span>}>
-      <p class="menu-title">{person?.name}<span class="muted menu-mail">{person?.email}</span></p>
-      <a role="menuitem" href="/console/account"><Icon name="person" /><span>Account and sign-in</span></a>
-      <button type="button" role="menuitem" data-stays onClick={() => (theme.value = nextTheme())}><Icon name={THEME_ICONS[theme.value]} /><span>{THEME_WORDS[theme.value]}</span></button>
-      <button type="button" role="menuitem" onClick={() => void signOut()}><Icon name="out" /><span>Sign out</span></button>
+      <p class="menu-title">
+        {person?.name}
+        <span class="muted menu-mail">{person?.email}</span>
+      </p>
+      <a role="menuitem" href="/console/account">
+        <Icon name="person" />
+        <span>Account and sign-in</span>
+      </a>
+      <button type="button" role="menuitem" data-stays onClick={() => (theme.value = nextTheme())}>
+        <Icon name={THEME_ICONS[theme.value]} />
+        <span>{THEME_WORDS[theme.value]}</span>
+      </button>
+      <button type="button" role="menuitem" onClick={() => void signOut()}>
+        <Icon name="out" />
+        <span>Sign out</span>
+      </button>
     </Menu>
   )
 }
 
 function Live() {
   const word = { live: 'Live', connecting: 'Reconnecting', off: 'Not live' }[liveState.value]
-  return <span class={`live is-${liveState.value}`} title={liveState.value === 'live' ? 'Events come as they happen' : 'Figures may be behind'}><span class="live-dot" aria-hidden="true" /><span>{word}</span></span>
+  return (
+    <span class={`live is-${liveState.value}`} title={liveState.value === 'live' ? 'Events come as they happen' : 'Figures may be behind'}>
+      <span class="live-dot" aria-hidden="true" />
+      <span>{word}</span>
+    </span>
+  )
 }
 
 const HELP: readonly (readonly [string, string])[] = [
-  ['/', 'Search, or the first filter'], ['j k', 'Next and previous row'], ['Enter', 'Open the row'], ['?', 'This help'], ['Esc', 'Close'],
+  ['/', 'Search, or the first filter'],
+  ['j k', 'Next and previous row'],
+  ['Enter', 'Open the row'],
+  ['?', 'This help'],
+  ['Esc', 'Close'],
 ]
 
 /** Keys that work everywhere: `/`, `?`, and `g` followed by a letter. */
@@ -125,24 +226,65 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const network = session.value?.network
   return (
     <div class={`shell${isOpen ? ' is-open' : ''}`}>
-      <a class="skip" href="#main">Skip to the page</a>
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
       <header class="top">
-        <button type="button" class="icon-button top-menu" aria-label={isOpen ? 'Close the navigation' : 'Open the navigation'} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}><Icon name={isOpen ? 'close' : 'menu'} /></button>
+        <button
+          type="button"
+          class="icon-button top-menu"
+          aria-label={isOpen ? 'Close the navigation' : 'Open the navigation'}
+          aria-expanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+        >
+          <Icon name={isOpen ? 'close' : 'menu'} />
+        </button>
         <Switcher />
         <span class="top-space" />
-        {network === 'local' ? <span class="chip" title="Local chains: coins here are worth nothing">Local network</span> : null}
+        {network === 'local' ? (
+          <span class="chip" title="Local chains: coins here are worth nothing">
+            Local network
+          </span>
+        ) : null}
         <Live />
-        <button type="button" class="icon-button top-help" aria-label="Keyboard help" onClick={() => setHelp(true)}><Icon name="help" /></button>
+        <button type="button" class="icon-button top-help" aria-label="Keyboard help" onClick={() => setHelp(true)}>
+          <Icon name="help" />
+        </button>
         <PersonMenu />
       </header>
-      <aside class="side" aria-label="Navigation"><Navigation /><p class="side-foot muted">custody {session.value?.version}</p></aside>
+      <aside class="side" aria-label="Navigation">
+        <Navigation />
+        <p class="side-foot muted">custody {session.value?.version}</p>
+      </aside>
       <button type="button" class="scrim" aria-label="Close the navigation" tabIndex={-1} onClick={() => setOpen(false)} />
-      <main id="main" class="main" tabIndex={-1}>{children}</main>
+      <main id="main" class="main" tabIndex={-1}>
+        {children}
+      </main>
       {isHelp ? (
         <Dialog title="Keyboard" onClose={() => setHelp(false)}>
           <dl class="keys">
-            {HELP.map(([keys, word]) => <div key={keys}><dt>{keys.split(' ').map((each) => <kbd key={each}>{each}</kbd>)}</dt><dd>{word}</dd></div>)}
-            {GROUPS.flatMap(({ items }) => items).flatMap(({ key, word }) => (key === undefined ? [] : [<div key={key}><dt><kbd>g</kbd> <kbd>{key}</kbd></dt><dd>{word}</dd></div>]))}
+            {HELP.map(([keys, word]) => (
+              <div key={keys}>
+                <dt>
+                  {keys.split(' ').map((each) => (
+                    <kbd key={each}>{each}</kbd>
+                  ))}
+                </dt>
+                <dd>{word}</dd>
+              </div>
+            ))}
+            {GROUPS.flatMap(({ items }) => items).flatMap(({ key, word }) =>
+              key === undefined
+                ? []
+                : [
+                    <div key={key}>
+                      <dt>
+                        <kbd>g</kbd> <kbd>{key}</kbd>
+                      </dt>
+                      <dd>{word}</dd>
+                    </div>,
+                  ],
+            )}
           </dl>
           {may('operator') ? null : <p class="muted">You read here: your role in this workspace is {scope.value.role}.</p>}
         </Dialog>

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
+import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import { cookieHeaders } from '../people/cookie.ts'
 import { panelEndpoint, type Visitor } from '../people/endpoint.ts'
@@ -13,9 +14,10 @@ import { beginStep, endStep, tryStep } from '../people/steps.ts'
 const response = z.object({ confirmed: z.literal(true) })
 
 /** A factor was shown again: the session may change factors for a while, under another token. */
-async function confirmed(services: Services, visitor: Visitor, factor: Factor) {
+async function confirmed(services: Services, visitor: Visitor, factor: Factor, proof: (tx: Queryable) => Promise<void>) {
   const { id } = visitor.session
   const cookie = await changeOwn(services, visitor, { action: 'session.confirmed', object: id, details: { factor } }, async (tx) => {
+    await proof(tx)
     await tx.query('update sessions set confirmed_at = $2 where id = $1', [id, tx.now()])
     return services.people.sessions.rotate(tx, id)
   })
@@ -26,9 +28,13 @@ const byCode = (factor: 'totp' | 'recovery', summary: string) => panelEndpoint({
   method: 'POST', path: `/console/api/me/confirm/${factor}`, summary, needs: 'anybody', body: z.strictObject({ code }), response,
   async handler({ services, body, visitor }) {
     countSignIn(services, visitor.from)
-    const trier = await showCode(services, visitor.session.personId, factor, body.code, visitor.from)
-    await forgive(services.database, trier)
-    return confirmed(services, visitor, factor)
+    const { session: { personId }, from } = visitor
+    return showCode(services, { personId, factor, code: body.code, from }, (trier, take) => (
+      confirmed(services, visitor, factor, async (tx) => {
+        await take(tx)
+        await forgive(tx, trier)
+      })
+    ))
   },
 })
 
@@ -53,11 +59,10 @@ export const confirmPasskey = panelEndpoint({
     const { database } = services
     const step = await tryStep(database, 'passkey-sign-in', body.challenge_id)
     if (step?.data.session !== visitor.session.id) throw new ApiError('SIGN_IN_FAILED', 'it was not finished in time: begin again')
-    await database.transaction(async (tx) => {
+    return confirmed(services, visitor, 'passkey', async (tx) => {
       const { personId } = await takePasskey(tx, body.response, step.data)
       if (personId !== visitor.session.personId) throw new ApiError('SIGN_IN_FAILED', 'this passkey is somebody else’s')
       if (!await endStep(tx, body.challenge_id)) throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
     })
-    return confirmed(services, visitor, 'passkey')
   },
 })

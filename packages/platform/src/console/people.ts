@@ -5,6 +5,7 @@ import { cookieHeaders } from '../people/cookie.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import type { Role } from '../people/roles.ts'
 import { role, time } from '../people/shapes.ts'
+import { commandShape, revocationCommands } from './api-user-shapes.ts'
 import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
 
 export const listPeople = panelEndpoint({
@@ -65,27 +66,35 @@ export const changePerson = panelEndpoint({
   },
 })
 
-/** Takes a person out of the workspace. His own API keys go on: they are revoked apart, at the nodes too. */
+/** Takes a person out of the workspace, and his own API keys with him; at the nodes their operators end them. */
 export const removePerson = panelEndpoint({
   method: 'DELETE', path: `${WORKSPACE}/people/{id}`, summary: 'Take a person out of the workspace', needs: 'viewer', params: personParams,
   response: z.object({
     removed: z.literal(true),
-    api_keys: z.array(z.string()).meta({ description: 'Keys of his own that still stand: revoke them' }),
+    api_keys: z.array(z.string()).meta({ description: 'Keys of his own, which the platform lets in no more' }),
+    commands: z.array(commandShape).meta({ description: 'What operators type, so that the nodes sign for them no more either' }),
   }),
   async handler({ services, visitor, params: { id } }) {
     const { member, session } = visitor
-    const keys = await changeWorkspace(services, visitor, async (tx) => {
+    const { keys } = await changeWorkspace(services, visitor, async (tx) => {
       const before = await membership(tx, member.workspaceId, id)
       // Everybody may leave.
       if (id !== session.personId) assertMayManage(visitor, before.role)
       await tx.query('delete from memberships where workspace_id = $1 and person_id = $2', [member.workspaceId, id])
       await assertOwnerLeft(tx, member.workspaceId)
       await tx.query('delete from saved_views where workspace_id = $1 and person_id = $2', [member.workspaceId, id])
+      await tx.query(
+        `update api_user_requests set withdrawn_at = $3
+         where workspace_id = $1 and person_id = $2 and api_key is null and withdrawn_at is null`, [member.workspaceId, id, tx.now()])
       const rows = await tx.query<{ api_key: string }>(
-        `select u.api_key from api_users u join sub_accounts s on s.id = u.sub_account_id
-         where s.workspace_id = $1 and u.person_id = $2 and u.revoked_at is null`, [member.workspaceId, id])
+        `update api_users set revoked_at = $3 where person_id = $2 and revoked_at is null
+           and sub_account_id in (select id from sub_accounts where workspace_id = $1) returning api_key`,
+        [member.workspaceId, id, tx.now()])
       return { before, keys: rows.map(({ api_key }) => api_key) }
-    }, ({ before }) => ({ action: 'person.removed', object: id, details: { email: before.email, role: before.role } }))
-    return { body: { removed: true, api_keys: keys.keys } }
+    }, (done) => ({
+      action: 'person.removed', object: id, details: { email: done.before.email, role: done.before.role, revoked_api_keys: done.keys },
+    }))
+    services.callers.forget()
+    return { body: { removed: true, api_keys: keys, commands: keys.flatMap((key) => revocationCommands(services, key)) } }
   },
 })

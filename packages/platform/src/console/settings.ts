@@ -1,5 +1,6 @@
+import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
-import { showUsd } from '../decimals.ts'
+import { exact, showUsd } from '../decimals.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { WORKSPACE, workspaceParams } from './workspace.ts'
 
@@ -12,7 +13,7 @@ export const readSettings = panelEndpoint({
       says: z.string().meta({ description: 'What it is, in a sentence' }),
     })),
     networks: z.array(z.object({
-      network: z.string(), name: z.string(), confirmations: z.int().nullable(), fee_cap: z.string(), native_asset: z.string(),
+      network: z.string(), name: z.string(), confirmations: z.int().nullable(), fee_cap: z.number(), native_asset: z.string(),
     })),
   }),
   async handler({ services: { settings, networks, registry } }) {
@@ -33,7 +34,7 @@ export const readSettings = panelEndpoint({
         settings: shown.map(([name, value, says]) => ({ name, value, says })),
         networks: networks.all().map(({ network }) => ({
           network: network.code, name: network.name, confirmations: network.confirmations,
-          fee_cap: `${network.fee_cap} of the smallest unit (${registry.asset(network.native_asset)?.decimals ?? 0} decimals)`,
+          fee_cap: exact(formatAmount(BigInt(network.fee_cap), registry.asset(network.native_asset)?.decimals ?? 0)),
           native_asset: network.native_asset,
         })),
       },

@@ -27,6 +27,7 @@ const INDEX = {
     'docs/enrolment.md',
     'docs/invoices.md',
     'docs/checkout.md',
+    'docs/console.md',
     'docs/events.md',
     'docs/webhooks.md',
     'docs/adding-a-chain.md',

@@ -38,7 +38,7 @@ export async function sendError(services: Services, request: FastifyRequest, rep
   const { status } = known
   if (status === 429) {
     const reset =
-      request.rate?.reset ?? (known.details?.['rate'] as RateState | undefined)?.reset ?? windowOf(services.environment.now()).end
+      (known.details?.['rate'] as RateState | undefined)?.reset ?? request.rate?.reset ?? windowOf(services.environment.now()).end
     reply.header('retry-after', Math.max(1, Math.ceil((reset - services.environment.now()) / 1000)))
   }
   if (status === 503) reply.header('retry-after', 5)

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import ipaddr from 'ipaddr.js'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 
@@ -14,8 +15,16 @@ export interface Trier { email: string; ip: string }
 
 const subjectsOf = ({ email, ip }: Trier): [{ subject: string; free: number }, { subject: string; free: number }] => [
   { subject: `email ${createHash('sha256').update(email).digest('hex')}`, free: FREE.email },
-  { subject: `address ${ip}`, free: FREE.address },
+  { subject: `address ${networkOf(ip)}`, free: FREE.address },
 ]
+
+/** A client's address; of IPv6 the 64 bits that one client is given, or he would have as many addresses as he likes. */
+export function networkOf(ip: string): string {
+  if (!ipaddr.isValid(ip)) return ip
+  const address = ipaddr.process(ip)
+  if (!(address instanceof ipaddr.IPv6)) return address.toString()
+  return `${address.parts.slice(0, 4).map((part) => part.toString(16)).join(':')}::/64`
+}
 
 /**
  * Counts a try as failed before it is looked at, so that as many at once as anybody likes are counted too. What turns out right

@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import type { Reply } from '../http/endpoint.ts'
 import { writeAuditEverywhere } from './audit-log.ts'
 import { cookieHeaders } from './cookie.ts'
-import { countTry, forgive, type Trier } from './failures.ts'
+import { countTry, forgive, networkOf, type Trier } from './failures.ts'
 import { isPassword } from './password.ts'
 import { presentSession } from './present.ts'
 import { takeRecoveryCode } from './recovery-codes.ts'
@@ -19,7 +19,7 @@ export const ownerOfTotp = (personId: string): string => `authenticator ${person
 
 /** @throws ApiError `RATE_LIMITED` where the client's address has begun too many sign-ins in this minute */
 export function countSignIn({ people, environment }: Services, { ip }: Pick<From, 'ip'>): void {
-  const { exceeded, reset } = people.signIns.count(ip, environment.now())
+  const { exceeded, reset } = people.signIns.count(networkOf(ip), environment.now())
   if (!exceeded) return
   throw new ApiError(
     'RATE_LIMITED', `too many sign-ins from this address in this minute; wait until ${new Date(reset).toISOString()}`,
@@ -56,42 +56,66 @@ export async function finishSignIn(
   const step = await tryStep(services.database, 'sign-in', token)
   if (!step?.personId) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
   const { personId } = step
-  const trier = await showCode(services, personId, factor, code, from)
-  return signIn(services, personId, factor, from, before, async (tx) => {
-    if (!await endStep(tx, token)) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
-    await forgive(tx, trier, { all: true })
-  })
+  return showCode(services, { personId, factor, code, from }, (trier, take) => (
+    signIn(services, personId, factor, from, before, async (tx) => {
+      await take(tx)
+      if (!await endStep(tx, token)) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
+      await forgive(tx, trier, { all: true })
+    })
+  ))
+}
+
+/** A code is wrong, or was taken. */
+class WrongCode extends ApiError {
+  constructor(factor: 'totp' | 'recovery') {
+    super('SIGN_IN_FAILED', factor === 'totp' ? 'code: is wrong, or was used before' : 'code: is none of yours, or was used', {
+      field: 'code',
+    })
+  }
 }
 
 /**
- * Takes a code of a person's second factor, once.
- * @returns whom to forgive the try
+ * Counts a try at a person's second factor, and lets `use` take the code in the transaction of what it is for: one that was taken
+ * for nothing is lost.
  * @throws ApiError `SIGN_IN_FAILED`, which the audit log tells of: whoever tried had a right password, or a session
  */
-export async function showCode(
-  services: Services, personId: string, factor: 'totp' | 'recovery', code: string, from: From
-): Promise<Trier> {
-  const { database, people } = services
+export async function showCode<T>(
+  services: Services, { personId, factor, code, from }: { personId: string; factor: 'totp' | 'recovery'; code: string; from: From },
+  use: (trier: Trier, take: (tx: Queryable) => Promise<void>) => Promise<T>
+): Promise<T> {
+  const { database } = services
   const person = await database.one<{ email: string; totp_secret: Buffer | null }>('select email, totp_secret from people where id = $1', [
     personId,
   ])
   if (!person) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
   const trier = { email: person.email, ip: from.ip }
   await database.transaction((tx) => countTry(tx, trier))
-  const secret = person.totp_secret ? people.secrets.open(ownerOfTotp(personId), person.totp_secret) : null
-  const isTaken = await database.transaction(async (tx) => {
-    if (factor === 'recovery') return takeRecoveryCode(tx, personId, code)
-    const step = secret === null ? null : stepOfCode(secret, code.replaceAll(/\s/g, ''), services.environment.now())
-    return step !== null && takeStep(tx, personId, step)
-  })
-  if (isTaken) return trier
-  const actor = actorOf({ id: '', personId, email: person.email }, from)
-  await database.transaction((tx) => (
-    writeAuditEverywhere(tx, personId, { ...actor, session: null }, { action: 'sign_in.failed', details: { factor } })
-  ))
-  throw new ApiError('SIGN_IN_FAILED', factor === 'totp' ? 'code: is wrong, or was used before' : 'code: is none of yours, or was used', {
-    field: 'code',
-  })
+  const step = factor === 'totp' ? stepNow(services, personId, person.totp_secret, code) : null
+  try {
+    return await use(trier, async (tx) => {
+      const isTaken = factor === 'recovery'
+        ? await takeRecoveryCode(tx, personId, code) : step !== null && await takeStep(tx, personId, step)
+      if (!isTaken) throw new WrongCode(factor)
+    })
+  } catch (error) {
+    if (error instanceof WrongCode) {
+      const actor = { ...actorOf({ id: '', personId, email: person.email }, from), session: null }
+      await database.transaction((tx) => writeAuditEverywhere(tx, personId, actor, { action: 'sign_in.failed', details: { factor } }))
+    }
+    throw error
+  }
+}
+
+/** The step that a code is of now; null where it is of none. @throws ApiError `UNAVAILABLE` where the secret cannot be opened */
+function stepNow({ people, environment }: Services, personId: string, sealed: Buffer | null, code: string): number | null {
+  if (sealed === null) return null
+  let secret: string
+  try {
+    secret = people.secrets.open(ownerOfTotp(personId), sealed)
+  } catch {
+    throw new ApiError('UNAVAILABLE', 'the authenticator’s secret cannot be opened: the operator has another secrets key than before')
+  }
+  return stepOfCode(secret, code.replaceAll(/\s/g, ''), environment.now())
 }
 
 /**

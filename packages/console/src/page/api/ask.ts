@@ -1,7 +1,7 @@
 // Questions that the public API takes by POST, asked through the mirror.
 import { panel } from './http.ts'
 import { scope } from './scope.ts'
-import type { AddressValidation, FeeEstimate } from './types.ts'
+import type { AddressValidation, FeeEstimate, PrepaidFee } from './types.ts'
 import type { exact } from './wire.ts'
 
 type Number = NonNullable<ReturnType<typeof exact>>
@@ -13,4 +13,12 @@ export const validateAddress = (asset: string, address: string, tag = ''): Promi
 
 /** What a transfer would pay to the network. */
 export const estimateFee = (asset: string, fee_rate: Number, amount: Number | null, destination: string): Promise<FeeEstimate> =>
-  ask('/dac/v1/estimate-fee', { asset, fee_rate, ...(amount === null ? {} : { amount }), ...(destination === '' ? {} : { destination_address: destination }) })
+  ask('/dac/v1/estimate-fee', {
+    asset,
+    fee_rate,
+    ...(amount === null ? {} : { amount }),
+    ...(destination === '' ? {} : { destination_address: destination }),
+  })
+
+/** The workspace's prepaid account. */
+export const askPrepaidFee = (): Promise<PrepaidFee> => ask('/dac/v1/prepaid-fee', {})

@@ -3,7 +3,9 @@ import { read } from './http.ts'
 import type { AssetNames } from './types.ts'
 
 /** Every asset of the installation, by its name. */
-export const assetNames = signal<ReadonlyMap<string, AssetNames & { is_active: boolean; contract_address: string | null; min_withdrawal: string; family: string }>>(new Map())
+export const assetNames = signal<
+  ReadonlyMap<string, AssetNames & { is_active: boolean; contract_address: string | null; min_withdrawal: string; family: string }>
+>(new Map())
 
 /** Read once: it changes with a new version only. */
 export async function loadAssets(): Promise<void> {

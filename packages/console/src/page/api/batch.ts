@@ -1,120 +1,21 @@
-// A file of transfers: read, judged line by line, and sent one signed request a line, each at most once.
+// What a batch asks the platform: whether its addresses are any, and what of it was ordered before.
 import { assetNames } from './assets.ts'
 import { validateAddress } from './ask.ts'
-import { decimal, units } from './decimal.ts'
+import type { Line } from './batch-file.ts'
 import { query, read } from './http.ts'
-import { sha256 } from './keys.ts'
 import { mirror } from './scope.ts'
 import type { TransactionPage } from './types.ts'
-import { exact } from './wire.ts'
-
-export const COLUMNS = ['asset', 'amount', 'destination_address', 'address_tag', 'memo', 'fee_level'] as const
-const NEEDED = ['asset', 'amount', 'destination_address']
-export const LINES_MAX = 1000
-export const BYTES_MAX = 1_000_000
-
-/** One line of the file: what it orders, and what is wrong with it. */
-export interface Line {
-  /** As an editor counts them. */
-  number: number
-  asset: string
-  amount: string
-  destination_address: string
-  address_tag: string
-  memo: string
-  fee_level: string
-  /** From the file's hash and the line: the same file sent twice orders nothing twice. */
-  sequence_id: string
-  problems: string[]
-  /** Not wrong, and worth a look. */
-  notes: string[]
-}
-
-/** Fields of a CSV text (RFC 4180), with the line on which each row begins. */
-export function rowsOf(text: string): { number: number; fields: string[] }[] {
-  const rows: { number: number; fields: string[] }[] = []
-  let fields: string[] = []
-  let field = ''
-  let isQuoted = false
-  let line = 1
-  let start = 1
-  const end = () => {
-    fields.push(field)
-    if (fields.some((each) => each.trim() !== '')) rows.push({ number: start, fields })
-    fields = []
-    field = ''
-    start = line + 1
-  }
-  const source = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
-  for (let at = 0; at < source.length; at++) {
-    const char = source[at] as string
-    if (isQuoted) {
-      if (char === '"' && source[at + 1] === '"') field += source[++at]
-      else if (char === '"') isQuoted = false
-      else field += char
-    } else if (char === '"' && field.trim() === '') {
-      field = ''
-      isQuoted = true
-    } else if (char === ',' || char === ';' || char === '\t') {
-      fields.push(field)
-      field = ''
-    } else if (char === '\n') end()
-    else field += char
-    if (char === '\n') line++
-  }
-  end()
-  return rows
-}
-
-/**
- * Reads a file's lines, without asking anybody.
- * @throws TypeError with a sentence, where it is no such file
- */
-export async function readBatch(text: string): Promise<Line[]> {
-  const [head, ...rows] = rowsOf(text)
-  if (head === undefined) throw new TypeError('The file is empty.')
-  const names = head.fields.map((name) => name.trim().toLowerCase())
-  const missing = NEEDED.filter((name) => !names.includes(name))
-  if (missing.length > 0) throw new TypeError(`The first line must name the columns; ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing.`)
-  const strange = names.filter((name) => !(COLUMNS as readonly string[]).includes(name))
-  if (strange.length > 0) throw new TypeError(`There is no column “${strange[0]}”. Columns: ${COLUMNS.join(', ')}.`)
-  if (rows.length === 0) throw new TypeError('There is no line below the columns’ names.')
-  if (rows.length > LINES_MAX) throw new TypeError(`${rows.length} lines: at most ${LINES_MAX} are sent from one file.`)
-  const hash = (await sha256(text)).slice(0, 24)
-  const seen = new Map<string, number>()
-  return rows.map(({ number, fields }) => {
-    const of = (name: string) => fields[names.indexOf(name)]?.trim() ?? ''
-    const line: Line = {
-      number, asset: of('asset'), amount: exact(of('amount'))?.text ?? of('amount'), destination_address: of('destination_address'),
-      address_tag: of('address_tag'), memo: of('memo'), fee_level: of('fee_level'), sequence_id: `batch-${hash}-${number}`, problems: [], notes: [],
-    }
-    const known = assetNames.value.get(line.asset)
-    if (known === undefined) line.problems.push(`no asset “${line.asset}”`)
-    if (/[,']/.test(of('amount'))) line.problems.push('an amount has no thousands separators here: which one would it be?')
-    const amount = units(line.amount, known?.decimals ?? 18)
-    if (exact(line.amount) === null) line.problems.push(`“${of('amount')}” is no amount`)
-    else if (amount === null) line.problems.push(`more than ${known?.decimals ?? 18} decimal places`)
-    else if (amount === 0n) line.problems.push('the amount is zero')
-    if (line.destination_address === '') line.problems.push('no destination_address')
-    if (!['', 'low', 'medium', 'high'].includes(line.fee_level)) line.problems.push('fee_level is low, medium or high')
-    if (fields.length > names.length) line.problems.push('more fields than columns')
-    if (known?.requires_tag === true && line.address_tag === '') line.notes.push('no address_tag')
-    const payment = [line.asset, line.amount, line.destination_address, line.address_tag].join(' ')
-    const earlier = seen.get(payment)
-    if (earlier !== undefined) line.notes.push(`the same payment as line ${earlier}`)
-    else seen.set(payment, number)
-    return line
-  })
-}
 
 const AT_ONCE = 4
 
 /** Works through a list, a few at a time. */
-export async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   let next = 0
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, async () => {
-    while (next < items.length) await work(items[next++] as T)
-  }))
+  await Promise.all(
+    Array.from({ length: Math.min(AT_ONCE, items.length) }, async () => {
+      while (next < items.length) await work(items[next++] as T)
+    }),
+  )
 }
 
 /** Has every address checked by the platform. @throws Problem where it does not answer */
@@ -124,8 +25,11 @@ export async function checkAddresses(lines: readonly Line[], told: (done: number
   await each(lines, async (line) => {
     if (assetNames.value.has(line.asset) && line.destination_address !== '') {
       const key = [line.asset, line.destination_address, line.address_tag].join(' ')
-      const asked = answers.get(key) ?? validateAddress(line.asset, line.destination_address, line.address_tag)
-        .then(({ valid, reason }) => (valid ? null : reason ?? 'not well formed'))
+      const asked =
+        answers.get(key) ??
+        validateAddress(line.asset, line.destination_address, line.address_tag).then(({ valid, reason }) =>
+          valid ? null : (reason ?? 'not well formed'),
+        )
       answers.set(key, asked)
       const reason = await asked
       if (reason !== null) line.problems.push(`destination_address: ${reason}`)
@@ -138,7 +42,9 @@ export async function checkAddresses(lines: readonly Line[], told: (done: number
 export async function findSent(lines: readonly Line[]): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   const ask = async (line: Line) => {
-    const { data } = await read<TransactionPage>(mirror(`/dac/v1/transactions${query({ sequence_id: line.sequence_id, asset: line.asset, limit: 1 })}`))
+    const { data } = await read<TransactionPage>(
+      mirror(`/dac/v1/transactions${query({ sequence_id: line.sequence_id, asset: line.asset, limit: 1 })}`),
+    )
     if (data[0] !== undefined) found.set(line.sequence_id, data[0].id)
   }
   // A file that was never sent has neither its first line there nor its last.
@@ -146,31 +52,4 @@ export async function findSent(lines: readonly Line[]): Promise<Map<string, stri
   await each(ends, ask)
   if (found.size > 0) await each(lines, ask)
   return found
-}
-
-/** What a file takes of each asset, beside what there is. */
-export function totals(lines: readonly Line[], balances: readonly { asset: string; balance: string }[]): { asset: string; count: number; total: string; balance: string | null; isEnough: boolean }[] {
-  const sums = new Map<string, { count: number; sum: bigint }>()
-  for (const { asset, amount } of lines) {
-    const known = assetNames.value.get(asset)
-    const sum = known === undefined ? null : units(amount, known.decimals)
-    if (sum === null) continue
-    const before = sums.get(asset) ?? { count: 0, sum: 0n }
-    sums.set(asset, { count: before.count + 1, sum: before.sum + sum })
-  }
-  return [...sums].map(([asset, { count, sum }]) => {
-    const decimals = assetNames.value.get(asset)?.decimals ?? 0
-    const balance = balances.find((each) => each.asset === asset)?.balance ?? null
-    const held = balance === null ? null : units(balance, decimals)
-    return { asset, count, total: decimal(sum, decimals), balance, isEnough: held !== null && held >= sum }
-  })
-}
-
-/** The request of a line. */
-export function bodyOf(line: Line): object {
-  return {
-    asset: line.asset, amount: exact(line.amount), destination_address: line.destination_address, destination_type: 'EXTERNAL',
-    source_type: 'INTERNAL', sequence_id: line.sequence_id, ...(line.address_tag === '' ? {} : { address_tag: line.address_tag }),
-    ...(line.memo === '' ? {} : { memo: line.memo }), ...(line.fee_level === '' ? {} : { fee_level: line.fee_level }),
-  }
 }

@@ -69,7 +69,11 @@ export async function send(url: string, init: RequestInit = {}): Promise<Respons
     response = await fetch(url, { redirect: 'error', cache: 'no-store', credentials: 'same-origin', ...init })
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
-    throw new Problem(0, 'UNREACHABLE', 'The platform does not answer. Check the connection; nothing was changed that you do not see here.')
+    throw new Problem(
+      0,
+      'UNREACHABLE',
+      'The platform does not answer. Check the connection; nothing was changed that you do not see here.',
+    )
   }
   learnClock(response)
   if (response.ok) return response
@@ -105,11 +109,12 @@ export function onRecentSignInRequired(ask: () => Promise<boolean>): void {
  * @param path below /console/api @throws Problem
  */
 export async function panel<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body: unknown = {}): Promise<T> {
-  const ask = async () => bodyOf<T>(await send(`/console/api${path}`, { method, headers: { 'content-type': 'application/json' }, body: encode(body) }))
+  const ask = async () =>
+    bodyOf<T>(await send(`/console/api${path}`, { method, headers: { 'content-type': 'application/json' }, body: encode(body) }))
   try {
     return await ask()
   } catch (error) {
-    if (!(error instanceof Problem && error.code === 'RECENT_SIGN_IN_REQUIRED' && await confirmPerson())) throw error
+    if (!(error instanceof Problem && error.code === 'RECENT_SIGN_IN_REQUIRED' && (await confirmPerson()))) throw error
     return ask()
   }
 }

@@ -14,14 +14,15 @@ export interface BrowserKey {
 const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
 const STORE = 'keys'
 
-const done = <T>(request: IDBRequest<T>): Promise<T> => new Promise((resolve, reject) => {
-  request.onsuccess = () => resolve(request.result)
-  request.onerror = () => reject(request.error ?? new Error('the browser’s store refuses'))
-})
+const done = <T>(request: IDBRequest<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    request.addEventListener('success', () => resolve(request.result))
+    request.addEventListener('error', () => reject(request.error ?? new Error('the browser’s store refuses')))
+  })
 
 async function store(mode: IDBTransactionMode): Promise<IDBObjectStore> {
   const opening = indexedDB.open('custody-console', 1)
-  opening.onupgradeneeded = () => opening.result.createObjectStore(STORE, { keyPath: 'fingerprint' })
+  opening.addEventListener('upgradeneeded', () => opening.result.createObjectStore(STORE, { keyPath: 'fingerprint' }))
   return (await done(opening)).transaction(STORE, mode).objectStore(STORE)
 }
 
@@ -49,16 +50,34 @@ export async function readPublicKey(pem: string): Promise<{ key: CryptoKey; fing
   return { key, fingerprint: await sha256(der), bits: (key.algorithm as RsaHashedKeyAlgorithm).modulusLength }
 }
 
+const PARAMETERS = { ...ALGORITHM, modulusLength: 4096, publicExponent: new Uint8Array([1, 0, 1]) }
+
+function pemOf(what: 'PUBLIC' | 'PRIVATE', der: Uint8Array): string {
+  const lines = base64(der).match(/.{1,64}/g) ?? []
+  return `-----BEGIN ${what} KEY-----\n${lines.join('\n')}\n-----END ${what} KEY-----\n`
+}
+
+/** A pair for a machine: the private half goes into a file, and is kept nowhere here. */
+export async function makeExportableKey(): Promise<{ public_key_pem: string; private_key_pem: string }> {
+  const pair = await crypto.subtle.generateKey(PARAMETERS, true, ['sign', 'verify'])
+  const [spki, pkcs8] = await Promise.all([
+    crypto.subtle.exportKey('spki', pair.publicKey),
+    crypto.subtle.exportKey('pkcs8', pair.privateKey),
+  ])
+  return { public_key_pem: pemOf('PUBLIC', new Uint8Array(spki)), private_key_pem: pemOf('PRIVATE', new Uint8Array(pkcs8)) }
+}
+
 /** Makes a pair and keeps it. A second or two of work. */
 export async function makeKey(workspace: string, subAccount: string): Promise<BrowserKey> {
-  const parameters = { ...ALGORITHM, modulusLength: 4096, publicExponent: new Uint8Array([1, 0, 1]) }
-  const pair = await crypto.subtle.generateKey(parameters, false, ['sign', 'verify'])
+  const pair = await crypto.subtle.generateKey(PARAMETERS, false, ['sign', 'verify'])
   const der = new Uint8Array(await crypto.subtle.exportKey('spki', pair.publicKey))
-  const lines = base64(der).match(/.{1,64}/g) ?? []
   const key: BrowserKey = {
-    fingerprint: await sha256(der), workspace, sub_account: subAccount,
-    public_key_pem: `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`,
-    private_key: pair.privateKey, created_at: new Date().toISOString(),
+    fingerprint: await sha256(der),
+    workspace,
+    sub_account: subAccount,
+    public_key_pem: pemOf('PUBLIC', der),
+    private_key: pair.privateKey,
+    created_at: new Date().toISOString(),
   }
   await done((await store('readwrite')).put(key))
   // Else the browser may clear it when it needs room.

@@ -9,7 +9,11 @@ export const liveState = signal<'off' | 'connecting' | 'live'>('off')
 const RETRY_MS = 3000
 const RETRY_MAX_MS = 30_000
 
-interface Told { type: string; object: string; data: unknown }
+interface Told {
+  type: string
+  object: string
+  data: unknown
+}
 
 /** Reads server-sent events to their end. EventSource would want every type named beforehand. */
 async function follow(url: string, signal: AbortSignal, last: { id: string | null }): Promise<void> {
@@ -29,7 +33,11 @@ async function follow(url: string, signal: AbortSignal, last: { id: string | nul
 }
 
 function tell(block: string, last: { id: string | null }): void {
-  const field = (name: string) => block.split('\n').filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).trim())
+  const field = (name: string) =>
+    block
+      .split('\n')
+      .filter((line) => line.startsWith(`${name}:`))
+      .map((line) => line.slice(name.length + 1).trim())
   const data = field('data').join('\n')
   if (data === '') return
   last.id = field('id')[0] ?? last.id
@@ -51,7 +59,7 @@ export function startLive(): void {
   }
   const start = async () => {
     stop()
-    if (session.peek()?.person == null || !scope.peek().isMember || scope.peek().subAccount === '' || document.hidden) return
+    if (!session.peek()?.person || !scope.peek().hasSubAccount || document.hidden) return
     const mine = new AbortController()
     opened = mine
     const last = { id: null }
@@ -67,7 +75,7 @@ export function startLive(): void {
   }
   effect(() => {
     // Read so that a change of any starts anew.
-    void [session.value?.person?.id, scope.value.subPath, scope.value.isMember]
+    void [session.value?.person?.id, scope.value.subPath, scope.value.hasSubAccount]
     void start()
   })
   document.addEventListener('visibilitychange', () => {

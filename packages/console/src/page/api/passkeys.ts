@@ -1,8 +1,16 @@
-import { startAuthentication, startRegistration, type PublicKeyCredentialCreationOptionsJSON, type PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser'
+import {
+  startAuthentication,
+  startRegistration,
+  type PublicKeyCredentialCreationOptionsJSON,
+  type PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/browser'
 import { panel, Problem } from './http.ts'
 import type { Session } from './types.ts'
 
-interface Challenge<Options> { challenge_id: string; options: Options }
+interface Challenge<Options> {
+  challenge_id: string
+  options: Options
+}
 
 /** What a person, or his authenticator, did not do is no failure of the platform's. */
 function asProblem(error: unknown): never {

@@ -27,11 +27,21 @@ export const scope = computed(() => {
   const workspace = member?.name ?? wanted ?? ''
   const wantedSub = inSub === undefined ? lastSub : decodeURIComponent(inSub)
   const names = member?.sub_accounts ?? []
-  const subAccount = names.includes(wantedSub ?? '') ? wantedSub as string : inSub === undefined ? names[0] ?? 'main' : wantedSub ?? ''
+  const subAccount = names.includes(wantedSub ?? '')
+    ? (wantedSub as string)
+    : inSub === undefined
+      ? (names[0] ?? 'main')
+      : (wantedSub ?? '')
   const panelPath = `/workspaces/${encodeURIComponent(workspace)}`
   const home = `/console/w/${encodeURIComponent(workspace)}/${encodeURIComponent(subAccount)}`
   return {
-    workspace, subAccount, panelPath, home, role: member?.role ?? 'viewer', isMember: member !== undefined,
+    workspace,
+    subAccount,
+    panelPath,
+    home,
+    role: member?.role ?? 'viewer',
+    isMember: member !== undefined,
+    hasSubAccount: names.includes(subAccount),
     subPath: `${panelPath}/sub-accounts/${encodeURIComponent(subAccount)}`,
   }
 })

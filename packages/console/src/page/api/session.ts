@@ -37,8 +37,9 @@ export async function signOut(): Promise<void> {
 /** A session that has ended brings back to the sign-in, and afterwards to where one was. */
 export function startSession(): void {
   onSignedOut(() => {
-    if (session.value?.person == null) return
-    session.value = { ...session.value, person: null, workspaces: [] }
+    const was = session.value
+    if (was === undefined || was.person === null) return
+    session.value = { ...was, person: null, workspaces: [] }
     forgetReadings()
   })
 }

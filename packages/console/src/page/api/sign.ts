@@ -8,10 +8,19 @@ import type { ApiUser } from './types.ts'
 import { encode, pretty } from './wire.ts'
 
 /** A request as it will be sent: what is shown, and what is signed. */
-export interface Draft { method: string; path: string; body: string }
+export interface Draft {
+  method: string
+  path: string
+  body: string
+}
 
 /** A request that this browser cannot sign, on its way to somebody who can; null while there is none. */
 export const elsewhere = signal<(Draft & { pretty: string; reason: string }) | null>(null)
+
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+/** What is typed, on a machine that holds a key, to sign and send a request. */
+export const commandOf = ({ method, path, body }: Draft): string =>
+  `npx custody request ${method} ${quoted(path)}${body === '' ? '' : ` ${quoted(body)}`}`
 
 /** How far this browser's key for a sub-account is. */
 export interface KeyState {
@@ -24,14 +33,27 @@ export interface KeyState {
 /** Which of a browser's pairs signs for a sub-account: one that is enrolled before all others. */
 export function judgeKeys(keys: readonly BrowserKey[], users: readonly ApiUser[], workspace: string, subAccount: string): KeyState {
   const order = ['ready', 'pending', 'unknown', 'read-only', 'revoked', 'none']
-  const states = keys.filter((key) => key.workspace === workspace && key.sub_account === subAccount).map((key): KeyState => {
-    const mine = users.filter((user) => user.key_fingerprint === key.fingerprint && user.sub_account === subAccount)
-    const user = mine.find((each) => each.revoked_at === null && each.enrolment === 'enrolled') ?? mine.find((each) => each.revoked_at === null)
-      ?? mine[0] ?? null
-    const state = user === null ? 'unknown' : user.revoked_at !== null ? 'revoked' : user.enrolment === 'pending' ? 'pending'
-      : user.role === 'full' ? 'ready' : 'read-only'
-    return { state, key, user }
-  })
+  const states = keys
+    .filter((key) => key.workspace === workspace && key.sub_account === subAccount)
+    .map((key): KeyState => {
+      const mine = users.filter((user) => user.key_fingerprint === key.fingerprint && user.sub_account === subAccount)
+      const user =
+        mine.find((each) => each.revoked_at === null && each.enrolment === 'enrolled') ??
+        mine.find((each) => each.revoked_at === null) ??
+        mine[0] ??
+        null
+      const state =
+        user === null
+          ? 'unknown'
+          : user.revoked_at !== null
+            ? 'revoked'
+            : user.enrolment === 'pending'
+              ? 'pending'
+              : user.role === 'full'
+                ? 'ready'
+                : 'read-only'
+      return { state, key, user }
+    })
   return states.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))[0] ?? { state: 'none', key: null, user: null }
 }
 
@@ -69,7 +91,7 @@ const REASONS: Record<KeyState['state'], string> = {
 }
 
 /** The headers of one signed request. */
-export async function headersOf({ method, path, body }: Draft, apiKey: string, key: CryptoKey): Promise<Record<string, string>> {
+async function headersOf({ method, path, body }: Draft, apiKey: string, key: CryptoKey): Promise<Record<string, string>> {
   const signed = await requestSigner(key)({ apiKey, method, uri: path, body, now: Math.floor(serverNow() / 1000) })
   return requestHeaders(signed, apiKey)
 }
@@ -82,16 +104,21 @@ export async function headersOf({ method, path, body }: Draft, apiKey: string, k
 export async function sign<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const draft: Draft = { method, path, body: body === undefined ? '' : encode(body) }
   const { state, key, user } = await keyState()
-  if (state !== 'ready' || key === null || user === null) {
+  const apiKey = user?.api_key ?? null
+  if (state !== 'ready' || key === null || apiKey === null) {
     elsewhere.value = { ...draft, pretty: body === undefined ? '' : pretty(body), reason: REASONS[state] }
     throw new SignedElsewhere()
   }
-  const init = { method, headers: await headersOf(draft, user.api_key, key.private_key), ...(draft.body === '' ? {} : { body: draft.body }) }
+  const init = { method, headers: await headersOf(draft, apiKey, key.private_key), ...(draft.body === '' ? {} : { body: draft.body }) }
   try {
     return await bodyOf<T>(await send(path, init))
   } catch (error) {
     if (error instanceof Problem && error.status === 0)
-      throw new Problem(0, 'UNREACHABLE', 'No answer came: it may have been done. Press again: the same request is not carried out twice.')
+      throw new Problem(
+        0,
+        'UNREACHABLE',
+        'No answer came: it may have been done. Press again: the same request is not carried out twice.',
+      )
     throw error
   }
 }

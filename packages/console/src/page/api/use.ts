@@ -21,29 +21,42 @@ export const news = signal<{ type: string; object: string; data: unknown; at: nu
 const SETTLE_MS = 250
 
 const asProblem = (error: unknown) =>
-  (error instanceof Problem ? error : new Problem(0, 'UNEXPECTED', error instanceof Error ? error.message : String(error)))
+  error instanceof Problem ? error : new Problem(0, 'UNEXPECTED', error instanceof Error ? error.message : String(error))
 
 /**
  * Reads an address, and again when `live` fits an event's type.
  * @param url null: nothing yet
+ * @param ask how it is read: what the API takes by POST alone is asked so
  */
-export function useRead<T>(url: string | null, live?: RegExp): Reading<T> {
-  const [state, setState] = useState<{ url: string | null; data?: T; problem: Problem | null; isLoading: boolean }>(
-    { url, data: url === null ? undefined : kept.get(url) as T | undefined, problem: null, isLoading: url !== null })
+export function useRead<T>(url: string | null, live?: RegExp, ask: (url: string) => Promise<T> = read): Reading<T> {
+  const [state, setState] = useState<{ url: string | null; data?: T; problem: Problem | null; isLoading: boolean }>({
+    url,
+    data: url === null ? undefined : (kept.get(url) as T | undefined),
+    problem: null,
+    isLoading: url !== null,
+  })
   const turn = useRef(0)
   const reload = useCallback(() => {
     if (url === null) return
     const mine = ++turn.current
-    setState((before) => ({ url, data: before.url === url ? before.data : kept.get(url) as T | undefined, problem: null, isLoading: true }))
-    read<T>(url).then((data) => {
-      if (mine !== turn.current) return
-      kept.delete(url)
-      kept.set(url, data)
-      if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value as string)
-      setState({ url, data, problem: null, isLoading: false })
-    }, (error: unknown) => {
-      if (mine === turn.current) setState((before) => ({ ...before, url, problem: asProblem(error), isLoading: false }))
-    })
+    setState((before) => ({
+      url,
+      data: before.url === url ? before.data : (kept.get(url) as T | undefined),
+      problem: null,
+      isLoading: true,
+    }))
+    ask(url).then(
+      (data) => {
+        if (mine !== turn.current) return
+        kept.delete(url)
+        kept.set(url, data)
+        if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value as string)
+        setState({ url, data, problem: null, isLoading: false })
+      },
+      (error: unknown) => {
+        if (mine === turn.current) setState((before) => ({ ...before, url, problem: asProblem(error), isLoading: false }))
+      },
+    )
   }, [url])
   useEffect(() => {
     reload()
@@ -55,7 +68,8 @@ export function useRead<T>(url: string | null, live?: RegExp): Reading<T> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const known = news.peek()
     const stop = news.subscribe((event) => {
-      if (event === null || event === known || (event.type !== 'missed' && !new RegExp(pattern).test(event.type)) || timer !== undefined) return
+      if (event === null || event === known || (event.type !== 'missed' && !new RegExp(pattern).test(event.type)) || timer !== undefined)
+        return
       timer = setTimeout(() => {
         timer = undefined
         reload()
@@ -68,8 +82,10 @@ export function useRead<T>(url: string | null, live?: RegExp): Reading<T> {
   }, [pattern, reload])
   const isCurrent = state.url === url
   return {
-    data: isCurrent ? state.data : url === null ? undefined : kept.get(url) as T | undefined,
-    problem: isCurrent ? state.problem : null, isLoading: isCurrent ? state.isLoading : url !== null, reload,
+    data: isCurrent ? state.data : url === null ? undefined : (kept.get(url) as T | undefined),
+    problem: isCurrent ? state.problem : null,
+    isLoading: isCurrent ? state.isLoading : url !== null,
+    reload,
   }
 }
 

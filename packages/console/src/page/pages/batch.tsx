@@ -1,8 +1,10 @@
 import { useRef, useState } from 'preact/hooks'
-import { bodyOf, BYTES_MAX, checkAddresses, COLUMNS, findSent, LINES_MAX, readBatch, totals, type Line } from '../api/batch.ts'
+import { assetNames } from '../api/assets.ts'
+import { bodyOf, BYTES_MAX, COLUMNS, LINES_MAX, readBatch, totals, type Line } from '../api/batch-file.ts'
+import { checkAddresses, findSent } from '../api/batch.ts'
 import { Problem, SignedElsewhere } from '../api/http.ts'
 import { ofSub, pageAt } from '../api/scope.ts'
-import { sign } from '../api/sign.ts'
+import { commandOf, sign } from '../api/sign.ts'
 import type { Overview, Transaction } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { encode } from '../api/wire.ts'
@@ -16,10 +18,20 @@ import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 
 const READ = { problem: null, reload: () => undefined }
-const TEMPLATE = `${COLUMNS.join(',')}\nETH,0.25,0x52908400098527886E0F7030069857D2E4169EE7,,"invoice 17, March",medium\nXRP,120,rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh,3042817,,\n`
+const TEMPLATE = [
+  COLUMNS.join(','),
+  'ETH,0.25,0x52908400098527886E0F7030069857D2E4169EE7,,"invoice 17, March",medium',
+  'XRP,120,rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh,3042817,,',
+  '',
+].join('\n')
 
 type Sent = { is: 'sent'; id: string } | { is: 'refused'; problem: Problem } | { is: 'sending' }
-interface File { name: string; lines: Line[]; checked: number; isChecked: boolean }
+interface File {
+  name: string
+  lines: Line[]
+  checked: number
+  isChecked: boolean
+}
 
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 /** A window of the API's lasts a minute. */
@@ -44,7 +56,7 @@ export function Batch() {
     setRight(false)
     try {
       if (text.length > BYTES_MAX) throw new TypeError('The file is larger than a megabyte.')
-      const lines = await readBatch(text)
+      const lines = await readBatch(text, assetNames.value)
       setFile({ name, lines, checked: 0, isChecked: false })
       await checkAddresses(lines, (checked) => setFile({ name, lines, checked, isChecked: false }))
       setLooking(true)
@@ -100,46 +112,122 @@ export function Batch() {
   const wrong = lines.filter(({ problems }) => problems.length > 0).length
   const done = lines.filter(({ sequence_id: id }) => sent.get(id)?.is === 'sent').length
   const refused = lines.filter(({ sequence_id: id }) => sent.get(id)?.is === 'refused').length
-  const open_ = lines.filter(({ sequence_id: id }) => sent.get(id)?.is !== 'sent')
-  const sums = totals(open_, overview.data?.balances ?? [])
+  const left = lines.filter(({ sequence_id: id }) => sent.get(id)?.is !== 'sent')
+  const sums = totals(
+    left,
+    assetNames.value,
+    overview.data?.balances.map(({ asset, available }) => ({ asset, balance: available })) ?? [],
+  )
   const isShort = sums.some(({ isEnough }) => !isEnough)
-  const isReady = file?.isChecked === true && wrong === 0 && !isShort && open_.length > 0
-  const script = () => `#!/bin/sh\n# ${file?.name ?? ''}: ${open_.length} transfers. Sent twice, each is carried out once.\nset -e\n${open_.map((line) => `npx custody request POST /dac/v1/transaction '${encode(bodyOf(line)).replaceAll("'", `'\\''`)}'`).join('\n')}\n`
+  const isReady = file?.isChecked === true && wrong === 0 && !isShort && left.length > 0
+  const script = () =>
+    [
+      '#!/bin/sh',
+      `# ${left.length} transfers. Sent twice, each is carried out once.`,
+      'set -e',
+      ...left.map((line) => commandOf({ method: 'POST', path: '/dac/v1/transaction', body: encode(bodyOf(line)) })),
+      '',
+    ].join('\n')
   return (
-    <Page title="Batch send" lead="One signed request for each line of a file. A line is carried out at most once, however often the file is sent." back={{ href: pageAt('/transactions'), word: 'Transactions' }}
-      actions={<Button icon="download" onClick={() => download('custody-batch.csv', TEMPLATE, 'text/csv')}>Template</Button>}
+    <Page
+      title="Batch send"
+      lead="One signed request for each line of a file. A line is carried out at most once, however often the file is sent."
+      back={{ href: pageAt('/transactions'), word: 'Transactions' }}
+      actions={
+        <Button icon="download" onClick={() => download('custody-batch.csv', TEMPLATE, 'text/csv')}>
+          Template
+        </Button>
+      }
     >
       <KeyNotice />
-      <Card title="File" lead={<>CSV with the columns {COLUMNS.join(', ')}; the first three are needed. At most {LINES_MAX.toLocaleString('en')} lines.</>}>
-        <input class="input" type="file" accept=".csv,text/csv,text/plain" aria-label="CSV file" disabled={isRunning} onChange={(event) => {
-          const chosen = event.currentTarget.files?.[0]
-          if (chosen !== undefined) void chosen.text().then((text) => open(chosen.name, text))
-        }} />
+      <Card
+        title="File"
+        lead={
+          <>
+            CSV with the columns {COLUMNS.join(', ')}; the first three are needed. At most {LINES_MAX.toLocaleString('en')} lines.
+          </>
+        }
+      >
+        <input
+          class="input"
+          type="file"
+          accept=".csv,text/csv,text/plain"
+          aria-label="CSV file"
+          disabled={isRunning}
+          onChange={(event) => {
+            const chosen = event.currentTarget.files?.[0]
+            if (chosen !== undefined) void chosen.text().then((text) => open(chosen.name, text))
+          }}
+        />
         <ProblemNote problem={problem} />
-        {file !== null && !file.isChecked && problem === null ? <p class="muted" role="status">{isLooking ? 'Looking whether it was sent before…' : `Checking addresses: ${file.checked} of ${lines.length}`}</p> : null}
+        {file !== null && !file.isChecked && problem === null ? (
+          <p class="muted" role="status">
+            {isLooking ? 'Looking whether it was sent before…' : `Checking addresses: ${file.checked} of ${lines.length}`}
+          </p>
+        ) : null}
       </Card>
       {file === null ? null : (
         <>
           <Card title="Totals" isBare>
             <Table
-              label="Totals" reading={READ} rows={sums} keyOf={({ asset }) => asset}
+              label="Totals"
+              reading={READ}
+              rows={sums}
+              keyOf={({ asset }) => asset}
               columns={[
                 { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} /> },
                 { head: 'Lines', isNumber: true, cell: ({ count }) => count },
                 { head: 'To send', isNumber: true, cell: ({ asset, total }) => <Amount value={total} of={asset} /> },
-                { head: 'Can be sent', isNumber: true, isMinor: true, cell: ({ asset, balance }) => <Amount value={balance} of={asset} /> },
-                { head: '', cell: ({ isEnough, balance }) => (balance === null ? <Status of="failed" word="No wallet" /> : isEnough ? <Status of="ok" word="Enough" /> : <Status of="failed" word="Too little" />) },
+                {
+                  head: 'Can be sent',
+                  isNumber: true,
+                  isMinor: true,
+                  cell: ({ asset, balance }) => <Amount value={balance} of={asset} />,
+                },
+                {
+                  head: 'Covered',
+                  cell: ({ isEnough, balance }) =>
+                    balance === null ? (
+                      <Status of="failed" word="No wallet" />
+                    ) : isEnough ? (
+                      <Status of="ok" word="Enough" />
+                    ) : (
+                      <Status of="failed" word="Too little" />
+                    ),
+                },
               ]}
               empty={<p class="pad muted">Nothing is left to send.</p>}
             />
           </Card>
-          <Card title={file.name} lead={`${lines.length} lines${wrong > 0 ? `, ${wrong} with problems` : ''}${done > 0 ? `, ${done} sent` : ''}${refused > 0 ? `, ${refused} refused` : ''}`} isBare>
+          <Card
+            title={file.name}
+            lead={[
+              `${lines.length} lines`,
+              ...[
+                [wrong, 'with problems'],
+                [done, 'sent'],
+                [refused, 'refused'],
+              ].flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`])),
+            ].join(', ')}
+            isBare
+          >
             <Table
-              label="Lines" reading={READ} rows={lines} keyOf={({ sequence_id: id }) => id}
+              label="Lines"
+              reading={READ}
+              rows={lines}
+              keyOf={({ sequence_id: id }) => id}
               columns={[
                 { head: 'Line', cell: ({ number }) => number },
                 { head: 'Amount', isNumber: true, cell: ({ asset, amount }) => <Amount value={amount} of={asset} /> },
-                { head: 'Destination', cell: ({ destination_address: to, address_tag: tag }) => <><Id value={to} label="destination" />{tag === '' ? null : <span class="muted"> tag {tag}</span>}</> },
+                {
+                  head: 'Destination',
+                  cell: ({ destination_address: to, address_tag: tag }) => (
+                    <>
+                      <Id value={to} label="destination" />
+                      {tag === '' ? null : <span class="muted"> tag {tag}</span>}
+                    </>
+                  ),
+                },
                 { head: 'Memo', isMinor: true, cell: ({ memo }) => <span class="cut">{memo}</span> },
                 { head: 'State', cell: (line) => <LineState line={line} sent={sent.get(line.sequence_id)} /> },
               ]}
@@ -147,15 +235,41 @@ export function Batch() {
             />
           </Card>
           <Card title="Send">
-            {wrong > 0 ? <Note tone="bad"><p>Correct the lines with problems and choose the file again. Nothing is sent of a file with a wrong line.</p></Note> : null}
-            {wrong === 0 && isShort && open_.length > 0 ? <Note tone="bad"><p>There is too little of an asset for all of its lines.</p></Note> : null}
-            {open_.length === 0 && lines.length > 0 ? <Note tone="ok"><p>All {lines.length} lines are sent. <a href={pageAt('/transactions')}>See them on their way</a></p></Note> : null}
+            {wrong > 0 ? (
+              <Note tone="bad">
+                <p>Correct the lines with problems and choose the file again. Nothing is sent of a file with a wrong line.</p>
+              </Note>
+            ) : null}
+            {wrong === 0 && isShort && left.length > 0 ? (
+              <Note tone="bad">
+                <p>There is too little of an asset for all of its lines.</p>
+              </Note>
+            ) : null}
+            {left.length === 0 && lines.length > 0 ? (
+              <Note tone="ok">
+                <p>
+                  All {lines.length} lines are sent. <a href={pageAt('/transactions')}>See them on their way</a>
+                </p>
+              </Note>
+            ) : null}
             {isRunning || done > 0 ? <progress max={lines.length} value={done} aria-label="Lines sent" /> : null}
-            {isReady ? <Check label={`I have looked at the lines, and send ${open_.length === lines.length ? `all ${lines.length}` : `the ${open_.length} that are left`}`} value={isRight} onValue={setRight} /> : null}
+            {isReady ? (
+              <Check
+                label={`I have looked at the lines, and send ${done === 0 ? 'all' : 'what is left:'} ${left.length}`}
+                value={isRight}
+                onValue={setRight}
+              />
+            ) : null}
             <div class="row">
-              <Button kind="primary" icon="key" isBusy={isRunning} disabled={!isReady || !isRight} onClick={() => void send()}>{done > 0 || refused > 0 ? 'Go on' : 'Sign and send'}</Button>
+              <Button kind="primary" icon="key" isBusy={isRunning} disabled={!isReady || !isRight} onClick={() => void send()}>
+                {done > 0 || refused > 0 ? 'Go on' : 'Sign and send'}
+              </Button>
               {isRunning ? <Button onClick={() => (stop.current = true)}>Stop after this line</Button> : null}
-              {isReady && key !== null && key.state !== 'ready' ? <Button icon="download" onClick={() => download('custody-batch.sh', script(), 'text/x-shellscript')}>Commands to sign elsewhere</Button> : null}
+              {isReady && key !== null && key.state !== 'ready' ? (
+                <Button icon="download" onClick={() => download('custody-batch.sh', script(), 'text/x-shellscript')}>
+                  Commands to sign elsewhere
+                </Button>
+              ) : null}
             </div>
           </Card>
         </>
@@ -165,10 +279,35 @@ export function Batch() {
 }
 
 function LineState({ line, sent }: { line: Line; sent: Sent | undefined }) {
-  if (sent?.is === 'sent') return <a href={pageAt(`/transactions/${sent.id}`)}><Status of="done" word="Sent" /></a>
-  if (sent?.is === 'refused') return <span class="stack-small"><Status of="refused" /><span class="field-error">{sent.problem.message} <code>{sent.problem.code}</code></span></span>
+  if (sent?.is === 'sent')
+    return (
+      <a href={pageAt(`/transactions/${sent.id}`)}>
+        <Status of="done" word="Sent" />
+      </a>
+    )
+  if (sent?.is === 'refused')
+    return (
+      <span class="stack-small">
+        <Status of="refused" />
+        <span class="field-error">
+          {sent.problem.message} <code>{sent.problem.code}</code>
+        </span>
+      </span>
+    )
   if (sent?.is === 'sending') return <Status of="pending" word="Sending" />
-  if (line.problems.length > 0) return <span class="stack-small"><Status of="failed" word="Wrong" /><span class="field-error">{line.problems.join('; ')}</span></span>
-  if (line.notes.length > 0) return <span class="stack-small"><Status of="warn" word="Look" /><span class="muted">{line.notes.join('; ')}</span></span>
+  if (line.problems.length > 0)
+    return (
+      <span class="stack-small">
+        <Status of="failed" word="Wrong" />
+        <span class="field-error">{line.problems.join('; ')}</span>
+      </span>
+    )
+  if (line.notes.length > 0)
+    return (
+      <span class="stack-small">
+        <Status of="warn" word="Look" />
+        <span class="muted">{line.notes.join('; ')}</span>
+      </span>
+    )
   return <Status of="unknown" tone="neutral" word="Ready" />
 }

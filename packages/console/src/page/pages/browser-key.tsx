@@ -3,9 +3,11 @@ import { panel } from '../api/http.ts'
 import { forgetKey, makeKey } from '../api/keys.ts'
 import { pageAt, scope } from '../api/scope.ts'
 import { forgetKeyState, keyState, type KeyState } from '../api/sign.ts'
+import type { Requested } from '../api/types.ts'
+import { openSession } from '../api/session.ts'
 import { useAction } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
-import { Commands, type Requested } from '../parts/commands.tsx'
+import { Commands } from '../parts/commands.tsx'
 import { Button, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { Id, Time } from '../parts/show.tsx'
@@ -13,8 +15,12 @@ import { Status } from '../parts/status.tsx'
 
 const LOOK_MS = 4000
 const WORDS: Record<KeyState['state'], readonly [string, string]> = {
-  none: ['neutral', 'No key here'], unknown: ['warn', 'Not requested'], pending: ['info', 'Waits for enrolment'],
-  'read-only': ['warn', 'Enrolled, read-only'], revoked: ['neutral', 'Revoked'], ready: ['ok', 'Enrolled: this browser signs'],
+  none: ['neutral', 'No key here'],
+  unknown: ['warn', 'Not requested'],
+  pending: ['info', 'Waits for enrolment'],
+  'read-only': ['warn', 'Enrolled, read-only'],
+  revoked: ['neutral', 'Revoked'],
+  ready: ['ok', 'Enrolled: this browser signs'],
 }
 
 /** The key of this browser for the open sub-account: made here, enrolled by the operator, used for every write. */
@@ -27,7 +33,10 @@ export function BrowserKeyPage() {
   const { isBusy, problem, run } = useAction()
   const look = async () => {
     forgetKeyState()
-    setFound(await keyState())
+    const state = await keyState()
+    // The sub-account is made with its first API user.
+    if (state.state === 'ready' && !scope.value.hasSubAccount) await openSession()
+    setFound(state)
   }
   useEffect(() => void run(look), [])
   const isWaiting = found?.state === 'pending'
@@ -37,70 +46,161 @@ export function BrowserKeyPage() {
     return () => clearInterval(timer)
   }, [isWaiting])
   const request = async (publicKey: string) => {
-    setRequested(await panel<Requested>('POST', `${panelPath}/api-users`, {
-      sub_account: subAccount, role: 'full', public_key_pem: publicKey, own: true, ...(label.trim() === '' ? {} : { label: label.trim() }),
-    }))
+    setRequested(
+      await panel<Requested>('POST', `${panelPath}/api-users`, {
+        sub_account: subAccount,
+        role: 'full',
+        public_key_pem: publicKey,
+        own: true,
+        ...(label.trim() === '' ? {} : { label: label.trim() }),
+      }),
+    )
     await look()
   }
-  const make = () => run(async () => {
-    const key = await makeKey(workspace, subAccount)
-    forgetKeyState()
-    try {
-      await request(key.public_key_pem)
-      toast('The key is made, and its enrolment is requested')
-    } finally {
-      await look()
-    }
-  })
+  const make = () =>
+    run(async () => {
+      const key = await makeKey(workspace, subAccount)
+      forgetKeyState()
+      try {
+        await request(key.public_key_pem)
+        toast('The key is made, and its enrolment is requested')
+      } finally {
+        await look()
+      }
+    })
   const key = found?.key ?? null
   return (
-    <Page title="Browser key" lead={<>What this browser signs with for {workspace} / {subAccount}</>}>
-      <Card title="This browser" actions={found === null ? undefined : <Status of={found.state} tone={WORDS[found.state][0] as 'ok'} word={WORDS[found.state][1]} />}>
-        {found === null ? (problem === null ? <Skeleton lines={3} /> : null) : key === null ? (
+    <Page
+      title="Browser key"
+      lead={
+        <>
+          What this browser signs with for {workspace} / {subAccount}
+        </>
+      }
+    >
+      <Card
+        title="This browser"
+        actions={
+          found === null ? undefined : <Status of={found.state} tone={WORDS[found.state][0] as 'ok'} word={WORDS[found.state][1]} />
+        }
+      >
+        {found === null ? (
+          problem === null ? (
+            <Skeleton lines={3} />
+          ) : null
+        ) : key === null ? (
           <form class="stack narrow" onSubmit={onSubmit(make)}>
-            <p>Make an RSA-4096 pair in this browser. Its private half cannot be taken out of it, not even by this page; the signer nodes’ operators enrol its public half, as they do for every API user.</p>
-            <Text label="Name" value={label} onValue={setLabel} hint="So that the operators know whose it is: Mara’s laptop" maxLength={60} />
-            <div><Button kind="primary" type="submit" icon="key" isBusy={isBusy}>{isBusy ? 'Making the pair…' : 'Make a key in this browser'}</Button></div>
+            <p>
+              Make an RSA-4096 pair in this browser. Its private half cannot be taken out of it, not even by this page; the signer nodes’
+              operators enrol its public half, as they do for every API user.
+            </p>
+            <Text
+              label="Name"
+              value={label}
+              onValue={setLabel}
+              hint="So that the operators know whose it is: Mara’s laptop"
+              maxLength={60}
+            />
+            <div>
+              <Button kind="primary" type="submit" icon="key" isBusy={isBusy}>
+                {isBusy ? 'Making the pair…' : 'Make a key in this browser'}
+              </Button>
+            </div>
           </form>
         ) : (
           <>
-            <Facts of={[
-              ['Fingerprint of the public key (SHA-256)', <Id key="fingerprint" value={key.fingerprint} isWhole label="fingerprint" />],
-              found.user === null ? null : ['API key', <Id key="api" value={found.user.api_key} isWhole label="API key" />],
-              ['Made', <Time key="made" at={key.created_at} isLong />],
-              found.user === null ? null : ['Last used', <Time key="used" at={found.user.last_used_at} isLong />],
-            ]} />
-            {found.state === 'unknown' ? <div class="row"><Button kind="primary" isBusy={isBusy} onClick={() => run(() => request(key.public_key_pem))}>Request the enrolment</Button></div> : null}
-            {found.state === 'pending' ? <Note tone="info"><p>Waiting for the operators. This page sees it by itself once the key is enrolled.</p></Note> : null}
-            {found.state === 'ready' ? <Note tone="ok"><p>Everything that you send, cancel or change in {subAccount} is signed here, and verified by the three signer nodes.</p></Note> : null}
-            {found.state === 'revoked' || found.state === 'read-only' ? <Note tone="warn"><p>It signs nothing that moves coins. Remove it from this browser to make another.</p></Note> : null}
-            <div class="row"><Button class="small" kind="danger" onClick={() => setForgetting(true)}>Remove it from this browser</Button></div>
+            <Facts
+              of={[
+                ['Fingerprint of the public key (SHA-256)', <Id key="fingerprint" value={key.fingerprint} isWhole label="fingerprint" />],
+                found.user === null ? null : ['API key', <Id key="api" value={found.user.api_key} isWhole label="API key" />],
+                ['Made', <Time key="made" at={key.created_at} isLong />],
+                found.user === null ? null : ['Last used', <Time key="used" at={found.user.last_used_at} isLong />],
+              ]}
+            />
+            {found.state === 'unknown' ? (
+              <div class="row">
+                <Button kind="primary" isBusy={isBusy} onClick={() => run(() => request(key.public_key_pem))}>
+                  Request the enrolment
+                </Button>
+              </div>
+            ) : null}
+            {found.state === 'pending' ? (
+              <Note tone="info">
+                <p>Waiting for the operators. This page sees it by itself once the key is enrolled.</p>
+              </Note>
+            ) : null}
+            {found.state === 'ready' ? (
+              <Note tone="ok">
+                <p>Everything that you send, cancel or change in {subAccount} is signed here, and verified by the three signer nodes.</p>
+              </Note>
+            ) : null}
+            {found.state === 'revoked' || found.state === 'read-only' ? (
+              <Note tone="warn">
+                <p>It signs nothing that moves coins. Remove it from this browser to make another.</p>
+              </Note>
+            ) : null}
+            <div class="row">
+              <Button class="small" kind="danger" onClick={() => setForgetting(true)}>
+                Remove it from this browser
+              </Button>
+            </div>
           </>
         )}
         <ProblemNote problem={problem} retry={found === null ? () => void run(look) : undefined} />
       </Card>
-      {requested !== null && found?.state === 'pending' ? <Commands requested={requested} publicKeyPem={key?.public_key_pem ?? ''} /> : null}
+      {requested !== null && found?.state === 'pending' ? (
+        <Commands requested={requested} publicKeyPem={key?.public_key_pem ?? ''} />
+      ) : null}
       {requested === null && found?.state === 'pending' ? (
-        <Card title="Enrolment"><p>The exact commands are shown again with the request under <a href={pageAt('/api-users')}>API users</a>.</p></Card>
+        <Card title="Enrolment">
+          <p>
+            The exact commands are shown again with the request under <a href={pageAt('/api-users')}>API users</a>.
+          </p>
+        </Card>
       ) : null}
       <Card title="What to know">
         <ul class="dots">
-          <li>The key belongs to this browser and this address ({location.origin}). There is no copy: make a second one in another browser, or keep an API user elsewhere.</li>
+          <li>
+            The key belongs to this browser and this address ({location.origin}). There is no copy: make a second one in another browser,
+            or keep an API user elsewhere.
+          </li>
           <li>Clearing the site’s data removes it. Safari does that by itself after seven days without a visit.</li>
-          <li>A page that is tampered with cannot read it, and could use it while it is open. What is signed is bounded by what the nodes allow this API user.</li>
+          <li>
+            A page that is tampered with cannot read it, and could use it while it is open. What is signed is bounded by what the nodes
+            allow this API user.
+          </li>
           <li>Lose the machine: have the API user revoked at the platform and at every node.</li>
         </ul>
       </Card>
       {isForgetting && key !== null ? (
         <Dialog title="Remove the key from this browser" onClose={() => setForgetting(false)}>
-          <p>It cannot be brought back. The API user stays until it is revoked{found?.user === null ? '' : <> under <a href={pageAt('/api-users')}>API users</a></>}.</p>
+          <p>
+            It cannot be brought back. The API user stays until it is revoked
+            {found?.user === null ? (
+              ''
+            ) : (
+              <>
+                {' '}
+                under <a href={pageAt('/api-users')}>API users</a>
+              </>
+            )}
+            .
+          </p>
           <div class="row">
-            <Button kind="danger" isBusy={isBusy} onClick={() => run(async () => {
-              await forgetKey(key.fingerprint)
-              setForgetting(false)
-              setRequested(null)
-              await look()
-            })}>Remove it</Button>
+            <Button
+              kind="danger"
+              isBusy={isBusy}
+              onClick={() =>
+                run(async () => {
+                  await forgetKey(key.fingerprint)
+                  setForgetting(false)
+                  setRequested(null)
+                  await look()
+                })
+              }
+            >
+              Remove it
+            </Button>
             <Button onClick={() => setForgetting(false)}>Keep it</Button>
           </div>
         </Dialog>

@@ -12,7 +12,11 @@ import { ProblemNote, Skeleton } from '../parts/page.tsx'
 import { RecoveryCodes } from '../parts/recovery-codes.tsx'
 import { Id, Time } from '../parts/show.tsx'
 
-interface Totp { totp_token: string; secret: string; otpauth_uri: string }
+interface Totp {
+  totp_token: string
+  secret: string
+  otpauth_uri: string
+}
 const PASSWORD_MIN = 12
 
 /** The first owner, or whoever was invited. */
@@ -21,13 +25,21 @@ export function Join({ token = '' }: { token?: string }) {
   const invitation = useRead<Invitation>(`/console/api/invitations/${encodeURIComponent(token)}`)
   const [step, setStep] = useState<'who' | Totp | { codes: string[]; session: Session }>('who')
   if (invitation.data === undefined) {
-    return <Door title="Invitation">{invitation.problem === null ? <Skeleton /> : <ProblemNote problem={invitation.problem} retry={invitation.reload} />}</Door>
+    return (
+      <Door title="Invitation">
+        {invitation.problem === null ? <Skeleton /> : <ProblemNote problem={invitation.problem} retry={invitation.reload} />}
+      </Door>
+    )
   }
   const { data } = invitation
   if (step === 'who') return <Who path={path} invitation={data} onTotp={setStep} />
   if ('codes' in step) {
     return (
-      <Door key="codes" title="Keep your recovery codes" lead="Each signs you in once where your authenticator is lost. They are shown now, and never again.">
+      <Door
+        key="codes"
+        title="Keep your recovery codes"
+        lead="Each signs you in once where your authenticator is lost. They are shown now, and never again."
+      >
         <RecoveryCodes codes={step.codes} onKept={() => enter(step.session)} />
       </Door>
     )
@@ -38,42 +50,101 @@ export function Join({ token = '' }: { token?: string }) {
 function Who({ path, invitation, onTotp }: { path: string; invitation: Invitation; onTotp(totp: Totp): void }) {
   const [email, setEmail] = useState(invitation.email ?? '')
   const [name, setName] = useState('')
-  const [workspace, setWorkspace] = useState(invitation.is_first ? '' : invitation.workspace)
+  const [workspace, setWorkspace] = useState('')
   const [password, setPassword] = useState('')
   const [isByPassword, setByPassword] = useState(false)
   const { isBusy, problem, run } = useAction()
   const person = session.value?.person
   const isPasskeyHere = session.value?.passkeys_available === true && 'PublicKeyCredential' in window
   const who = () => ({ email: email.trim(), name: name.trim(), ...(invitation.is_first ? { workspace: workspace.trim() } : {}) })
-  const title = invitation.is_first ? 'Become the first owner' : `Join ${invitation.workspace}`
-  const lead = <>You will be <strong>{invitation.role}</strong>. The link ends <Time at={invitation.expires_at} />.</>
-  if (person && !invitation.is_first) {
+  const title = invitation.is_first
+    ? 'Become the first owner'
+    : invitation.is_reset
+      ? 'Set new factors'
+      : `Join ${invitation.workspace ?? ''}`
+  const lead = (
+    <>
+      {invitation.is_reset ? (
+        'What you signed in with before ends'
+      ) : (
+        <>
+          You will be <strong>{invitation.role}</strong>
+        </>
+      )}
+      . The link works until <Time at={invitation.expires_at} />.
+    </>
+  )
+  if (person && !invitation.is_first && !invitation.is_reset) {
     return (
       <Door title={title} lead={lead}>
-        <p>You are signed in as <strong>{person.email}</strong>.</p>
+        <p>
+          You are signed in as <strong>{person.email}</strong>.
+        </p>
         <ProblemNote problem={problem} />
-        <Button kind="primary" isBusy={isBusy} onClick={() => run(async () => enter(await panel<Session>('POST', path)))}>Accept the invitation</Button>
+        <Button kind="primary" isBusy={isBusy} onClick={() => run(async () => enter(await panel<Session>('POST', path)))}>
+          Accept the invitation
+        </Button>
       </Door>
     )
   }
-  const submit = () => run(async () => {
-    if (isByPassword || !isPasskeyHere) onTotp(await panel<Totp>('POST', `${path}/password`, { ...who(), password }))
-    else enter(await register<Session>(`${path}/passkey`, who()))
-  })
+  const submit = () =>
+    run(async () => {
+      if (isByPassword || !isPasskeyHere) onTotp(await panel<Totp>('POST', `${path}/password`, { ...who(), password }))
+      else enter(await register<Session>(`${path}/passkey`, who()))
+    })
   const of = (field: string) => (problem?.field === field ? problem.message : null)
   return (
     <Door title={title} lead={lead}>
       <form class="stack" onSubmit={onSubmit(submit)}>
-        {invitation.is_first ? <Text label="Workspace" hint="Your organisation’s name here. One that exists already is taken over." value={workspace} onValue={setWorkspace} required error={of('workspace')} maxLength={64} /> : null}
+        {invitation.is_first ? (
+          <Text
+            label="Workspace"
+            hint="Your organisation’s name. One that the operator has made already becomes yours."
+            value={workspace}
+            onValue={setWorkspace}
+            required
+            error={of('workspace')}
+            maxLength={64}
+          />
+        ) : null}
         <Text label="Your name" value={name} onValue={setName} required autoComplete="name" error={of('name')} maxLength={100} />
-        <Text label="Email" type="email" value={email} onValue={setEmail} required readOnly={invitation.email !== null} autoComplete="username" error={of('email')} maxLength={254} />
-        {isByPassword || !isPasskeyHere
-          ? <Text label="Password" type="password" value={password} onValue={setPassword} required minLength={PASSWORD_MIN} maxLength={256} autoComplete="new-password" error={of('password')} hint={`At least ${PASSWORD_MIN} characters. An authenticator app comes next.`} />
-          : null}
+        <Text
+          label="Email"
+          type="email"
+          value={email}
+          onValue={setEmail}
+          required
+          readOnly={invitation.email !== null}
+          autoComplete="username"
+          error={of('email')}
+          maxLength={254}
+        />
+        {isByPassword || !isPasskeyHere ? (
+          <Text
+            label="Password"
+            type="password"
+            value={password}
+            onValue={setPassword}
+            required
+            minLength={PASSWORD_MIN}
+            maxLength={256}
+            autoComplete="new-password"
+            error={of('password')}
+            hint={`At least ${PASSWORD_MIN} characters. An authenticator app comes next.`}
+          />
+        ) : null}
         <ProblemNote problem={problem !== null && problem.field === null ? problem : null} />
-        <Button kind="primary" type="submit" isBusy={isBusy} icon={isByPassword || !isPasskeyHere ? 'right' : 'key'}>{isByPassword || !isPasskeyHere ? 'Continue' : 'Make a passkey'}</Button>
+        <Button kind="primary" type="submit" isBusy={isBusy} icon={isByPassword || !isPasskeyHere ? 'right' : 'key'}>
+          {isByPassword || !isPasskeyHere ? 'Continue' : 'Make a passkey'}
+        </Button>
       </form>
-      {isPasskeyHere ? <div class="door-more"><Button kind="quiet" onClick={() => setByPassword(!isByPassword)}>{isByPassword ? 'Use a passkey instead' : 'Use a password and an authenticator app'}</Button></div> : null}
+      {isPasskeyHere ? (
+        <div class="door-more">
+          <Button kind="quiet" onClick={() => setByPassword(!isByPassword)}>
+            {isByPassword ? 'Use a passkey instead' : 'Use a password and an authenticator app'}
+          </Button>
+        </div>
+      ) : null}
     </Door>
   )
 }
@@ -81,18 +152,38 @@ function Who({ path, invitation, onTotp }: { path: string; invitation: Invitatio
 function Confirm({ path, totp, onCodes }: { path: string; totp: Totp; onCodes(codes: string[], entered: Session): void }) {
   const [code, setCode] = useState('')
   const { isBusy, problem, run } = useAction()
-  const submit = () => run(async () => {
-    const { recovery_codes: codes, session: entered } = await panel<{ recovery_codes: string[]; session: Session }>('POST', `${path}/totp`, { totp_token: totp.totp_token, code: code.replaceAll(/\s/g, '') })
-    onCodes(codes, entered)
-  })
+  const submit = () =>
+    run(async () => {
+      const { recovery_codes: codes, session: entered } = await panel<{ recovery_codes: string[]; session: Session }>(
+        'POST',
+        `${path}/totp`,
+        { totp_token: totp.totp_token, code: code.replaceAll(/\s/g, '') },
+      )
+      onCodes(codes, entered)
+    })
   return (
     <Door key="totp" title="Authenticator app" lead="Read the code with an authenticator app, then type the six digits that it shows.">
-      <div class="qr-box"><QrCode text={totp.otpauth_uri} label="Secret for the authenticator app" /></div>
-      <p class="muted">Or type the secret: <Id value={totp.secret} label="secret" isWhole /></p>
+      <div class="qr-box">
+        <QrCode text={totp.otpauth_uri} label="Secret for the authenticator app" />
+      </div>
+      <p class="muted">
+        Or type the secret: <Id value={totp.secret} label="secret" isWhole />
+      </p>
       <form class="stack" onSubmit={onSubmit(submit)}>
-        <Text label="Code" value={code} onValue={setCode} required class="input input-code" inputMode="numeric" autoComplete="one-time-code" maxLength={10} />
+        <Text
+          label="Code"
+          value={code}
+          onValue={setCode}
+          required
+          class="input input-code"
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          maxLength={10}
+        />
         <ProblemNote problem={problem} />
-        <Button kind="primary" type="submit" isBusy={isBusy}>Confirm</Button>
+        <Button kind="primary" type="submit" isBusy={isBusy}>
+          Confirm
+        </Button>
       </form>
     </Door>
   )

@@ -6,51 +6,109 @@ import { Chart } from '../parts/chart.tsx'
 import { LinkButton } from '../parts/form.tsx'
 import { Shape, type Tone } from '../parts/icons.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, AssetName, tickerOf, Usd, usd } from '../parts/show.tsx'
+import { Amount, AssetName, Usd, usd } from '../parts/show.tsx'
 import { Table } from '../parts/table.tsx'
 
-interface Need { tone: Tone; text: string; href: string }
+interface Need {
+  tone: Tone
+  text: string
+  href: string
+}
 
 /** What somebody has to look at, the most urgent first. */
-function needs({ counts, tanks, prepaid }: Overview): Need[] {
+function needs({ counts, tanks_low: tanks, prepaid }: Overview): Need[] {
   const some = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
   const all: (Need | null)[] = [
-    prepaid !== null && prepaid.status !== 'ok' ? { tone: prepaid.status === 'empty' ? 'bad' : 'warn', text: `The prepaid fee account is ${prepaid.status}: ${usd(prepaid.balance)} left`, href: pageAt('/prepaid') } : null,
-    ...tanks.filter(({ status }) => status !== 'ok').map(({ network, status }): Need => ({ tone: status === 'empty' ? 'bad' : 'warn', text: `The ${network} gas tank is ${status}`, href: pageAt('/tanks') })),
-    counts.failed_24h > 0 ? { tone: 'bad', text: `${some(counts.failed_24h, 'transaction', 'transactions')} failed in 24 hours`, href: pageAt('/transactions?status=failed') } : null,
-    counts.held > 0 ? { tone: 'frozen', text: `${some(counts.held, 'transaction is', 'transactions are')} held by screening`, href: pageAt('/aml') } : null,
-    counts.frozen > 0 ? { tone: 'frozen', text: `${some(counts.frozen, 'address is', 'addresses are')} frozen`, href: pageAt('/aml') } : null,
-    counts.pending > 0 ? { tone: 'info', text: `${some(counts.pending, 'transaction is', 'transactions are')} on the way`, href: pageAt('/transactions?status=pending') } : null,
+    prepaid.status !== 'ok'
+      ? {
+          tone: prepaid.status === 'empty' ? 'bad' : 'warn',
+          text: `The prepaid fee account is ${prepaid.status}: ${usd(prepaid.balance)} left`,
+          href: pageAt('/prepaid'),
+        }
+      : null,
+    ...tanks.map(({ network, status }): Need => ({
+      tone: status === 'empty' ? 'bad' : 'warn',
+      text: `The ${network} gas tank is ${status}`,
+      href: pageAt('/tanks'),
+    })),
+    counts.failed_24h > 0
+      ? {
+          tone: 'bad',
+          text: `${some(counts.failed_24h, 'transaction', 'transactions')} failed in 24 hours`,
+          href: pageAt('/transactions?status=failed'),
+        }
+      : null,
+    counts.held > 0
+      ? { tone: 'frozen', text: `${some(counts.held, 'transaction is', 'transactions are')} held by screening`, href: pageAt('/aml') }
+      : null,
+    counts.frozen > 0
+      ? { tone: 'frozen', text: `${some(counts.frozen, 'address is', 'addresses are')} frozen`, href: pageAt('/aml') }
+      : null,
+    counts.pending > 0
+      ? {
+          tone: 'info',
+          text: `${some(counts.pending, 'transaction is', 'transactions are')} on the way`,
+          href: pageAt('/transactions?status=pending'),
+        }
+      : null,
   ]
   return all.filter((need) => need !== null)
 }
 
 function Attention({ overview }: { overview: Overview }) {
   const all = needs(overview)
-  if (all.length === 0) return <p class="quiet-ok tone-ok"><Shape tone="ok" /><span>Nothing needs you.</span></p>
+  if (all.length === 0)
+    return (
+      <p class="quiet-ok tone-ok">
+        <Shape tone="ok" />
+        <span>Nothing needs you.</span>
+      </p>
+    )
   return (
     <ul class="needs">
-      {all.map(({ tone, text, href }) => <li key={text}><a href={href} class={`tone-${tone}`}><Shape tone={tone} /><span>{text}</span></a></li>)}
+      {all.map(({ tone, text, href }) => (
+        <li key={text}>
+          <a href={href} class={`tone-${tone}`}>
+            <Shape tone={tone} />
+            <span>{text}</span>
+          </a>
+        </li>
+      ))}
     </ul>
   )
 }
 
-const METRICS = [['volume', 'Volume'], ['balance', 'Balance'], ['fees', 'Fees']] as const
+const METRICS = [
+  ['volume', 'Volume'],
+  ['fees', 'Platform fees'],
+] as const
 const DAYS = 30
 
 function OverTime() {
   const [metric, setMetric] = useState<(typeof METRICS)[number][0]>('volume')
   const series = useRead<Series>(ofSub(`/series?metric=${metric}&days=${DAYS}`))
   return (
-    <Card title="Last 30 days" actions={
-      <div class="switch" role="group" aria-label="What is drawn">
-        {METRICS.map(([name, word]) => <button key={name} type="button" aria-pressed={metric === name} onClick={() => setMetric(name)}>{word}</button>)}
-      </div>}
+    <Card
+      title="Last 30 days"
+      actions={
+        <div class="switch" role="group" aria-label="What is drawn">
+          {METRICS.map(([name, word]) => (
+            <button key={name} type="button" aria-pressed={metric === name} onClick={() => setMetric(name)}>
+              {word}
+            </button>
+          ))}
+        </div>
+      }
     >
-      {series.problem !== null ? <ProblemNote problem={series.problem} retry={series.reload} />
-        : series.data === undefined ? <div class="chart is-waiting" aria-busy="true" />
-          : series.data.points.every(({ value }) => Number(value) === 0) ? <p class="chart chart-empty muted">Nothing moved in these {DAYS} days.</p>
-            : <Chart series={series.data} label={`${METRICS.find(([name]) => name === metric)?.[1] ?? ''} per day`} kind={metric === 'balance' ? 'line' : 'bars'} />}
+      {series.problem !== null ? (
+        <ProblemNote problem={series.problem} retry={series.reload} />
+      ) : series.data === undefined ? (
+        <div class="chart is-waiting" aria-busy="true" />
+      ) : series.data.points.every(({ value }) => Number(value) === 0) ? (
+        <p class="chart chart-empty muted">Nothing moved in these {DAYS} days.</p>
+      ) : (
+        <Chart series={series.data} label={`${METRICS.find(([name]) => name === metric)?.[1] ?? ''} per day`} kind="bars" />
+      )}
     </Card>
   )
 }
@@ -60,7 +118,19 @@ export function OverviewPage() {
   const { data } = overview
   const byWorth = data?.balances.toSorted((a, b) => Number(b.usd ?? 0) - Number(a.usd ?? 0))
   return (
-    <Page title="Overview" lead={<>{scope.value.workspace} / {scope.value.subAccount}</>} actions={<LinkButton href={pageAt('/send')} kind="primary" icon="send">Send</LinkButton>}>
+    <Page
+      title="Overview"
+      lead={
+        <>
+          {scope.value.workspace} / {scope.value.subAccount}
+        </>
+      }
+      actions={
+        <LinkButton href={pageAt('/send')} kind="primary" icon="send">
+          Send
+        </LinkButton>
+      }
+    >
       {data === undefined && overview.problem !== null ? <ProblemNote problem={overview.problem} retry={overview.reload} /> : null}
       <div class="columns">
         <div class="column-main">
@@ -69,26 +139,76 @@ export function OverviewPage() {
             <p class="total">{data === undefined ? <span class="skeleton total-waiting" /> : usd(data.total_usd)}</p>
           </Card>
           <OverTime />
-          <Card title="Balances" isBare actions={<LinkButton href={pageAt('/wallets')} kind="quiet">All wallets</LinkButton>}>
+          <Card
+            title="Balances"
+            isBare
+            actions={
+              <LinkButton href={pageAt('/wallets')} kind="quiet">
+                All wallets
+              </LinkButton>
+            }
+          >
             <Table
-              label="Balances" reading={overview} rows={byWorth} keyOf={({ asset }) => asset} hrefOf={({ asset }) => pageAt(`/wallets/${asset}`)}
+              label="Balances"
+              reading={overview}
+              rows={byWorth}
+              keyOf={({ asset }) => asset}
+              hrefOf={({ asset }) => pageAt(`/wallets/${asset}`)}
               columns={[
                 { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} /> },
                 { head: 'Balance', isNumber: true, cell: ({ asset, balance }) => <Amount value={balance} of={asset} /> },
-                { head: 'On the way', isNumber: true, isMinor: true, cell: ({ asset, pending }) => (Number(pending) === 0 ? <span class="muted">–</span> : <Amount value={pending} of={asset} />) },
+                {
+                  head: 'On the way',
+                  isNumber: true,
+                  isMinor: true,
+                  cell: ({ asset, pending }) =>
+                    Number(pending) === 0 ? <span class="muted">–</span> : <Amount value={pending} of={asset} />,
+                },
                 { head: 'Value', isNumber: true, cell: ({ usd }) => <Usd value={usd} /> },
               ]}
-              empty={<Empty icon="wallets" title="No wallets yet" action={<LinkButton href={pageAt('/wallets')} kind="primary">Create a wallet</LinkButton>}>A wallet holds one asset, and has as many deposit addresses as you like.</Empty>}
+              empty={
+                <Empty
+                  icon="wallets"
+                  title="No wallets yet"
+                  action={
+                    <LinkButton href={pageAt('/wallets')} kind="primary">
+                      Create a wallet
+                    </LinkButton>
+                  }
+                >
+                  A wallet holds one asset, and has as many deposit addresses as you like.
+                </Empty>
+              }
             />
           </Card>
         </div>
         <div class="column-side">
           <Card title="Needs attention">{data === undefined ? <Skeleton lines={3} /> : <Attention overview={data} />}</Card>
           <Card title="Fees">
-            {data === undefined ? <Skeleton lines={2} /> : (
+            {data === undefined ? (
+              <Skeleton lines={2} />
+            ) : (
               <dl class="lines">
-                <div><dt>Prepaid account</dt><dd>{data.prepaid === null ? '–' : <a href={pageAt('/prepaid')}>{usd(data.prepaid.balance)}</a>}</dd></div>
-                {data.tanks.slice(0, 6).map(({ network, asset, balance }) => <div key={network}><dt>{network} tank</dt><dd><Amount value={balance} of={tickerOf(asset)} /></dd></div>)}
+                <div>
+                  <dt>Prepaid account</dt>
+                  <dd>{usd(data.prepaid.balance)}</dd>
+                </div>
+                <div>
+                  <dt>Reserved of it</dt>
+                  <dd>{usd(data.prepaid.reserved)}</dd>
+                </div>
+                <div>
+                  <dt>Tier</dt>
+                  <dd>{data.prepaid.tier}</dd>
+                </div>
+                {data.tanks_low.slice(0, 6).map(({ network, asset, balance }) => (
+                  <div key={network}>
+                    <dt>{network} tank</dt>
+                    <dd>
+                      <Amount value={balance} of={asset} />
+                    </dd>
+                  </div>
+                ))}
               </dl>
             )}
           </Card>

@@ -15,7 +15,15 @@ import { Card, Empty, Note, Page, ProblemNote, Skeleton } from '../parts/page.ts
 import { Amount, AssetName, tickerOf, Time, usd } from '../parts/show.tsx'
 import { go, place } from '../router.ts'
 
-interface Draft { asset: string; amount: string; address: string; tag: string; memo: string; level: 'low' | 'medium' | 'high'; sequence_id: string }
+interface Draft {
+  asset: string
+  amount: string
+  address: string
+  tag: string
+  memo: string
+  level: 'low' | 'medium' | 'high'
+  sequence_id: string
+}
 
 /** Kept over a reload: the same form is the same order, however often it is sent. */
 const stored = () => `custody-console-send:${scope.value.subPath}`
@@ -52,15 +60,34 @@ function useSettled<T>(work: (() => Promise<T>) | null, key: string): { data: T 
   return { data: isCurrent ? state.data : null, isAsking: work !== null && !isCurrent, failure: isCurrent ? state.failure : null }
 }
 
-function Estimate({ estimate, failure, isAsking, price }: { estimate: FeeEstimate | null; failure: string | null; isAsking: boolean; price: string | null }) {
+function Estimate({
+  estimate,
+  failure,
+  isAsking,
+  price,
+}: {
+  estimate: FeeEstimate | null
+  failure: string | null
+  isAsking: boolean
+  price: string | null
+}) {
   if (failure !== null) return <p class="field-error">{failure}</p>
-  if (estimate === null) return <p class="muted estimate">{isAsking ? 'Estimating the network fee…' : 'The network fee is estimated once there is an asset.'}</p>
+  if (estimate === null)
+    return (
+      <p class="muted estimate">{isAsking ? 'Estimating the network fee…' : 'The network fee is estimated once there is an asset.'}</p>
+    )
   const value = price === null ? null : worth(estimate.fee, price)
   return (
     <p class="estimate">
-      Network fee about <strong><Amount value={estimate.fee} of={estimate.fee_asset} /></strong>{value === null ? null : <> ({usd(value)})</>}
+      Network fee about{' '}
+      <strong>
+        <Amount value={estimate.fee} of={estimate.fee_asset} />
+      </strong>
+      {value === null ? null : <> ({usd(value)})</>}
       {estimate.basis === 'typical' ? <span class="muted"> for a typical transfer</span> : null}
-      {estimate.activation === undefined || Number(estimate.activation) === 0 ? null : <span class="muted">, with the receiver’s activation</span>}
+      {estimate.activation === undefined || Number(estimate.activation) === 0 ? null : (
+        <span class="muted">, with the receiver’s activation</span>
+      )}
     </p>
   )
 }
@@ -76,7 +103,7 @@ export function Send() {
   const [isReview, setReview] = useState(false)
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }))
   useEffect(() => sessionStorage.setItem(stored(), JSON.stringify(draft)), [draft])
-  const asset = draft.asset === '' ? overview.data?.balances[0]?.asset ?? '' : draft.asset
+  const asset = draft.asset === '' ? (overview.data?.balances[0]?.asset ?? '') : draft.asset
   const known = assetNames.value.get(asset)
   const held = overview.data?.balances.find((each) => each.asset === asset)
   const price = usePrice(asset)
@@ -84,12 +111,16 @@ export function Send() {
   const rates = useRead<FeeRates>(asset === '' ? null : mirror(`/dac/v1/network-fee-rates/${encodeURIComponent(asset)}`))
   const address = draft.address.trim()
   const tag = draft.tag.trim()
-  const validity = useSettled<AddressValidation>(asset !== '' && address !== '' ? () => validateAddress(asset, address, tag) : null, `${asset} ${address} ${tag}`)
+  const validity = useSettled<AddressValidation>(
+    asset !== '' && address !== '' ? () => validateAddress(asset, address, tag) : null,
+    `${asset} ${address} ${tag}`,
+  )
   const amount = exact(draft.amount)
   const rate = rates.data === undefined ? null : exact(rates.data[draft.level])
   const fee = useSettled(
     asset !== '' && rate !== null ? () => estimateFee(asset, rate, amount, validity.data?.valid === true ? address : '') : null,
-    `${asset} ${rate?.text ?? ''} ${amount?.text ?? ''} ${validity.data?.valid === true ? address : ''}`)
+    `${asset} ${rate?.text ?? ''} ${amount?.text ?? ''} ${validity.data?.valid === true ? address : ''}`,
+  )
   const amountProblem = useMemo(() => {
     if (draft.amount.trim() === '') return null
     if (amount === null) return 'Not a decimal number.'
@@ -97,41 +128,137 @@ export function Send() {
     const wanted = units(amount.text, decimals)
     if (wanted === null) return `${tickerOf(asset)} has ${decimals} decimal places.`
     if (wanted === 0n) return 'Nothing is sent by zero.'
-    const most = held === undefined ? null : units(held.balance, decimals)
+    const most = held === undefined ? null : units(held.available, decimals)
     return most !== null && wanted > most ? 'More than can be sent.' : null
-  }, [draft.amount, asset, held?.balance])
-  const isReady = amount !== null && amountProblem === null && validity.data?.valid === true && asset !== '' && (known?.requires_tag !== true || tag !== '' || draft.tag === '')
+  }, [draft.amount, asset, held?.available])
+  const isReady =
+    amount !== null &&
+    amountProblem === null &&
+    validity.data?.valid === true &&
+    asset !== '' &&
+    (known?.requires_tag !== true || tag !== '' || draft.tag === '')
   if (overview.data === undefined) {
-    return <Page title="Send">{overview.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={overview.problem} retry={overview.reload} />}</Page>
+    return (
+      <Page title="Send">
+        {overview.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={overview.problem} retry={overview.reload} />}
+      </Page>
+    )
   }
   if (overview.data.balances.length === 0) {
-    return <Page title="Send"><Empty icon="wallets" title="There is nothing to send from" action={<LinkButton href={pageAt('/wallets?new=')} kind="primary">Create a wallet</LinkButton>} /></Page>
+    return (
+      <Page title="Send">
+        <Empty
+          icon="wallets"
+          title="There is nothing to send from"
+          action={
+            <LinkButton href={pageAt('/wallets?new=')} kind="primary">
+              Create a wallet
+            </LinkButton>
+          }
+        />
+      </Page>
+    )
   }
   if (isReview && amount !== null) {
-    return <Review draft={{ ...draft, asset, address, tag }} amount={amount} fee={fee.data} price={price} onBack={() => setReview(false)} />
+    return (
+      <Review draft={{ ...draft, asset, address, tag }} amount={amount} fee={fee.data} price={price} onBack={() => setReview(false)} />
+    )
   }
   return (
-    <Page title="Send" lead="Signed in this browser, verified by the signer nodes." back={{ href: pageAt('/transactions'), word: 'Transactions' }} actions={<LinkButton href={pageAt('/batch')} icon="batch">Many at once</LinkButton>}>
+    <Page
+      title="Send"
+      lead="Signed in this browser, verified by the signer nodes."
+      back={{ href: pageAt('/transactions'), word: 'Transactions' }}
+      actions={
+        <LinkButton href={pageAt('/batch')} icon="batch">
+          Many at once
+        </LinkButton>
+      }
+    >
       <KeyNotice />
       <Card>
         <form class="grid-form send-form" onSubmit={onSubmit(() => isReady && setReview(true))}>
-          <Choice label="Asset" value={asset} onValue={(value) => change({ asset: value })} options={overview.data.balances.map((each) => [each.asset, `${each.asset} · ${each.balance}`])}
-            hint={held === undefined ? undefined : <>Can be sent: <Amount value={held.balance} of={asset} /></>} />
-          <Text label="Amount" value={draft.amount} onValue={(value) => change({ amount: value })} inputMode="decimal" required error={amountProblem} suffix={tickerOf(asset)}
-            hint={amount === null || price === null ? 'Exact, with as many decimals as you need' : `Worth ${usd(worth(amount.text, price))}`} maxLength={60} />
-          <Text isWide label="Destination address" value={draft.address} onValue={(value) => change({ address: value })} required class="input code" maxLength={256}
-            error={validity.data?.valid === false ? `Not a ${tickerOf(asset)} address: ${validity.data.reason ?? 'it is not well formed'}` : validity.failure}
-            hint={validity.data?.valid === true ? <span class="status tone-ok"><Shape tone="ok" />A valid {asset} address</span> : validity.isAsking ? 'Checking…' : 'Checked as you type'} />
-          {known?.requires_tag === true ? <Text label="Destination tag or memo" value={draft.tag} onValue={(value) => change({ tag: value })} hint="Exchanges need it: without, the payment may be lost" maxLength={100} /> : null}
+          <Choice
+            label="Asset"
+            value={asset}
+            onValue={(value) => change({ asset: value })}
+            options={overview.data.balances.map((each) => [each.asset, `${each.asset} · ${each.available}`])}
+            hint={
+              held === undefined ? undefined : (
+                <>
+                  Can be sent: <Amount value={held.available} of={asset} />
+                </>
+              )
+            }
+          />
+          <Text
+            label="Amount"
+            value={draft.amount}
+            onValue={(value) => change({ amount: value })}
+            inputMode="decimal"
+            required
+            error={amountProblem}
+            suffix={tickerOf(asset)}
+            hint={
+              amount === null || price === null ? 'Exact, with as many decimals as you need' : `Worth ${usd(worth(amount.text, price))}`
+            }
+            maxLength={60}
+          />
+          <Text
+            isWide
+            label="Destination address"
+            value={draft.address}
+            onValue={(value) => change({ address: value })}
+            required
+            class="input code"
+            maxLength={256}
+            error={
+              validity.data?.valid === false
+                ? `No ${tickerOf(asset)} address: ${validity.data.reason ?? 'it is not well formed'}`
+                : validity.failure
+            }
+            hint={
+              validity.data?.valid === true ? (
+                <span class="status tone-ok">
+                  <Shape tone="ok" />A valid {asset} address
+                </span>
+              ) : validity.isAsking ? (
+                'Checking…'
+              ) : (
+                'Checked as you type'
+              )
+            }
+          />
+          {known?.requires_tag === true ? (
+            <Text
+              label="Destination tag or memo"
+              value={draft.tag}
+              onValue={(value) => change({ tag: value })}
+              hint="Exchanges need it: without, the payment may be lost"
+              maxLength={100}
+            />
+          ) : null}
           <Text label="Memo" value={draft.memo} onValue={(value) => change({ memo: value })} hint="For your own books" maxLength={200} />
           <fieldset class="field">
             <legend>Network fee</legend>
             <div class="switch" role="group" aria-label="Fee level">
-              {(['low', 'medium', 'high'] as const).map((level) => <button key={level} type="button" aria-pressed={draft.level === level} onClick={() => change({ level })}>{level === 'low' ? 'Slow' : level === 'medium' ? 'Normal' : 'Fast'}</button>)}
+              {(['low', 'medium', 'high'] as const).map((level) => (
+                <button key={level} type="button" aria-pressed={draft.level === level} onClick={() => change({ level })}>
+                  {level === 'low' ? 'Slow' : level === 'medium' ? 'Normal' : 'Fast'}
+                </button>
+              ))}
             </div>
-            {rates.problem === null ? <Estimate estimate={fee.data} failure={fee.failure} isAsking={fee.isAsking || rates.data === undefined} price={feePrice} /> : <p class="field-error">{rates.problem.message}</p>}
+            {rates.problem === null ? (
+              <Estimate estimate={fee.data} failure={fee.failure} isAsking={fee.isAsking || rates.data === undefined} price={feePrice} />
+            ) : (
+              <p class="field-error">{rates.problem.message}</p>
+            )}
           </fieldset>
-          <div class="form-end"><Button kind="primary" type="submit" disabled={!isReady}>Review</Button></div>
+          <div class="form-end">
+            <Button kind="primary" type="submit" disabled={!isReady}>
+              Review
+            </Button>
+          </div>
         </form>
       </Card>
     </Page>
@@ -140,45 +267,135 @@ export function Send() {
 
 const END_LENGTH = 6
 
-function Review({ draft, amount, fee, price, onBack }: { draft: Draft; amount: NonNullable<ReturnType<typeof exact>>; fee: FeeEstimate | null; price: string | null; onBack(): void }) {
+function Review({
+  draft,
+  amount,
+  fee,
+  price,
+  onBack,
+}: {
+  draft: Draft
+  amount: NonNullable<ReturnType<typeof exact>>
+  fee: FeeEstimate | null
+  price: string | null
+  onBack(): void
+}) {
   const [end, setEnd] = useState('')
   const [isRight, setRight] = useState(false)
   const { isBusy, problem, run } = useAction()
   const before = useRead<TransactionPage>(mirror(`/dac/v1/transactions?dest_id=${encodeURIComponent(draft.address)}&limit=1`))
   const wanted = draft.address.slice(-END_LENGTH)
   const earlier = before.data
-  const submit = () => run(async () => {
-    const made = await sign<Transaction>('POST', '/dac/v1/transaction', {
-      asset: draft.asset, amount, destination_address: draft.address, destination_type: 'EXTERNAL', source_type: 'INTERNAL',
-      sequence_id: draft.sequence_id, fee_level: draft.level, ...(draft.tag === '' ? {} : { address_tag: draft.tag }),
-      ...(draft.memo.trim() === '' ? {} : { memo: draft.memo.trim() }),
+  const submit = () =>
+    run(async () => {
+      const made = await sign<Transaction>('POST', '/dac/v1/transaction', {
+        asset: draft.asset,
+        amount,
+        destination_address: draft.address,
+        destination_type: 'EXTERNAL',
+        source_type: 'INTERNAL',
+        sequence_id: draft.sequence_id,
+        fee_level: draft.level,
+        ...(draft.tag === '' ? {} : { address_tag: draft.tag }),
+        ...(draft.memo.trim() === '' ? {} : { memo: draft.memo.trim() }),
+      })
+      sessionStorage.removeItem(stored())
+      toast('The transfer is ordered')
+      go(pageAt(`/transactions/${made.id}`))
     })
-    sessionStorage.removeItem(stored())
-    toast('The transfer is ordered')
-    go(pageAt(`/transactions/${made.id}`))
-  })
   return (
     <Page title="Review" lead="Nothing is sent yet.">
       <Card>
-        <p class="total">−<Amount value={amount.text} of={draft.asset} />{price === null ? null : <span class="total-usd muted"> {usd(worth(amount.text, price))}</span>}</p>
-        <p class="review-address"><span class="label">To</span><bdi dir="ltr" class="code">{draft.address.slice(0, -END_LENGTH)}<mark>{wanted}</mark></bdi></p>
+        <p class="total">
+          −<Amount value={amount.text} of={draft.asset} />
+          {price === null ? null : <span class="total-usd muted"> {usd(worth(amount.text, price))}</span>}
+        </p>
+        <p class="review-address">
+          <span class="label">To</span>
+          <bdi dir="ltr" class="code">
+            {draft.address.slice(0, -END_LENGTH)}
+            <mark>{wanted}</mark>
+          </bdi>
+        </p>
         <dl class="lines">
-          <div><dt>Asset</dt><dd><AssetName of={draft.asset} isLong /></dd></div>
-          {draft.tag === '' ? null : <div><dt>Tag</dt><dd><code>{draft.tag}</code></dd></div>}
-          {fee === null ? null : <div><dt>Network fee, about</dt><dd><Amount value={fee.fee} of={fee.fee_asset} /></dd></div>}
-          {draft.memo.trim() === '' ? null : <div><dt>Memo</dt><dd>{draft.memo}</dd></div>}
-          <div><dt>Sequence id</dt><dd><code class="muted">{draft.sequence_id}</code></dd></div>
+          <div>
+            <dt>Asset</dt>
+            <dd>
+              <AssetName of={draft.asset} isLong />
+            </dd>
+          </div>
+          {draft.tag === '' ? null : (
+            <div>
+              <dt>Tag</dt>
+              <dd>
+                <code>{draft.tag}</code>
+              </dd>
+            </div>
+          )}
+          {fee === null ? null : (
+            <div>
+              <dt>Network fee, about</dt>
+              <dd>
+                <Amount value={fee.fee} of={fee.fee_asset} />
+              </dd>
+            </div>
+          )}
+          {draft.memo.trim() === '' ? null : (
+            <div>
+              <dt>Memo</dt>
+              <dd>{draft.memo}</dd>
+            </div>
+          )}
+          <div>
+            <dt>Sequence id</dt>
+            <dd>
+              <code class="muted">{draft.sequence_id}</code>
+            </dd>
+          </div>
         </dl>
-        {earlier === undefined ? null : earlier.total === 0
-          ? <Note tone="warn"><p>The first time that anything goes to this address from here. Compare it with its owner, by another way than the one it came by.</p></Note>
-          : <Note tone="neutral"><p>{earlier.total === 1 ? 'Once' : `${earlier.total} times`} before to this address; last <Time at={earlier.data[0]?.created_at} />.</p></Note>}
+        {earlier === undefined ? null : earlier.total === 0 ? (
+          <Note tone="warn">
+            <p>
+              The first time that anything goes to this address from here. Compare it with its owner, by another way than the one it came
+              by.
+            </p>
+          </Note>
+        ) : (
+          <Note tone="neutral">
+            <p>
+              {earlier.total === 1 ? 'Once' : `${earlier.total} times`} before to this address; last{' '}
+              <Time at={earlier.data[0]?.created_at} />.
+            </p>
+          </Note>
+        )}
         <form class="stack review-form" onSubmit={onSubmit(submit)}>
-          <Text label={`The last ${END_LENGTH} characters of the address`} hint="Typed from where you have the address, not from here" value={end} onValue={setEnd} class="input input-code" maxLength={END_LENGTH} required />
-          <Check label={<>Send exactly <strong><Amount value={amount.text} of={draft.asset} /></strong></>} value={isRight} onValue={setRight} />
+          <Text
+            label={`The last ${END_LENGTH} characters of the address`}
+            hint="Typed from where you have the address, not from here"
+            value={end}
+            onValue={setEnd}
+            class="input input-code"
+            maxLength={END_LENGTH}
+            required
+          />
+          <Check
+            label={
+              <>
+                Send exactly{' '}
+                <strong>
+                  <Amount value={amount.text} of={draft.asset} />
+                </strong>
+              </>
+            }
+            value={isRight}
+            onValue={setRight}
+          />
           <KeyNotice />
           <ProblemNote problem={problem} />
           <div class="row">
-            <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={!isRight || end !== wanted}>Sign and send</Button>
+            <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={!isRight || end !== wanted}>
+              Sign and send
+            </Button>
             <Button onClick={onBack}>Back</Button>
           </div>
         </form>

@@ -27,7 +27,9 @@ export function Chart({ series, label, kind = 'line' }: { series: Series; label:
     }
   }, [series, kind, chosen])
   const values = series.points.map(({ value }) => Number(value))
-  const show = (value: number | undefined) => (value === undefined ? 'nothing' : series.unit === 'USD' ? usd(value.toFixed(2)) : `${value} ${series.unit}`)
-  const told = `${label}: from ${show(values[0])} to ${show(values.at(-1))}, between ${show(Math.min(...values))} and ${show(Math.max(...values))}`
+  const show = (value: number | undefined) =>
+    value === undefined ? 'nothing' : series.unit === 'USD' ? usd(value.toFixed(2)) : `${value} ${series.unit}`
+  const ends = `from ${show(values[0])} to ${show(values.at(-1))}`
+  const told = `${label}: ${ends}, between ${show(Math.min(...values))} and ${show(Math.max(...values))}`
   return <div class={`chart${isReady ? '' : ' is-waiting'}`} role="img" aria-label={told} ref={holder} />
 }

@@ -9,10 +9,13 @@ import { ProblemNote } from './page.tsx'
 
 const asked = signal<((isConfirmed: boolean) => void) | null>(null)
 
-onRecentSignInRequired(() => new Promise((resolve) => {
-  asked.value?.(false)
-  asked.value = resolve
-}))
+onRecentSignInRequired(
+  () =>
+    new Promise((resolve) => {
+      asked.value?.(false)
+      asked.value = resolve
+    }),
+)
 
 function end(isConfirmed: boolean): void {
   asked.value?.(isConfirmed)
@@ -32,17 +35,44 @@ export function ConfirmPerson() {
   return (
     <Dialog title="Confirm that it is you" onClose={() => end(false)}>
       <p>You signed in more than 15 minutes ago, and this changes how you do.</p>
-      {person.passkeys > 0 ? <Button kind="primary" icon="key" isBusy={isBusy} onClick={() => run(async () => {
-        await authenticate('/me/confirm/passkey')
-        confirmed()
-      })}>Confirm with a passkey</Button> : null}
+      {person.passkeys > 0 ? (
+        <Button
+          kind="primary"
+          icon="key"
+          isBusy={isBusy}
+          onClick={() =>
+            run(async () => {
+              await authenticate('/me/confirm/passkey')
+              confirmed()
+            })
+          }
+        >
+          Confirm with a passkey
+        </Button>
+      ) : null}
       {person.has_totp ? (
-        <form class="stack" onSubmit={onSubmit(() => run(async () => {
-          await panel('POST', '/me/confirm/totp', { code: code.replaceAll(/\s/g, '') })
-          confirmed()
-        }))}>
-          <Text label="Code of your authenticator app" value={code} onValue={setCode} required class="input input-code" inputMode="numeric" autoComplete="one-time-code" maxLength={10} />
-          <Button type="submit" isBusy={isBusy}>Confirm</Button>
+        <form
+          class="stack"
+          onSubmit={onSubmit(() =>
+            run(async () => {
+              await panel('POST', '/me/confirm/totp', { code: code.replaceAll(/\s/g, '') })
+              confirmed()
+            }),
+          )}
+        >
+          <Text
+            label="Code of your authenticator app"
+            value={code}
+            onValue={setCode}
+            required
+            class="input input-code"
+            inputMode="numeric"
+            autoComplete="one-time-code"
+            maxLength={10}
+          />
+          <Button type="submit" isBusy={isBusy}>
+            Confirm
+          </Button>
         </form>
       ) : null}
       <ProblemNote problem={problem} />

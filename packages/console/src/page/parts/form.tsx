@@ -3,8 +3,17 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import { Icon, type IconName } from './icons.tsx'
 
 /** A control with its name, a hint, and why it was refused. */
-export function Field({ label, hint, error, children, isWide = false }: {
-  label: string; hint?: ComponentChildren; error?: string | null | undefined; isWide?: boolean
+export function Field({
+  label,
+  hint,
+  error,
+  children,
+  isWide = false,
+}: {
+  label: string
+  hint?: ComponentChildren
+  error?: string | null | undefined
+  isWide?: boolean
   children: (props: { id: string; 'aria-describedby'?: string; 'aria-invalid'?: 'true' }) => ComponentChildren
 }) {
   const id = useId()
@@ -12,9 +21,21 @@ export function Field({ label, hint, error, children, isWide = false }: {
   return (
     <div class={`field${isWide ? ' is-wide' : ''}`}>
       <label for={id}>{label}</label>
-      {children({ id, ...(described === '' ? {} : { 'aria-describedby': described }), ...(error ? { 'aria-invalid': 'true' as const } : {}) })}
-      {error ? <p class="field-error" id={`${id}-error`}>{error}</p> : null}
-      {hint === undefined ? null : <p class="field-hint" id={`${id}-hint`}>{hint}</p>}
+      {children({
+        id,
+        ...(described === '' ? {} : { 'aria-describedby': described }),
+        ...(error ? { 'aria-invalid': 'true' as const } : {}),
+      })}
+      {error ? (
+        <p class="field-error" id={`${id}-error`}>
+          {error}
+        </p>
+      ) : null}
+      {hint === undefined ? null : (
+        <p class="field-hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
     </div>
   )
 }
@@ -22,21 +43,50 @@ export function Field({ label, hint, error, children, isWide = false }: {
 /** What else an input may be told. */
 interface InputRest {
   type?: 'text' | 'email' | 'password' | 'url' | 'date' | 'datetime-local' | 'number'
-  inputMode?: 'text' | 'numeric' | 'decimal'; required?: boolean; autoComplete?: string; autoFocus?: boolean; class?: string
-  maxLength?: number; minLength?: number; readOnly?: boolean; placeholder?: string; disabled?: boolean
+  inputMode?: 'text' | 'numeric' | 'decimal'
+  required?: boolean
+  autoComplete?: string
+  autoFocus?: boolean
+  class?: string
+  maxLength?: number
+  minLength?: number
+  readOnly?: boolean
+  placeholder?: string
+  disabled?: boolean
 }
 
 type Value = { value: string; onValue(value: string): void }
 
 /** One line of text. */
-export function Text({ label, hint, error, value, onValue, isWide, suffix, ...rest }: Value & {
-  label: string; hint?: ComponentChildren; error?: string | null | undefined; isWide?: boolean; suffix?: ComponentChildren
+export function Text({
+  label,
+  hint,
+  error,
+  value,
+  onValue,
+  isWide,
+  suffix,
+  ...rest
+}: Value & {
+  label: string
+  hint?: ComponentChildren
+  error?: string | null | undefined
+  isWide?: boolean
+  suffix?: ComponentChildren
 } & InputRest) {
   return (
     <Field label={label} hint={hint} error={error} {...(isWide === undefined ? {} : { isWide })}>
       {(props) => (
         <span class="input-wrap">
-          <input class="input" autoComplete="off" spellcheck={false} {...(rest as { type?: 'text' })} {...props} value={value} onInput={(event) => onValue(event.currentTarget.value)} />
+          <input
+            class="input"
+            autoComplete="off"
+            spellcheck={false}
+            {...(rest as { type?: 'text' })}
+            {...props}
+            value={value}
+            onInput={(event) => onValue(event.currentTarget.value)}
+          />
           {suffix === undefined ? null : <span class="input-suffix">{suffix}</span>}
         </span>
       )}
@@ -45,14 +95,30 @@ export function Text({ label, hint, error, value, onValue, isWide, suffix, ...re
 }
 
 /** One of several. */
-export function Choice({ label, hint, error, value, onValue, options, isWide }: Value & {
-  label: string; hint?: ComponentChildren; error?: string | null | undefined; isWide?: boolean; options: readonly (readonly [string, string])[]
+export function Choice({
+  label,
+  hint,
+  error,
+  value,
+  onValue,
+  options,
+  isWide,
+}: Value & {
+  label: string
+  hint?: ComponentChildren
+  error?: string | null | undefined
+  isWide?: boolean
+  options: readonly (readonly [string, string])[]
 }) {
   return (
     <Field label={label} hint={hint} error={error} {...(isWide === undefined ? {} : { isWide })}>
       {(props) => (
         <select class="input" {...props} value={value} onChange={(event) => onValue(event.currentTarget.value)}>
-          {options.map(([name, word]) => <option key={name} value={name} selected={name === value}>{word}</option>)}
+          {options.map(([name, word]) => (
+            <option key={name} value={name} selected={name === value}>
+              {word}
+            </option>
+          ))}
         </select>
       )}
     </Field>
@@ -60,34 +126,91 @@ export function Choice({ label, hint, error, value, onValue, options, isWide }: 
 }
 
 /** Yes or no. */
-export function Check({ label, hint, value, onValue }: { label: ComponentChildren; hint?: ComponentChildren; value: boolean; onValue(value: boolean): void }) {
+export function Check({
+  label,
+  hint,
+  value,
+  onValue,
+}: {
+  label: ComponentChildren
+  hint?: ComponentChildren
+  value: boolean
+  onValue(value: boolean): void
+}) {
   const id = useId()
   return (
     <div class="check">
       <input type="checkbox" id={id} checked={value} onChange={(event) => onValue(event.currentTarget.checked)} />
-      <div><label for={id}>{label}</label>{hint === undefined ? null : <p class="field-hint">{hint}</p>}</div>
+      <div>
+        <label for={id}>{label}</label>
+        {hint === undefined ? null : <p class="field-hint">{hint}</p>}
+      </div>
     </div>
   )
 }
 
 /** Does something; says what while it does. */
-export function Button({ children, icon, kind = 'secondary', isBusy = false, type = 'button', ...rest }: {
-  children: ComponentChildren; icon?: IconName; kind?: 'primary' | 'secondary' | 'quiet' | 'danger'; isBusy?: boolean; type?: 'button' | 'submit'
+export function Button({
+  children,
+  icon,
+  kind = 'secondary',
+  isBusy = false,
+  type = 'button',
+  ...rest
+}: {
+  children: ComponentChildren
+  icon?: IconName
+  kind?: 'primary' | 'secondary' | 'quiet' | 'danger'
+  isBusy?: boolean
+  type?: 'button' | 'submit'
 } & Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'type' | 'icon'>) {
   return (
-    <button {...rest} type={type} class={`button ${kind} ${rest.class ?? ''}`} aria-busy={isBusy ? 'true' : undefined} disabled={rest.disabled === true || isBusy}>
-      {icon === undefined ? null : <Icon name={icon} />}<span>{children}</span>{isBusy ? <span class="busy" aria-hidden="true" /> : null}
+    <button
+      {...rest}
+      type={type}
+      class={`button ${kind} ${rest.class ?? ''}`}
+      aria-busy={isBusy ? 'true' : undefined}
+      disabled={rest.disabled === true || isBusy}
+    >
+      {icon === undefined ? null : <Icon name={icon} />}
+      <span>{children}</span>
+      {isBusy ? <span class="busy" aria-hidden="true" /> : null}
     </button>
   )
 }
 
 /** A link that looks as what it leads to: something to do. */
-export function LinkButton({ href, children, icon, kind = 'secondary' }: { href: string; children: ComponentChildren; icon?: IconName; kind?: 'primary' | 'secondary' | 'quiet' }) {
-  return <a class={`button ${kind}`} href={href}>{icon === undefined ? null : <Icon name={icon} />}<span>{children}</span></a>
+export function LinkButton({
+  href,
+  children,
+  icon,
+  kind = 'secondary',
+}: {
+  href: string
+  children: ComponentChildren
+  icon?: IconName
+  kind?: 'primary' | 'secondary' | 'quiet'
+}) {
+  return (
+    <a class={`button ${kind}`} href={href}>
+      {icon === undefined ? null : <Icon name={icon} />}
+      <span>{children}</span>
+    </a>
+  )
 }
 
 /** A dialog over the page: the focus stays in it, Escape closes it. */
-export function Dialog({ title, onClose, children, isWide = false }: { title: string; onClose(): void; children: ComponentChildren; isWide?: boolean }) {
+export function Dialog({
+  title,
+  onClose,
+  children,
+  isWide = false,
+}: {
+  title: string
+  onClose(): void
+  children: ComponentChildren
+  isWide?: boolean
+}) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -96,13 +219,18 @@ export function Dialog({ title, onClose, children, isWide = false }: { title: st
   }, [])
   return (
     <dialog
-      ref={dialog} class={`dialog${isWide ? ' is-wide' : ''}`} aria-labelledby={id} onClose={onClose}
+      ref={dialog}
+      class={`dialog${isWide ? ' is-wide' : ''}`}
+      aria-labelledby={id}
+      onClose={onClose}
       onClick={(event) => event.target === dialog.current && dialog.current?.close()}
     >
       <div class="dialog-inner">
         <header class="dialog-head">
           <h2 id={id}>{title}</h2>
-          <button type="button" class="icon-button" aria-label="Close" onClick={() => dialog.current?.close()}><Icon name="close" /></button>
+          <button type="button" class="icon-button" aria-label="Close" onClick={() => dialog.current?.close()}>
+            <Icon name="close" />
+          </button>
         </header>
         <div class="dialog-body">{children}</div>
       </div>
@@ -120,7 +248,11 @@ export const onSubmit = (work: () => unknown) => (event: Event) => {
 export function Tabs({ label, of }: { label: string; of: readonly { href: string; word: string; isOpen: boolean }[] }) {
   return (
     <nav class="tabs" aria-label={label}>
-      {of.map(({ href, word, isOpen }) => <a key={href} href={href} aria-current={isOpen ? 'page' : undefined}>{word}</a>)}
+      {of.map(({ href, word, isOpen }) => (
+        <a key={href} href={href} aria-current={isOpen ? 'page' : undefined}>
+          {word}
+        </a>
+      ))}
     </nav>
   )
 }

@@ -2,7 +2,17 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 /** A button that opens a list of links and actions: arrow keys go through it, Escape closes it. */
-export function Menu({ label, face, children, isEnd = false }: { label: string; face: ComponentChildren; children: ComponentChildren; isEnd?: boolean }) {
+export function Menu({
+  label,
+  face,
+  children,
+  isEnd = false,
+}: {
+  label: string
+  face: ComponentChildren
+  children: ComponentChildren
+  isEnd?: boolean
+}) {
   const [isOpen, setOpen] = useState(false)
   const root = useRef<HTMLDivElement>(null)
   const items = () => Array.from(root.current?.querySelectorAll<HTMLElement>('[role=menuitem]') ?? [])
@@ -38,8 +48,15 @@ export function Menu({ label, face, children, isEnd = false }: { label: string; 
   }
   return (
     <div class={`menu${isEnd ? ' is-end' : ''}`} ref={root} onKeyDown={onKeyDown}>
-      <button type="button" class="menu-face" aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{face}<span class="sr-only"> {label}</span></button>
-      {isOpen ? <div class="menu-list" role="menu" aria-label={label} onClick={choose}>{children}</div> : null}
+      <button type="button" class="menu-face" aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {face}
+        <span class="sr-only"> {label}</span>
+      </button>
+      {isOpen ? (
+        <div class="menu-list" role="menu" aria-label={label} onClick={choose}>
+          {children}
+        </div>
+      ) : null}
     </div>
   )
 }

@@ -4,8 +4,18 @@ import type { Problem } from '../api/http.ts'
 import { Icon, Shape, type IconName } from './icons.tsx'
 
 /** A page's heading and what is below it. The browser's title follows, and a screen reader hears where it is. */
-export function Page({ title, lead, actions, back, children }: {
-  title: string; lead?: ComponentChildren; actions?: ComponentChildren; back?: { href: string; word: string }; children?: ComponentChildren
+export function Page({
+  title,
+  lead,
+  actions,
+  back,
+  children,
+}: {
+  title: string
+  lead?: ComponentChildren
+  actions?: ComponentChildren
+  back?: { href: string; word: string }
+  children?: ComponentChildren
 }) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -14,10 +24,17 @@ export function Page({ title, lead, actions, back, children }: {
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   return (
     <div class="page">
-      {back === undefined ? null : <a class="back" href={back.href}><Icon name="left" />{back.word}</a>}
+      {back === undefined ? null : (
+        <a class="back" href={back.href}>
+          <Icon name="left" />
+          {back.word}
+        </a>
+      )}
       <header class="page-head">
         <div class="page-words">
-          <h1 ref={heading} tabIndex={-1}>{title}</h1>
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
           {lead === undefined ? null : <p class="lead">{lead}</p>}
         </div>
         {actions === undefined ? null : <div class="page-actions">{actions}</div>}
@@ -28,14 +45,29 @@ export function Page({ title, lead, actions, back, children }: {
 }
 
 /** A part of a page under a heading of its own. */
-export function Card({ title, lead, actions, children, isBare = false, id }: {
-  title?: ComponentChildren; lead?: ComponentChildren; actions?: ComponentChildren; children?: ComponentChildren; isBare?: boolean; id?: string
+export function Card({
+  title,
+  lead,
+  actions,
+  children,
+  isBare = false,
+  id,
+}: {
+  title?: ComponentChildren
+  lead?: ComponentChildren
+  actions?: ComponentChildren
+  children?: ComponentChildren
+  isBare?: boolean
+  id?: string
 }) {
   return (
     <section class={`card${isBare ? ' is-bare' : ''}`} id={id}>
       {title === undefined ? null : (
         <header class="card-head">
-          <div><h2>{title}</h2>{lead === undefined ? null : <p class="muted card-lead">{lead}</p>}</div>
+          <div>
+            <h2>{title}</h2>
+            {lead === undefined ? null : <p class="muted card-lead">{lead}</p>}
+          </div>
           {actions === undefined ? null : <div class="card-actions">{actions}</div>}
         </header>
       )}
@@ -53,26 +85,69 @@ export function ProblemNote({ problem, retry }: { problem: Problem | null; retry
       <div>
         <p>{problem.message}</p>
         <p class="note-fine">
-          {problem.link === null ? <code>{problem.code}</code> : <a href={problem.link} target="_blank" rel="noreferrer">{problem.code}</a>}
-          {problem.field === null ? null : <> · field <code>{problem.field}</code></>}
-          {problem.requestId === null ? null : <> · request <code>{problem.requestId}</code></>}
+          {problem.link === null ? (
+            <code>{problem.code}</code>
+          ) : (
+            <a href={problem.link} target="_blank" rel="noreferrer">
+              {problem.code}
+            </a>
+          )}
+          {problem.field === null ? null : (
+            <>
+              {' '}
+              · field <code>{problem.field}</code>
+            </>
+          )}
+          {problem.requestId === null ? null : (
+            <>
+              {' '}
+              · request <code>{problem.requestId}</code>
+            </>
+          )}
         </p>
-        {retry === undefined ? null : <button type="button" class="button small" onClick={retry}>Try again</button>}
+        {retry === undefined ? null : (
+          <button type="button" class="button small" onClick={retry}>
+            Try again
+          </button>
+        )}
       </div>
     </div>
   )
 }
 
 /** Something to know. */
-export function Note({ tone = 'info', children }: { tone?: 'info' | 'warn' | 'bad' | 'ok' | 'frozen' | 'neutral'; children: ComponentChildren }) {
-  return <div class={`note tone-${tone}`}><Shape tone={tone} /><div>{children}</div></div>
+export function Note({
+  tone = 'info',
+  children,
+}: {
+  tone?: 'info' | 'warn' | 'bad' | 'ok' | 'frozen' | 'neutral'
+  children: ComponentChildren
+}) {
+  return (
+    <div class={`note tone-${tone}`}>
+      <Shape tone={tone} />
+      <div>{children}</div>
+    </div>
+  )
 }
 
 /** Nothing is there yet: what to do about it. */
-export function Empty({ icon, title, children, action }: { icon: IconName; title: string; children?: ComponentChildren; action?: ComponentChildren }) {
+export function Empty({
+  icon,
+  title,
+  children,
+  action,
+}: {
+  icon: IconName
+  title: string
+  children?: ComponentChildren
+  action?: ComponentChildren
+}) {
   return (
     <div class="empty">
-      <span class="empty-icon"><Icon name={icon} /></span>
+      <span class="empty-icon">
+        <Icon name={icon} />
+      </span>
       <p class="empty-title">{title}</p>
       {children === undefined ? null : <p class="muted">{children}</p>}
       {action === undefined ? null : <div class="empty-action">{action}</div>}
@@ -85,7 +160,9 @@ export function Skeleton({ lines = 3 }: { lines?: number }) {
   return (
     <div class="skeletons" aria-busy="true">
       <span class="sr-only">Loading</span>
-      {Array.from({ length: lines }, (_, index) => <span key={index} class="skeleton" data-line={index % 4} />)}
+      {Array.from({ length: lines }, (_, index) => (
+        <span key={index} class="skeleton" data-line={index % 4} />
+      ))}
     </div>
   )
 }
@@ -94,7 +171,14 @@ export function Skeleton({ lines = 3 }: { lines?: number }) {
 export function Facts({ of }: { of: readonly (readonly [string, ComponentChildren] | null)[] }) {
   return (
     <dl class="facts">
-      {of.map((fact) => (fact === null ? null : <div key={fact[0]}><dt>{fact[0]}</dt><dd>{fact[1]}</dd></div>))}
+      {of.map((fact) =>
+        fact === null ? null : (
+          <div key={fact[0]}>
+            <dt>{fact[0]}</dt>
+            <dd>{fact[1]}</dd>
+          </div>
+        ),
+      )}
     </dl>
   )
 }

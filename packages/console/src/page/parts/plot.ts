@@ -2,7 +2,13 @@
 import UPlot from 'uplot'
 import type { Series } from '../api/types.ts'
 
-interface Look { kind: 'line' | 'bars'; height: number; line: string; grid: string; text: string }
+interface Look {
+  kind: 'line' | 'bars'
+  height: number
+  line: string
+  grid: string
+  text: string
+}
 
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
@@ -11,26 +17,48 @@ export function plot(element: HTMLElement, series: Series, { kind, height, line,
   const axis = { stroke: text, size: 28, font: '12px system-ui, sans-serif', grid: { stroke: grid, width: 1 }, ticks: { show: false } }
   const sign = series.unit === 'USD' ? '$' : ''
   const data: UPlot.AlignedData = [series.points.map(({ at }) => Date.parse(at) / 1000), series.points.map(({ value }) => Number(value))]
-  const bars = kind === 'bars' && UPlot.paths.bars ? { paths: UPlot.paths.bars({ size: [0.6, 40], radius: 0.15 }), points: { show: false } } : { points: { show: false } }
-  const chart = new UPlot({
-    width: Math.max(element.clientWidth, 200), height, tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
-    cursor: { y: false, points: { size: 6 } },
-    padding: [8, 8, 0, 0],
-    legend: { live: true },
-    // Half a bar's room at either end.
-    scales: { x: { range: (_chart, low, high) => (kind === 'bars' ? [low - 43_200, high + 43_200] : [low, high]) }, y: { range: (_chart, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.08] } },
-    axes: [
-      { ...axis, grid: { show: false }, space: 70, values: (_chart, times) => times.map((time) => new Date(time * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })) },
-      { ...axis, size: 52, space: 44, values: (_chart, values) => values.map((value) => `${sign}${SHORT.format(value)}`) },
-    ],
-    series: [
-      { label: 'Day', value: (_chart, time) => (time === null ? '–' : new Date(time * 1000).toUTCString().slice(5, 16)) },
-      {
-        label: series.unit, stroke: line, width: 2, fill: `${line}${kind === 'bars' ? 'cc' : '1f'}`, ...bars,
-        value: (_chart, value) => (value === null ? '–' : `${sign}${value.toLocaleString('en', { maximumFractionDigits: 8 })}`),
+  const bars =
+    kind === 'bars' && UPlot.paths.bars
+      ? { paths: UPlot.paths.bars({ size: [0.6, 40], radius: 0.15 }), points: { show: false } }
+      : { points: { show: false } }
+  const chart = new UPlot(
+    {
+      width: Math.max(element.clientWidth, 200),
+      height,
+      tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      cursor: { y: false, points: { size: 6 } },
+      padding: [8, 8, 0, 0],
+      legend: { live: true },
+      // Half a bar's room at either end.
+      scales: {
+        x: { range: (_chart, low, high) => (kind === 'bars' ? [low - 43_200, high + 43_200] : [low, high]) },
+        y: { range: (_chart, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.08] },
       },
-    ],
-  }, data, element)
+      axes: [
+        {
+          ...axis,
+          grid: { show: false },
+          space: 70,
+          values: (_chart, times) =>
+            times.map((time) => new Date(time * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })),
+        },
+        { ...axis, size: 52, space: 44, values: (_chart, values) => values.map((value) => `${sign}${SHORT.format(value)}`) },
+      ],
+      series: [
+        { label: 'Day', value: (_chart, time) => (time === null ? '–' : new Date(time * 1000).toUTCString().slice(5, 16)) },
+        {
+          label: series.unit,
+          stroke: line,
+          width: 2,
+          fill: `${line}${kind === 'bars' ? 'cc' : '1f'}`,
+          ...bars,
+          value: (_chart, value) => (value === null ? '–' : `${sign}${value.toLocaleString('en', { maximumFractionDigits: 8 })}`),
+        },
+      ],
+    },
+    data,
+    element,
+  )
   const sizes = new ResizeObserver(() => chart.setSize({ width: Math.max(element.clientWidth, 200), height }))
   sizes.observe(element)
   return () => {

@@ -14,13 +14,34 @@ export function grouped(digits: string): string {
   return `${sign === '-' ? '−' : sign}${text}${fraction === undefined ? '' : `.${fraction}`}`
 }
 
+/** Every digit that says something, in groups of three. */
+export const amountText = (value: string): string => grouped(value.includes('.') ? value.replace(/\.?0+$/, '') : value)
+
 /** An exact amount, digits that cannot be told apart from zeros trimmed at the end. @param of the asset */
-export function Amount({ value, of, isSigned = false }: { value: string | null | undefined; of?: string | undefined; isSigned?: boolean }) {
-  if (value === null || value === undefined) return <span class="muted" title="not known">–</span>
-  const text = String(value)
-  const shown = text.includes('.') ? text.replace(/\.?0+$/, '') : text
-  const sign = isSigned && !shown.startsWith('-') && shown !== '0' ? '+' : ''
-  return <bdi dir="ltr" class="amount">{sign}{grouped(shown)}{of === undefined ? null : <span class="unit"> {tickerOf(of)}</span>}</bdi>
+export function Amount({
+  value,
+  of,
+  isSigned = false,
+}: {
+  value: string | null | undefined
+  of?: string | undefined
+  isSigned?: boolean
+}) {
+  if (value === null || value === undefined)
+    return (
+      <span class="muted" title="not known">
+        –
+      </span>
+    )
+  const shown = amountText(value)
+  const sign = isSigned && !shown.startsWith('−') && shown !== '0' ? '+' : ''
+  return (
+    <bdi dir="ltr" class="amount">
+      {sign}
+      {shown}
+      {of === undefined ? null : <span class="unit"> {tickerOf(of)}</span>}
+    </bdi>
+  )
 }
 
 /** Dollars, to the cent. */
@@ -44,10 +65,16 @@ export function AssetName({ of, isLong = false }: { of: string; isLong?: boolean
   const network = asset?.network ?? of.split('_')[1] ?? ''
   return (
     <span class="asset">
-      <span class="asset-badge" data-hue={hueOf(ticker)} aria-hidden="true">{ticker.slice(0, ticker.length > 4 ? 3 : 4)}</span>
+      <span class="asset-badge" data-hue={hueOf(ticker)} aria-hidden="true">
+        {ticker.slice(0, ticker.length > 4 ? 3 : 4)}
+      </span>
       <span class="asset-words">
         <span class="asset-ticker">{ticker}</span>
-        {isLong || network !== ticker ? <span class="asset-network muted">{isLong ? `${asset?.name ?? ticker}${network === ticker ? '' : ` on ${network}`}` : `on ${network}`}</span> : null}
+        {isLong || network !== ticker ? (
+          <span class="asset-network muted">
+            {isLong ? `${asset?.name ?? ticker}${network === ticker ? '' : ` on ${network}`}` : `on ${network}`}
+          </span>
+        ) : null}
       </span>
     </span>
   )
@@ -63,7 +90,12 @@ function hueOf(word: string): number {
 const now = signal(Date.now())
 setInterval(() => (now.value = Date.now()), 10_000)
 
-const UNITS: readonly (readonly [number, string])[] = [[86_400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']]
+const UNITS: readonly (readonly [number, string])[] = [
+  [86_400, 'd'],
+  [3600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+]
 
 /** `3 min ago`, `in 2 d`. @param ms the difference, negative for the past */
 function relative(ms: number): string {
@@ -89,17 +121,35 @@ export function Time({ at, isLong = false }: { at: string | null | undefined; is
   const text = relative(new Date(at).getTime() - serverNow())
   return (
     <time dateTime={at} title={utc(at)} class="time">
-      <span>{text}</span>{isLong ? <span class="muted time-exact">{utc(at)}</span> : null}
+      <span>{text}</span>
+      {isLong ? <span class="muted time-exact">{utc(at)}</span> : null}
     </time>
   )
 }
 
 /** Cut in the middle for the eye; the whole is copied. @param keep characters at either end */
-export function Id({ value, keep = 6, label = 'id', isWhole = false }: { value: string | null | undefined; keep?: number; label?: string; isWhole?: boolean }) {
+export function Id({
+  value,
+  keep = 6,
+  label = 'id',
+  isWhole = false,
+}: {
+  value: string | null | undefined
+  keep?: number
+  label?: string
+  isWhole?: boolean
+}) {
   if (value === null || value === undefined) return <span class="muted">–</span>
   const isCut = !isWhole && value.length > 2 * keep + 3
   const shown = isCut ? `${value.slice(0, keep)}…${value.slice(-keep)}` : value
-  return <span class={`id${isWhole ? ' is-whole' : ''}`}><bdi dir="ltr" class="code" title={isCut ? value : undefined}>{shown}</bdi><Copy text={value} label={label} /></span>
+  return (
+    <span class={`id${isWhole ? ' is-whole' : ''}`}>
+      <bdi dir="ltr" class="code" title={isCut ? value : undefined}>
+        {shown}
+      </bdi>
+      <Copy text={value} label={label} />
+    </span>
+  )
 }
 
 const COPIED_MS = 1600
@@ -118,8 +168,15 @@ export function Copy({ text, label, word }: { text: string; label: string; word?
     }
   }
   return (
-    <button type="button" class={word === undefined ? 'copy' : 'button small'} onClick={copy} aria-label={word === undefined ? `Copy ${label}` : undefined} title={word === undefined ? `Copy ${label}` : undefined}>
-      <Icon name={isDone ? 'check' : 'copy'} />{word === undefined ? null : <span>{isDone ? 'Copied' : word}</span>}
+    <button
+      type="button"
+      class={word === undefined ? 'copy' : 'button small'}
+      onClick={copy}
+      aria-label={word === undefined ? `Copy ${label}` : undefined}
+      title={word === undefined ? `Copy ${label}` : undefined}
+    >
+      <Icon name={isDone ? 'check' : 'copy'} />
+      {word === undefined ? null : <span>{isDone ? 'Copied' : word}</span>}
     </button>
   )
 }
@@ -128,7 +185,9 @@ export function Copy({ text, label, word }: { text: string; label: string; word?
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div class="code-block">
-      <pre tabIndex={0} role="region" aria-label={label}><code>{text}</code></pre>
+      <pre tabIndex={0} role="region" aria-label={label}>
+        <code>{text}</code>
+      </pre>
       <Copy text={text} label={label} />
     </div>
   )

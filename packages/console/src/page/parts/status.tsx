@@ -3,32 +3,87 @@ import { Shape, type Tone } from './icons.tsx'
 /** Tone and word of each state that anything here can be in. What is not listed is shown as it is called. */
 const STATES: Record<string, readonly [Tone, string]> = {
   // transactions
-  CREATED: ['info', 'Created'], QUEUED: ['info', 'Queued'], FUELING: ['info', 'Fuelling'], SIGNING: ['info', 'Signing'], SIGNED: ['info', 'Signed'],
-  SCREENING: ['info', 'Screening'], BROADCASTING: ['info', 'Broadcasting'], CONFIRMING: ['info', 'Confirming'], REPLACING: ['info', 'Replacing'],
-  VOIDING: ['info', 'Voiding'], CONFIRMED: ['ok', 'Confirmed'], CREDITED: ['ok', 'Credited'], SWEPT: ['ok', 'Swept'], FAILED: ['bad', 'Failed'],
-  CANCELLED: ['neutral', 'Cancelled'], REVERTED: ['bad', 'Reverted'], REORGED: ['bad', 'Reorganised away'], AML_HELD: ['frozen', 'Held by screening'],
-  FROZEN: ['frozen', 'Frozen'], SUSPENSE: ['warn', 'In suspense'], PARTIAL: ['warn', 'Partly done'],
-  pending: ['info', 'Pending'], confirmed: ['ok', 'Confirmed'], failed: ['bad', 'Failed'],
+  CREATED: ['info', 'Created'],
+  QUEUED: ['info', 'Queued'],
+  FUELING: ['info', 'Fuelling'],
+  SIGNING: ['info', 'Signing'],
+  SIGNED: ['info', 'Signed'],
+  SCREENING: ['info', 'Screening'],
+  BROADCASTING: ['info', 'Broadcasting'],
+  CONFIRMING: ['info', 'Confirming'],
+  REPLACING: ['info', 'Replacing'],
+  VOIDING: ['info', 'Voiding'],
+  CONFIRMED: ['ok', 'Confirmed'],
+  CREDITED: ['ok', 'Credited'],
+  SWEPT: ['ok', 'Swept'],
+  FAILED: ['bad', 'Failed'],
+  CANCELLED: ['neutral', 'Cancelled'],
+  REVERTED: ['bad', 'Reverted'],
+  REORGED: ['bad', 'Reorganised away'],
+  AML_HELD: ['frozen', 'Held by screening'],
+  FROZEN: ['frozen', 'Frozen'],
+  SUSPENSE: ['warn', 'In suspense'],
+  PARTIAL: ['warn', 'Partly done'],
+  pending: ['info', 'Pending'],
+  confirmed: ['ok', 'Confirmed'],
+  failed: ['bad', 'Failed'],
   // orders and transfers at exchanges
-  open: ['info', 'Open'], partially_filled: ['info', 'Partly filled'], filled: ['ok', 'Filled'], cancelled: ['neutral', 'Cancelled'],
-  rejected: ['bad', 'Rejected'], unknown: ['warn', 'Unknown'], completed: ['ok', 'Completed'],
+  open: ['info', 'Open'],
+  partially_filled: ['info', 'Partly filled'],
+  filled: ['ok', 'Filled'],
+  cancelled: ['neutral', 'Cancelled'],
+  rejected: ['bad', 'Rejected'],
+  unknown: ['warn', 'Unknown'],
+  completed: ['ok', 'Completed'],
   // rules, accounts, tanks
-  active: ['ok', 'Active'], inactive: ['neutral', 'Inactive'], paused: ['warn', 'Paused'], expired: ['neutral', 'Expired'], deleting: ['info', 'Deleting'],
-  deleted: ['neutral', 'Deleted'], ok: ['ok', 'OK'], low: ['warn', 'Low'], empty: ['bad', 'Empty'], failing: ['bad', 'Failing'],
-  disabled: ['neutral', 'Disabled'], delivered: ['ok', 'Delivered'], enrolled: ['ok', 'Enrolled'], revoked: ['neutral', 'Revoked'],
+  active: ['ok', 'Active'],
+  inactive: ['neutral', 'Inactive'],
+  paused: ['warn', 'Paused'],
+  expired: ['neutral', 'Expired'],
+  deleting: ['info', 'Deleting'],
+  deleted: ['neutral', 'Deleted'],
+  ok: ['ok', 'OK'],
+  low: ['warn', 'Low'],
+  empty: ['bad', 'Empty'],
+  failing: ['bad', 'Failing'],
+  disabled: ['neutral', 'Disabled'],
+  delivered: ['ok', 'Delivered'],
+  enrolled: ['ok', 'Enrolled'],
+  revoked: ['neutral', 'Revoked'],
   // invoices
-  Pending: ['info', 'Pending'], Processing: ['info', 'Processing'], Paid: ['ok', 'Paid'], Expired: ['neutral', 'Expired'], Invalid: ['bad', 'Invalid'],
-  seen: ['info', 'Seen'], detected: ['info', 'Detected'], held: ['frozen', 'Held'], reverted: ['bad', 'Reverted'], dropped: ['neutral', 'Dropped'],
-  late: ['warn', 'Late'], partial: ['warn', 'Partly paid'], over: ['warn', 'Overpaid'],
+  Pending: ['info', 'Pending'],
+  Processing: ['info', 'Processing'],
+  Paid: ['ok', 'Paid'],
+  Expired: ['neutral', 'Expired'],
+  Invalid: ['bad', 'Invalid'],
+  seen: ['info', 'Seen'],
+  detected: ['info', 'Detected'],
+  held: ['frozen', 'Held'],
+  reverted: ['bad', 'Reverted'],
+  dropped: ['neutral', 'Dropped'],
+  late: ['warn', 'Late'],
+  partial: ['warn', 'Partly paid'],
+  over: ['warn', 'Overpaid'],
   // health
-  reachable: ['ok', 'Reachable'], unreachable: ['bad', 'Unreachable'], warn: ['warn', 'Warning'], error: ['bad', 'Error'], info: ['info', 'Note'],
-  done: ['ok', 'Done'], refused: ['bad', 'Refused'], passed: ['ok', 'Passed'],
+  reachable: ['ok', 'Reachable'],
+  unreachable: ['bad', 'Unreachable'],
+  warn: ['warn', 'Warning'],
+  error: ['bad', 'Error'],
+  info: ['info', 'Note'],
+  done: ['ok', 'Done'],
+  refused: ['bad', 'Refused'],
+  passed: ['ok', 'Passed'],
 }
 
 /** A shape, a word and a colour. @param word in place of the state's own */
 export function Status({ of, word, tone }: { of: string; word?: string; tone?: Tone }) {
   const [itsTone, itsWord] = STATES[of] ?? ['neutral', of]
-  return <span class={`status tone-${tone ?? itsTone}`}><Shape tone={tone ?? itsTone} /><span>{word ?? itsWord}</span></span>
+  return (
+    <span class={`status tone-${tone ?? itsTone}`}>
+      <Shape tone={tone ?? itsTone} />
+      <span>{word ?? itsWord}</span>
+    </span>
+  )
 }
 
 /** The word of a state. */

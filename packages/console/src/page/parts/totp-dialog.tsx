@@ -9,7 +9,11 @@ import { ProblemNote, Skeleton } from './page.tsx'
 import { RecoveryCodes } from './recovery-codes.tsx'
 import { Id } from './show.tsx'
 
-interface Secret { totp_token: string; secret: string; otpauth_uri: string }
+interface Secret {
+  totp_token: string
+  secret: string
+  otpauth_uri: string
+}
 
 /** Sets up an authenticator app in place of the one before. */
 export function TotpDialog({ onClose }: { onClose(): void }) {
@@ -18,25 +22,51 @@ export function TotpDialog({ onClose }: { onClose(): void }) {
   const [code, setCode] = useState('')
   const { isBusy, problem, run } = useAction()
   useEffect(() => void run(async () => setSecret(await panel<Secret>('POST', '/me/totp'))), [])
-  const confirm = () => run(async () => {
-    const { recovery_codes: fresh } = await panel<{ recovery_codes?: string[] }>('POST', '/me/totp/confirm', { totp_token: secret?.totp_token, code: code.replaceAll(/\s/g, '') })
-    await openSession()
-    toast('The authenticator app is set up')
-    if (fresh === undefined || fresh.length === 0) onClose()
-    else setCodes(fresh)
-  })
+  const confirm = () =>
+    run(async () => {
+      const { recovery_codes: fresh } = await panel<{ recovery_codes: string[] | null }>('POST', '/me/totp/confirm', {
+        totp_token: secret?.totp_token,
+        code: code.replaceAll(/\s/g, ''),
+      })
+      await openSession()
+      toast('The authenticator app is set up')
+      if (fresh === null) onClose()
+      else setCodes(fresh)
+    })
   return (
     <Dialog title="Authenticator app" onClose={onClose}>
-      {codes !== null ? <RecoveryCodes codes={codes} onKept={onClose} />
-        : secret === null ? (problem === null ? <Skeleton lines={4} /> : <ProblemNote problem={problem} />) : (
-          <form class="stack" onSubmit={onSubmit(confirm)}>
-            <div class="qr-box"><QrCode text={secret.otpauth_uri} label="Secret for the authenticator app" /></div>
-            <p class="muted">Or type the secret: <Id value={secret.secret} label="secret" isWhole /></p>
-            <Text label="Code" value={code} onValue={setCode} required class="input input-code" inputMode="numeric" autoComplete="one-time-code" maxLength={10} />
-            <ProblemNote problem={problem} />
-            <Button kind="primary" type="submit" isBusy={isBusy}>Confirm</Button>
-          </form>
-        )}
+      {codes !== null ? (
+        <RecoveryCodes codes={codes} onKept={onClose} />
+      ) : secret === null ? (
+        problem === null ? (
+          <Skeleton lines={4} />
+        ) : (
+          <ProblemNote problem={problem} />
+        )
+      ) : (
+        <form class="stack" onSubmit={onSubmit(confirm)}>
+          <div class="qr-box">
+            <QrCode text={secret.otpauth_uri} label="Secret for the authenticator app" />
+          </div>
+          <p class="muted">
+            Or type the secret: <Id value={secret.secret} label="secret" isWhole />
+          </p>
+          <Text
+            label="Code"
+            value={code}
+            onValue={setCode}
+            required
+            class="input input-code"
+            inputMode="numeric"
+            autoComplete="one-time-code"
+            maxLength={10}
+          />
+          <ProblemNote problem={problem} />
+          <Button kind="primary" type="submit" isBusy={isBusy}>
+            Confirm
+          </Button>
+        </form>
+      )}
     </Dialog>
   )
 }

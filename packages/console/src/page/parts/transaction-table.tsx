@@ -7,7 +7,11 @@ import { TransactionStatus } from './status.tsx'
 import { Table, type Column } from './table.tsx'
 
 const TYPES: Record<string, string> = {
-  Withdraw: 'Withdrawal', GasTankDeposit: 'Tank deposit', GasTankDrain: 'Tank drain', EnergyLoan: 'Energy loan', EnergyReturn: 'Energy return',
+  Withdraw: 'Withdrawal',
+  GasTankDeposit: 'Tank deposit',
+  GasTankDrain: 'Tank drain',
+  EnergyLoan: 'Energy loan',
+  EnergyReturn: 'Energy return',
 }
 export const typeWord = (type: string): string => TYPES[type] ?? type
 
@@ -18,14 +22,41 @@ const COLUMNS: readonly Column<Transaction>[] = [
   { head: 'Status', cell: ({ status, sub_status: sub }) => <TransactionStatus status={status} sub={sub} /> },
   { head: 'Type', cell: ({ type }) => typeWord(type), isMinor: true },
   { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} />, isMinor: true },
-  { head: 'Amount', isNumber: true, cell: (each) => <Amount value={isOutgoing(each) ? `-${each.amount}` : each.amount} of={each.asset} isSigned /> },
-  { head: 'Value', isNumber: true, isMinor: true, cell: ({ amount_in_usd: value }) => (value === null ? <span class="muted">–</span> : usd(value)) },
+  {
+    head: 'Amount',
+    isNumber: true,
+    cell: (each) => <Amount value={isOutgoing(each) ? `-${each.amount}` : each.amount} of={each.asset} isSigned />,
+  },
+  {
+    head: 'Value',
+    isNumber: true,
+    isMinor: true,
+    cell: ({ amount_in_usd: value }) => (value === null ? <span class="muted">–</span> : usd(value)),
+  },
   { head: 'Destination', isMinor: true, cell: ({ destination_id: to }) => <Id value={to} label="destination" /> },
   { head: 'Memo', isMinor: true, cell: ({ memo }) => (memo === null ? <span class="muted">–</span> : <span class="cut">{memo}</span>) },
   { head: 'When', cell: ({ created_at: at }) => <Time at={at} /> },
 ]
 
 /** Transactions, each a link to its story. */
-export function TransactionTable({ reading, rows, empty }: { reading: Pick<Reading<unknown>, 'problem' | 'reload'>; rows: readonly Transaction[] | undefined; empty: ComponentChildren }) {
-  return <Table label="Transactions" reading={reading} rows={rows} columns={COLUMNS} keyOf={({ id }) => id} hrefOf={({ id }) => pageAt(`/transactions/${id}`)} empty={empty} />
+export function TransactionTable({
+  reading,
+  rows,
+  empty,
+}: {
+  reading: Pick<Reading<unknown>, 'problem' | 'reload'>
+  rows: readonly Transaction[] | undefined
+  empty: ComponentChildren
+}) {
+  return (
+    <Table
+      label="Transactions"
+      reading={reading}
+      rows={rows}
+      columns={COLUMNS}
+      keyOf={({ id }) => id}
+      hrefOf={({ id }) => pageAt(`/transactions/${id}`)}
+      empty={empty}
+    />
+  )
 }

@@ -1,0 +1,156 @@
+// A file of transfers: read, and judged line by line. Nobody is asked for it.
+import { decimal, units } from './decimal.ts'
+import { sha256 } from './keys.ts'
+import { exact } from './wire.ts'
+
+/** What is known of an asset. */
+export interface Known {
+  decimals: number
+  requires_tag: boolean
+}
+type Assets = ReadonlyMap<string, Known>
+
+export const COLUMNS = ['asset', 'amount', 'destination_address', 'address_tag', 'memo', 'fee_level'] as const
+const NEEDED = ['asset', 'amount', 'destination_address']
+export const LINES_MAX = 1000
+export const BYTES_MAX = 1_000_000
+
+/** One line of the file: what it orders, and what is wrong with it. */
+export interface Line {
+  /** As an editor counts them. */
+  number: number
+  asset: string
+  amount: string
+  destination_address: string
+  address_tag: string
+  memo: string
+  fee_level: string
+  /** From the file's hash and the line: the same file sent twice orders nothing twice. */
+  sequence_id: string
+  problems: string[]
+  /** Not wrong, and worth a look. */
+  notes: string[]
+}
+
+/** Fields of a CSV text (RFC 4180), with the line on which each row begins. */
+export function rowsOf(text: string): { number: number; fields: string[] }[] {
+  const rows: { number: number; fields: string[] }[] = []
+  let fields: string[] = []
+  let field = ''
+  let isQuoted = false
+  let line = 1
+  let start = 1
+  const end = () => {
+    fields.push(field)
+    if (fields.some((each) => each.trim() !== '')) rows.push({ number: start, fields })
+    fields = []
+    field = ''
+    start = line + 1
+  }
+  const source = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
+  for (let at = 0; at < source.length; at++) {
+    const char = source[at] as string
+    if (isQuoted) {
+      if (char === '"' && source[at + 1] === '"') field += source[++at]
+      else if (char === '"') isQuoted = false
+      else field += char
+    } else if (char === '"' && field.trim() === '') {
+      field = ''
+      isQuoted = true
+    } else if (char === ',' || char === ';' || char === '\t') {
+      fields.push(field)
+      field = ''
+    } else if (char === '\n') end()
+    else field += char
+    if (char === '\n') line++
+  }
+  end()
+  return rows
+}
+
+/**
+ * Reads a file's lines, without asking anybody.
+ * @throws TypeError with a sentence, where it is no such file
+ */
+export async function readBatch(text: string, assets: Assets): Promise<Line[]> {
+  const [head, ...rows] = rowsOf(text)
+  if (head === undefined) throw new TypeError('The file is empty.')
+  const names = head.fields.map((name) => name.trim().toLowerCase())
+  const missing = NEEDED.filter((name) => !names.includes(name))
+  if (missing.length > 0)
+    throw new TypeError(`The first line must name the columns; ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing.`)
+  const strange = names.filter((name) => !(COLUMNS as readonly string[]).includes(name))
+  if (strange.length > 0) throw new TypeError(`There is no column “${strange[0]}”. Columns: ${COLUMNS.join(', ')}.`)
+  if (rows.length === 0) throw new TypeError('There is no line below the columns’ names.')
+  if (rows.length > LINES_MAX) throw new TypeError(`${rows.length} lines: at most ${LINES_MAX} are sent from one file.`)
+  const hash = (await sha256(text)).slice(0, 24)
+  const seen = new Map<string, number>()
+  return rows.map(({ number, fields }) => {
+    const of = (name: string) => fields[names.indexOf(name)]?.trim() ?? ''
+    const line: Line = {
+      number,
+      asset: of('asset'),
+      amount: exact(of('amount'))?.text ?? of('amount'),
+      destination_address: of('destination_address'),
+      address_tag: of('address_tag'),
+      memo: of('memo'),
+      fee_level: of('fee_level'),
+      sequence_id: `batch-${hash}-${number}`,
+      problems: [],
+      notes: [],
+    }
+    const known = assets.get(line.asset)
+    if (known === undefined) line.problems.push(`no asset “${line.asset}”`)
+    if (/[,']/.test(of('amount'))) line.problems.push('an amount has no thousands separators here: which one would it be?')
+    const amount = units(line.amount, known?.decimals ?? 18)
+    if (exact(line.amount) === null) line.problems.push(`“${of('amount')}” is no amount`)
+    else if (amount === null) line.problems.push(`more than ${known?.decimals ?? 18} decimal places`)
+    else if (amount === 0n) line.problems.push('the amount is zero')
+    if (line.destination_address === '') line.problems.push('no destination_address')
+    if (!['', 'low', 'medium', 'high'].includes(line.fee_level)) line.problems.push('fee_level is low, medium or high')
+    if (fields.length > names.length) line.problems.push('more fields than columns')
+    if (known?.requires_tag === true && line.address_tag === '') line.notes.push('no address_tag')
+    const payment = [line.asset, line.amount, line.destination_address, line.address_tag].join(' ')
+    const earlier = seen.get(payment)
+    if (earlier !== undefined) line.notes.push(`the same payment as line ${earlier}`)
+    else seen.set(payment, number)
+    return line
+  })
+}
+
+/** What a file takes of each asset, beside what there is. */
+export function totals(
+  lines: readonly Line[],
+  assets: Assets,
+  balances: readonly { asset: string; balance: string }[],
+): { asset: string; count: number; total: string; balance: string | null; isEnough: boolean }[] {
+  const sums = new Map<string, { count: number; sum: bigint }>()
+  for (const { asset, amount } of lines) {
+    const known = assets.get(asset)
+    const sum = known === undefined ? null : units(amount, known.decimals)
+    if (sum === null) continue
+    const before = sums.get(asset) ?? { count: 0, sum: 0n }
+    sums.set(asset, { count: before.count + 1, sum: before.sum + sum })
+  }
+  return [...sums].map(([asset, { count, sum }]) => {
+    const decimals = assets.get(asset)?.decimals ?? 0
+    const balance = balances.find((each) => each.asset === asset)?.balance ?? null
+    const held = balance === null ? null : units(balance, decimals)
+    return { asset, count, total: decimal(sum, decimals), balance, isEnough: held !== null && held >= sum }
+  })
+}
+
+/** The request of a line. */
+export function bodyOf(line: Line): object {
+  return {
+    asset: line.asset,
+    amount: exact(line.amount),
+    destination_address: line.destination_address,
+    destination_type: 'EXTERNAL',
+    source_type: 'INTERNAL',
+    sequence_id: line.sequence_id,
+    ...(line.address_tag === '' ? {} : { address_tag: line.address_tag }),
+    ...(line.memo === '' ? {} : { memo: line.memo }),
+    ...(line.fee_level === '' ? {} : { fee_level: line.fee_level }),
+  }
+}

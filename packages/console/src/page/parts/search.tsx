@@ -1,0 +1,16 @@
+import { go, place, withQuery } from '../router.ts'
+
+/** What is looked for in a list that is here whole: kept in the address as `q`. */
+export function Search({ label }: { label: string }) {
+  return (
+    <input
+      class="input"
+      data-search
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      value={place.value.query.get('q') ?? ''}
+      onInput={(event) => go(withQuery({ q: event.currentTarget.value, page: null }), 'replace')}
+    />
+  )
+}

@@ -1,0 +1,103 @@
+// A file of transfers, line by line.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import { parseJson, JsonNumber } from '@custody/request-auth/web'
+import { bodyOf, LINES_MAX, readBatch, rowsOf, totals } from '../src/page/api/batch-file.ts'
+import { decimal, units, worth } from '../src/page/api/decimal.ts'
+import { decode, encode, exact, pretty } from '../src/page/api/wire.ts'
+
+const ASSETS = new Map([
+  ['ETH', { decimals: 18, requires_tag: false }],
+  ['XRP', { decimals: 6, requires_tag: true }],
+])
+const read = (text: string) => readBatch(text, ASSETS)
+const HEAD = 'asset,amount,destination_address,address_tag,memo,fee_level\n'
+const problemsOf = async (line: string) => (await read(HEAD + line))[0]?.problems
+
+test('rows are those of RFC 4180, with quotes, line breaks, empty lines and a byte order mark', () => {
+  assert.deepEqual(rowsOf('\uFEFFa,"b ""c"", d",e\r\n\r\n"two\nlines",2\n'), [
+    { number: 1, fields: ['a', 'b "c", d', 'e'] },
+    { number: 3, fields: ['two\nlines', '2'] },
+  ])
+  assert.deepEqual(
+    rowsOf('a;b\tc').map(({ fields }) => fields),
+    [['a', 'b', 'c']],
+  )
+  assert.deepEqual(rowsOf(''), [])
+})
+
+test('a line keeps its digits, and its sequence_id is the file’s and the line’s: the same file twice orders nothing twice', async () => {
+  const text = `${HEAD}ETH,0.000000000000000001,0xab,,"one, two",high\nXRP,12,rA,7,,\n`
+  const lines = await read(text)
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 24)
+  assert.deepEqual(
+    lines.map(({ sequence_id: id }) => id),
+    [`batch-${hash}-2`, `batch-${hash}-3`],
+  )
+  assert.deepEqual(await read(text), lines)
+  assert.notEqual((await read(`${text}\n`))[0]?.sequence_id, lines[0]?.sequence_id)
+  assert.equal(
+    encode(bodyOf(lines[0] as never)),
+    `{"asset":"ETH","amount":0.000000000000000001,"destination_address":"0xab","destination_type":"EXTERNAL",` +
+      `"source_type":"INTERNAL","sequence_id":"batch-${hash}-2","memo":"one, two","fee_level":"high"}`,
+  )
+  assert.deepEqual(
+    totals(lines, ASSETS, [
+      { asset: 'ETH', balance: '0.000000000000000001' },
+      { asset: 'XRP', balance: '11.999999' },
+    ]),
+    [
+      { asset: 'ETH', count: 1, total: '0.000000000000000001', balance: '0.000000000000000001', isEnough: true },
+      { asset: 'XRP', count: 1, total: '12', balance: '11.999999', isEnough: false },
+    ],
+  )
+})
+
+test('each wrong line says what is wrong with it', async () => {
+  assert.deepEqual(await problemsOf('ETH,1,0xab,,,'), [])
+  assert.match(String(await problemsOf('DOGGO,1,0xab,,,')), /no asset “DOGGO”/)
+  assert.match(String(await problemsOf('XRP,0.0000001,rA,1,,')), /more than 6 decimal places/)
+  assert.match(String(await problemsOf('ETH,"1,000",0xab,,,')), /thousands separators/)
+  for (const amount of ['0', '0.0']) assert.match(String(await problemsOf(`ETH,${amount},0xab,,,`)), /zero/)
+  for (const amount of ['', '-1', '1e3', 'one', '0x10'])
+    assert.match(String(await problemsOf(`ETH,${amount},0xab,,,`)), /is no amount/, amount)
+  assert.match(String(await problemsOf('ETH,1,,,,')), /no destination_address/)
+  assert.match(String(await problemsOf('ETH,1,0xab,,,soon')), /fee_level/)
+  assert.match(String(await problemsOf('ETH,1,0xab,,,low,more')), /more fields/)
+  const twice = await read(`${HEAD}ETH,1,0xab,,a,\nETH,1.0,0xab,,b,\nETH,1,0xab,,c,`)
+  assert.deepEqual(
+    twice.map(({ notes }) => notes),
+    [[], [], ['the same payment as line 2']],
+  )
+})
+
+test('a file that is none is refused with a sentence', async () => {
+  await assert.rejects(read(''), /empty/)
+  await assert.rejects(read('asset,amount\nETH,1'), /destination_address is missing/)
+  await assert.rejects(read(`${HEAD.trim()},wallet\n`), /no column “wallet”/)
+  await assert.rejects(read(HEAD), /no line below/)
+  await assert.rejects(read(HEAD + 'ETH,1,0xab,,,\n'.repeat(LINES_MAX + 1)), /at most 1000/)
+})
+
+test('decimals are whole numbers of the smallest unit, and what a person types is read or refused', () => {
+  assert.equal(units('1.50', 18), 1_500_000_000_000_000_000n)
+  assert.equal(units('0.1', 0), null)
+  assert.equal(units('1e3', 18), null)
+  assert.deepEqual([decimal(5n, 18), decimal(-1_500_000n, 6), decimal(0n, 8), decimal(7n, 0)], ['0.000000000000000005', '-1.5', '0', '7'])
+  assert.deepEqual([worth('1.25', '3000'), worth('0.00000000000000000001', '1'), worth('0.019', '1')], ['3750', null, '0.01'])
+  assert.deepEqual(
+    [' 1 000.50 ', '.5', '007', '1,000'].map((text) => exact(text)?.text),
+    ['1000.50', '0.5', '7', '1000'],
+  )
+  for (const text of ['', '-1', '1e3', '1.2.3', 'Infinity']) assert.equal(exact(text), null, text)
+  const value = { a: new JsonNumber('1.10'), b: [{ c: 'x' }, []], d: {} }
+  assert.deepEqual(parseJson(pretty(value)), value)
+})
+
+test('amounts of an answer keep every digit, and what counts is a number', () => {
+  assert.deepEqual(
+    decode('{"data":[{"total":0.100000000000000001,"confirmations":3,"path":[1,0]}],"page":1,"total":7,"counts":{"pending":2}}'),
+    { data: [{ total: '0.100000000000000001', confirmations: 3, path: [1, 0] }], page: 1, total: 7, counts: { pending: 2 } },
+  )
+})
