@@ -41,7 +41,7 @@ export const HEADERS: Readonly<Record<string, JsonSchema>> = {
   'idempotent-replayed': header('The `sequence_id` was known: this is the answer of then', { type: 'string', const: 'true' }, 'true'),
   warning: header(
     'Beside it, where the request of then was another one, or of another kind: this is what that one was answered', { type: 'string' },
-    '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"',
+    '299 custody "sequence_id was used before with another payload"',
   ),
 }
 
