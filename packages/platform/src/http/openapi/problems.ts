@@ -49,7 +49,10 @@ const EVERY = Object.keys(HEADERS).slice(0, 5)
 
 /** References to the headers of an answer. @param isOnce whether the request has a `sequence_id` */
 export function headersOf(status: number, isOnce = false): Record<string, JsonSchema> {
-  const names = [...EVERY, ...(isOnce ? ['idempotent-replayed', 'warning'] : []), ...(status === 429 || status === 503 ? ['retry-after'] : []), ...(status === 401 ? ['www-authenticate'] : [])]
+  const names = [
+    ...EVERY, ...(isOnce ? ['idempotent-replayed', 'warning'] : []), ...(status === 429 || status === 503 ? ['retry-after'] : []),
+    ...(status === 401 ? ['www-authenticate'] : []),
+  ]
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
