@@ -31,7 +31,7 @@ export interface KeyState {
 }
 
 /** Which of a browser's pairs signs for a sub-account: one that is enrolled before all others. */
-export function judgeKeys(keys: readonly BrowserKey[], users: readonly ApiUser[], workspace: string, subAccount: string): KeyState {
+function judgeKeys(keys: readonly BrowserKey[], users: readonly ApiUser[], workspace: string, subAccount: string): KeyState {
   const order = ['ready', 'pending', 'unknown', 'read-only', 'revoked', 'none']
   const states = keys
     .filter((key) => key.workspace === workspace && key.sub_account === subAccount)
