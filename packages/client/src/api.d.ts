@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 7585cf2b31db5b5e296cbe2706b5fb36db1ac8e332cfc0a2fc9f609d19f3585a
+// document 575fa55e1098a87a882ef535810fc23790afef7a9d073af55b752d3f23558f2f
 // types e73d1c12c728c6b904e7b20cd03d1ea2dd9f2e916ac3cc92b45a7807bfcc15c2
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

@@ -79,6 +79,7 @@ export async function refusal(response: Response): Promise<CustodyError> {
   const word = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
   return new CustodyError(word('message') ?? `the service answered ${response.status}`, {
     status: response.status, code: word('code') ?? 'HTTP', field: word('field'),
+    type: word('type'), problem,
     requestId: word('request_id') ?? response.headers.get('x-request-id') ?? undefined,
   })
 }

@@ -37,7 +37,7 @@ function client(options: Partial<CustodyClientOptions> = {}): CustodyClient {
 
 const json = (value: unknown) => ({ body: JSON.stringify(value) })
 const problem = (status: number, code: string, extra: object = {}) => ({
-  status, body: JSON.stringify({ type: `urn:custody:error:${code.toLowerCase()}`, title: 'T', status, error: 'E', message: `${code} happened`, code, request_id: 'r-1', ...extra }),
+  status, body: JSON.stringify({ type: `https://custody.example/reference/errors#${code}`, title: 'T', status, error: 'E', message: `${code} happened`, code, request_id: 'r-1', ...extra }),
 })
 
 async function failure(promise: Promise<unknown>): Promise<CustodyError> {
@@ -241,9 +241,10 @@ test("a proxy's prefix is sent and not signed", async () => {
 })
 
 test('an error says status, code, field, message and request id', async () => {
-  server.script(problem(400, 'INSUFFICIENT_BALANCE', { field: 'amount' }))
+  server.script(problem(400, 'INSUFFICIENT_BALANCE', { field: 'amount', wallet_id: 'w' }))
   const error = await failure(client().createTransaction({ asset: 'BTC', amount: '1', destination_address: 'x', sequence_id: 's' }))
   assert.deepEqual([error.status, error.code, error.field, error.message, error.requestId], [400, 'INSUFFICIENT_BALANCE', 'amount', 'INSUFFICIENT_BALANCE happened', 'r-1'])
+  assert.deepEqual([error.type, error.problem['wallet_id']], ['https://custody.example/reference/errors#INSUFFICIENT_BALANCE', 'w'])
   assert.equal(server.seen.length, 1)
 })
 

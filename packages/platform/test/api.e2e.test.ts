@@ -264,9 +264,8 @@ test('OpenAPI, health and readiness', async () => {
   const document = await call<{ paths: Record<string, unknown>; openapi: string }>(null, 'GET', '/openapi.json', undefined, { base: platform.base })
   assert.equal(document.body.openapi, '3.1.0')
   for (const path of ['/assets', '/dac/v1/transaction', '/dac/v1/transaction/{id}', '/dac/v1/wallets', '/livez', '/readyz', '/metrics', '/openapi.json']) assert.ok(document.body.paths[path], path)
-  const { responses } = (document.body.paths['/dac/v1/transaction'] as Record<string, { responses: Record<string, { content: Record<string, unknown> }> }>)['post']!
-  assert.deepEqual(Object.keys(responses), ['200', '400', '401', '403', '404', '429', '500', '503'])
-  assert.ok(responses['401']?.content['application/problem+json'])
+  const { responses } = (document.body.paths['/dac/v1/transaction'] as Record<string, { responses: object }>)['post']!
+  assert.deepEqual(Object.keys(responses), ['200', '400', '401', '403', '404', '408', '409', '413', '414', '415', '429', '431', '500', '503'])
   assert.equal((await call(null, 'GET', '/livez', undefined, { base: platform.base })).status, 200)
   assert.equal((await call(null, 'GET', '/readyz', undefined, { base: platform.base })).status, 200)
 })

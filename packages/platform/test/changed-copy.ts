@@ -17,6 +17,8 @@ export class ChangedCopy {
     cpSync(join(ROOT, 'packages'), join(this.root, 'packages'), { recursive: true, filter: (path) => !HEAVY.has(basename(path)) })
     for (const name of ['scripts', 'test']) cpSync(join(ROOT, name), join(this.root, name), { recursive: true })
     for (const name of ['package.json', 'package-lock.json', 'tsconfig.json']) cpSync(join(ROOT, name), join(this.root, name))
+    // What answers are held against.
+    cpSync(join(ROOT, 'docs', 'openapi.json'), join(this.root, 'docs', 'openapi.json'))
     const modules = join(this.root, 'node_modules')
     mkdirSync(join(modules, '@custody'), { recursive: true })
     for (

@@ -77,6 +77,7 @@ export function openApiDocument({ base, endpoints, open, webhooks }: DocumentPar
 function operationOf(base: string, components: Components, shared: Record<string, JsonSchema>, definition: Endpoint): JsonSchema {
   const { id, tag, summary, description, access, body, example, query, params, response, streams, mediaType } = definition
   const parameters = [...parametersOf(components, params, 'path'), ...parametersOf(components, query, 'query')]
+  const isOnce = body !== undefined && 'sequence_id' in (body as unknown as { shape: object }).shape
   const taken = body && components.named(`${pascal(id)}Request`, components.taken(body))
   return {
     operationId: id, tags: [tag satisfies Tag], summary, description,
@@ -88,7 +89,7 @@ function operationOf(base: string, components: Components, shared: Record<string
       },
     } : {}),
     responses: {
-      200: success(components, id, response ?? null, streams ? 'text/event-stream' : mediaType ?? 'application/json'),
+      200: success(components, id, response ?? null, streams ? 'text/event-stream' : mediaType ?? 'application/json', isOnce),
       ...problemsOf(base, codesOf(definition), shared),
     },
     ...(access === 'public' ? { security: [] } : {}),
@@ -110,14 +111,14 @@ function openOperation(
 }
 
 /** The 200 answer. A shape that has no name gets that of its operation. */
-function success(components: Components, id: string, response: z.ZodType | null, mediaType: string): JsonSchema {
+function success(components: Components, id: string, response: z.ZodType | null, mediaType: string, isOnce = false): JsonSchema {
   const plain = response ? components.shown(response) : { type: 'string' }
   const isNamed = plain['type'] !== 'object' || mediaType === 'text/event-stream'
   const schema = isNamed ? plain : components.named(`${pascal(id)}Response`, plain)
   const example = exampleOf(components, schema, `${pascal(id)}Response`)
   return {
     description: mediaType === 'text/event-stream' ? 'A stream, of which this is the data of each event' : 'Success',
-    headers: headersOf(200),
+    headers: headersOf(200, isOnce),
     content: { [mediaType]: mediaType === 'text/event-stream' ? { schema } : { schema, example } },
   }
 }

@@ -38,13 +38,21 @@ export const HEADERS: Readonly<Record<string, JsonSchema>> = {
   'x-rate-limit-reset': header('When the window ends', { type: 'string', format: 'date-time' }, '2026-11-22T10:01:00.000Z'),
   'retry-after': header('Seconds to wait', { type: 'integer', minimum: 1 }, 20),
   'www-authenticate': header('How to authenticate', { type: 'string' }, 'Bearer'),
+  'idempotent-replayed': header('The `sequence_id` was known: this is the answer of then', { type: 'string', const: 'true' }, 'true'),
+  warning: header(
+    'Beside it, where the request of then was another one, or of another kind: this is what that one was answered', { type: 'string' },
+    '299 custody "sequence_id was used before with another payload"',
+  ),
 }
 
 const EVERY = Object.keys(HEADERS).slice(0, 5)
 
-/** References to the headers of an answer. */
-export function headersOf(status: number): Record<string, JsonSchema> {
-  const names = [...EVERY, ...(status === 429 || status === 503 ? ['retry-after'] : []), ...(status === 401 ? ['www-authenticate'] : [])]
+/** References to the headers of an answer. @param isOnce whether the request has a `sequence_id` */
+export function headersOf(status: number, isOnce = false): Record<string, JsonSchema> {
+  const names = [
+    ...EVERY, ...(isOnce ? ['idempotent-replayed', 'warning'] : []), ...(status === 429 || status === 503 ? ['retry-after'] : []),
+    ...(status === 401 ? ['www-authenticate'] : []),
+  ]
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
