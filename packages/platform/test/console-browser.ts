@@ -57,14 +57,14 @@ export async function accessible(page: Page, what: string): Promise<void> {
 }
 
 /** Axe on a desk and on a phone; a picture of each where they are wanted; nothing is wider than a phone. */
-export async function look(page: Page, what: string, o: { picture?: string | undefined; isWhole?: boolean } = {}): Promise<void> {
+export async function look(page: Page, what: string, o: { picture?: string | undefined; isWhole?: boolean; isOnPhone?: boolean } = {}): Promise<void> {
   await accessible(page, `${what} at ${DESK.width}`)
   if (o.picture !== undefined) await picture(page, o.picture, o.isWhole)
   await page.setViewportSize(PHONE)
   const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
   assert.ok(wide <= PHONE.width, `${what}: ${wide} pixels wide on a phone`)
   await accessible(page, `${what} at ${PHONE.width}`)
-  if (o.picture !== undefined) await picture(page, `${o.picture}-phone`)
+  if (o.picture !== undefined && o.isOnPhone === true) await picture(page, `${o.picture}-phone`)
   await page.setViewportSize(DESK)
 }
 

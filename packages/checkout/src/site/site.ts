@@ -18,6 +18,7 @@ export interface Site {
 }
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
+/** What it is called where it is missing. */
 export const NAME = 'the checkout page'
 
 /**
@@ -26,8 +27,7 @@ export const NAME = 'the checkout page'
  */
 export function loadSite(dist: string = DIST): Site {
   const assets = join(dist, 'assets')
-  const isBuilt = [join(dist, 'index.html'), join(dist, 'widget.js'), assets].every((path) => existsSync(path))
-  if (!isBuilt) throw new Error(howToBuild(NAME))
+  if (![join(dist, 'index.html'), join(dist, 'widget.js'), assets].every(existsSync)) throw new Error(howToBuild(NAME))
   const page = readFile(dist, 'index.html')
   const missing = readFile(dist, 'missing.html')
   const widget = readFile(dist, 'widget.js')

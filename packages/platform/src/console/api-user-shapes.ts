@@ -29,6 +29,7 @@ export const apiUserShape = z.object({
   enrolment: z.enum(['pending', 'enrolled']).meta({
     description: 'enrolled: the operator’s command made it, which enrols at the nodes first; each node’s operator sees what his holds',
   }),
+  commands: z.array(commandShape).meta({ description: 'What operators type, while it is pending' }),
 })
 
 const quoted = (name: string): string => `'${name}'`

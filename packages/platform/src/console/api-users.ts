@@ -16,8 +16,8 @@ const REQUESTS_MAX = 100
 export const listApiUsers = panelEndpoint({
   method: 'GET', path: `${WORKSPACE}/api-users`, summary: 'List API users and what was asked for', needs: 'viewer',
   params: z.strictObject(workspaceParams), response: z.array(apiUserShape),
-  async handler({ services: { database }, visitor: { member } }) {
-    const rows = await database.query<Record<string, unknown> & { public_key_pem: string; key_fingerprint: string | null }>(
+  async handler({ services, visitor: { member } }) {
+    const rows = await services.database.query<ApiUserRequest & { api_key: string | null; key_fingerprint: string | null }>(
       `select u.api_key id, u.api_key, u.label, s.name sub_account, u.role, u.rate_limit, u.ip_allow_list, u.created_at, u.last_used_at,
          u.revoked_at, null key_fingerprint, u.public_key_pem, 'enrolled' enrolment,
          case when p.id is not null then jsonb_build_object('id', p.id, 'email', p.email, 'name', p.name) end person
@@ -31,7 +31,10 @@ export const listApiUsers = panelEndpoint({
        where r.workspace_id = $1 and r.api_key is null and r.withdrawn_at is null
        order by created_at desc, id`, [member.workspaceId])
     return {
-      body: rows.map((row) => ({ ...row, key_fingerprint: row.key_fingerprint ?? fingerprintOfKey(parsePublicKey(row.public_key_pem)) })),
+      body: rows.map((row) => {
+        const shown = { ...row, key_fingerprint: row.key_fingerprint ?? fingerprintOfKey(parsePublicKey(row.public_key_pem)) }
+        return { ...shown, commands: row.api_key === null ? enrolmentCommands(services, member.workspace, shown) : [] }
+      }),
     }
   },
 })

@@ -31,9 +31,9 @@ export interface ApiUser {
   id: string; api_key: string | null; label: string | null; sub_account: string; role: 'full' | 'read-only'; rate_limit: number | null
   ip_allow_list: string[]; created_at: Timestamp; last_used_at: Timestamp | null; revoked_at: Timestamp | null; key_fingerprint: string
   public_key_pem: string; person: { id: string; email: string; name: string } | null; enrolment: 'pending' | 'enrolled'
+  /** What operators type, while it is pending. */
+  commands: Command[]
 }
-/** What was asked for, and what operators type. */
-export interface Requested { id: string; key_fingerprint: string; commands: Command[] }
 export interface Command { where: string; command: string }
 export interface AuditEntry {
   seq: number; at: Timestamp; actor: { type: 'person' | 'api_user' | 'operator'; id: string | null; name: string }; session: string | null

@@ -3,7 +3,6 @@ import { panel } from '../api/http.ts'
 import { forgetKey, makeKey } from '../api/keys.ts'
 import { pageAt, scope } from '../api/scope.ts'
 import { forgetKeyState, keyState, type KeyState } from '../api/sign.ts'
-import type { Requested } from '../api/types.ts'
 import { openSession } from '../api/session.ts'
 import { useAction } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
@@ -27,7 +26,6 @@ const WORDS: Record<KeyState['state'], readonly [string, string]> = {
 export function BrowserKeyPage() {
   const { workspace, subAccount, panelPath } = scope.value
   const [found, setFound] = useState<KeyState | null>(null)
-  const [requested, setRequested] = useState<Requested | null>(null)
   const [label, setLabel] = useState('')
   const [isForgetting, setForgetting] = useState(false)
   const { isBusy, problem, run } = useAction()
@@ -46,15 +44,13 @@ export function BrowserKeyPage() {
     return () => clearInterval(timer)
   }, [isWaiting])
   const request = async (publicKey: string) => {
-    setRequested(
-      await panel<Requested>('POST', `${panelPath}/api-users`, {
-        sub_account: subAccount,
-        role: 'full',
-        public_key_pem: publicKey,
-        own: true,
-        ...(label.trim() === '' ? {} : { label: label.trim() }),
-      }),
-    )
+    await panel('POST', `${panelPath}/api-users`, {
+      sub_account: subAccount,
+      role: 'full',
+      public_key_pem: publicKey,
+      own: true,
+      ...(label.trim() === '' ? {} : { label: label.trim() }),
+    })
     await look()
   }
   const make = () =>
@@ -148,16 +144,7 @@ export function BrowserKeyPage() {
         )}
         <ProblemNote problem={problem} retry={found === null ? () => void run(look) : undefined} />
       </Card>
-      {requested !== null && found?.state === 'pending' ? (
-        <Commands requested={requested} publicKeyPem={key?.public_key_pem ?? ''} />
-      ) : null}
-      {requested === null && found?.state === 'pending' ? (
-        <Card title="Enrolment">
-          <p>
-            The exact commands are shown again with the request under <a href={pageAt('/api-users')}>API users</a>.
-          </p>
-        </Card>
-      ) : null}
+      {found?.state === 'pending' && found.user !== null ? <Commands of={found.user} /> : null}
       <Card title="What to know">
         <ul class="dots">
           <li>
@@ -194,7 +181,6 @@ export function BrowserKeyPage() {
                 run(async () => {
                   await forgetKey(key.fingerprint)
                   setForgetting(false)
-                  setRequested(null)
                   await look()
                 })
               }

@@ -2,12 +2,12 @@ import { useState } from 'preact/hooks'
 import { panel } from '../api/http.ts'
 import { may, ofWorkspace, scope, session } from '../api/scope.ts'
 import { openSession } from '../api/session.ts'
-import type { Member, OpenInvitation, Role } from '../api/types.ts'
+import type { Command, Member, OpenInvitation, Role } from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { Button, Choice, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { Card, Empty, Note, Page, ProblemNote } from '../parts/page.tsx'
-import { Code, Id, Time } from '../parts/show.tsx'
+import { Code, Time } from '../parts/show.tsx'
 import { Table } from '../parts/table.tsx'
 
 const ROLES: readonly (readonly [Role, string])[] = [
@@ -69,21 +69,22 @@ function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) 
 
 function Change({ member, onClose, onDone }: { member: Member; onClose(): void; onDone(): void }) {
   const [role, setRole] = useState<string>(member.role)
-  const [keys, setKeys] = useState<string[] | null>(null)
+  const [commands, setCommands] = useState<Command[] | null>(null)
   const [isRemoving, setRemoving] = useState(false)
   const { isBusy, problem, run } = useAction()
   const isMe = member.id === session.value?.person?.id
   const path = `${scope.value.panelPath}/people/${member.id}`
-  if (keys !== null) {
+  if (commands !== null) {
     return (
-      <Dialog title={`${member.name} is out`} onClose={onDone}>
+      <Dialog title={`${member.name} is out`} onClose={onDone} isWide>
         <Note tone="warn">
-          <p>Keys of his own still stand. Revoke them under API users, and at the nodes:</p>
+          <p>Keys of his own are revoked at the platform. The nodes still know them: have each operator end them there too.</p>
         </Note>
-        {keys.map((key) => (
-          <p key={key}>
-            <Id value={key} isWhole label="API key" />
-          </p>
+        {commands.map(({ where, command }) => (
+          <div key={where + command} class="stack-small">
+            <p class="label">{where}</p>
+            <Code text={command} label={`Command: ${where}`} />
+          </div>
         ))}
         <div>
           <Button onClick={onDone}>Done</Button>
@@ -93,10 +94,10 @@ function Change({ member, onClose, onDone }: { member: Member; onClose(): void; 
   }
   const remove = () =>
     run(async () => {
-      const { api_keys: left } = await panel<{ api_keys: string[] }>('DELETE', path)
+      const { commands: left } = await panel<{ commands: Command[] }>('DELETE', path)
       if (isMe) return openSession()
       if (left.length === 0) onDone()
-      else setKeys(left)
+      else setCommands(left)
     })
   return (
     <Dialog title={member.name} onClose={onClose}>

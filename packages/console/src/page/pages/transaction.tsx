@@ -215,7 +215,10 @@ export function TransactionPage({ id = '' }: { id?: string }) {
                     </span>
                   ) : (
                     data.signed_by
-                      .map(({ attempt, nodes }) => `${nodes.join(' and ')}${data.signed_by.length > 1 ? ` (attempt ${attempt})` : ''}`)
+                      .map(
+                        ({ attempt, nodes }) =>
+                          `${nodes.toSorted().join(' and ')}${data.signed_by.length > 1 ? ` (attempt ${attempt})` : ''}`,
+                      )
                       .join(', ')
                   ),
                 ],

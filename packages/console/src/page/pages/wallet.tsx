@@ -121,7 +121,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
     /^(?:transaction|deposit|wallet)\./,
   )
   const addresses = useRead<Address[]>(mirror(`/dac/v1/addresses?asset=${encodeURIComponent(asset)}`), /^address\./)
-  const overview = useRead<Overview>(ofSub('/overview'))
+  const overview = useRead<Overview>(ofSub('/overview'), /^(?:transaction|deposit|wallet)\./)
   const latest = useRead<TransactionPage>(
     mirror(`/dac/v1/transactions?asset=${encodeURIComponent(asset)}&limit=10`),
     /^(?:transaction|deposit)\./,

@@ -49,7 +49,7 @@ export function plot(element: HTMLElement, series: Series, { kind, height, line,
         {
           label: series.unit,
           stroke: line,
-          width: 2,
+          width: kind === 'bars' ? 0 : 2,
           fill: `${line}${kind === 'bars' ? 'cc' : '1f'}`,
           ...bars,
           value: (_chart, value) => (value === null ? '–' : `${sign}${value.toLocaleString('en', { maximumFractionDigits: 8 })}`),

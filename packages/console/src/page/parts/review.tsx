@@ -1,0 +1,166 @@
+import { useState } from 'preact/hooks'
+import { worth } from '../api/decimal.ts'
+import { mirror, pageAt } from '../api/scope.ts'
+import { sign } from '../api/sign.ts'
+import type { FeeEstimate, Transaction, TransactionPage } from '../api/types.ts'
+import { useAction, useRead } from '../api/use.ts'
+import { exact } from '../api/wire.ts'
+import { toast } from './announce.tsx'
+import { Button, Check, onSubmit, Text } from './form.tsx'
+import { KeyNotice } from './key-notice.tsx'
+import { Card, Note, Page, ProblemNote } from './page.tsx'
+import { Amount, AssetName, Time, usd } from './show.tsx'
+import { go } from '../router.ts'
+
+/** What a form holds. */
+export interface Draft {
+  asset: string
+  amount: string
+  address: string
+  tag: string
+  memo: string
+  level: 'low' | 'medium' | 'high'
+  sequence_id: string
+}
+
+const END_LENGTH = 6
+
+/** What will be signed, once more; nothing is sent yet. */
+export function Review({
+  draft,
+  amount,
+  fee,
+  price,
+  onBack,
+  onSent,
+}: {
+  draft: Draft
+  amount: NonNullable<ReturnType<typeof exact>>
+  fee: FeeEstimate | null
+  price: string | null
+  onBack(): void
+  onSent(): void
+}) {
+  const [end, setEnd] = useState('')
+  const [isRight, setRight] = useState(false)
+  const { isBusy, problem, run } = useAction()
+  const before = useRead<TransactionPage>(mirror(`/dac/v1/transactions?dest_id=${encodeURIComponent(draft.address)}&limit=1`))
+  const wanted = draft.address.slice(-END_LENGTH)
+  const earlier = before.data
+  const submit = () =>
+    run(async () => {
+      const made = await sign<Transaction>('POST', '/dac/v1/transaction', {
+        asset: draft.asset,
+        amount,
+        destination_address: draft.address,
+        destination_type: 'EXTERNAL',
+        source_type: 'INTERNAL',
+        sequence_id: draft.sequence_id,
+        fee_level: draft.level,
+        ...(draft.tag === '' ? {} : { address_tag: draft.tag }),
+        ...(draft.memo.trim() === '' ? {} : { memo: draft.memo.trim() }),
+      })
+      onSent()
+      toast('The transfer is ordered')
+      go(pageAt(`/transactions/${made.id}`))
+    })
+  return (
+    <Page title="Review" lead="Nothing is sent yet.">
+      <Card>
+        <p class="total">
+          −<Amount value={amount.text} of={draft.asset} />
+          {price === null ? null : <span class="total-usd muted"> {usd(worth(amount.text, price))}</span>}
+        </p>
+        <p class="review-address">
+          <span class="label">To</span>
+          <bdi dir="ltr" class="code">
+            {draft.address.slice(0, -END_LENGTH)}
+            <mark>{wanted}</mark>
+          </bdi>
+        </p>
+        <dl class="lines">
+          <div>
+            <dt>Asset</dt>
+            <dd>
+              <AssetName of={draft.asset} isLong />
+            </dd>
+          </div>
+          {draft.tag === '' ? null : (
+            <div>
+              <dt>Tag</dt>
+              <dd>
+                <code>{draft.tag}</code>
+              </dd>
+            </div>
+          )}
+          {fee === null ? null : (
+            <div>
+              <dt>Network fee, about</dt>
+              <dd>
+                <Amount value={fee.fee} of={fee.fee_asset} />
+              </dd>
+            </div>
+          )}
+          {draft.memo.trim() === '' ? null : (
+            <div>
+              <dt>Memo</dt>
+              <dd>{draft.memo}</dd>
+            </div>
+          )}
+          <div>
+            <dt>Sequence id</dt>
+            <dd>
+              <code class="muted">{draft.sequence_id}</code>
+            </dd>
+          </div>
+        </dl>
+        {earlier === undefined ? null : earlier.total === 0 ? (
+          <Note tone="warn">
+            <p>
+              The first time that anything goes to this address from here. Compare it with its owner, by another way than the one it came
+              by.
+            </p>
+          </Note>
+        ) : (
+          <Note tone="neutral">
+            <p>
+              {earlier.total === 1 ? 'Once' : `${earlier.total} times`} before to this address; last{' '}
+              <Time at={earlier.data[0]?.created_at} />.
+            </p>
+          </Note>
+        )}
+        <form class="stack review-form" onSubmit={onSubmit(submit)}>
+          <Text
+            label={`The last ${END_LENGTH} characters of the address`}
+            hint="Typed from where you have the address, not from here"
+            value={end}
+            onValue={setEnd}
+            class="input input-code"
+            maxLength={END_LENGTH}
+            required
+          />
+          <Check
+            label={
+              <>
+                Send exactly{' '}
+                <strong>
+                  <Amount value={amount.text} of={draft.asset} />
+                </strong>
+              </>
+            }
+            value={isRight}
+            onValue={setRight}
+          />
+          <KeyNotice />
+          <ProblemNote problem={problem} />
+          <div class="row">
+            <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={!isRight || end !== wanted}>
+              Sign and send
+            </Button>
+            <Button onClick={onBack}>Back</Button>
+          </div>
+        </form>
+      </Card>
+    </Page>
+  )
+}
