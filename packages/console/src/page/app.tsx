@@ -6,6 +6,7 @@ import { Announcer } from './parts/announce.tsx'
 import { ConfirmPerson } from './parts/confirm-person.tsx'
 import { Elsewhere } from './parts/elsewhere.tsx'
 import { LinkButton } from './parts/form.tsx'
+import { Guard } from './parts/guard.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from './parts/page.tsx'
 import { go, match, place } from './router.ts'
 import { OF_WORKSPACE, open, routes } from './routes.ts'
@@ -162,7 +163,9 @@ function content(shown: ReturnType<typeof useShown>) {
   // Another sub-account's page is another page, whatever it held.
   return (
     <Shell>
-      <shown.View key={home + JSON.stringify(shown.params)} {...shown.params} />
+      <Guard key={home + path}>
+        <shown.View key={home + JSON.stringify(shown.params)} {...shown.params} />
+      </Guard>
     </Shell>
   )
 }
