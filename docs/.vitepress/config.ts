@@ -38,7 +38,7 @@ export default defineConfig({
       group('Begin', [['What it is', 'docs/index'], ['Front page', 'README'], 'docs/quick-start', 'docs/concepts']),
       group('Using the API', [
         'docs/requests', 'docs/wallets', 'docs/transfers', 'docs/fees', 'docs/screening', 'docs/staking', 'docs/auto-forwarding',
-        'docs/invoices', 'docs/checkout', 'docs/trading', 'docs/events', 'docs/webhooks', 'docs/api-changes',
+        'docs/invoices', 'docs/checkout', 'docs/trading', 'docs/events', 'docs/webhooks', 'docs/errors', 'docs/api-changes',
         ['TypeScript client', 'packages/client/README'], 'docs/signing',
       ]),
       group('Running it', [

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { commandsFor } from '../src/operator/cli/program.ts'
+import { errorsDocument } from '../src/reference/errors-document.ts'
 import { blocksOf, documents, inlineCommands, read, ROOT, type Block } from './documents.ts'
 
 /** What the documents tell a reader to type: that nothing escapes the sitting of docs.e2e.test.ts, and that shells take it as it stands. */
@@ -39,6 +40,10 @@ test('each link to a file of the repository, and to a heading, leads there', () 
     }
   }
   assert.ok(links > 100, `${links} links`)
+})
+
+test('the page of errors is what the registry says', () => {
+  assert.equal(read('docs/errors.md'), errorsDocument(), 'run npx node scripts/errors-page.mjs')
 })
 
 test('the list of decisions has each of them, under its own title', () => {

@@ -1,0 +1,8 @@
+// node scripts/errors-page.mjs    writes docs/errors.md anew, from the registry of errors
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { underPinnedNode } from './pinned-node.mjs'
+
+await underPinnedNode(fileURLToPath(import.meta.url))
+const { errorsDocument } = await import('../packages/platform/src/reference/errors-document.ts')
+writeFileSync(new URL('../docs/errors.md', import.meta.url), errorsDocument())
