@@ -72,7 +72,7 @@ async function sitting(...files: string[]): Promise<number> {
     commands += text.split('\n').length
     const script = join(folder, 'block.sh')
     writeFileSync(script, `set -eu -o pipefail
-npx() { local program="$1"; shift; if [ "$program" = node ]; then '${process.execPath}' "$@"; else '${process.execPath}' '${ROOT}packages/platform/src/operator/cli.ts' "$@"; fi; }
+npx() { local program="$1"; shift; if [ "$program" = node ]; then '${process.execPath}' "$@"; else '${process.execPath}' '${ROOT}packages/platform/bin/custody.mjs' "$@"; fi; }
 set -a; . '${variables}'; set +a
 ${text}
 { declare -p | grep -E '^declare -[-x]+ (CUSTODY_API_KEY|CUSTODY_KEY|ACCOUNT|TRADE|INVOICE|JWT|ADDRESS|TRX_ADDRESS|STAKE|UNSTAKE|API_KEY|ORDER)=' | sed -E 's/^declare -[-x]+ //'; } > '${variables}' || true
