@@ -69,15 +69,20 @@ class Lookout {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { database, environment } = this.#services
+    const { database, environment, log } = this.#services
     if (this.#loops.length === 0) return
+    let isAway = false
     const terms = this.#loops.map(({ due }, at) => `case when (${due}) then ${at} end`)
     const text = `select concat_ws(' ', ${terms.join(', ')}) due`
     while (!signal.aborted) {
       await environment.sleep(this.#everyMs, signal)
       if (signal.aborted || this.#waiting.size === 0) continue
       // Where the database cannot be asked all are due: each tells of that as it does alone, and waits the longer for it.
-      const row = await database.one<{ due: string }>(text, [database.now()]).catch(() => null)
+      const row = await database.one<{ due: string }>(text, [database.now()]).catch((error: unknown) => {
+        if (!isAway && !signal.aborted) log.warn({ err: reasonOf(error) }, 'nobody can say what is due: every loop looks for itself')
+        return null
+      })
+      isAway = !row
       const due = row ? row.due.split(' ').filter(Boolean).map(Number) : this.#loops.keys()
       // A turn that comes a little early is better than one that is missed for a millisecond.
       const now = environment.now() + this.#everyMs / 2
