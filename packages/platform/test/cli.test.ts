@@ -19,7 +19,7 @@ import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 /** The operator's command without a platform. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-cli-'))
 after(() => { rmSync(folder, { recursive: true, force: true }) })
-const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
 const file = (name: string, text: string): string => {
   writeFileSync(join(folder, name), text)
   return join(folder, name)

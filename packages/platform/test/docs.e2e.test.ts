@@ -72,7 +72,7 @@ async function sitting(...files: string[]): Promise<number> {
     commands += text.split('\n').length
     const script = join(folder, 'block.sh')
     writeFileSync(script, `set -eu -o pipefail
-npx() { local program="$1"; shift; if [ "$program" = node ]; then '${process.execPath}' "$@"; else '${process.execPath}' '${ROOT}packages/platform/src/operator/cli.ts' "$@"; fi; }
+npx() { local program="$1"; shift; if [ "$program" = node ]; then '${process.execPath}' "$@"; else '${process.execPath}' '${ROOT}packages/platform/bin/custody.mjs' "$@"; fi; }
 set -a; . '${variables}'; set +a
 ${text}
 { declare -p | grep -E '^declare -[-x]+ (CUSTODY_API_KEY|CUSTODY_KEY|ACCOUNT|TRADE|INVOICE|JWT|ADDRESS|TRX_ADDRESS|STAKE|UNSTAKE|API_KEY|ORDER)=' | sed -E 's/^declare -[-x]+ //'; } > '${variables}' || true
@@ -152,7 +152,7 @@ test('a signer node and the local chains by themselves, as their own documents s
 
 test('no document has commands that no sitting runs, and none that runs elsewhere is gone', () => {
   const sat = new Set([
-    'README.md', ...GOES_ON, 'docs/enrolment.md', 'docs/invoices.md', 'docs/adding-a-chain.md', 'docs/local-exchange.md', 'docs/trading.md',
+    'README.md', ...GOES_ON, 'docs/enrolment.md', 'docs/invoices.md', 'docs/adding-a-chain.md', 'docs/local-exchange.md', 'docs/trading.md', 'docs/console.md',
     'packages/signer/README.md', 'packages/devnet/README.md',
   ])
   assert.deepEqual(documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)), [])

@@ -25,7 +25,7 @@ const networks = () => [...new Set(assets.map((asset) => asset.network))]
 
 before(async () => {
   // An id that is corrected is what the local source of prices is asked for too.
-  await platform.start({ CUSTODY_COINGECKO_IDS: 'EURC=another-euro' })
+  await platform.start({ CUSTODY_COINGECKO_IDS: 'EURC=another-euro', CUSTODY_PRICE_REFRESH_S: '1' })
   alice = await platform.user('alice')
   assets = (await call<Listed[]>(alice, 'GET', '/assets')).body.filter((asset) => asset.family === 'evm')
 })

@@ -21,7 +21,7 @@ import { wrongEvents } from './told.ts'
 
 const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
 const MAIN = join('src', 'main.ts')
-const CLI = join('src', 'operator', 'cli.ts')
+const CLI = join('bin', 'custody.mjs')
 
 /** One RSA pair for all users. */
 const { privateKey, publicKey } = await callerKey()

@@ -114,7 +114,8 @@ export class Here {
       startLocal: async () => ({ children: [], devnetUrl: this.#chains.url }),
       log: { write: this.#hear },
     }
-    const settings = readSettings({ CUSTODY_HOME: this.#home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', ...env })
+    // Most tests never change a price, and asking for all of them each second is a sixth of what an idle platform does.
+    const settings = readSettings({ CUSTODY_HOME: this.#home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', CUSTODY_PRICE_REFRESH_S: '10', ...env })
     try {
       this.#running = await startPlatform(settings, startOperatorServer, world)
     } catch (error) {

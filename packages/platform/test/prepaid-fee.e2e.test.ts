@@ -14,7 +14,7 @@ const ETH_TO = '0x00000000000000000000000000000000000000c1'
 const BTC_TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 
 before(async () => {
-  await platform.start()
+  await platform.start({ CUSTODY_PRICE_REFRESH_S: '1' })
   database = openDatabase((JSON.parse(readFileSync(join(platform.home, 'runtime.json'), 'utf8')) as { database_url: string }).database_url, { max: 2 })
 })
 after(async () => {

@@ -39,6 +39,8 @@ async function openVault(config: Config, env: NodeJS.ProcessEnv): Promise<Vault>
 const TICK_MS = 2000
 /** The clock's high-water mark goes to disk every so many ticks. */
 const CLOCK_TICKS = 15
+/** A peer to which nothing is new is asked every so many ticks whether it is there. */
+const QUIET_TICKS = 5
 
 export async function startNode(
   config: Config, environment: Environment, log: Log, env: NodeJS.ProcessEnv
@@ -86,7 +88,7 @@ export async function startNode(
     if (ticking) return
     ticking = true
     try {
-      await peers.ping()
+      await peers.ping(ticks % QUIET_TICKS === 0 ? peers.nodes : peers.nodes.filter((node) => !peers.isQuiet(node)))
       store.saveHeads()
       if (ticks++ % CLOCK_TICKS === 0) store.saveClock()
       // Not awaited: a key takes seconds, and the pings go on.

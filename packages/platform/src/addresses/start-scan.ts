@@ -52,6 +52,10 @@ export async function startedNetworks(services: Services): Promise<Set<string>> 
   return new Set(rows.map(({ network }) => network))
 }
 
+/** Whether one is, as an expression of SQL. */
+export const isStarted = ({ code }: Network): string =>
+  `exists (select 1 from network_scans where network = '${code}' and height is not null)`
+
 /** The same for many loops that ask at the same pace: one query serves them all. */
 export function startedNetworksShared(services: Services): () => Promise<Set<string>> {
   return shared(() => startedNetworks(services), services.settings.pollMs / 2, () => services.environment.now())

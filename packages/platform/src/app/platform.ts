@@ -181,9 +181,7 @@ async function start(
   await services.prices.start(controller.signal)
   await holdUntilCompared(services)
   const publishing = unlessHeld(services, publishLoop(services, distributor))
-  let loops: Promise<void> = Promise.all([
-    runLoops(services, [compareLoop(services), publishing], controller.signal), services.feed.run(controller.signal),
-  ]).then(() => undefined)
+  const lasting: Loop[] = [compareLoop(services), publishing]
   if (all) {
     // This home's workers were ours alone: leases of a killed run need not be waited for.
     if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
@@ -195,8 +193,10 @@ async function start(
     if (postgres) {
       await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])
     }
-    const work = runLoops(services, workLoops(services).map((loop) => unlessHeld(services, loop)), controller.signal)
-    loops = Promise.all([loops, work]).then(() => undefined)
+    lasting.push(...workLoops(services).map((loop) => unlessHeld(services, loop)))
+  }
+  const loops = Promise.all([runLoops(services, lasting, controller.signal), services.feed.run(controller.signal)])
+  if (all) {
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
@@ -254,7 +254,7 @@ function workLoops(services: Services): Loop[] {
   return [
     transactionLoop(services),
     ...services.networks.all().map((connected) => scanLoop(services, connected, startedNetworks)),
-    fillTanksLoop(services),
+    ...(services.devnet ? [fillTanksLoop(services)] : []),
     watchTanksLoop(services),
     turnOfDayLoop(services),
     watchReleasableLoop(services),

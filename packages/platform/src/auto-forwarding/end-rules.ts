@@ -50,12 +50,13 @@ async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow
   }
 }
 
+/** Of `forward_rules`, in SQL, at the time $1. */
+export const IS_ABANDONED = `(state = 'PENDING' and created_at < $1::timestamptz - ${PENDING_S} * interval '1 second')`
+
 /** Rules that nodes have yet to be told of. */
 export async function endRules(services: Services): Promise<void> {
   const now = services.database.now()
-  await services.database.query(
-    `update forward_rules set state = 'ENDING', next_run_at = $1
-     where state = 'PENDING' and created_at < $1::timestamptz - $2 * interval '1 second'`, [now, PENDING_S])
+  await services.database.query(`update forward_rules set state = 'ENDING', next_run_at = $1 where ${IS_ABANDONED}`, [now])
   const rules = await services.database.query<RuleRow>(
     `select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= $1 order by next_run_at limit 20`, [now]
   )

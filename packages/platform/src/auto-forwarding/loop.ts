@@ -1,18 +1,21 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
-import { endRules } from './end-rules.ts'
+import { endRules, IS_ABANDONED } from './end-rules.ts'
 import { forwardRule } from './forward.ts'
-import { expireRules, type RuleRow } from './rule.ts'
+import { expireRules, IS_EXPIRED, type RuleRow } from './rule.ts'
 
 const RULES_PER_RUN = 20
 /** A rule whose chain or nodes are away is looked at again. */
 const ERROR_WAIT_S = 10
 
+const DUE = `exists (select 1 from forward_rules where state in ('ACTIVE', 'ENDING') and next_run_at <= $1) 
+  or exists (select 1 from forward_rules where ${IS_EXPIRED} or ${IS_ABANDONED})`
+
 /** Forwards what waits, ends what was deleted, lets expire what is over. */
 export function autoForwardingLoop(services: Services): Loop {
   return {
-    name: 'auto-forwarding', everyMs: services.settings.pollMs,
+    name: 'auto-forwarding', everyMs: services.settings.pollMs, due: DUE,
     async run() {
       await expireRules(services.database, new Date(services.environment.now()))
       await endRules(services)

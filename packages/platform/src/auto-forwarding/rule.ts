@@ -72,8 +72,10 @@ export async function findRule(services: Services, caller: Caller, given: string
   return row
 }
 
+/** Of `forward_rules`, in SQL, at the time $1. */
+export const IS_EXPIRED = `(state in ('ACTIVE', 'PAUSED') and expires_at <= $1)`
+
 /** Rules whose time is over make room for new ones; what still waits stays in the wallet. */
 export async function expireRules(tx: Queryable, now: Date): Promise<void> {
-  await tx.query(`update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = $1 where state in ('ACTIVE',
-    'PAUSED') and expires_at <= $1`, [now])
+  await tx.query(`update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = $1 where ${IS_EXPIRED}`, [now])
 }

@@ -1,4 +1,5 @@
 import type { ChainBlock, ChainTip, Network } from '@custody/chains'
+import { isStarted } from '../addresses/start-scan.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import type { Chain } from '../engine/chain.ts'
@@ -37,6 +38,7 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
   return {
     name: `scan ${network.code}`,
     everyMs: services.settings.pollMs,
+    due: isStarted(network),
     async run() {
       // Until an address of ours exists on it the network is left alone: a local chain starts on first use.
       started ||= (await startedNetworks()).has(network.code)

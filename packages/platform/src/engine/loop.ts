@@ -1,14 +1,27 @@
 import { reasonOf } from '@custody/chains/reason'
+import { Bell } from '../ledger/bell.ts'
 import type { Services } from './services.ts'
 
 /** A step function that is called again and again; true: there is more to do at once. */
-export interface Loop { name: string; everyMs: number; run(signal: AbortSignal): Promise<boolean> }
+export interface Loop {
+  name: string
+  everyMs: number
+  /**
+   * Whether `run` would find something to do, as an expression of SQL in which $1 is the time; it may be true too often, never too
+   * seldom. Such a loop is not run while there is nothing to do: one statement asks for all of them.
+   */
+  due?: string
+  /** Rung where this process has made something due: `run` is called at once. */
+  bell?: Bell
+  run(signal: AbortSignal): Promise<boolean>
+}
 
 const BACKOFF_MAX_MS = 15_000
 
 /** Runs loops until the signal; an error is logged, and the loop goes on after a growing pause. */
 export async function runLoops(services: Services, loops: readonly Loop[], signal: AbortSignal): Promise<void> {
-  await Promise.all(loops.map(async (loop) => {
+  const lookout = new Lookout(services, loops.filter(({ due }) => due !== undefined))
+  await Promise.all([lookout.run(signal), ...loops.map(async (loop) => {
     let failures = 0
     while (!signal.aborted) {
       let more = false
@@ -22,9 +35,62 @@ export async function runLoops(services: Services, loops: readonly Loop[], signa
         }
       }
       if (more || signal.aborted) continue
-      await services.environment.sleep(
-        failures > 0 ? Math.min(BACKOFF_MAX_MS, loop.everyMs * 2 ** Math.min(failures, 10)) : loop.everyMs, signal
-      )
+      if (failures > 0) await services.environment.sleep(Math.min(BACKOFF_MAX_MS, loop.everyMs * 2 ** Math.min(failures, 10)), signal)
+      else if (loop.due !== undefined) await lookout.wait(loop, signal)
+      else await services.environment.sleep(loop.everyMs, signal)
     }
-  }))
+  })])
+}
+
+/**
+ * Asks for all loops that wait whether something is due to them, in one statement, as often as the most impatient of them would
+ * ask for itself: most of what an idle platform did was to ask for each alone.
+ */
+class Lookout {
+  readonly #services: Services
+  readonly #bells: ReadonlyMap<Loop, Bell>
+  readonly #loops: readonly Loop[]
+  readonly #everyMs: number
+  /** Those that wait, and since when. */
+  readonly #waiting = new Map<Loop, number>()
+
+  constructor(services: Services, loops: readonly Loop[]) {
+    this.#services = services
+    this.#loops = loops
+    this.#bells = new Map(loops.map((loop) => [loop, loop.bell ?? new Bell(services.environment)]))
+    this.#everyMs = Math.min(...loops.map(({ everyMs }) => everyMs))
+  }
+
+  /** Resolves when something is due to a loop, when its bell is rung, or with the signal. */
+  async wait(loop: Loop, signal: AbortSignal): Promise<void> {
+    this.#waiting.set(loop, this.#services.environment.now())
+    await this.#bells.get(loop)?.wait(null, signal)
+    this.#waiting.delete(loop)
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { database, environment, log } = this.#services
+    if (this.#loops.length === 0) return
+    let isAway = false
+    const terms = this.#loops.map(({ due }, at) => `case when (${due}) then ${at} end`)
+    const text = `select concat_ws(' ', ${terms.join(', ')}) due`
+    while (!signal.aborted) {
+      await environment.sleep(this.#everyMs, signal)
+      if (signal.aborted || this.#waiting.size === 0) continue
+      // Where the database cannot be asked all are due: each tells of that as it does alone, and waits the longer for it.
+      const row = await database.one<{ due: string }>(text, [database.now()]).catch((error: unknown) => {
+        if (!isAway && !signal.aborted) log.warn({ err: reasonOf(error) }, 'nobody can say what is due: every loop looks for itself')
+        return null
+      })
+      isAway = !row
+      const due = row ? row.due.split(' ').filter(Boolean).map(Number) : this.#loops.keys()
+      // A turn that comes a little early is better than one that is missed for a millisecond.
+      const now = environment.now() + this.#everyMs / 2
+      for (const at of due) {
+        const loop = this.#loops[at] as Loop
+        const since = this.#waiting.get(loop)
+        if (since !== undefined && now - since >= loop.everyMs) this.#bells.get(loop)?.ring()
+      }
+    }
+  }
 }

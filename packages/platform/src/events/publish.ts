@@ -39,6 +39,9 @@ interface Row {
   id: string; uid: string; workspace_id: string; sub_account_id: string | null; type: EventType; payload: string; created_at: Date
 }
 
+/** Of `events`, in SQL: not yet in the log. */
+const IS_WAITING = 'position is null'
+
 /**
  * Gives committed events their place in the log, in the order of their ids: so whoever reads by position misses none that was
  * committed late. Writes nothing where there is none.
@@ -46,7 +49,7 @@ interface Row {
  */
 export async function publish(services: Services, distributor: Distributor): Promise<number> {
   const { database } = services
-  if (await database.one('select 1 from events where position is null limit 1') === undefined) return 0
+  if (await database.one(`select 1 from events where ${IS_WAITING} limit 1`) === undefined) return 0
   const published = await batch(services, distributor.write, BATCH).catch(async (error: unknown) => {
     if (isConnectionError(error)) throw error
     // What one event is about must not keep all others from being told.
@@ -70,7 +73,7 @@ async function batch(services: Services, write: Distributor['write'], limit: num
     await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
     const rows = await tx.query<Row>(
       `select id::text, uid, workspace_id, sub_account_id, type, payload::text payload, created_at from events
-       where position is null order by events.id limit $1`, [limit])
+       where ${IS_WAITING} order by events.id limit $1`, [limit])
     if (rows.length === 0) return 0
     const events = await numbered(tx, rows)
     await tx.query(
@@ -122,13 +125,14 @@ async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[
 export function publishLoop(services: Services, distributor: Distributor): Loop {
   return {
     name: 'publish events',
-    everyMs: 1000,
+    everyMs: eventPollMs(services),
+    due: `exists (select 1 from events where ${IS_WAITING})`,
+    bell: services.outbox,
     async run(signal) {
       const published = await publish(services, distributor)
-      if (published === 0) await services.outbox.wait(eventPollMs(services), signal)
       // What comes in a crowd is published together.
-      else if (published < BATCH) await services.environment.sleep(CROWD_MS, signal)
-      return true
+      if (published > 0 && published < BATCH) await services.environment.sleep(CROWD_MS, signal)
+      return published > 0
     },
   }
 }

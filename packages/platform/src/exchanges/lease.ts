@@ -22,6 +22,12 @@ export interface LeasedTable<Row extends Leased> {
   tell(tx: Queryable, row: Row): Promise<void>
 }
 
+/** Of a row, in SQL, at the time $1: nobody holds it, and it is to be worked on. */
+const IS_DUE = '(next_run_at <= $1 and (lease_until is null or lease_until < $1))'
+
+/** Whether a table has such a row, in SQL. */
+export const hasDue = ({ name }: Pick<LeasedTable<Leased>, 'name'>): string => `exists (select 1 from ${name} where ${IS_DUE})`
+
 /** Takes the row that has been due the longest, of none of these accounts. */
 export async function claim<Row extends Leased>(
   services: Services, { name }: LeasedTable<Row>, busy: readonly string[]
@@ -29,7 +35,7 @@ export async function claim<Row extends Leased>(
   const now = services.database.now()
   return services.database.one<Row>(
     `update ${name} set lease_until = $2, lease_token = $3, attempts = attempts + 1 where id = (
-       select id from ${name} where next_run_at <= $1 and (lease_until is null or lease_until < $1) and account_id <> all($4::uuid[])
+       select id from ${name} where ${IS_DUE} and account_id <> all($4::uuid[])
        order by next_run_at limit 1 for update skip locked
      ) returning *`,
     [now, new Date(now.getTime() + LEASE_MS), services.environment.uuid(), busy])

@@ -84,12 +84,15 @@ export async function noteRefused(services: Services, accountId: string, error: 
   })
 }
 
+/** Of `exchange_accounts`, in SQL, at the time $1. */
+const IS_DUE = `(reconcile_at <= $1 and (lease_until is null or lease_until < $1) and status <> 'deleted')`
+
 /** Compares what is due; one that cannot be asked is asked again in its turn, and keeps nobody waiting. @returns how many there were */
 export async function reconcileDue(services: Services): Promise<number> {
   const now = services.database.now()
   const due = await services.database.query<AccountRow>(
     `update exchange_accounts set lease_until = $2 where id in (
-       select id from exchange_accounts where reconcile_at <= $1 and (lease_until is null or lease_until < $1) and status <> 'deleted'
+       select id from exchange_accounts where ${IS_DUE}
        order by reconcile_at limit $3 for update skip locked
      ) returning *`, [now, new Date(now.getTime() + LEASE_MS), AT_ONCE])
   await Promise.all(due.map(async (row) => {
@@ -108,5 +111,6 @@ export async function reconcileDue(services: Services): Promise<number> {
 
 /** Holds every account's books against its venue, each once a minute. */
 export const reconcileLoop = (services: Services): Loop => ({
-  name: 'exchange accounts', everyMs: LOOK_MS, run: async () => (await reconcileDue(services)) === AT_ONCE,
+  name: 'exchange accounts', everyMs: LOOK_MS, due: `exists (select 1 from exchange_accounts where ${IS_DUE})`,
+  run: async () => (await reconcileDue(services)) === AT_ONCE,
 })

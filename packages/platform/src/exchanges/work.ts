@@ -2,7 +2,7 @@ import { reasonOf } from '@custody/chains/reason'
 import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
 import type { Bell } from '../ledger/bell.ts'
-import { claim, type Leased, type LeasedTable } from './lease.ts'
+import { claim, hasDue, type Leased, type LeasedTable } from './lease.ts'
 
 const AT_ONCE = 16
 /** One venue that is slow holds up no more. */
@@ -28,14 +28,15 @@ export function leasedLoop<Row extends Leased>(
     running.add(work)
   }
   return {
-    name, everyMs: services.settings.pollMs,
+    name, everyMs: services.settings.pollMs, due: hasDue(table), bell: due,
     async run(signal) {
       const full = [...busy].filter(([, count]) => count >= OF_AN_ACCOUNT).map(([account]) => account)
       const row = running.size < AT_ONCE ? await claim(services, table, full) : undefined
       if (row) start(row)
-      else await due.wait(services.settings.pollMs, signal)
+      // What is under way is waited for here, so that it has ended when this loop has.
+      else if (running.size > 0) await due.wait(services.settings.pollMs, signal)
       if (signal.aborted) await Promise.all(running)
-      return true
+      return row !== undefined || running.size > 0
     },
   }
 }

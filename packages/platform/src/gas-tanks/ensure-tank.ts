@@ -40,15 +40,18 @@ export async function isFilling(database: Queryable, workspaceId: string, networ
   return row !== undefined
 }
 
+const IS_UNFILLED = '(first_fill > 0 and first_fill_hash is null)'
+
 /** Local chains only: pays new tanks their first fill. */
 export function fillTanksLoop(services: Services): Loop {
   return {
     name: 'fill tanks',
     everyMs: 500,
+    due: `exists (select 1 from gas_tanks where ${IS_UNFILLED})`,
     async run() {
       if (!services.devnet) return false
       const tank = await services.database.one<{ id: string; network: string; address: string; first_fill: string }>(
-        'select id, network, address, first_fill::text from gas_tanks where first_fill > 0 and first_fill_hash is null limit 1')
+        `select id, network, address, first_fill::text from gas_tanks where ${IS_UNFILLED} limit 1`)
       if (!tank) return false
       const network = services.networks.get(tank.network).network
       const { hash } = await services.devnet({

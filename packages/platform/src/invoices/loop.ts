@@ -4,6 +4,10 @@ import type { Loop } from '../engine/loop.ts'
 import { lockInvoice } from './invoice.ts'
 import { look } from './look.ts'
 
+/** Of `invoices i`, in SQL, at the time $1. */
+const IS_TIMELY = '(i.due_at <= $1)'
+const DEEP = 'network_scans s join invoices i on i.due_network = s.network and i.due_height <= s.height'
+
 const INVOICES_PER_RUN = 400
 const AT_ONCE = 8
 /** One that could not be looked at is tried again after this time; the others go on. */
@@ -25,8 +29,7 @@ export const invoices: Invoices = {
  */
 export async function lookAtDue(services: Services): Promise<number> {
   const due = await services.database.query<{ id: string }>(
-    `(select id from invoices where due_at <= $1 order by due_at limit $2)
-     union (select i.id from network_scans s join invoices i on i.due_network = s.network and i.due_height <= s.height limit $2)`,
+    `(select i.id from invoices i where ${IS_TIMELY} order by i.due_at limit $2) union (select i.id from ${DEEP} limit $2)`,
     [services.database.now(), INVOICES_PER_RUN])
   let next = 0
   await Promise.all(Array.from({ length: AT_ONCE }, async () => {
@@ -38,11 +41,9 @@ export async function lookAtDue(services: Services): Promise<number> {
 /** Looks as soon as this process has told of a deposit, and now and then for what others have done. */
 export function invoiceLoop(services: Services): Loop {
   return {
-    name: 'invoices', everyMs: services.settings.pollMs,
-    async run(signal) {
-      if (await lookAtDue(services) === 0) await services.checkout.moved.wait(services.settings.pollMs, signal)
-      return true
-    },
+    name: 'invoices', everyMs: services.settings.pollMs, bell: services.checkout.moved,
+    due: `exists (select 1 from invoices i where ${IS_TIMELY}) or exists (select 1 from ${DEEP})`,
+    run: async () => await lookAtDue(services) > 0,
   }
 }
 

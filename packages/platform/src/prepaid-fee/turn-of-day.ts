@@ -14,6 +14,7 @@ export function turnOfDayLoop(services: Services): Loop {
   return {
     name: 'prepaid fee accounts',
     everyMs: 1000,
+    due: `exists (select 1 from prepaid_accounts where decided_on < ($1::timestamptz at time zone 'utc')::date)`,
     async run() {
       const today = utcDay(services)
       const due = await services.database.one<{ workspace_id: string }>(

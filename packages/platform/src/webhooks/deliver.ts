@@ -5,7 +5,7 @@ import type { Services } from '../engine/services.ts'
 import { eventPollMs } from '../events/publish.ts'
 import { emit } from '../ledger/post.ts'
 import { allot, PLACES } from './allot.ts'
-import { claim, readQueues, type Claimed } from './queues.ts'
+import { claim, MAY_BE_DUE, readQueues, type Claimed } from './queues.ts'
 import { delayBefore, FAILURES_MAX, pauseAfter } from './schedule.ts'
 import type { Answer } from './send.ts'
 import { headersFor } from './sign.ts'
@@ -24,12 +24,15 @@ export function deliverLoop(services: Services): Loop {
   const { due } = services.webhooks
   return {
     name: 'deliver webhooks',
-    everyMs: 1000,
+    everyMs: eventPollMs(services),
+    due: MAY_BE_DUE,
+    bell: due,
     async run(signal) {
       const begun = inFlight.size < PLACES.all ? await begin(services, inFlight, signal) : 0
-      if (begun === 0) await due.wait(eventPollMs(services), signal)
+      // What is under way is waited for here, so that it has ended when this loop has.
+      if (begun === 0 && inFlight.size > 0) await due.wait(eventPollMs(services), signal)
       if (signal.aborted) await Promise.all(inFlight.keys())
-      return true
+      return begun > 0 || inFlight.size > 0
     },
   }
 }

@@ -27,6 +27,9 @@ const IS_FRESH = `d.status = 'pending' and d.tries = 0 and d.position = (
 /** Later tries that are due; `next_at` of one under way is the end of its lease. */
 const IS_DUE = `d.status = 'pending' and d.tries > 0 and d.next_at <= $1`
 
+/** Whether anything waits at all, now or for its time, in SQL. */
+export const MAY_BE_DUE = `exists (select 1 from webhook_deliveries where status = 'pending')`
+
 /** Webhooks that have room, with what waits for them, and how much of their workspaces is under way. Each is looked at once. */
 export async function readQueues(database: Queryable): Promise<{ queues: Queue[]; ofWorkspace: Map<string, number> }> {
   const rows = await database.query<{

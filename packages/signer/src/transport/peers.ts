@@ -52,6 +52,8 @@ export class Peers {
   /** The highest head of each peer, over restarts of this node too. */
   readonly #latest = new Map<number, SeenHead>()
   readonly #reachable = new Map<number, boolean>()
+  /** What each peer was shown by the last ping that it answered, and its start then. */
+  readonly #shown = new Map<number, { boot: string; height: number; generation: number }>()
   readonly boot: string
 
   constructor(config: Config, store: Store, environment: Environment, log: Log, link = (peer: Peer): PeerLink => new Link(config, peer)) {
@@ -285,11 +287,24 @@ export class Peers {
     }
   }
 
-  /** For the status, and so that each node soon knows the others' heads. */
-  async ping(): Promise<void> {
-    await Promise.all(this.nodes.map(async (node) => {
+  /**
+   * Whether a ping would tell neither side anything but that the other is there: this peer has seen this node's head, was
+   * compared in its present start, and answered last time. What is new to this node the peer tells by a ping of its own.
+   */
+  isQuiet(node: number): boolean {
+    const { record, state } = this.#store
+    const shown = this.#shown.get(node)
+    return this.reachable(node) && this.#alone.size === 0 && shown !== undefined && shown.boot === this.#compared.get(node)
+      && shown.height === record.height && shown.generation === state.generation
+  }
+
+  /** For the status, and so that each node soon knows the others' heads. @param nodes who is asked */
+  async ping(nodes: readonly number[] = this.nodes): Promise<void> {
+    await Promise.all(nodes.map(async (node) => {
+      const { record: { height }, state: { generation } } = this.#store
       try {
-        await this.#send(node, PING, {}, { timeout: 1500 })
+        const { header } = await this.#send(node, PING, {}, { timeout: 1500 })
+        this.#shown.set(node, { boot: header.boot, height, generation })
       } catch {
         this.#reachable.set(node, false)
       }

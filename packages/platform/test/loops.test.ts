@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Bell } from '../src/ledger/bell.ts'
+import { runLoops, type Loop } from '../src/engine/loop.ts'
+import type { Services } from '../src/engine/services.ts'
+
+/** Loops under a clock that goes on by command, before a database that answers as it is told. */
+class Stage {
+  /** Which loops something is due to, by their place; null: the database is away. */
+  due: string | null = ''
+  asked: string[] = []
+  ran: string[] = []
+  #now = 0
+  readonly #sleeping = new Set<{ until: number; wake: () => void }>()
+  readonly #end = new AbortController()
+  #done: Promise<void> = Promise.resolve()
+
+  readonly environment = {
+    now: () => this.#now,
+    sleep: (ms: number, signal?: AbortSignal) => new Promise<void>((resolve) => {
+      const sleeper = { until: this.#now + ms, wake: () => { this.#sleeping.delete(sleeper); resolve() } }
+      this.#sleeping.add(sleeper)
+      signal?.addEventListener('abort', sleeper.wake, { once: true })
+    }),
+  }
+
+  loop(name: string, more: Partial<Loop> = {}): Loop {
+    return { name, everyMs: 500, run: async () => { this.ran.push(name); return false }, ...more }
+  }
+
+  async start(...loops: Loop[]): Promise<void> {
+    const database = {
+      now: () => new Date(this.#now),
+      one: async (text: string) => {
+        this.asked.push(text)
+        if (this.due === null) throw new Error('the database is away')
+        return { due: this.due }
+      },
+    }
+    const services = { environment: this.environment, database, log: { warn: () => undefined } } as unknown as Services
+    this.#done = runLoops(services, loops, this.#end.signal)
+    await this.settle()
+    this.ran = []
+  }
+
+  /** What is on its way is done. */
+  settle = () => new Promise<void>((resolve) => { setImmediate(() => { setImmediate(resolve) }) })
+
+  async pass(ms: number): Promise<void> {
+    const end = this.#now + ms
+    for (;;) {
+      const next = [...this.#sleeping].sort((a, b) => a.until - b.until)[0]
+      if (!next || next.until > end) break
+      this.#now = next.until
+      next.wake()
+      await this.settle()
+    }
+    this.#now = end
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort()
+    await this.#done
+  }
+}
+
+test('one statement asks for all loops that say what is due to them; only those with something to do are run, and the others at their pace', async () => {
+  const stage = new Stage()
+  await stage.start(stage.loop('a', { due: 'is_a($1)' }), stage.loop('plain', { everyMs: 1000 }), stage.loop('b', { due: 'is_b($1)' }))
+  await stage.pass(2000)
+  assert.deepEqual(stage.ran, ['plain', 'plain'])
+  assert.equal(stage.asked.length, 4)
+  assert.ok(stage.asked.every((text) => text.includes('(is_a($1)) then 0') && text.includes('(is_b($1)) then 1')), stage.asked[0])
+  stage.due = '1'
+  await stage.pass(500)
+  assert.deepEqual(stage.ran.splice(0), ['plain', 'plain', 'b'])
+  stage.due = '0 1'
+  await stage.pass(400)
+  assert.deepEqual(stage.ran.splice(0), [])
+  await stage.pass(100)
+  assert.deepEqual(stage.ran.splice(0).sort(), ['a', 'b', 'plain'])
+  await stage.stop()
+})
+
+test('a loop with a longer pause is run no more often than that, however much is due', async () => {
+  const stage = new Stage()
+  stage.due = '0 1'
+  await stage.start(stage.loop('often', { due: 'true' }), stage.loop('seldom', { due: 'true', everyMs: 2000 }))
+  await stage.pass(4000)
+  assert.deepEqual(['often', 'seldom'].map((name) => stage.ran.filter((each) => each === name).length), [8, 2])
+  await stage.stop()
+})
+
+test('a bell runs its loop at once, also one that was rung while it ran; what there is more to do is done without a pause', async () => {
+  const stage = new Stage()
+  const bell = new Bell(stage.environment as never)
+  let left = 0
+  const loop = stage.loop('rung', { due: 'false', bell })
+  await stage.start({ ...loop, run: async (signal) => {
+    await loop.run(signal)
+    if (left === 2) bell.ring()
+    return left-- > 1
+  } })
+  bell.ring()
+  await stage.settle()
+  assert.equal(stage.ran.splice(0).length, 1)
+  left = 2
+  bell.ring()
+  await stage.settle()
+  // Two that there were, and one for the ring in between.
+  assert.equal(stage.ran.length, 3)
+  assert.equal(stage.asked.length, 0)
+  await stage.stop()
+})
+
+test('while the database is away every loop runs into that itself, waits ever longer, and goes on afterwards', async () => {
+  const stage = new Stage()
+  const loop = stage.loop('a', { due: 'is_a($1)' })
+  await stage.start({ ...loop, run: async (signal) => {
+    await loop.run(signal)
+    if (stage.due === null) throw new Error('the database is away')
+    return false
+  } })
+  stage.due = null
+  await stage.pass(500 + 1000 + 2000)
+  assert.equal(stage.ran.splice(0).length, 3)
+  stage.due = ''
+  await stage.pass(4000)
+  assert.equal(stage.ran.splice(0).length, 1)
+  stage.due = '0'
+  await stage.pass(500)
+  assert.equal(stage.ran.length, 1)
+  await stage.stop()
+})
