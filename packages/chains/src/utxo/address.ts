@@ -7,8 +7,8 @@ import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type UtxoParams, type Validation } from '../types.ts'
 import { cashAddressOf, cashScriptOf, CASHADDR_PREFIXES } from './cashaddr.ts'
 
-// bitcoinjs-lib asks for curve arithmetic before it reads taproot addresses.
-initEccLib({
+/** Curve arithmetic, for which bitcoinjs-lib asks before it reads taproot addresses. */
+const CURVE: Parameters<typeof initEccLib>[0] = {
   isXOnlyPoint: (point) => {
     try {
       schnorr.utils.lift_x(BigInt(`0x${bytesToHex(point)}`))
@@ -26,7 +26,10 @@ initEccLib({
     const bytes = sum.toBytes(true)
     return { parity: bytes[0] === 3 ? 1 : 0, xOnlyPubkey: bytes.subarray(1) }
   },
-})
+}
+
+/** Not before the first taproot address: the library tries the arithmetic out, which is a sixth of what a node's start takes. */
+const readyForTaproot = (): void => { initEccLib(CURVE) }
 
 /** UTXO parameters of a network. Throws ChainError `NETWORK` where it has none. */
 export function paramsOf(network: Network): UtxoParams {
@@ -82,6 +85,7 @@ export function scriptOf(network: Network, text: string): Uint8Array {
   if (hasUnusedWitnessVersion(network, text)) {
     throw new ChainError('ADDRESS', 'has a witness version that is not in use: anyone could take coins sent there')
   }
+  if (text.toLowerCase().startsWith(`${paramsOf(network).bech32_hrp}1p`)) readyForTaproot()
   try {
     return codec.toOutputScript(text, bitcoinNetwork(network))
   } catch {
@@ -96,6 +100,7 @@ export function addressOf(network: Network, script: Uint8Array): string | null {
   // The library encodes a witness program with whatever prefix it is given: without segwit there is none.
   if (paramsOf(network).bech32_hrp === null && !isBase58Script(script)) return null
   if (isUnusedWitnessProgram(script)) return null
+  if (script[0] === 0x51) readyForTaproot()
   try {
     return codec.fromOutputScript(script, bitcoinNetwork(network))
   } catch {
