@@ -3,15 +3,17 @@ import { existsSync } from 'node:fs'
 import { request } from 'node:http'
 import { before, test } from 'node:test'
 import type { Socket } from 'node:net'
+import type { Logger } from 'pino'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { endpoints } from '../src/app/endpoints.ts'
 import { answerMalformed } from '../src/http/malformed.ts'
 import { AddressLimits } from '../src/http/rate-limit.ts'
+import { referencePages } from '../src/reference/pages.ts'
 import { useApi } from './api-support.ts'
 import { call, PRIVATE_KEY, type User } from './harness.ts'
 
 const RATE_LIMIT = 500
-const api = useApi({ rateLimit: RATE_LIMIT })
+const api = useApi({ rateLimit: RATE_LIMIT }, referencePages({ warn: () => undefined } as unknown as Logger))
 let user: User
 before(async () => {
   await api.started

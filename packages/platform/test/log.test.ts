@@ -71,7 +71,7 @@ test('an event of little weight is told at debug alone', async () => {
 test('each answer that is an error has a line with its request_id, and nothing of its query', async () => {
   const services = {
     settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database,
-    readiness: async () => ({ ready: false, signing: false, checks: {} }),
+    readiness: async () => ({ ready: false, signing: false, checks: {} }), checkout: { base: 'http://127.0.0.1' },
   } as unknown as Services
   const server = await buildServer(services, endpoints)
   const answer = await server.inject({ url: '/dac/v1/wallets?asset=secret', headers: { authorization: 'Bearer hidden' } })
@@ -97,7 +97,7 @@ test('each answer that is an error has a line with its request_id, and nothing o
 test('/readyz?deep is 503 where transfers would be accepted and not signed', async () => {
   const services = {
     settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database,
-    readiness: async () => ({ ready: true, signing: false, checks: { signing: 'dead' } }),
+    readiness: async () => ({ ready: true, signing: false, checks: { signing: 'dead' } }), checkout: { base: 'http://127.0.0.1' },
   } as unknown as Services
   const server = await buildServer(services, endpoints)
   assert.equal((await server.inject('/readyz')).statusCode, 200)
