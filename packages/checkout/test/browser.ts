@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs'
 import { chromium, type Browser } from 'playwright-core'
 
-const PLACES = ['/usr/lib/chromium/chromium', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/Applications/Chromium.app/Contents/MacOS/Chromium', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome']
+/** The one without a face of its own first: it takes half of the processor's time. */
+const PLACES = [
+  '/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium-headless-shell', '/usr/lib/chromium/chromium', '/usr/bin/chromium',
+  '/usr/bin/chromium-browser', '/usr/bin/google-chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+]
 
 /**
  * A real browser, which speaks to nobody by itself.
@@ -12,7 +17,7 @@ export async function startBrowser(): Promise<Browser> {
   const executablePath = named ?? PLACES.find((path) => existsSync(path))
   if (executablePath === undefined || !existsSync(executablePath))
     throw new Error(
-      `no Chromium was found${named === undefined ? '' : ` at CUSTODY_CHROMIUM=${named}`}: install it (Debian: apt-get install chromium), ` +
+      `no Chromium was found${named === undefined ? '' : ` at CUSTODY_CHROMIUM=${named}`}: install it (Debian: apt-get install chromium-headless-shell), ` +
       'or name the file in CUSTODY_CHROMIUM',
     )
   return chromium.launch({

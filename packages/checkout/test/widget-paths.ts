@@ -17,8 +17,9 @@ const settle = (page: Page) => page.evaluate(() => new Promise<void>((resolve) =
 
 /** The widget in a foreign page. @param browser of the file that asks for these tests */
 export function widgetTests(browser: () => Browser, fixture: Fixture): void {
-  test('the widget in a shop of another origin: a dialog that tells the shop, and nobody else, how the invoice stands', async () => {
+  test('the widget in a shop of another origin: a dialog that tells the shop, and nobody else, how the invoice stands', async (t) => {
     const shop = await startShop(fixture.base)
+    t.after(() => shop.stop())
     fixture.frameAncestors = [shop.allowed]
     fixture.add('framed', { selected: selectedOf('ETH'), success_url: `${shop.allowed}/thanks` })
     fixture.add('other')
@@ -55,6 +56,8 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await frameOf(page).getByRole('button', { name: 'Schließen' }).click()
     await dialog.waitFor({ state: 'detached' })
     await clean()
+    // A dialog is gone before its `close` is told.
+    await page.waitForFunction(() => (window as unknown as { heard: Heard }).heard.events.length >= 4)
     assert.deepEqual((await heard(page)).events.map(({ name, status }) => `${name} ${status}`), [
       'custody:status Pending', 'custody:status Processing', 'custody:status Paid', 'custody:close Paid',
     ])
@@ -84,11 +87,11 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     assert.deepEqual(now.messages.slice(before.messages.length), [{ ...forged, status: 'Expired' }, 'settled'])
     assert.equal(now.events.length, before.events.length)
     await close()
-    shop.stop()
   })
 
-  test('an origin that is not allowed sees no frame, and the payer gets a link; a wrong origin hears nothing', async () => {
+  test('an origin that is not allowed sees no frame, and the payer gets a link; a wrong origin hears nothing', async (t) => {
     const shop = await startShop(fixture.base)
+    t.after(() => shop.stop())
     fixture.frameAncestors = [shop.allowed]
     const url = fixture.add('closed', { selected: selectedOf('ETH') })
     const stranger = await visit(browser(), `${shop.stranger}/?invoice=closed`, PHONE, [fixture.base])
@@ -109,6 +112,5 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
       await framed.close()
     }
     fixture.frameAncestors = []
-    shop.stop()
   })
 }
