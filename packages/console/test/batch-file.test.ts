@@ -87,17 +87,18 @@ test('decimals are whole numbers of the smallest unit, and what a person types i
   assert.deepEqual([decimal(5n, 18), decimal(-1_500_000n, 6), decimal(0n, 8), decimal(7n, 0)], ['0.000000000000000005', '-1.5', '0', '7'])
   assert.deepEqual([worth('1.25', '3000'), worth('0.00000000000000000001', '1'), worth('0.019', '1')], ['3750', null, '0.01'])
   assert.deepEqual(
-    [' 1 000.50 ', '.5', '007', '1,000'].map((text) => exact(text)?.text),
+    [' 1 000.50 ', '.5', '007', "1'000"].map((text) => exact(text)?.text),
     ['1000.50', '0.5', '7', '1000'],
   )
-  for (const text of ['', '-1', '1e3', '1.2.3', 'Infinity']) assert.equal(exact(text), null, text)
+  // A comma is a decimal point to half the world: nobody's 1,5 becomes 15.
+  for (const text of ['', '-1', '1e3', '1.2.3', 'Infinity', '1,5', '1,000', '1,000.5']) assert.equal(exact(text), null, text)
   const value = { a: new JsonNumber('1.10'), b: [{ c: 'x' }, []], d: {} }
   assert.deepEqual(parseJson(pretty(value)), value)
 })
 
 test('amounts of an answer keep every digit, and what counts is a number', () => {
   assert.deepEqual(
-    decode('{"data":[{"total":0.100000000000000001,"confirmations":3,"path":[1,0]}],"page":1,"total":7,"counts":{"pending":2}}'),
-    { data: [{ total: '0.100000000000000001', confirmations: 3, path: [1, 0] }], page: 1, total: 7, counts: { pending: 2 } },
+    decode('{"data":[{"total":0.100000000000000001,"confirmations":3,"path":[1,0]}],"page":1,"limit":50,"total":7,"counts":{"pending":2}}'),
+    { data: [{ total: '0.100000000000000001', confirmations: 3, path: [1, 0] }], page: 1, limit: 50, total: 7, counts: { pending: 2 } },
   )
 })

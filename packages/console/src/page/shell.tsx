@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { liveState } from './api/live.ts'
 import { may, pageAt, scope, session } from './api/scope.ts'
 import { signOut } from './api/session.ts'
+import { toast } from './parts/announce.tsx'
 import { Dialog } from './parts/form.tsx'
 import { Icon, type IconName } from './parts/icons.tsx'
 import { isTyping } from './parts/table.tsx'
@@ -150,6 +151,8 @@ function Switcher() {
 const THEME_WORDS = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' }
 const THEME_ICONS = { system: 'system', light: 'sun', dark: 'moon' } as const
 
+const leave = () => void signOut().catch(({ message }: Error) => toast(`Still signed in. ${message}`, 'bad'))
+
 function PersonMenu() {
   const person = session.value?.person
   return (
@@ -166,7 +169,7 @@ function PersonMenu() {
         <Icon name={THEME_ICONS[theme.value]} />
         <span>{THEME_WORDS[theme.value]}</span>
       </button>
-      <button type="button" role="menuitem" onClick={() => void signOut()}>
+      <button type="button" role="menuitem" onClick={leave}>
         <Icon name="out" />
         <span>Sign out</span>
       </button>

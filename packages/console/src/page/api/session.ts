@@ -27,8 +27,11 @@ export function enter(entered: Session): void {
   go(next !== null && /^\/console\/(?!\/)[\w/.~%:@!$&'()*+,;=?-]*$/.test(next) ? next : scope.value.home, 'replace')
 }
 
+/** @throws Problem where the session goes on: nobody must believe that it has ended */
 export async function signOut(): Promise<void> {
-  await panel('POST', '/sign-out').catch(() => undefined)
+  await panel('POST', '/sign-out').catch((error: unknown) => {
+    if (!(error instanceof Problem && error.status === 401)) throw error
+  })
   forgetReadings()
   if (session.value !== undefined) session.value = { ...session.value, person: null, workspaces: [] }
   go('/console/sign-in')

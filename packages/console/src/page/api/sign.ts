@@ -110,15 +110,26 @@ export async function sign<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path:
     throw new SignedElsewhere()
   }
   const init = { method, headers: await headersOf(draft, apiKey, key.private_key), ...(draft.body === '' ? {} : { body: draft.body }) }
-  try {
-    return await bodyOf<T>(await send(path, init))
-  } catch (error) {
-    if (error instanceof Problem && error.status === 0)
-      throw new Problem(
-        0,
-        'UNREACHABLE',
-        'No answer came: it may have been done. Press again: the same request is not carried out twice.',
-      )
-    throw error
-  }
+  const response = await send(path, init).catch((error: unknown) => {
+    throw error instanceof Problem && error.status === 0 ? new Problem(0, 'UNREACHABLE', UNANSWERED[isOnce(body) ? 'once' : 'look']) : error
+  })
+  // The answer to an earlier request of this form, which said something else: nothing new was done (http/replay.ts).
+  if (response.headers.has('warning'))
+    throw new Problem(
+      response.status,
+      ANOTHER_STANDS,
+      'This form was sent before with other values. They stand, and what you changed since was not sent. Look at the list first; '
+        + 'if this is to be ordered as well, fill the form in again.',
+    )
+  return bodyOf<T>(response)
 }
+
+/** The code of a {@link Problem}: the form's `sequence_id` has been used, for something else than it says now. */
+export const ANOTHER_STANDS = 'ANOTHER_STANDS'
+
+const UNANSWERED = {
+  once: 'No answer came: it may have been done. Press again: the same request is not carried out twice.',
+  look: 'No answer came: it may have been done. Look before you press again.',
+}
+
+const isOnce = (body: unknown): boolean => typeof body === 'object' && body !== null && 'sequence_id' in body

@@ -1,13 +1,17 @@
 // JSON without loss: amounts stay the digits that were sent, in both directions.
-import { JsonNumber, parseJson, stringifyJson } from '@custody/request-auth/web'
+import { COUNTS, plainJson } from '@custody/client/wire'
+import { JsonNumber, stringifyJson } from '@custody/request-auth/web'
 
 const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 
-/** @param text a decimal as a person typed it @returns what stands in a body with exactly its digits; null where it is none */
+/**
+ * What stands in a body, with exactly the digits of a decimal as a person typed it; null where it is none. A comma makes it none:
+ * what is one and a half for some is fifteen for others.
+ */
 export function exact(text: string): JsonNumber | null {
   const plain = text
     .trim()
-    .replaceAll(/[\s,_']/g, '')
+    .replaceAll(/[\s_']/g, '')
     .replace(/^\./, '0.')
     .replace(/^0+(?=\d)/, '')
     .replace(/\.$/, '')
@@ -28,31 +32,10 @@ export function pretty(value: unknown, indent = ''): string {
   return lines.length === 0 ? '{}' : `{\n${lines.join(',\n')}\n${indent}}`
 }
 
-/** What counts things and is read as a number; every other number is an amount or a rate, and stays text. */
-const COUNTS = new Set([
-  'decimals',
-  'confirmations',
-  'page',
-  'limit',
-  'status',
-  'held',
-  'basis_points',
-  'path',
-  'node',
+/** What counts things in the panel's own answers, beside what does in the API's. */
+const PANEL_COUNTS: ReadonlySet<string> = new Set([
+  ...COUNTS,
   'nodes',
-  'epoch',
-  'height',
-  'voided_at',
-  'unfinished',
-  'version',
-  'failures',
-  'tries',
-  'tries_left',
-  'duration_ms',
-  'required',
-  'expires_in',
-  'max_slippage_bps',
-  'balances_age_ms',
   'recovery_codes_left',
   'passkeys',
   'rate_limit',
@@ -73,21 +56,12 @@ const COUNTS = new Set([
   'receipts',
   'keys',
   'disabled',
-  'percent',
+  'by_state.*',
+  // Elsewhere `pending` and `waiting` are amounts.
+  'counts.*',
+  'queue.*',
+  'webhooks.*',
 ])
-/** In these `pending` and `waiting` count things; elsewhere they are amounts. */
-const COUNTED_IN = new Set(['counts', 'queue', 'webhooks'])
-
-function plain(value: unknown, key: string, within: string, isOfPage: boolean): unknown {
-  if (value instanceof JsonNumber) {
-    // An account's `total` is an amount; a page's counts what there is.
-    const isCount = key === 'total' ? isOfPage : COUNTS.has(key) || within === 'by_state' || COUNTED_IN.has(within)
-    return isCount ? Number(value.text) : value.text
-  }
-  if (Array.isArray(value)) return value.map((inner) => plain(inner, key, key, false))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, name, key, 'page' in value)]))
-}
 
 /** An answer's body: amounts are decimal strings, counts are numbers. @throws AuthError */
-export const decode = (text: string): unknown => plain(parseJson(text), '', '', false)
+export const decode = (text: string): unknown => plainJson(text, PANEL_COUNTS)

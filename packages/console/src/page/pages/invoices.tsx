@@ -9,7 +9,7 @@ import { toast } from '../parts/announce.tsx'
 import { Button, Dialog, onSubmit, Tabs, Text } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { amountError, amountOf, AssetChoice, useSequence } from '../parts/pick.tsx'
+import { amountError, amountOf, AssetChoice, NO_DECIMAL, useSequence } from '../parts/pick.tsx'
 import { Amount, Time, usd } from '../parts/show.tsx'
 import { Status } from '../parts/status.tsx'
 import { pageInQuery, Pager, Table } from '../parts/table.tsx'
@@ -197,7 +197,7 @@ function SettingsForm({ of, onSaved }: { of: InvoiceSettings; onSaved(): void })
         onValue={setTolerance}
         inputMode="decimal"
         suffix="%"
-        error={error('tolerance') ?? (exact(tolerance) === null ? 'Not a decimal number.' : null)}
+        error={error('tolerance') ?? (exact(tolerance) === null ? NO_DECIMAL : null)}
       />
       <Text label="Expires after" value={minutes} onValue={setMinutes} inputMode="numeric" suffix="minutes" error={error('expires_in')} />
       {isKnown ? null : (

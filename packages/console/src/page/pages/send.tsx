@@ -11,6 +11,7 @@ import { Shape } from '../parts/icons.tsx'
 import { Review, type Draft } from '../parts/review.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
+import { NO_DECIMAL } from '../parts/pick.tsx'
 import { Amount, tickerOf, usd } from '../parts/show.tsx'
 import { place } from '../router.ts'
 
@@ -112,7 +113,7 @@ export function Send() {
   )
   const amountProblem = useMemo(() => {
     if (draft.amount.trim() === '') return null
-    if (amount === null) return 'Not a decimal number.'
+    if (amount === null) return NO_DECIMAL
     const decimals = known?.decimals ?? 18
     const wanted = units(amount.text, decimals)
     if (wanted === null) return `${tickerOf(asset)} has ${decimals} decimal places.`
@@ -120,12 +121,7 @@ export function Send() {
     const most = held === undefined ? null : units(held.available, decimals)
     return most !== null && wanted > most ? 'More than can be sent.' : null
   }, [draft.amount, asset, held?.available])
-  const isReady =
-    amount !== null &&
-    amountProblem === null &&
-    validity.data?.valid === true &&
-    asset !== '' &&
-    (known?.requires_tag !== true || tag !== '' || draft.tag === '')
+  const isReady = amount !== null && amountProblem === null && validity.data?.valid === true && asset !== ''
   if (overview.data === undefined) {
     return (
       <Page title="Send">
@@ -151,7 +147,7 @@ export function Send() {
   if (isReview && amount !== null) {
     return (
       <Review draft={{ ...draft, asset, address, tag }} amount={amount} fee={fee.data} price={price} onBack={() => setReview(false)}
-        onSent={() => sessionStorage.removeItem(stored())} />
+        onSent={() => sessionStorage.removeItem(stored())} onAnother={() => change({ sequence_id: crypto.randomUUID() })} />
     )
   }
   return (

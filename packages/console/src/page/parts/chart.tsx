@@ -26,10 +26,10 @@ export function Chart({ series, label, kind = 'line' }: { series: Series; label:
       stop()
     }
   }, [series, kind, chosen])
-  const values = series.points.map(({ value }) => Number(value))
-  const show = (value: number | undefined) =>
-    value === undefined ? 'nothing' : series.unit === 'USD' ? usd(value.toFixed(2)) : `${value} ${series.unit}`
-  const ends = `from ${show(values[0])} to ${show(values.at(-1))}`
-  const told = `${label}: ${ends}, between ${show(Math.min(...values))} and ${show(Math.max(...values))}`
+  const byValue = series.points.toSorted((one, other) => Number(one.value) - Number(other.value))
+  const show = (point: Series['points'][number] | undefined) =>
+    point === undefined ? 'nothing' : series.unit === 'USD' ? usd(point.value) : `${point.value} ${series.unit}`
+  const ends = `from ${show(series.points[0])} to ${show(series.points.at(-1))}`
+  const told = `${label}: ${ends}, between ${show(byValue[0])} and ${show(byValue.at(-1))}`
   return <div class={`chart${isReady ? '' : ' is-waiting'}`} role="img" aria-label={told} ref={holder} />
 }

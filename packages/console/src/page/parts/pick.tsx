@@ -9,11 +9,13 @@ export function useSequence(): { sequence: string; renew(): void } {
   return { sequence, renew: () => setSequence(crypto.randomUUID()) }
 }
 
+export const NO_DECIMAL = 'Not a decimal number: digits, and a point before the decimals.'
+
 /** Why a typed amount is none; null where it is one, or nothing was typed yet. */
 export function amountError(text: string): string | null {
   if (text.trim() === '') return null
   const amount = exact(text)
-  return amount === null ? 'Not a decimal number.' : /^0(?:\.0*)?$/.test(amount.text) ? 'Must be more than zero.' : null
+  return amount === null ? NO_DECIMAL : /^0(?:\.0*)?$/.test(amount.text) ? 'Must be more than zero.' : null
 }
 
 /** What a typed amount is in a body; null where it is none. */

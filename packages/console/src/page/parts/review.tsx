@@ -1,7 +1,7 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { worth } from '../api/decimal.ts'
 import { mirror, pageAt } from '../api/scope.ts'
-import { sign } from '../api/sign.ts'
+import { ANOTHER_STANDS, sign } from '../api/sign.ts'
 import type { FeeEstimate, Transaction, TransactionPage } from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
 import { exact } from '../api/wire.ts'
@@ -33,6 +33,7 @@ export function Review({
   price,
   onBack,
   onSent,
+  onAnother,
 }: {
   draft: Draft
   amount: NonNullable<ReturnType<typeof exact>>
@@ -40,6 +41,8 @@ export function Review({
   price: string | null
   onBack(): void
   onSent(): void
+  /** What this form ordered before stands, and is another order: it gets a `sequence_id` of its own. */
+  onAnother(): void
 }) {
   const [end, setEnd] = useState('')
   const [isRight, setRight] = useState(false)
@@ -64,6 +67,13 @@ export function Review({
       toast('The transfer is ordered')
       go(pageAt(`/transactions/${made.id}`))
     })
+  const isAnother = problem?.code === ANOTHER_STANDS
+  useEffect(() => {
+    if (!isAnother) return
+    onAnother()
+    setEnd('')
+    setRight(false)
+  }, [isAnother])
   return (
     <Page title="Review" lead="Nothing is sent yet.">
       <Card>
