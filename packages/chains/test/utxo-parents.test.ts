@@ -25,15 +25,10 @@ function parent(o: { witness?: number; outputs?: number; network?: Network; own?
 
 function spend(parents: readonly Transaction[], o: { network?: Network; each?: number } = {}): UnsignedTransaction {
   const network = o.network ?? BTC
-  const utxos = parents.flatMap((each) =>
-    Array.from({ length: o.each ?? 1 }, (_, vout) => ({
-      txid: each.getId(),
-      vout,
-      value: VALUE,
-      path: PATH,
-      address: addressAt(network, workspaceKey, PATH),
-    }))
-  )
+  // Once each: an id is a hash over a megabyte.
+  const ids = parents.map((each) => each.getId())
+  const address = addressAt(network, workspaceKey, PATH)
+  const utxos = ids.flatMap((txid) => Array.from({ length: o.each ?? 1 }, (_, vout) => ({ txid, vout, value: VALUE, path: PATH, address })))
   const fee = 10_000n
   const amount = VALUE * BigInt(utxos.length) - fee - 50_000n
   return utxo.buildTransfer(network, {
@@ -42,7 +37,7 @@ function spend(parents: readonly Transaction[], o: { network?: Network; each?: n
     amount,
     changeAddress: addressAt(network, workspaceKey, CHANGE),
     changePath: CHANGE,
-    previous: new Map(parents.map((each) => [each.getId(), each.toHex()])),
+    previous: new Map(parents.map((each, at) => [ids[at] as string, each.toHex()])),
   })
 }
 const sizeOf = (unsigned: UnsignedTransaction) => JSON.stringify(unsigned).length

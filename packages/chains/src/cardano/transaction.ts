@@ -1,5 +1,5 @@
-import { ed25519 } from '@noble/curves/ed25519.js'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import { isEd25519 } from '../ed25519.ts'
 import { formatAmount } from '../amount.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
@@ -142,7 +142,7 @@ export function assemble(
     const { signature, recoveryId } = signatures[position] as SignatureBytes
     if (signature.length !== SIGNATURE_BYTES) throw new ChainError('SIGNATURE', 'a signature has 64 bytes')
     if (recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
-    if (!ed25519.verify(signature, message, publicKey, { zip215: false })) {
+    if (!isEd25519(signature, message, publicKey)) {
       throw new ChainError('SIGNATURE', `signature ${position} does not verify`)
     }
     return { publicKey, signature }

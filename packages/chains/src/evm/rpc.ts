@@ -64,9 +64,10 @@ export class EvmClient implements ChainClient {
   }
 
   async tip(): Promise<ChainTip> {
-    const head = await this.#blockBy('latest', false)
+    const [head, final] = await Promise.all([
+      this.#blockBy('latest', false), this.network.confirmations === null ? this.#blockBy('finalized', false) : null,
+    ])
     if (!head) throw new RpcUnavailable(`${this.network.code}: no latest block`)
-    const final = this.network.confirmations === null ? await this.#blockBy('finalized', false) : null
     return {
       height: Number(head.number), hash: head.hash,
       finalHeight: this.network.confirmations === null ? (final ? Number(final.number) : 0) : null,
@@ -78,32 +79,29 @@ export class EvmClient implements ChainClient {
     if (!block) return null
     if (Number(block.number) !== height) throw new RpcUnavailable(`${this.network.code}: eth_getBlockByNumber answered another height`)
     const transfers: ChainTransfer[] = block.transactions.flatMap((each) => (each.to !== null && BigInt(each.value) > 0n
-      ? [{
+      ? [paid({
           txid: each.hash, position: -1, asset: this.network.native_asset, address: canonical(each.to), amount: BigInt(each.value),
-          sender: canonical(each.from), senders: sendersOf([canonical(each.from)]), coinbase: false,
-        }]
+        }, each.from, [each.from])]
       : []))
     const tokens = new Map(
-      this.#assets.filter((asset) => asset.type === 'token').map((asset) => [canonical(asset.contract_address as string), asset])
+      this.#assets.filter((asset) => asset.type === 'token').map((asset) => [(asset.contract_address as string).toLowerCase(), asset])
     )
     if (tokens.size > 0 && block.transactions.length > 0) {
       // By block hash, not by range: logs by range can be partial at the head with no error (EIP-234).
       const logs = await this.#call<RpcLog[]>('eth_getLogs', [
         { blockHash: block.hash, address: [...tokens.keys()], topics: [TRANSFER_TOPIC] }
       ])
-      const callers = new Map(block.transactions.map(({ hash, from }) => [hash, canonical(from)]))
+      const callers = new Map(block.transactions.map(({ hash, from }) => [hash, from]))
       for (const log of logs) {
-        const asset = tokens.get(canonical(log.address))
+        const asset = tokens.get(log.address.toLowerCase())
         if (!asset || log.removed || log.blockHash !== block.hash || log.topics.length !== 3 || log.data.length !== 66) continue
         const amount = BigInt(log.data)
         if (amount === 0n) continue
-        const party = (at: number) => canonical(`0x${(log.topics[at] as string).slice(26)}`)
+        const party = (at: number) => `0x${(log.topics[at] as string).slice(26)}`
         // Of a transferFrom both count: whose tokens they were, and who had them moved.
-        const senders = sendersOf([party(1), callers.get(log.transactionHash)])
-        transfers.push({
-          txid: log.transactionHash, position: Number(log.logIndex), asset: asset.asset_name, address: party(2), amount,
-          sender: party(1), senders, coinbase: false,
-        })
+        transfers.push(paid({
+          txid: log.transactionHash, position: Number(log.logIndex), asset: asset.asset_name, address: canonical(party(2)), amount,
+        }, party(1), [party(1), callers.get(log.transactionHash)]))
       }
     }
     return { height, hash: block.hash, parent: block.parentHash, txids: block.transactions.map((each) => each.hash), transfers }
@@ -217,6 +215,21 @@ export class EvmClient implements ChainClient {
 
 function word(value: number): string {
   return value.toString(16).padStart(64, '0')
+}
+
+/**
+ * A transfer whose senders are spelled when they are asked for: most of a block is nobody's we know, and a checksum is a third of
+ * what reading it takes.
+ */
+function paid(
+  transfer: Pick<ChainTransfer, 'txid' | 'position' | 'asset' | 'address' | 'amount'>, from: string,
+  senders: readonly (string | undefined)[],
+): ChainTransfer {
+  return {
+    ...transfer, coinbase: false,
+    get sender() { return canonical(from) },
+    get senders() { return sendersOf(senders.map((each) => each && canonical(each))) },
+  }
 }
 
 /** Whether the token's own Transfer event says that something went from one address to the other. */

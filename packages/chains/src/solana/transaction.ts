@@ -1,6 +1,6 @@
-import { ed25519 } from '@noble/curves/ed25519.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
+import { isEd25519 } from '../ed25519.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
   type SigningItem, type UnsignedTransaction,
@@ -83,7 +83,7 @@ export function assemble(
     const { signature, recoveryId } = signatures[index] as SignatureBytes
     if (signature.length !== SIGNATURE_BYTES) throw new ChainError('SIGNATURE', 'a signature has 64 bytes')
     if (recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
-    if (!ed25519.verify(signature, message, publicKey, { zip215: false })) throw new ChainError('SIGNATURE', 'does not verify')
+    if (!isEd25519(signature, message, publicKey)) throw new ChainError('SIGNATURE', 'does not verify')
   }
   const [first] = signatures as [SignatureBytes]
   return {

@@ -1,7 +1,7 @@
-import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { xdr } from '@stellar/stellar-base'
+import { isEd25519 } from '../ed25519.ts'
 import { onlyPath, shape } from '../shapes.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
@@ -119,7 +119,7 @@ export function assemble(
   const [part, more] = signatures
   if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
   if (part.recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
-  if (!ed25519.verify(part.signature, item.message, item.publicKey, { zip215: false })) throw new ChainError('SIGNATURE', 'does not verify')
+  if (!isEd25519(part.signature, item.message, item.publicKey)) throw new ChainError('SIGNATURE', 'does not verify')
   const decorated = new (library().xdr.DecoratedSignature)({
     hint: Buffer.from(item.publicKey.subarray(-HINT_BYTES)), signature: Buffer.from(part.signature),
   })

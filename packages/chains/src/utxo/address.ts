@@ -100,6 +100,15 @@ export function addressOf(network: Network, script: Uint8Array): string | null {
   // The library encodes a witness program with whatever prefix it is given: without segwit there is none.
   if (paramsOf(network).bech32_hrp === null && !isBase58Script(script)) return null
   if (isUnusedWitnessProgram(script)) return null
+  // The usual kinds are written at once: the library tries one kind of payment after the other, which takes ten times as long.
+  const { pubKeyHash, scriptHash, bech32 } = bitcoinNetwork(network)
+  if (isBase58Script(script)) {
+    return script[0] === 0x76
+      ? codec.toBase58Check(script.subarray(3, 23), pubKeyHash) : codec.toBase58Check(script.subarray(2, 22), scriptHash)
+  }
+  if (script[0] === 0 && ((script.length === 22 && script[1] === 20) || (script.length === 34 && script[1] === 32))) {
+    return codec.toBech32(script.subarray(2), 0, bech32)
+  }
   if (script[0] === 0x51) readyForTaproot()
   try {
     return codec.fromOutputScript(script, bitcoinNetwork(network))
