@@ -1,6 +1,9 @@
 /** UTF-8 bytes of the largest body that is signed for a signer node to read: both API and nodes hold to it. */
 export const SIGNED_BODY_BYTES_MAX = 65_536
 
+/** Signed requests that are shown to a signer node by one call: both API and nodes hold to it. */
+export const RECEIPTS_MAX = 64
+
 /** `exp − iat` must be strictly below this. */
 export const WINDOW_S = 30
 /** Tolerated difference between the caller's clock and ours. */

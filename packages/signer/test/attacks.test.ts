@@ -217,6 +217,23 @@ describe('rule 3: age', () => {
     const forged = { ...body, receipt: { ...body.receipt, seen_at: 1 } }
     refused(await workspace.sign(pay(old, [forged]), eth(from, { value: ONE })), 'TOO_OLD', 3)
   })
+  test('receipts of many requests by one call: each is answered for itself, also where they contradict each other', async () => {
+    const { mine } = await fresh()
+    const of = (amount: number, more: Parameters<typeof transfer>[2] = {}) => transfer(mine, { asset: 'ETH', amount, destination_address: SINK_ETH }, more)
+    const nonce = randomUUID()
+    const [one, same, other, last] = [await of(1, { nonce }), await of(1, { nonce }), await of(2, { nonce }), await of(3)]
+    const forged = { ...one, body: one.body.replace('1', '9') }
+    const requests = [one, await aged(600), { token: 'x' }, 'none', forged, same, other, last, { ...last, uri: 'x'.repeat(3000) }]
+    const { status, body } = await house.post(1, '/receipts', { requests })
+    assert.equal(status, 200, JSON.stringify(body))
+    const answers = body.answers as { status: number; body: { error?: string; receipt?: { nonce: string; api_key: string } } }[]
+    assert.deepEqual(answers.map((each) => each.body.error ?? each.status), [
+      200, 'TOO_OLD', 'BAD_ORDER', 'BAD_ORDER', 'NOT_AUTHENTIC', 200, 'INTENT_CONFLICT', 200, 'BAD_ORDER'])
+    assert.deepEqual([0, 5].map((at) => answers[at]!.body.receipt?.nonce), [nonce, nonce])
+    assert.deepEqual(answers[7]!.body, (await house.post(1, '/receipt', { request: last })).body, 'as alone')
+    refused(await house.post(1, '/receipts', { requests: [] }), 'BAD_ORDER', 0)
+    refused(await house.post(1, '/receipts', { requests: Array.from({ length: 65 }, () => one) }), 'BAD_ORDER', 0)
+  })
 })
 
 describe('rules 4 and 6: one request, one payment', () => {

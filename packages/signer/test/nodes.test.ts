@@ -93,7 +93,7 @@ test("peer endpoints are closed to the platform's certificate, the platform's to
 
 test('malformed calls never end a node', async () => {
   const bodies = ['', '{', 'null', '[]', '"x"', '{"workspace":1}', '{"__proto__":{"purpose":1}}', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, randomBytes(500).toString('latin1')]
-  for (const path of ['/sign', '/key', '/receipt', '/void', '/unknown', '/sign?x', '/status']) {
+  for (const path of ['/sign', '/key', '/receipt', '/receipts', '/void', '/unknown', '/sign?x', '/status']) {
     for (const body of bodies) {
       const { status } = await house.send(1, 'POST', path, body)
       assert.ok(status >= 400 && status < 500, `${path} ${status}`)

@@ -1,14 +1,19 @@
 import { z } from 'zod'
 import { Refusal } from '../errors.ts'
 import { orderSchema } from '../policy/order.ts'
+import { RUN_MAX } from '../policy/run.ts'
 import { parseBody, shaped } from '../transport/body.ts'
 import type { Parts } from '../parts.ts'
 import { history, historyBodySchema } from './history.ts'
-import { receipt, receiptBodySchema } from './receipt.ts'
+import { receipt, receiptBodySchema, receipts, receiptsBodySchema } from './receipt.ts'
 import { voidBodySchema, voidIntent } from './void.ts'
 
 const keyBodySchema = z.strictObject({ workspace: z.string().min(1).max(128), curve: z.enum(['secp256k1', 'ed25519']) })
-const signBodySchema = orderSchema.extend({ partner: z.int().min(1).max(3) })
+const partnerSchema = z.int().min(1).max(3)
+const signBodySchema = orderSchema.extend({ partner: partnerSchema })
+const runBodySchema = z.strictObject({
+  workspace: orderSchema.shape.workspace, partner: partnerSchema, run: z.array(orderSchema.omit({ workspace: true })).min(1).max(RUN_MAX),
+})
 
 /** The same as the operator's, with a word of its own for fuel without a purpose. */
 function shapedText<T>(schema: z.ZodType<T>, text: string): T {
@@ -27,6 +32,7 @@ export async function platformCall(parts: Parts, method: string, path: string, t
   if (parts.restoring()) throw new Refusal('RESTORING', 'The node was restored and has not yet taken the records of its peers')
   switch (call) {
     case 'POST /receipt': return { status: 200, body: await receipt(parts, shapedText(receiptBodySchema, text)) }
+    case 'POST /receipts': return { status: 200, body: await receipts(parts, shapedText(receiptsBodySchema, text)) }
     case 'POST /key': {
       const { workspace, curve } = shapedText(keyBodySchema, text)
       return { status: 200, body: await parts.keyring.key(workspace, curve) }
@@ -34,6 +40,10 @@ export async function platformCall(parts: Parts, method: string, path: string, t
     case 'POST /sign': {
       const { partner, ...order } = shapedText(signBodySchema, text)
       return { status: 200, body: await parts.coordinator.sign(order, partner) }
+    }
+    case 'POST /sign-run': {
+      const { partner, workspace, run } = shapedText(runBodySchema, text)
+      return { status: 200, body: { run: await parts.coordinator.signAll(run.map((order) => ({ workspace, ...order })), partner) } }
     }
     case 'POST /history': return { status: 200, body: history(parts, shapedText(historyBodySchema, text)) }
     case 'POST /void': return { status: 200, body: await voidIntent(parts, shapedText(voidBodySchema, text)) }

@@ -1,7 +1,7 @@
 import {
-  AuthError, claimedNonceAndSubject, parsePublicKey, SIGNED_BODY_BYTES_MAX, transactionId, verifyRequest, type SignedRequest,
+  AuthError, claimedNonceAndSubject, parsePublicKey, SIGNED_BODY_BYTES_MAX, transactionId, verifyRequest, type Claims, type SignedRequest,
 } from '@custody/request-auth'
-import type { KeyObject } from 'node:crypto'
+import { createHash, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { Refusal } from '../errors.ts'
 import type { Enrolment, State } from '../store/state.ts'
@@ -30,6 +30,25 @@ function keyOf(pem: string): KeyObject {
   return key
 }
 
+/** Requests that this process has verified: what they claim, by the hash of all that was verified and of the key it was verified with. */
+const VERIFIED_MAX = 4000
+const verified = new Map<string, Claims>()
+
+/**
+ * Verifies all of a request but its age, once: a request comes back for its receipt, for fuel and for each signature. A caller
+ * whose key is another one now is another line of this memory, and whether he is enrolled is never asked of it.
+ */
+async function claimsOf(request: SignedRequest, pem: string, apiKey: string, now: number): Promise<Claims> {
+  const { token, method, uri, body } = request
+  const name = createHash('sha256').update(JSON.stringify([pem, apiKey, token, method, uri, body])).digest('base64')
+  const known = verified.get(name)
+  if (known) return known
+  const claims = await verifyRequest({ request, apiKey, publicKey: keyOf(pem), now, age: 'none' })
+  if (verified.size >= VERIFIED_MAX) verified.delete(verified.keys().next().value as string)
+  verified.set(name, claims)
+  return claims
+}
+
 /**
  * Rule 2: verifies the request as the API does, but for its age. The key comes from this node's enrolments alone.
  * @param revokedToo a void may be proven by a revoked caller's request
@@ -40,7 +59,7 @@ export async function prove(state: State, request: SignedRequest, now: number, r
     const enrolment = state.enrolments.get(sub)
     if (!enrolment) throw new Refusal('NOT_ENROLLED', 'The API key is not enrolled at this node')
     if (enrolment.revoked && !revokedToo) throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
-    const claims = await verifyRequest({ request, apiKey: sub, publicKey: keyOf(enrolment.public_key_pem), now, age: 'none' })
+    const claims = await claimsOf(request, enrolment.public_key_pem, sub, now)
     if (claims.iat > now + FUTURE_S_MAX) throw new Refusal('NOT_AUTHENTIC', 'iat lies in the future')
     return { request, enrolment, nonce: claims.nonce, iat: claims.iat, exp: claims.exp, transaction_id: transactionId(sub, claims.nonce) }
   } catch (error) {

@@ -38,13 +38,18 @@ export const beyondShare = (fee: bigint, moved: bigint): bigint => (fee > moved 
 /** What a fuel takes of a tank: what it moves and its own fee. */
 export const costOfFuel = ({ decoded }: Subject): bigint => decoded.payments[0]!.amount + decoded.fee_max
 
-export function assertBudget(state: State, verdict: Verdict, clockMs: number): void {
-  for (const charge of verdict.charges) assertCharge(state, verdict.step, charge, clockMs)
+/** @param ahead what is charged at once before, none of it by its largest alone */
+export function assertBudget(state: State, verdict: Verdict, clockMs: number, ahead: readonly Charge[] = []): void {
+  for (const charge of verdict.charges) assertCharge(state, verdict.step, charge, clockMs, ahead)
 }
 
-function assertCharge(state: State, step: string, { budget, amount, limit, largest, rule }: Charge, clockMs: number): void {
+function assertCharge(
+  state: State, step: string, { budget, amount, limit, largest, rule }: Charge, clockMs: number, ahead: readonly Charge[]
+): void {
   const since = clockMs - DAY_S * 1000
-  const spent = largest ? spentWithout(state, budget, since, step, amount) : spentWith(state.spending.since(budget, since), amount)
+  const before = ahead.filter((charge) => charge.budget === budget).reduce((sum, charge) => sum + charge.amount, 0n)
+  const spent = largest
+    ? spentWithout(state, budget, since, step, amount) : spentWith(state.spending.since(budget, since) + before, amount)
   if (spent.sum <= limit) return
   const detail = { spent: spent.before.toString(), limit: limit.toString() }
   if (rule) {

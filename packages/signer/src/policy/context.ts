@@ -60,7 +60,7 @@ export async function decodedOn(context: Context, order: Order, network: Network
 export function verdictOf(subject: Subject, part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>): Verdict {
   return {
     intent: null, seen: [], callers: [], assertAge: () => {}, voidNames: [], voids: [],
-    charges: [], leftover: null, fuelled: null, rule: null,
+    beside: [], charges: [], leftover: null, fuelled: null, rule: null,
     ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part,
   }
 }

@@ -1,15 +1,18 @@
-import { addressAt, traitsOf } from '@custody/chains'
+import { addressAt, traitsOf, type Network } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import { FEE_RATE_DECIMALS } from '../intent/pay.ts'
 import { assertFeeCap } from './cap.ts'
-import type { Fuel, Subject } from './order.ts'
+import type { FuelPart, Subject } from './order.ts'
+
+/** One of the transactions that a fuel is for. `callerRate`: the most per unit that its caller allows; null: the node's cap alone. */
+export interface Fuelling { part: FuelPart; callerRate: string | null }
 
 /**
- * Rule 11: native coin to the source address of one intent or token sweep, no more than it can cost with head-room. `gas` and its
- * price are in the chain's own units (Tron: energy for tokens, bandwidth for TRX), `l1_fee` is what comes on top.
+ * Rule 11: native coin to the source address of one or several intents or of one token sweep, no more than each of them alone
+ * can cost with head-room, added up.
  * @returns the most that the fuel may bring
  */
-export function assertFuels(subject: Subject, fuel: Fuel, source: readonly number[], callerRate: string | null): bigint {
+export function assertFuels(subject: Subject, source: readonly number[], fuellings: readonly Fuelling[]): bigint {
   const { decoded, network, key } = subject
   if (decoded.asset !== network.native_asset) throw new Refusal('ASSET_MISMATCH', 'Fuel is the native coin')
   const [payment, more] = decoded.payments
@@ -18,10 +21,21 @@ export function assertFuels(subject: Subject, fuel: Fuel, source: readonly numbe
     throw new Refusal('DESTINATION_MISMATCH', 'Fuel goes to the source address of its intent only')
   }
   if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'Fuel carries no tag')
+  const most = fuellings.reduce((sum, each) => sum + mostOf(network, each), 0n)
+  if (payment.amount > most) throw new Refusal('FUEL_TOO_LARGE', `The fuel ${payment.amount} is more than ${most}`)
+  assertFeeCap(subject)
+  return most
+}
+
+/**
+ * What one transaction may be given. `gas` and its price are in the chain's own units (Tron: energy for tokens, bandwidth for
+ * TRX), `l1_fee` is what comes on top.
+ */
+function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
   const cap = BigInt(network.fee_cap)
-  const price = BigInt(fuel.max_fee_per_gas)
-  const cost = BigInt(fuel.gas) * price
-  const l1 = BigInt(fuel.l1_fee ?? '0')
+  const price = BigInt(part.max_fee_per_gas)
+  const cost = BigInt(part.gas) * price
+  const l1 = BigInt(part.l1_fee ?? '0')
   if (cost + l1 > cap) throw new Refusal('FUEL_TOO_LARGE', `The fee to be fuelled is above the cap ${cap}`)
   const { surchargeMost, feeRateDecimals } = traitsOf(network)
   if (l1 > surchargeMost(network)) {
@@ -33,8 +47,5 @@ export function assertFuels(subject: Subject, fuel: Fuel, source: readonly numbe
   if (callerRate !== null && price * 10n ** BigInt(FEE_RATE_DECIMALS - feeRateDecimals) > BigInt(callerRate)) {
     throw new Refusal('FEE_RATE', "The price to be fuelled is above the caller's fee_rate")
   }
-  const most = (cost * 12n) / 10n + l1
-  if (payment.amount > most) throw new Refusal('FUEL_TOO_LARGE', `The fuel ${payment.amount} is more than ${most}`)
-  assertFeeCap(subject)
-  return most
+  return (cost * 12n) / 10n + l1
 }

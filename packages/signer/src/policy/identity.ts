@@ -1,5 +1,6 @@
 import { Refusal } from '../errors.ts'
 import { State } from '../store/state.ts'
+import type { SeenRequest } from './order.ts'
 
 /** Rule 4: one (sub, nonce) has one meaning for ever; one intent has one meaning from its first step on. */
 export function assertOneMeaning(state: State, apiKey: string, nonce: string, intent: string, content: string): void {
@@ -9,6 +10,19 @@ export function assertOneMeaning(state: State, apiKey: string, nonce: string, in
   }
   const known = state.intents.get(intent)
   if (known?.content && known.content !== content) throw new Refusal('INTENT_CONFLICT', 'The same sequence_id stands for another payment')
+}
+
+/** The same among requests that are judged together, none of which the record may know yet. */
+export function assertMeaningsAgree(seen: readonly SeenRequest[]): void {
+  const meanings = new Map<string, SeenRequest>()
+  for (const request of seen) {
+    const name = State.requestKey(request.api_key, request.nonce)
+    const known = meanings.get(name) ?? request
+    if (known.intent !== request.intent || known.content !== request.content) {
+      throw new Refusal('INTENT_CONFLICT', 'One nonce of an API key stands for two requests')
+    }
+    meanings.set(name, known)
+  }
 }
 
 /** Rule 14. */

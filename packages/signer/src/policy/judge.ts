@@ -10,10 +10,14 @@ import { assertBudget } from './budget.ts'
 import { understand } from './callers.ts'
 import { assertExclusive, decodeDecoded, encodeDecoded } from './exclusivity.ts'
 import { assertExpiry } from './expiry.ts'
-import { assertNotVoided, assertOneMeaning } from './identity.ts'
+import { assertMeaningsAgree, assertNotVoided, assertOneMeaning } from './identity.ts'
 import { assertLeftover } from './leftover.ts'
 import { accountOf, assertNonce } from './nonce.ts'
-import type { Order, Signed, Verdict } from './order.ts'
+import { assertRun, each, eachNow, NOTHING_AHEAD, type Ahead } from './run.ts'
+import { namesOf, type Order, type Signed, type Verdict } from './order.ts'
+
+/** What a step leaves behind of its session. */
+export type Session = Pick<Body<'step'>, 'sessions' | 'partner' | 'peer_head'>
 
 /**
  * Every rule, in one order: what does not depend on the record is the authority's (`judge`), what does is the same for all
@@ -29,38 +33,76 @@ export class Judge {
   /** A caller's request and what it means, for receipts too. */
   understand(request: Signed['request']): Promise<{ proven: Proven; want: Intent }> { return understand(this.#parts, request) }
 
-  /** What the record says. Synchronous: nothing happens between this and the write that follows it. */
-  assertAllowed(verdict: Verdict): StepEntry | null {
+  /** Orders that one session signs, of which each is judged as if it were alone. One is any order; several are a run. */
+  async judgeAll(orders: readonly Order[]): Promise<Verdict[]> {
+    const verdicts = await each(orders, (order) => this.judge(order))
+    if (verdicts.length > 1) assertRun(verdicts)
+    assertMeaningsAgree(verdicts.flatMap(({ seen }) => seen))
+    return verdicts
+  }
+
+  /** What the record says of each of a run, as if those before it had been written down. */
+  assertAllAllowed(verdicts: readonly Verdict[]): (StepEntry | null)[] {
+    let ahead = NOTHING_AHEAD
+    return eachNow(verdicts, (verdict) => {
+      const known = this.assertAllowed(verdict, ahead)
+      // What is on record already is counted there.
+      ahead = { nonce: verdict.decoded.nonce, charges: [...ahead.charges, ...(known ? [] : verdict.charges)] }
+      return known
+    })
+  }
+
+  /**
+   * What the record says. Synchronous: nothing happens between this and the write that follows it.
+   * @param ahead what is written down at once before
+   */
+  assertAllowed(verdict: Verdict, ahead: Ahead = NOTHING_AHEAD): StepEntry | null {
     const { state } = this.#parts.store
     assertNotVoided(state, verdict.voidNames)
     if (verdict.callers.some((apiKey) => state.enrolments.get(apiKey)?.revoked !== false)) {
       throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
     }
     for (const seen of verdict.seen) assertOneMeaning(state, seen.api_key, seen.nonce, seen.intent, seen.content)
-    const steps = state.steps.get(verdict.step) ?? []
-    const same = steps.find((entry) => entry.unsigned_hash === verdict.unsignedHash)
+    const earlier = namesOf(verdict).map((step) => state.steps.get(step) ?? [])
+    const isThis = (entry: StepEntry): boolean => entry.unsigned_hash === verdict.unsignedHash
+    const same = earlier.every((steps) => steps.some(isThis)) ? earlier[0]!.find(isThis) : undefined
     // The very same transaction counts as signed already: it may be signed again whatever its age.
     if (same) {
       if (!same.signed) this.#parts.store.flush()
       return same
     }
     verdict.assertAge()
-    assertExclusive(this.#parts.registry, steps, (entry) => this.#decodedOf(entry), (entry) => this.#recordedOf(entry), verdict)
-    assertNonce(state, verdict)
+    for (const steps of earlier) {
+      assertExclusive(this.#parts.registry, steps, (entry) => this.#decodedOf(entry), (entry) => this.#recordedOf(entry), verdict)
+    }
+    assertNonce(state, verdict, ahead.nonce)
     assertExpiry(state, verdict, this.#parts.store.seconds())
     assertLeftover(state, verdict)
-    assertBudget(state, verdict, this.#parts.store.clock())
+    assertBudget(state, verdict, this.#parts.store.clock(), ahead.charges)
     return null
   }
 
   /** Writes the step down, durably, before round 1. */
-  admit(verdict: Verdict, session: Pick<Body<'step'>, 'sessions' | 'partner' | 'peer_head'>): StepEntry {
-    const same = this.assertAllowed(verdict)
+  admit(verdict: Verdict, session: Session): StepEntry { return this.admitAll([verdict], [session])[0]! }
+
+  /** The steps of a run: all of them or none, under one disk flush. */
+  admitAll(verdicts: readonly Verdict[], sessions: readonly Session[]): StepEntry[] {
+    const known = this.assertAllAllowed(verdicts)
     const { store } = this.#parts
-    if (same) {
-      store.append('session', { step_height: same.height, ...session })
-      return same
-    }
+    const entries = verdicts.map((verdict, at): NewEntry[] => {
+      const [same, session] = [known[at], sessions[at]!]
+      return same ? [{ kind: 'session', body: { step_height: same.height, ...session } }] : this.#entriesOf(verdict, session)
+    })
+    const appended = store.appendAll(entries.flat())
+    let end = 0
+    return verdicts.map((_, at) => {
+      end += entries[at]!.length
+      return known[at] ?? store.state.stepAt.get(appended[end - 1]!.height)!
+    })
+  }
+
+  #entriesOf(verdict: Verdict, session: Session): NewEntry[] {
+    const { store } = this.#parts
     const entries: NewEntry[] = []
     for (const seen of verdict.seen) {
       if (!store.state.seen.has(State.requestKey(seen.api_key, seen.nonce))) entries.push({ kind: 'seen', body: { ...seen } })
@@ -82,6 +124,9 @@ export class Judge {
         intent: verdict.intent?.key ?? null,
         content: verdict.intent?.content ?? null,
         transaction_id: verdict.intent?.transaction_id ?? null,
+        ...(verdict.beside.length === 0 ? {} : {
+          beside: verdict.beside.map(({ step, intent: { key: intent, ...named } }) => ({ step, intent, ...named })),
+        }),
         unsigned_hash: verdict.unsignedHash,
         unsigned: {
           network: unsigned.network, bytes: unsigned.bytes, inputs: unsigned.inputs.map(({ path }) => ({ path })), change: unsigned.change,
@@ -97,8 +142,7 @@ export class Judge {
         ...session,
       },
     })
-    const step = store.appendAll(entries).at(-1)!
-    return store.state.stepAt.get(step.height)!
+    return entries
   }
 
   /** What a platform that lost its memory needs to go on with the transaction that stands. */

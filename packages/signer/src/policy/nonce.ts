@@ -8,17 +8,21 @@ export function accountOf({ decoded }: Subject): string | null {
   return decoded.nonce === null ? null : State.accountKey(decoded.network, decoded.from[0]!)
 }
 
-/** Rule 10: the account's next nonce, or one used before. Where the chain says at which an account begins, its first one is free. */
-export function isNonceGap(state: State, subject: Subject): boolean {
+/**
+ * Rule 10: the account's next nonce, or one used before. Where the chain says at which an account begins, its first one is free.
+ * @param ahead the nonce that is written down at once before this one; null: none is
+ */
+export function isNonceGap(state: State, subject: Subject, ahead: bigint | null = null): boolean {
   const account = accountOf(subject)
   if (account === null) return false
-  const highest = state.nonces.get(account)
+  const recorded = state.nonces.get(account)
+  const highest = ahead !== null && ahead > (recorded ?? -1n) ? ahead : recorded
   if (highest === undefined && traitsOf(subject.network).firstNonce === 'chain') return false
   return subject.decoded.nonce! > (highest ?? -1n) + 1n
 }
 
-export function assertNonce(state: State, subject: Subject): void {
-  if (isNonceGap(state, subject)) {
+export function assertNonce(state: State, subject: Subject, ahead: bigint | null = null): void {
+  if (isNonceGap(state, subject, ahead)) {
     throw new Refusal('NONCE_GAP', `The nonce ${subject.decoded.nonce} is more than one beyond the highest on record`, {
       highest: state.nonces.get(accountOf(subject)!)?.toString() ?? null,
     })

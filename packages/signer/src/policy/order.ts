@@ -38,12 +38,16 @@ const cancelSchema = z.strictObject({
 const stakeSchema = z.strictObject({
   kind: z.literal('stake'), step: z.enum(['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']), ...provenSchema,
 })
+/** Transfers that one fuel may pay for: as many signed requests come with its order, and each is verified. */
+const FUEL_PARTS_MAX = 64
+/** What the transaction that is fuelled may cost. */
+const costSchema = { gas: decimalSchema, max_fee_per_gas: decimalSchema, l1_fee: decimalSchema.optional() }
+/** `beside`: payments of the same source address that the same fuel pays for. */
 const fuelSchema = z.strictObject({
   kind: z.literal('fuel'),
   for: z.discriminatedUnion('kind', [paySchema, cancelSchema, sweepSchema, forwardSchema, stakeSchema]),
-  gas: decimalSchema,
-  max_fee_per_gas: decimalSchema,
-  l1_fee: decimalSchema.optional(),
+  ...costSchema,
+  beside: z.array(z.strictObject({ for: paySchema, ...costSchema })).min(1).max(FUEL_PARTS_MAX - 1).optional(),
 })
 /** Energy of the tank's stake: to the source address of what it is `for`, or back. */
 const lendSchema = z.strictObject({
@@ -79,6 +83,8 @@ export type Forward = z.infer<typeof forwardSchema>
 export type Stake = z.infer<typeof stakeSchema>
 export type Lend = z.infer<typeof lendSchema>
 export type Fuel = z.infer<typeof fuelSchema>
+/** What one transaction of those that a fuel is for may cost. */
+export type FuelPart = Pick<Fuel, 'gas' | 'max_fee_per_gas' | 'l1_fee'>
 export type Drain = z.infer<typeof drainSchema>
 export type TankStake = z.infer<typeof tankStakeSchema>
 
@@ -110,13 +116,18 @@ export interface Charge { budget: string; amount: bigint; limit: bigint; largest
 /** `most`: a fuel may bring no more than this together with what is left; `least`: a native sweep moves more than what is left. */
 export type Leftover = { address: string; amount: bigint; most: bigint } | { address: string; amount: bigint; least: true }
 
+/** A caller's request as a verdict names it. */
+export interface NamedIntent { key: string; content: string; transaction_id: string }
+
 /** An order that every stateless rule allows. What depends on the record is checked again, at once with the write. */
 export interface Verdict extends Subject {
   unsignedHash: string
   /** Name of the step; each transaction under one step excludes all earlier ones, unless `repeatable`. */
   step: string
   repeatable: boolean
-  intent: { key: string; content: string; transaction_id: string } | null
+  intent: NamedIntent | null
+  /** What it is a step of besides, each for an intent of its own: rule 6 holds for every one of them. */
+  beside: { step: string; intent: NamedIntent }[]
   /** The callers' requests, to be written as seen. */
   seen: SeenRequest[]
   /** API keys that must not be revoked. */
@@ -135,3 +146,6 @@ export interface Verdict extends Subject {
   /** A standing rule, to be written down with the step where it is not on record yet. */
   rule: StandingRule | null
 }
+
+/** Of all steps that a verdict is of. */
+export const namesOf = ({ step, beside }: Pick<Verdict, 'step' | 'beside'>): string[] => [step, ...beside.map((each) => each.step)]

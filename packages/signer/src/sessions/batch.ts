@@ -6,7 +6,10 @@ import { Refusal } from '../errors.ts'
 export const gravest = (errors: readonly unknown[]): unknown =>
   errors.find((error) => error instanceof ThresholdError && error.code === 'CHEAT') ?? errors[0]
 
-/** One side's sessions of some inputs, stepped together. Messages travel as base64, one list per item. */
+/**
+ * One side's sessions of some inputs, stepped together. Messages travel as base64, one list per item. Whoever takes the results
+ * verifies them (threshold rule 12): `finish` of what is signed for a chain, `verifyItems` of a refresh's test.
+ */
 export const BATCH_ITEMS_MAX = 8
 
 export class Batch {
@@ -25,7 +28,7 @@ export class Batch {
     this.#partner = o.partner
     this.#sessions = o.items.map((item, at) => startSign({
       vault: o.vault, key: o.key, sessionId: new Uint8Array(o.sessionIds[at]!), participants: o.participants, path: [...item.path],
-      message: item.message,
+      message: item.message, isVerifiedByCaller: true,
     }))
   }
 

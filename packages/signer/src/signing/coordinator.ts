@@ -1,4 +1,4 @@
-import type { Registry, SignatureBytes, SignedTransaction } from '@custody/chains'
+import type { Registry, SignatureBytes, SignedTransaction, SigningItem } from '@custody/chains'
 import { ThresholdError, type Vault } from '@custody/threshold'
 import { z } from 'zod'
 import { hex } from '../canonical.ts'
@@ -8,12 +8,12 @@ import { Refusal, shapeOfAnswer } from '../errors.ts'
 import type { Bans } from '../keys/bans.ts'
 import type { Keyring } from '../keys/keyring.ts'
 import type { Judge } from '../policy/judge.ts'
-import type { Order, Verdict } from '../policy/order.ts'
+import { namesOf, type Order, type Verdict } from '../policy/order.ts'
 import type { Store } from '../store/index.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
 import { Batch, BATCH_ITEMS_MAX } from '../sessions/batch.ts'
-import { bindingOf, finish, fromWire, itemsOf, sessionIds, toWire, type WireSignature } from './items.ts'
+import { bindingOf, finish, fromWire, itemsOf, sessionIds, split, toWire, unsignedOf, type WireSignature } from './items.ts'
 import type { CatchUp } from './catch-up.ts'
 
 const wireSchema = z.array(z.strictObject({
@@ -52,7 +52,10 @@ export class Coordinator {
 
   constructor(parts: SigningParts) { this.#parts = parts }
 
-  async sign(order: Order, partner: number): Promise<SignAnswer> {
+  async sign(order: Order, partner: number): Promise<SignAnswer> { return (await this.signAll([order], partner))[0]! }
+
+  /** Signs several payments of one account in one session: all of them or none. */
+  async signAll(orders: readonly Order[], partner: number): Promise<SignAnswer[]> {
     const { judge, config, bans } = this.#parts
     if (partner === config.node || !config.peerList.some((peer) => peer.node === partner)) {
       throw new Refusal('BAD_ORDER', 'partner must name another node')
@@ -61,27 +64,31 @@ export class Coordinator {
     if (this.#running >= Coordinator.runningMax) throw new Refusal('TOO_BUSY', 'Too many signatures are under way')
     this.#running++
     try {
-      const verdict = await judge.judge(order)
-      await this.#parts.catchUp.prepare(verdict)
-      const known = judge.assertAllowed(verdict)
-      if (known?.signed) return this.#recorded(verdict, known)
-      return await this.#exclusively(verdict, () => this.#run(verdict, partner))
+      const verdicts = await judge.judgeAll(orders)
+      await this.#parts.catchUp.prepare(verdicts[0]!)
+      const known = judge.assertAllAllowed(verdicts)
+      if (known.every((step) => step?.signed)) return verdicts.map((verdict, at) => this.#recorded(verdict, known[at]!))
+      return await this.#exclusively(verdicts, () => this.#run(verdicts, partner))
     } finally {
       this.#running--
     }
   }
 
-  async #exclusively<T>(verdict: Verdict, run: () => Promise<T>): Promise<T> {
-    if (verdict.repeatable) return run()
-    const busy = this.#busy.get(verdict.step)
-    if (busy && busy.hash !== verdict.unsignedHash) throw new Refusal('TOO_BUSY', 'Another transaction of this step is being signed')
-    const mine = busy ?? { hash: verdict.unsignedHash, count: 0 }
-    mine.count++
-    this.#busy.set(verdict.step, mine)
+  async #exclusively<T>(verdicts: readonly Verdict[], run: () => Promise<T>): Promise<T> {
+    const steps = verdicts.filter(({ repeatable }) => !repeatable)
+      .flatMap((verdict) => namesOf(verdict).map((name) => ({ name, hash: verdict.unsignedHash })))
+    if (steps.some(({ name, hash }) => (this.#busy.get(name)?.hash ?? hash) !== hash)) {
+      throw new Refusal('TOO_BUSY', 'Another transaction of this step is being signed')
+    }
+    for (const { name, hash } of steps) {
+      const mine = this.#busy.get(name) ?? { hash, count: 0 }
+      mine.count++
+      this.#busy.set(name, mine)
+    }
     try {
       return await run()
     } finally {
-      if (--mine.count === 0) this.#busy.delete(verdict.step)
+      for (const { name } of steps) if (--this.#busy.get(name)!.count === 0) this.#busy.delete(name)
     }
   }
 
@@ -94,34 +101,55 @@ export class Coordinator {
     return { signatures: toWire(signatures), signed: finish(this.#parts.registry, verdict, signatures) }
   }
 
-  async #run(verdict: Verdict, partner: number): Promise<SignAnswer> {
-    const { config, environment, keyring, peers, judge, store, registry, vault, bans } = this.#parts
-    const items = itemsOf(registry, verdict)
+  async #run(verdicts: readonly Verdict[], partner: number): Promise<SignAnswer[]> {
+    const { config, environment, keyring, peers, registry } = this.#parts
+    const items = itemsOf(registry, verdicts)
+    const [{ key: { key_id: keyId }, order }] = verdicts as [Verdict]
     const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
     const fresh = hex(environment.random(32))
     const timeout = config.timeouts_ms.round
-    const epoch = keyring.epochOf(verdict.key.key_id)
+    const epoch = keyring.epochOf(keyId)
+    const asked = verdicts.length === 1 ? { order } : { orders: verdicts.map((verdict) => verdict.order) }
     const opened = shapeOfAnswer(
       openedSchema,
       await peers.call(
-        partner, '/peer/sign/open', { order: verdict.order, fresh, epoch },
-        { timeout: timeout + 1000, binding: bindingOf(verdict, items, '', 0, participants) }
+        partner, '/peer/sign/open', { ...asked, fresh, epoch },
+        { timeout: timeout + 1000, binding: bindingOf(verdicts, items, '', 0, participants) }
       ),
       partner
     )
+    try {
+      return await this.#together(verdicts, { items, participants, fresh, opened, partner })
+    } catch (error) {
+      // The partner has written it down: it counts as signed from here on, whatever is refused.
+      throw error instanceof Refusal ? new Refusal(error.code, error.message, { ...error.detail, entered: true }) : error
+    }
+  }
+
+  /** What both have allowed and the partner has written down. */
+  async #together(
+    verdicts: readonly Verdict[],
+    { items, participants, fresh, opened, partner }: {
+      items: SigningItem[]; participants: [number, number]; fresh: string; opened: z.infer<typeof openedSchema>; partner: number
+    },
+  ): Promise<SignAnswer[]> {
+    const { config, environment, keyring, peers, judge, store, vault, bans } = this.#parts
+    const keyId = verdicts[0]!.key.key_id
+    const timeout = config.timeouts_ms.round
     if ('recorded' in opened) {
       // The partner signed the very same transaction before; the signatures speak for themselves.
-      const step = judge.admit(verdict, { sessions: [], partner, peer_head: peers.headOf(partner) })
-      return this.#keep(verdict, step, fromWire(opened.recorded))
+      const steps = judge.admitAll(verdicts, verdicts.map(() => ({ sessions: [], partner, peer_head: peers.headOf(partner) })))
+      return this.#keep(verdicts, steps, fromWire(opened.recorded))
     }
     const ids = sessionIds(
-      { key: verdict.key.key_id, epoch: opened.epoch, participants, fresh: [fresh, opened.fresh], unsigned: verdict.unsignedHash },
+      { key: keyId, epoch: opened.epoch, participants, fresh: [fresh, opened.fresh], unsigned: unsignedOf(verdicts) },
       items.length
     )
     const session = hex(ids[0]!)
     if (ids.some((id) => store.state.sessions.has(hex(id)))) throw new Refusal('SESSION_ABORTED', 'A session id was used before')
-    const key = keyring.material(verdict.key.key_id, opened.epoch)
-    const step = judge.admit(verdict, { sessions: ids.map(hex), partner, peer_head: peers.headOf(partner) })
+    const key = keyring.material(keyId, opened.epoch)
+    const sessions = split(verdicts, ids.map(hex))
+    const steps = judge.admitAll(verdicts, sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })))
     const signatures: SignatureBytes[] = []
     const deadline = environment.now() + config.timeouts_ms.sign
     for (let batch = 0; batch * BATCH_ITEMS_MAX < items.length; batch++) {
@@ -138,7 +166,7 @@ export class Coordinator {
             roundSchema,
             await peers.call(
               partner, '/peer/sign/round', { batch, messages, done: run.results !== null },
-              { timeout, binding: bindingOf(verdict, items, session, round, participants) }
+              { timeout, binding: bindingOf(verdicts, items, session, round, participants) }
             ),
             partner
           )
@@ -155,16 +183,19 @@ export class Coordinator {
         throw error
       }
     }
-    return this.#keep(verdict, step, signatures)
+    return this.#keep(verdicts, steps, signatures)
   }
 
-  #keep(verdict: Verdict, step: StepEntry, signatures: SignatureBytes[]): SignAnswer {
-    const answer = this.#answer(verdict, signatures)
-    if (!step.signed) {
+  #keep(verdicts: readonly Verdict[], steps: readonly StepEntry[], signatures: readonly SignatureBytes[]): SignAnswer[] {
+    const parts = split(verdicts, signatures)
+    const answers = verdicts.map((verdict, at) => this.#answer(verdict, parts[at]!))
+    answers.forEach((answer, at) => {
+      const step = steps[at]!
+      if (step.signed) return
       this.#parts.store.appendSoon('signed', {
         step_height: step.height, signatures: answer.signatures, hash: answer.signed.hash, raw: answer.signed.raw,
       })
-    }
-    return answer
+    })
+    return answers
   }
 }

@@ -4,17 +4,31 @@ import type { Binding } from '../envelope.ts'
 import type { Verdict } from '../policy/order.ts'
 
 /** What is signed, item by item, and how it is named in every message about it. */
-export function itemsOf(registry: Registry, { order, key }: Verdict): SigningItem[] {
-  return signing(registry, order.unsigned, key.publicKeyAt)
+export function itemsOf(registry: Registry, verdicts: readonly Verdict[]): SigningItem[] {
+  return verdicts.flatMap(({ order, key }) => signing(registry, order.unsigned, key.publicKeyAt))
 }
 
+/** A list that belongs to the items of a run, transaction by transaction. */
+export function split<T>(verdicts: readonly Verdict[], list: readonly T[]): T[][] {
+  let end = 0
+  return verdicts.map(({ order }) => {
+    const begin = end
+    end += order.unsigned.inputs.length
+    return list.slice(begin, end)
+  })
+}
+
+/** Names what one session signs; of one transaction its own hash. */
+export const unsignedOf = (verdicts: readonly Verdict[]): string => (verdicts.length === 1
+  ? verdicts[0]!.unsignedHash : sha256hex(JSON.stringify(verdicts.map(({ unsignedHash }) => unsignedHash))))
+
 export function bindingOf(
-  verdict: Verdict, items: readonly SigningItem[], session: string, round: number, participants: readonly number[]
+  verdicts: readonly Verdict[], items: readonly SigningItem[], session: string, round: number, participants: readonly number[]
 ): Binding {
   return {
     session,
     round,
-    key: verdict.key.key_id,
+    key: verdicts[0]!.key.key_id,
     path: sha256hex(JSON.stringify(items.map((item) => item.path))),
     digest: sha256hex(JSON.stringify(items.map((item) => hex(item.message)))),
     participants: [...participants],

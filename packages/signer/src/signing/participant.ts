@@ -5,21 +5,26 @@ import { hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import { orderSchema, type Verdict } from '../policy/order.ts'
+import { RUN_MAX } from '../policy/run.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Header } from '../envelope.ts'
 import { Batch, BATCH_ITEMS_MAX } from '../sessions/batch.ts'
 import { roundSchema, type SigningParts } from './coordinator.ts'
-import { bindingOf, finish, itemsOf, sessionIds, toWire } from './items.ts'
+import { bindingOf, finish, itemsOf, sessionIds, split, toWire, unsignedOf } from './items.ts'
 
-const openSchema = z.strictObject({ order: orderSchema, fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) })
+const freshSchema = { fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) }
+const openSchema = z.union([
+  z.strictObject({ order: orderSchema, ...freshSchema }),
+  z.strictObject({ orders: z.array(orderSchema).min(2).max(RUN_MAX), ...freshSchema }),
+])
 
 interface Open {
-  verdict: Verdict
+  verdicts: readonly Verdict[]
   items: SigningItem[]
   ids: Buffer[]
   participants: [number, number]
   epoch: number
-  step: StepEntry
+  steps: readonly StepEntry[]
   partner: number
   batch: number
   run: Batch | null
@@ -56,12 +61,13 @@ export class Participant {
     }
     const parsed = openSchema.safeParse(body)
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has another shape')
-    const { order, fresh: theirs, epoch } = parsed.data
-    const verdict = await judge.judge(order)
-    await catchUp.prepare(verdict)
-    const items = itemsOf(registry, verdict)
+    const { fresh: theirs, epoch } = parsed.data
+    const verdicts = await judge.judgeAll('order' in parsed.data ? [parsed.data.order] : parsed.data.orders)
+    const [{ key: { key_id: keyId } }] = verdicts as [Verdict]
+    await catchUp.prepare(verdicts[0]!)
+    const items = itemsOf(registry, verdicts)
     const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
-    const expected = bindingOf(verdict, items, '', 0, participants)
+    const expected = bindingOf(verdicts, items, '', 0, participants)
     if (
       header.key !== expected.key
         || header.path !== expected.path
@@ -70,19 +76,23 @@ export class Participant {
     ) {
       throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
     }
-    const known = judge.assertAllowed(verdict)
-    if (known?.signed) return { recorded: store.record.readAs(known.signed.height, 'signed').body.signatures }
+    const known = judge.assertAllAllowed(verdicts)
+    const recorded = known.flatMap((step) => (step?.signed ? [step.signed.height] : []))
+    if (recorded.length === verdicts.length) {
+      return { recorded: recorded.flatMap((height) => store.record.readAs(height, 'signed').body.signatures) }
+    }
     const mine = hex(environment.random(32))
-    const agreed = this.#epoch(verdict.key.key_id, epoch)
+    const agreed = this.#epoch(keyId, epoch)
     const ids = sessionIds(
-      { key: verdict.key.key_id, epoch: agreed, participants, fresh: [theirs, mine], unsigned: verdict.unsignedHash }, items.length
+      { key: keyId, epoch: agreed, participants, fresh: [theirs, mine], unsigned: unsignedOf(verdicts) }, items.length
     )
     if (ids.some((id) => store.state.sessions.has(hex(id)))) throw new Refusal('SESSION_ABORTED', 'A session id was used before')
-    keyring.material(verdict.key.key_id, agreed)
-    const step = judge.admit(verdict, { sessions: ids.map(hex), partner, peer_head: peers.headOf(partner) })
+    keyring.material(keyId, agreed)
+    const sessions = split(verdicts, ids.map(hex))
+    const steps = judge.admitAll(verdicts, sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })))
     const session = hex(ids[0]!)
     const open: Open = {
-      verdict, items, ids, participants, epoch: agreed, step, partner, batch: -1, run: null, round: 0,
+      verdicts, items, ids, participants, epoch: agreed, steps, partner, batch: -1, run: null, round: 0,
       next: Promise.resolve([]), signatures: [],
       timer: setTimeout(() => { this.#close(session) }, config.timeouts_ms.sign),
     }
@@ -103,7 +113,7 @@ export class Participant {
     open.round = 0
     const [from, to] = [open.batch * BATCH_ITEMS_MAX, (open.batch + 1) * BATCH_ITEMS_MAX]
     open.run = new Batch({
-      vault, key: keyring.material(open.verdict.key.key_id, open.epoch), items: open.items.slice(from, to),
+      vault, key: keyring.material(open.verdicts[0]!.key.key_id, open.epoch), items: open.items.slice(from, to),
       sessionIds: open.ids.slice(from, to), participants: open.participants, partner: open.partner,
     })
     open.next = open.run.step(null)
@@ -117,7 +127,7 @@ export class Participant {
       const { batch, messages } = roundSchema.parse(body)
       // The partner may be through with a batch while this side still computes its end.
       if (batch === open.batch + 1) await open.next
-      const expected = bindingOf(open.verdict, open.items, header.session, open.round + 1, open.participants)
+      const expected = bindingOf(open.verdicts, open.items, header.session, open.round + 1, open.participants)
       if (
         header.round !== expected.round
           || header.key !== expected.key
@@ -156,12 +166,12 @@ export class Participant {
         return
       }
       const { registry, store } = this.#parts
-      const signed = finish(registry, open.verdict, open.signatures)
-      if (!open.step.signed) {
-        store.appendSoon('signed', {
-          step_height: open.step.height, signatures: toWire(open.signatures), hash: signed.hash, raw: signed.raw,
-        })
-      }
+      const parts = split(open.verdicts, open.signatures)
+      const signed = open.verdicts.map((verdict, at) => finish(registry, verdict, parts[at]!))
+      signed.forEach(({ hash, raw }, at) => {
+        const step = open.steps[at]!
+        if (!step.signed) store.appendSoon('signed', { step_height: step.height, signatures: toWire(parts[at]!), hash, raw })
+      })
       this.#close(session)
     } catch (error) {
       this.#failed(session, error)

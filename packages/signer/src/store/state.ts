@@ -258,20 +258,23 @@ export class State {
   /** @param imported a peer's step: one that this node entered too counts once */
   #enter({ body, at, height }: { body: StepBody; at: number; height: number }, imported: boolean): void {
     const step: StepEntry = { height, unsigned_hash: body.unsigned_hash, consumes: body.consumes, signed: null }
-    const list = this.steps.get(body.step) ?? []
-    this.steps.set(body.step, list)
-    if (imported && list.some((known) => known.unsigned_hash === step.unsigned_hash)) return
-    list.push(step)
+    const { step: name, intent: key, content, transaction_id, beside = [] } = body
+    const places = [{ step: name, intent: key, content, transaction_id }, ...beside]
+    const isKnown = places.map((place) => this.#stepsOf(place.step).some((known) => known.unsigned_hash === step.unsigned_hash))
+    if (imported && isKnown.every(Boolean)) return
+    places.forEach((place, at) => {
+      const list = this.#stepsOf(place.step)
+      if (!imported || !isKnown[at]) list.push(step)
+      if (!place.intent) return
+      const intent = this.intent(place.intent, place.transaction_id ?? '')
+      intent.content ??= place.content
+      intent.steps.set(place.step, list)
+    })
     this.stepAt.set(height, step)
     if (body.rule) {
       const forwards = this.forwards.get(body.rule)
       if (forwards) forwards.push(step)
       else this.forwards.set(body.rule, [step])
-    }
-    if (body.intent) {
-      const intent = this.intent(body.intent, body.transaction_id ?? '')
-      intent.content ??= body.content
-      intent.steps.set(body.step, list)
     }
     if (body.account && body.nonce !== null) this.#raiseNonce(body.account, BigInt(body.nonce))
     const { network, valid_until: end } = body.decoded
@@ -284,6 +287,12 @@ export class State {
       this.fuelled.count(of, address, kind, body.nonce ?? body.unsigned_hash, BigInt(amount))
     }
     for (const id of body.sessions) this.sessions.add(id)
+  }
+
+  #stepsOf(name: string): StepEntry[] {
+    const list = this.steps.get(name) ?? []
+    this.steps.set(name, list)
+    return list
   }
 
   #hearHead({ node, proof, ...head }: Body<'head'>): void { this.heads.set(node, { ...head, proof: proof ?? null }) }

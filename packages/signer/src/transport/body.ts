@@ -24,8 +24,10 @@ export async function readText(request: IncomingMessage, bytesMax: number): Prom
 
 export function answer(response: ServerResponse, status: number, text: string): void {
   if (response.headersSent || response.destroyed) return
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
-  response.end(text)
+  // A signature's messages are large, and a text is written ten times as slowly as its bytes.
+  const bytes = Buffer.from(text)
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length })
+  response.end(bytes)
 }
 
 export function parseBody(text: string): unknown {

@@ -34,6 +34,7 @@ export class Link {
 
   /** @param timeoutMs for all of it, to the answer's last byte @param bytesMax of the answer; both are kept while it is read */
   post(path: string, text: string, timeoutMs: number, bytesMax: number): Promise<string> {
+    const bytes = Buffer.from(text)
     return new Promise((resolve, reject) => {
       const request = httpsRequest({
         agent: this.#agent,
@@ -41,7 +42,7 @@ export class Link {
         port: this.peer.port,
         path,
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
+        headers: { 'content-type': 'application/json', 'content-length': bytes.length },
       })
       // One clock for connecting, sending and the whole answer: a stopped process accepts connections and says nothing.
       const timer = setTimeout(
@@ -69,7 +70,7 @@ export class Link {
           reject(error instanceof Unreachable ? error : new Unreachable(`peer node ${this.peer.node}: ${error.message.slice(0, 200)}`))
         })
       })
-      request.end(text)
+      request.end(bytes)
     })
   }
 

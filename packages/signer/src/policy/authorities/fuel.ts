@@ -4,7 +4,7 @@ import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { charge, costOfFuel, sweepCharges } from '../budget.ts'
 import type { Asked } from '../callers.ts'
 import { assertFuels } from '../fuel.ts'
-import type { Fuel, Order, Subject, Sweep, Verdict } from '../order.ts'
+import type { Fuel, NamedIntent, Order, Pay, Subject, Sweep, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { canceller } from './cancel.ts'
 import { forwarder } from './forward.ts'
@@ -15,16 +15,52 @@ import { sweepName, sweepNetwork } from './sweep.ts'
 /** For whom a tank pays: `step` names the fuel, `rate` is the most per unit that the caller allows. */
 interface Fuelled { asked: Asked & Partial<Verdict>; subAccount: number; asset: string; rate: string | null; step: readonly string[] }
 
-/** Rule 11: native coin from the gas tank to the source address of one intent or one token sweep. */
+const stepOf = ({ step }: Fuelled): string => JSON.stringify(['fuel', ...step])
+
+/**
+ * Rule 11: native coin from the gas tank to the source address of one intent or one token sweep; or of several payments, each of
+ * which is fuelled once, whichever fuel that is in.
+ */
 export async function fuel(context: Context, order: Order, purpose: Fuel): Promise<Verdict> {
+  const { beside = [] } = purpose
+  if (beside.length > 0 && !(purpose.for.kind === 'pay' && purpose.for.speed_up === undefined)) {
+    throw new Refusal('SHAPE', 'Only payments share a fuel')
+  }
   if (purpose.for.kind === 'sweep') return sweepFuel(context, order, purpose, purpose.for)
-  const { asked, subAccount, asset, rate, step } = await fuelled(context, order, purpose.for)
+  const first = await fuelled(context, order, purpose.for)
+  const { asked, subAccount, asset } = first
   const network = networkOf(context, asset)
   if (traitsOf(network).feesFrom !== 'tank') throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
+  const others: Fuelled[] = []
+  for (const { for: of } of beside) others.push(await sharer(context, order, of, subAccount, network))
+  const all = [first, ...others]
+  if (new Set(all.map(stepOf)).size !== all.length) throw new Refusal('SHAPE', 'A fuel names one payment twice')
   const subject = await fromTank(context, order, network)
-  assertFuels(subject, purpose, [subAccount, network.chain_index, OMNIBUS_INDEX], rate)
-  const charges = [charge(subject, subAccount, costOfFuel(subject), context.budgetFeeCaps)]
-  return verdictOf(subject, { ...asked, step: JSON.stringify(['fuel', ...step]), repeatable: false, charges })
+  const parts = [purpose, ...beside]
+  assertFuels(
+    subject, [subAccount, network.chain_index, OMNIBUS_INDEX], all.map(({ rate }, at) => ({ part: parts[at] as Fuel, callerRate: rate }))
+  )
+  return verdictOf(subject, {
+    ...asked,
+    seen: all.flatMap((each) => each.asked.seen),
+    callers: all.flatMap((each) => each.asked.callers),
+    voidNames: all.flatMap((each) => each.asked.voidNames),
+    assertAge: () => { for (const each of all) each.asked.assertAge() },
+    step: stepOf(first),
+    beside: others.map((each) => ({ step: stepOf(each), intent: each.asked.intent as NamedIntent })),
+    repeatable: false,
+    charges: [charge(subject, subAccount, costOfFuel(subject), context.budgetFeeCaps)],
+  })
+}
+
+/** A payment that shares a fuel: of the same sub-account and network, as its caller first signed it. */
+async function sharer(context: Context, order: Order, of: Pay, subAccount: number, network: Network): Promise<Fuelled> {
+  if (of.speed_up !== undefined) throw new Refusal('SHAPE', 'A payment that was sped up has a fuel of its own')
+  const other = await fuelled(context, order, of)
+  if (other.subAccount !== subAccount || networkOf(context, other.asset).code !== network.code) {
+    throw new Refusal('DESTINATION_MISMATCH', 'Payments of several addresses cannot share a fuel')
+  }
+  return other
 }
 
 async function fuelled(context: Context, order: Order, purpose: Exclude<Fuel['for'], Sweep>): Promise<Fuelled> {
@@ -56,7 +92,7 @@ async function sweepFuel(context: Context, order: Order, purpose: Fuel, sweep: S
   const network = sweepNetwork(context, order.workspace, sweep)
   const subject = await fromTank(context, order, network)
   if (sweep.asset === network.native_asset) throw new Refusal('FUEL_WITHOUT_INTENT', `A sweep of ${sweep.asset} pays for itself`)
-  const most = assertFuels(subject, purpose, [sweep.sub_account, network.chain_index, sweep.address_index], null)
+  const most = assertFuels(subject, [sweep.sub_account, network.chain_index, sweep.address_index], [{ part: purpose, callerRate: null }])
   const [{ address, amount }] = subject.decoded.payments as [DecodedTransaction['payments'][number]]
   // Deposits come again and again to one address, so its fuel does too, within the budget and what is left of the last.
   return verdictOf(subject, {

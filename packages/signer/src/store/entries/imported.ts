@@ -30,6 +30,7 @@ export const IMPORTED = {
     intent: text.nullable(),
     content: text.nullable(),
     transaction_id: text.nullable(),
+    beside: z.array(z.object({ step: text, intent: text, content: text, transaction_id: text })).max(1000).optional(),
     account: text.nullable(),
     nonce: digits.nullable(),
     rule: text.nullable().optional(),

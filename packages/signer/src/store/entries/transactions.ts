@@ -18,6 +18,8 @@ const decoded = z.strictObject({
   }).optional(),
   nonce: digits.nullable(), gas_limit: digits.nullable(), max_fee_per_gas: digits.nullable(), vsize: z.number().nullable(),
 })
+/** What else it is a step of: the payments that share a fuel. */
+const beside = z.array(z.strictObject({ step: z.string(), intent: z.string(), content: z.string(), transaction_id: z.string() })).min(1)
 const charge = z.strictObject({ budget: z.string(), amount: digits })
 /** What each session of two nodes leaves behind: its ids are never used again. */
 const signing = { sessions: z.array(z.string()), partner: node, peer_head: seenHead.nullable() }
@@ -36,7 +38,8 @@ export const TRANSACTIONS = {
   /** What may be signed from here on, durable before round 1. */
   step: z.strictObject({
     step: z.string(), purpose: z.string(), workspace: z.string(), key_id: z.string(), intent: z.string().nullable(),
-    content: z.string().nullable(), transaction_id: z.string().nullable(), unsigned_hash: z.string(), unsigned, decoded,
+    content: z.string().nullable(), transaction_id: z.string().nullable(), beside: beside.optional(),
+    unsigned_hash: z.string(), unsigned, decoded,
     consumes: z.array(z.string()), account: z.string().nullable(), nonce: digits.nullable(),
     /** Earlier versions had one charge, and knew neither the fuel of an address nor the rule of a forward here. */
     rule: z.string().nullable().optional(),
