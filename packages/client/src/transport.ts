@@ -159,10 +159,12 @@ export class Transport {
   async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     if (!signal) return this.sleep(ms)
+    // A signal may live for days: nothing of a pause stays with it.
+    const over = new AbortController()
     const stop = new Promise<never>((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true, signal: over.signal })
     })
-    await Promise.race([this.sleep(ms), stop])
+    await Promise.race([this.sleep(ms), stop]).finally(() => over.abort())
   }
 
   /** A whole answer: a connection that breaks in the middle of one counts as none. */

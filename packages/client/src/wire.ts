@@ -43,17 +43,20 @@ export function decimals<T extends object, Name extends keyof T & string>(body: 
   return Object.fromEntries([...rest, ...exact])
 }
 
-function plain(value: unknown, key: string): unknown {
-  if (value instanceof JsonNumber) return COUNTS.has(key) ? Number(value.text) : value.text
-  if (Array.isArray(value)) return value.map((inner) => plain(inner, key))
+function plain(value: unknown, key: string, within: string, counts: ReadonlySet<string>): unknown {
+  if (value instanceof JsonNumber) return counts.has(key) || counts.has(`${within}.*`) ? Number(value.text) : value.text
+  if (Array.isArray(value)) return value.map((inner) => plain(inner, key, key, counts))
   if (typeof value !== 'object' || value === null) return value
   // Of a page it is how many there are; of a balance it is an amount.
-  const isPage = 'page' in value && 'limit' in value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, isPage && name === 'total' ? 'page' : name)]))
+  const nameOf = (name: string) => (name === 'total' && 'page' in value && 'limit' in value ? 'page' : name)
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, nameOf(name), key, counts)]))
 }
 
-/** JSON whose amounts are decimal strings and whose counts are numbers. @throws where it is none */
-export const plainJson = (text: string): unknown => plain(parseJson(text), '')
+/**
+ * JSON whose amounts are decimal strings and whose counts are numbers. @throws where it is none
+ * @param counts names of what counts; `NAME.*`: all that stands in NAME
+ */
+export const plainJson = (text: string, counts = COUNTS): unknown => plain(parseJson(text), '', '', counts)
 
 /** The body of an answer. @throws CustodyError `PROTOCOL` */
 export async function read<T>(response: Response): Promise<T> {
