@@ -1,0 +1,151 @@
+import { parseAmount, type Asset } from '@custody/chains'
+import { signRequest } from '@custody/request-auth'
+import { createAddress } from '../../src/addresses/create-address.ts'
+import { ApiError } from '../../src/errors.ts'
+import type { Caller } from '../../src/http/endpoint.ts'
+import { cancelTransaction } from '../../src/transactions/cancel.ts'
+import { createTransaction } from '../../src/transactions/create-transaction.ts'
+import { speedUp } from '../../src/transactions/speed-up.ts'
+import { createWallet } from '../../src/wallets/create-wallet.ts'
+import { PRIVATE_KEY } from '../harness.ts'
+import { bytesOf } from './chance.ts'
+import type { Instance } from './instance.ts'
+import { Actor } from './schedule.ts'
+import type { World } from './world.ts'
+
+/** A caller waits so long for an answer; then it asks again, whoever answers. */
+const PATIENCE_MS = 15_000
+const AGAIN_MS = 3000
+
+/** What a caller wants paid: each amount is another, so that the chain tells which was paid, and how often. */
+export interface Wanted {
+  caller: Caller
+  asset: string
+  amount: string
+  units: bigint
+  to: string
+  sequence: string
+  body: Record<string, unknown>
+  /** What was answered, each time. */
+  answers: string[]
+  id: string | null
+  /** Why it was refused for good. */
+  refused: string | null
+}
+
+/** Thrown where no answer came in time. */
+class NoAnswer extends Error {}
+
+export class Callers {
+  readonly wanted: Wanted[] = []
+  readonly #world: World
+  readonly #actor = new Actor('callers')
+  /** Requests under way. */
+  #open = 0
+  #count = 0
+  readonly #bytes: (length: number) => Uint8Array
+
+  constructor(world: World) {
+    this.#world = world
+    this.#bytes = bytesOf(`${world.seed}/callers`)
+  }
+
+  get isQuiet(): boolean {
+    return this.#open === 0
+  }
+
+  // oxlint-disable-next-line typescript/no-explicit-any -- any endpoint's handler
+  async #ask(endpoint: any, caller: Caller, path: string, body: Record<string, unknown>, params?: unknown): Promise<string> {
+    const { schedule, chance, instances } = this.#world
+    if (instances.length === 0) throw new NoAnswer()
+    const { services } = chance.of<Instance>(instances)
+    // A request says when it was signed, and nodes take none that is old.
+    const now = Math.floor(schedule.nowMs / 1000)
+    const nonce = Buffer.from(this.#bytes(16)).toString('hex')
+    const signed = await schedule.gate(this.#actor, 'sign', () => signRequest({
+      apiKey: caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri: path, body: JSON.stringify(body), now, nonce,
+    }))
+    const answered = (async () => {
+      const answer = await endpoint.handler({ services, caller, body, signed, query: undefined, params })
+      return (answer.text ?? JSON.stringify(answer.body)) as string
+    })()
+    const late = new AbortController()
+    const patience = schedule.sleep(this.#actor, PATIENCE_MS, late.signal).then(() => { throw new NoAnswer() })
+    patience.catch(() => undefined)
+    try {
+      return await Promise.race([answered, patience])
+    } finally {
+      late.abort()
+    }
+  }
+
+  /** Asks until there is an answer. Throws what the platform refuses for good. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- any endpoint's handler
+  async until(endpoint: any, caller: Caller, path: string, body: Record<string, unknown>, params?: unknown): Promise<string> {
+    this.#open++
+    try {
+      for (;;) {
+        try {
+          return await this.#ask(endpoint, caller, path, body, params)
+        } catch (error) {
+          if (error instanceof ApiError && error.status < 500 && error.status !== 429) throw error
+          if (error instanceof ApiError && error.status === 500) throw error
+          await this.#world.schedule.sleep(this.#actor, AGAIN_MS)
+        }
+      }
+    } finally {
+      this.#open--
+    }
+  }
+
+  async wallets(): Promise<void> {
+    for (const caller of this.#world.callers) {
+      for (const asset of this.#world.assets) {
+        await this.until(createWallet, caller, '/dac/v1/create-wallet', { asset })
+        const { address, tag } = JSON.parse(await this.until(createAddress, caller, '/dac/v1/address', { asset })) as { address: string; tag?: string }
+        const place = this.#world.networks.find(({ place: { assets } }) => assets.includes(asset))?.place
+        await this.#world.schedule.gate(this.#actor, 'fund', () =>
+          this.#world.control({ command: 'fund', asset, address, amount: place?.held, ...(tag ? { tag } : {}) }))
+      }
+    }
+  }
+
+  /** Wants something paid, and asks for it until it is answered. */
+  want(): Wanted {
+    const { chance, callers, assets, networks } = this.#world
+    const caller = chance.of(callers)
+    const asset = chance.of(assets)
+    const { place } = networks.find(({ place: { assets: of } }) => of.includes(asset)) as typeof networks[number]
+    const { decimals } = this.#world.registryAsset(asset) as Asset
+    const count = ++this.#count
+    const units = parseAmount(place.unit, decimals) + BigInt(count)
+    const amount = `${units / 10n ** BigInt(decimals)}.${String(units % 10n ** BigInt(decimals)).padStart(decimals, '0')}`
+    const to = place.to[asset] as string
+    const sequence = `sequence-${count}`
+    const body = { asset, amount, destination_address: to, destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: sequence }
+    const wanted: Wanted = { caller, asset, amount, units, to, sequence, body, answers: [], id: null, refused: null }
+    this.wanted.push(wanted)
+    void this.pay(wanted)
+    return wanted
+  }
+
+  async pay(wanted: Wanted): Promise<void> {
+    try {
+      const answer = await this.until(createTransaction, wanted.caller, '/dac/v1/transaction', wanted.body)
+      wanted.answers.push(answer)
+      wanted.id = (JSON.parse(answer) as { id: string }).id
+    } catch (error) {
+      wanted.refused = error instanceof ApiError ? `${error.code} ${error.message}` : String((error as Error).stack)
+    }
+  }
+
+  /** Cancels or speeds up something; that it cannot be is an answer. */
+  async change(wanted: Wanted, what: 'cancel' | 'speed-up'): Promise<void> {
+    const path = `/dac/v1/transaction/${wanted.id}/${what}`
+    try {
+      await this.until(what === 'cancel' ? cancelTransaction : speedUp, wanted.caller, path, what === 'cancel' ? {} : { fee_level: 'high' }, { id: wanted.id })
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+    }
+  }
+}
