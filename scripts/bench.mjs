@@ -1,11 +1,14 @@
 // npm run bench                    every benchmark
 // npm run bench -- NAME…           the files whose path contains one of the names
+// npm run bench -- --json FILE     the figures as JSON too
 //
-// A benchmark is packages/*/bench/*.bench.ts: a program that prints what it measured and exits non-zero where
-// a floor it names is missed. They run one at a time, so that each has the machine to itself.
+// A benchmark is packages/*/bench/*.bench.ts: a program that prints what it measured (test/figures.ts: name, value, floor, ratio,
+// target) and exits non-zero where a target is missed. They run one at a time, so that each has the machine to itself.
 import { spawnSync } from 'node:child_process'
-import { cpus } from 'node:os'
-import { sep } from 'node:path'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join, sep } from 'node:path'
+import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
@@ -13,7 +16,7 @@ await underPinnedNode(fileURLToPath(import.meta.url))
 // Not a static import: Node 20, which may have started this file, has no globSync.
 const { globSync } = await import('node:fs')
 
-const names = process.argv.slice(2)
+const { values: { json }, positionals: names } = parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true })
 const files = globSync('packages/*/bench/*.bench.ts', { cwd: root }).map((file) => file.split(sep).join('/')).sort()
   .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
 if (files.length === 0) {
@@ -22,8 +25,17 @@ if (files.length === 0) {
 }
 console.log(`node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`)
 let failed = 0
+const folder = mkdtempSync(join(tmpdir(), 'custody-bench-'))
+const noted = join(folder, 'figures')
+writeFileSync(noted, '')
 for (const file of files) {
   console.log(`\n${file}`)
-  if (spawnSync(process.execPath, [file], { cwd: root, stdio: 'inherit' }).status !== 0) failed++
+  const env = { ...process.env, CUSTODY_BENCH_FIGURES: noted }
+  if (spawnSync(process.execPath, [file], { cwd: root, stdio: 'inherit', env }).status !== 0) failed++
 }
+if (json !== undefined) {
+  const figures = readFileSync(noted, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line))
+  writeFileSync(json, `${JSON.stringify({ node: process.version, processors: cpus().map(({ model }) => model), figures }, null, 2)}\n`)
+}
+rmSync(folder, { recursive: true })
 process.exit(failed > 0 ? 1 : 0)

@@ -42,12 +42,13 @@ export default defineConfig({
         ['TypeScript client', 'packages/client/README'], 'docs/signing',
       ]),
       group('Running it', [
-        'docs/console', 'docs/going-to-production', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/restoring-a-database',
+        'docs/console', 'docs/going-to-production', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating',
+        'docs/restoring-a-database', 'docs/performance',
         ['Signer node', 'packages/signer/README'],
       ]),
       group('Developing against it', ['docs/local-exchange', ['Local chains', 'packages/devnet/README']]),
       group('Inside', [
-        ['Architecture', 'ARCHITECTURE'], ['Security', 'SECURITY'], 'docs/adding-a-chain', ['Threshold engine', 'packages/threshold/README'],
+        ['Architecture', 'ARCHITECTURE'], ['Security', 'SECURITY'], 'docs/adding-a-chain', 'docs/simulation', ['Threshold engine', 'packages/threshold/README'],
         ['Checkout', 'packages/checkout/README'], ['Changes', 'CHANGELOG'],
       ]),
       group('Decisions', decisions, true),

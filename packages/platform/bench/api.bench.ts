@@ -1,69 +1,181 @@
-import { spawnSync } from 'node:child_process'
-import { Agent, createServer, request } from 'node:http'
-import { requestHeaders, signRequest } from '@custody/request-auth'
-import { fundedWallet, PRIVATE_KEY, TestPlatform, transferBody } from '../test/harness.ts'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { median, percentile, pin, report } from '../../../test/figures.ts'
+import { sleep, TestPlatform, transferBody, waitFor, balance, call, type User } from '../test/harness.ts'
+import { startFloor } from './floor/index.ts'
+import { cpuMsOf, fire, signAll, timed, type Ask, type Fired, type Signed } from './load.ts'
 
 /**
- * Requests a second of an authenticated GET and of POST /transaction, as a ratio to a bare node:http server
- * that answers the same load in the same run. Tokens are signed before the clock starts.
+ * The API beside the least program that does the same (`floor/server.ts`), on the same database server, which waits for the disk at
+ * each commit. Server on one processor, load on the other; the same signed requests are sent to both, in turn, round by round.
  */
 
 const CONNECTIONS = 32
-const GETS = 2000
-const POSTS = 600
+const ROUNDS = Number(process.env['CUSTODY_BENCH_ROUNDS'] ?? 5)
+const GETS = 640
+const POSTS = 320
+const WORKSPACES = 4
+const SUB_ACCOUNTS = 4
+const COINS = '1000'
+const CREATED = ['USDT_ETH', 'USDC_ETH', 'BTC', 'LTC']
+const only = process.argv.slice(2)
+const wanted = (name: string) => only.length === 0 || only.includes(name)
 
-interface Prepared { method: string; path: string; headers: Record<string, string>; body: string }
+const platform = new TestPlatform({ ground: 'prepared' })
 
-/** Sends all requests over kept-alive connections; answers requests a second. */
-async function fire(base: string, requests: readonly Prepared[]): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
-  const { hostname, port } = new URL(base)
-  let next = 0
-  const one = (prepared: Prepared) => new Promise<void>((resolve, reject) => {
-    const outgoing = request({ agent, hostname, port, method: prepared.method, path: prepared.path, headers: { ...prepared.headers, 'content-length': Buffer.byteLength(prepared.body) } }, (response) => {
-      let text = ''
-      response.on('data', (chunk: Buffer) => (text += response.statusCode === 200 ? '' : chunk.toString()))
-      response.on('end', () => (response.statusCode === 200 ? resolve() : reject(new Error(`${String(response.statusCode)} ${text}`))))
-    })
-    outgoing.on('error', reject)
-    outgoing.end(prepared.body)
-  })
-  const started = performance.now()
-  await Promise.all(Array.from({ length: CONNECTIONS }, async () => {
-    for (let at = next++; at < requests.length; at = next++) await one(requests[at] as Prepared)
-  }))
-  agent.destroy()
-  return requests.length / ((performance.now() - started) / 1000)
+/** Processes below one, itself included. */
+function family(pid: number): number[] {
+  const parents = new Map<number, number>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      parents.set(Number(name), Number((readFileSync(`/proc/${name}/stat`, 'utf8').split(') ').at(-1) as string).split(' ')[1]))
+    } catch { /* it has ended */ }
+  }
+  const found = [pid]
+  for (const each of found) for (const [child, parent] of parents) if (parent === each) found.push(child)
+  return found
 }
 
-const platform = new TestPlatform()
-const floor = createServer((incoming, outgoing) => {
-  incoming.resume()
-  incoming.on('end', () => {
-    outgoing.setHeader('content-type', 'application/json')
-    outgoing.end('{"ok":true}')
+const show = (fired: readonly Fired[]): string => {
+  const of = (field: keyof Fired) => median(fired.map((each) => each[field]))
+  return `p50 ${of('p50').toFixed(1)} ms, p99 ${of('p99').toFixed(1)} ms, CPU ${of('cpuMs').toFixed(2)} ms a request`
+}
+
+/** One figure: the platform's rate beside the floor's, in turn, and what each costs. */
+function tell(name: string, ours: readonly Fired[], floors: readonly Fired[], atLeast?: number): void {
+  const rate = (fired: readonly Fired[]) => median(fired.map((each) => each.rate))
+  // The middle of the rounds' own ratios: both halves of a round see the machine alike.
+  const ratio = median(ours.map((each, round) => each.rate / (floors[round] as Fired).rate))
+  const value = rate(ours)
+  report({
+    name, unit: '/s', value, floor: value / ratio, ...(atLeast === undefined ? {} : { target: { atLeast } }),
+    note: `${show(ours)}; floor: ${show(floors)}`,
   })
-})
+}
+
+let floor: Awaited<ReturnType<typeof startFloor>> | null = null
+const others: TestPlatform[] = []
 try {
-  await new Promise<void>((resolve) => floor.listen(0, '127.0.0.1', resolve))
-  const floorPort = (floor.address() as { port: number }).port
-  await platform.start({ CUSTODY_RATE_LIMIT: '1000000' })
-  const user = await platform.user('bench', { rateLimit: 1_000_000 })
-  await fundedWallet(platform, user, 'ETH', '100')
-  const pinned = spawnSync('taskset', ['-cp', '0', String(platform.process?.pid)]).status === 0
-  const prepare = async (method: string, path: string, body: (at: number) => string, count: number): Promise<Prepared[]> => Promise.all(Array.from({ length: count }, async (_, at) => {
-    const signed = await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method, uri: path, body: body(at) })
-    return { method, path, headers: requestHeaders(signed, user.apiKey), body: signed.body }
+  // Blocks come as they do by default; the tests' chains are ten times as fast.
+  await platform.start({ CUSTODY_RATE_LIMIT: '1000000', CUSTODY_LOCAL_PACE: '1' })
+  // The tests' database does not wait for the disk.
+  await platform.database.query('alter system reset all')
+  await platform.database.query('select pg_reload_conf()')
+  const users: User[] = []
+  for (let w = 0; w < WORKSPACES; w++) {
+    for (let s = 0; s < SUB_ACCOUNTS; s++) users.push(await platform.user(`bench-${w}`, { subAccount: `sub-${s}`, rateLimit: 1_000_000 }))
+  }
+  await platform.database.query('select prepaid_adjust(id, gen_random_uuid()::text, 1000000000000, 0) from workspaces')
+  await Promise.all(users.map(async (user) => {
+    await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
+    const { address } = (await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'ETH' })).body
+    await platform.fund('ETH', address, COINS)
   }))
-  const bare = await fire(`http://127.0.0.1:${floorPort}`, Array.from({ length: GETS }, () => ({ method: 'GET', path: '/', headers: {}, body: '' })))
-  const gets = await fire(platform.base, await prepare('GET', '/dac/v1/supported-assets', () => '', GETS))
-  const posts = await fire(platform.base, await prepare('POST', '/dac/v1/transaction', (at) => transferBody('ETH', '0.0001', '0x00000000000000000000000000000000000000be', { sequence_id: `bench-${at}` }), POSTS))
-  const show = (name: string, rate: number) => console.log(`${name.padEnd(34)} ${rate.toFixed(0).padStart(7)} /s   ${(rate / bare).toFixed(3)} of bare node:http`)
-  console.log(pinned ? 'the platform process is pinned to one core' : 'the platform process is not pinned (taskset is missing)')
-  show('bare node:http', bare)
-  show('authenticated GET', gets)
-  show('POST /transaction (workers running)', posts)
+  await Promise.all(users.map((user) => waitFor('the deposits', async () => (await balance(user, 'ETH')).balance !== '0')))
+  const { database_url: url } = JSON.parse(readFileSync(join(platform.home, 'runtime.json'), 'utf8')) as { database_url: string }
+  floor = await startFloor(platform.database, url, users.map(({ apiKey }) => apiKey))
+  const main = platform.process?.pid as number
+  const postmaster = Number(readFileSync(join(platform.home, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n', 1)[0])
+  const floorPid = floor.pid
+  const pinAll = () => [pin(main, 0), pin(floorPid, 0), pin(process.pid, 1)].every(Boolean)
+  console.log(pinAll() ? 'servers on one processor, load on the other' : 'nothing is pinned (taskset is missing)')
+
+  const at = (n: number, from: readonly User[]) => (from[n % from.length] as User).apiKey
+  const gets = (count: number, from: readonly User[]): Ask[] => Array.from({ length: count }, (_, n) => (
+    { apiKey: at(n, from), method: 'GET', path: '/dac/v1/wallets?asset=ETH' }))
+  let sequence = 0
+  const posts = (count: number, from: readonly User[]): Ask[] => Array.from({ length: count }, (_, n) => ({
+    apiKey: at(n, from), method: 'POST', path: '/dac/v1/transaction',
+    body: transferBody('ETH', '0.0001', '0x00000000000000000000000000000000000000be', { sequence_id: `bench-${sequence++}` }),
+  }))
+  /** The floor is measured while the platform's workers stand still: they digest what was asked of it before. */
+  const floored = async (requests: Parameters<typeof fire>[1], connections: number): Promise<Fired> => {
+    const database = family(postmaster)
+    const still = family(main).filter((pid) => !database.includes(pid))
+    for (const pid of still) process.kill(pid, 'SIGSTOP')
+    try {
+      return await fire((floor as NonNullable<typeof floor>).base, requests, connections, [(floor as NonNullable<typeof floor>).pid])
+    } finally {
+      for (const pid of still.reverse()) process.kill(pid, 'SIGCONT')
+    }
+  }
+  const measure = async (name: string, asks: () => Ask[], atLeast?: number, connections = CONNECTIONS): Promise<void> => {
+    const [ours, floors]: [Fired[], Fired[]] = [[], []]
+    // The first round makes both warm.
+    for (let round = 0; round <= ROUNDS; round++) {
+      const requests = await signAll(asks())
+      const order = round % 2 === 0 ? ['floor', 'ours'] : ['ours', 'floor']
+      for (const which of order) {
+        const fired = which === 'floor' ? await floored(requests, connections) : await fire(platform.base, requests, connections, [main])
+        if (round > 0) (which === 'floor' ? floors : ours).push(fired)
+      }
+    }
+    tell(name, ours, floors, atLeast)
+  }
+  if (wanted('get')) await measure('authenticated GET (wallets of one asset)', () => gets(GETS, users), 0.85)
+  if (wanted('get')) await measure('the same of one API key', () => gets(GETS, users.slice(0, 1)))
+  if (wanted('create')) {
+    const [warm] = users
+    for (const asset of CREATED) await call(warm as User, 'POST', '/dac/v1/create-wallet', { asset })
+    const created: number[] = []
+    const read: number[] = []
+    for (const asset of CREATED) {
+      const fresh = users.slice(1)
+      const [reads, writes] = [await signAll(gets(fresh.length, fresh)), await signAll(fresh.map(({ apiKey }) => (
+        { apiKey, method: 'POST' as const, path: '/dac/v1/create-wallet', body: JSON.stringify({ asset }) })))]
+      for (let n = 0; n < fresh.length; n++) {
+        read.push(await timed(platform.base, reads[n] as Signed))
+        created.push(await timed(platform.base, writes[n] as Signed))
+      }
+    }
+    report({
+      name: 'create-wallet, p50; floor: that of the GET', unit: 'ms', value: median(created), floor: median(read), target: { atMost: 2 },
+      note: `p99 ${percentile(created, 0.99).toFixed(1)} ms against ${percentile(read, 0.99).toFixed(1)} ms`,
+    })
+  }
+  if (wanted('two')) {
+    others.push(await platform.startApi(), await platform.startApi())
+    const [first, second] = others as [TestPlatform, TestPlatform]
+    const rest = [process.pid, ...family(main), ...family(postmaster)]
+    const one: number[] = []
+    const two: number[] = []
+    const cpu: [number, number][] = []
+    for (let round = 0; round <= ROUNDS; round++) {
+      for (const pid of [...rest, ...family(postmaster), first.process?.pid as number]) pin(pid, 0)
+      const costs = () => cpuMsOf([first.process?.pid as number, second.process?.pid as number, ...family(postmaster)])
+      const requests = await signAll(gets(GETS, users))
+      const before = costs()
+      const alone = await fire(first.base, requests, CONNECTIONS, [])
+      const between = costs()
+      for (const pid of [...rest, ...family(postmaster)]) pin(pid, 0, 1)
+      pin(second.process?.pid as number, 1)
+      const halves = [await signAll(gets(GETS, users)), await signAll(gets(GETS, users))] as const
+      const started = costs()
+      const both = await Promise.all([fire(first.base, halves[0], CONNECTIONS, []), fire(second.base, halves[1], CONNECTIONS, [])])
+      if (round > 0) {
+        one.push(alone.rate)
+        two.push(both[0].rate + both[1].rate)
+        cpu.push([(between - before) / GETS, (costs() - started) / (2 * GETS)])
+      }
+    }
+    const ratio = median(two.map((rate, round) => rate / (2 * (one[round] as number))))
+    report({
+      name: 'two API processes on two processors', unit: '/s', value: median(two), floor: median(two) / ratio, target: { atLeast: 0.8 },
+      note: `floor: twice one process on one processor; database and load share them both times. CPU of API and database `
+        + `${median(cpu.map(([, both]) => both)).toFixed(2)} ms a request, with one process ${median(cpu.map(([alone]) => alone)).toFixed(2)}`,
+    })
+    for (const each of others.splice(0)) await each.stop()
+    pinAll()
+  }
+  // Last, for the workers go on with what these leave behind.
+  if (wanted('post')) await measure('POST /transaction, 16 wallets, workers running', () => posts(POSTS, users), 0.75)
+  if (wanted('hot')) await measure('POST /transaction, one hot wallet, 32 at once', () => posts(POSTS, users.slice(0, 1)), 0.75)
 } finally {
-  floor.close()
+  await floor?.stop()
+  for (const other of others) await other.stop()
+  // What is still under way need not end.
+  await platform.kill()
+  await sleep(100)
   await platform.remove()
 }

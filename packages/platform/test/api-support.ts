@@ -90,7 +90,7 @@ export class Api {
       log: silent,
       metrics: createMetrics(),
       devnet: null,
-      outbox: new Bell(environment),
+      outbox: new Bell(environment), work: new Bell(environment),
       feed: new Feed({ database, environment, log: silent as unknown as Logger, pollMs: 500 }),
       exchanges: createExchanges({ devnetUrl: 'http://127.0.0.1:9', database, environment, fetch: unreachable }),
       trading: { due: new Bell(environment) },

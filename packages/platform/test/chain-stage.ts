@@ -44,7 +44,7 @@ export function stageServices(
   const services = {
     registry, kinds: KINDS, tanks, forwards, invoices,
     checkout: { base: 'http://pay.test', moved: { ring: () => undefined }, checkWebhook: () => undefined }, addresses: new AddressBook(() => services),
-    hold: new Hold(), reconciling: { job: null }, ...parts,
+    hold: new Hold(), work: { ring: () => undefined }, reconciling: { job: null }, ...parts,
   } as unknown as Services
   setChains(services, clients, networks)
   return services

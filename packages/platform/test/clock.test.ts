@@ -78,7 +78,7 @@ test('a spent nonce is kept for ten minutes of the clock, and a rate window for 
   const [key, window] = [randomUUID(), new Date(START)]
   const admit = async () =>
     database.one<{ nonce_ok: boolean; requests: number }>(
-      'select * from admit_request($1, $2, $3, $4, $5, $6)', [key, 'nonce', 'subject', window, 100, new Date(now)])
+      'select * from admit_requests($1, $2, $3, $4, $5, $6)', [[key], ['nonce'], ['subject'], [100], window, new Date(now)])
   const tidy = () => housekeepingLoop(world.services).run(new AbortController().signal)
   assert.deepEqual(await admit(), { nonce_ok: true, requests: 1 })
   now = START + 5 * 60_000

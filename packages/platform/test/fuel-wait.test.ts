@@ -65,3 +65,39 @@ test('fuel that is booked while its transfer is looked at wakes it all the same'
     tanks.arrived = arrived
   }
 }))
+
+test('fuel whose block gives way to another, with another base fee: the tank paid what the last one says', () => staged(async (stage, id) => {
+  await stage.runTo(id, 'FUELING')
+  const booked = () => stage.database.one(`select 1 from ledger_entries where kind = 'fuel'`)
+  for (let round = 0; !await booked(); round++) assert.ok(round < 50 && await stage.turn(), 'the fuel is never booked')
+  const feeOf = async () => (await stage.database.one<{ fee: string }>(
+    `select c.fee::text from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'FUEL'`))?.fee
+  const before = await feeOf()
+  await stage.control({ command: 'reorg', depth: 1 })
+  await stage.run()
+  assert.notEqual(await feeOf(), before, 'the fee is another')
+}))
+
+test('a transfer whose block goes between two questions is not final by a head that came later', () => staged(async (stage, id) => {
+  await stage.runTo(id, 'CONFIRMING')
+  const { hash } = await stage.read(id)
+  const client = stage.services.networks.client('ETH') as { status(hash: string): Promise<{ state: string }> }
+  const { status } = client
+  let isGone = false
+  client.status = async (asked) => {
+    const answer = await status.call(client, asked)
+    if (asked !== hash || answer.state !== 'included' || isGone) return answer
+    isGone = true
+    await stage.control({ command: 'reorg', depth: 1, drop: true })
+    await stage.control({ command: 'mine', blocks: 80 })
+    return answer
+  }
+  try {
+    await stage.run()
+    assert.ok(isGone, 'the block never went')
+    assert.equal((await stage.read(id)).status, 'confirmed')
+    assert.equal(await stage.onChain(id), 1)
+  } finally {
+    client.status = status
+  }
+}))

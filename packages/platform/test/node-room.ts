@@ -43,7 +43,10 @@ export class NodeRoom {
       identities.set(node, identity.publicKey)
       const store = new Store(join(this.home, `record-${node}.sqlite`), () => this.now())
       const judge = new Judge({ registry, store, identities, budgetFeeCaps: 10_000, keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }) })
-      const coordinator = { sign: (order: Order, partner: number) => this.#sign(node, partner, order) }
+      const coordinator = {
+        sign: async (order: Order, partner: number) => (await this.#sign(node, partner, [order]))[0],
+        signAll: (orders: Order[], partner: number) => this.#sign(node, partner, orders),
+      }
       this.#nodes.set(node, {
         store,
         registry,
@@ -73,31 +76,37 @@ export class NodeRoom {
     }
   }
 
-  async #sign(first: number, second: number, order: Order): Promise<unknown> {
-    const fault = this.fault(order)
-    if (fault === 'refuse') throw new Refusal('SHAPE', 'refused by the test')
-    if (fault === 'away') throw new NodeUnavailable(first, 'is away')
+  async #sign(first: number, second: number, orders: readonly Order[]): Promise<unknown[]> {
+    const faults = orders.map((order) => this.fault(order))
+    const at = faults.indexOf('refuse')
+    if (at >= 0) throw new Refusal('SHAPE', 'refused by the test', orders.length > 1 ? { at } : {})
+    if (faults.includes('away')) throw new NodeUnavailable(first, 'is away')
     const pair = [first, second].map((node) => this.#nodes.get(node) as Parts)
-    const verdicts: Verdict[] = []
+    const judged: Verdict[][] = []
     for (const parts of pair) {
-      const verdict = await parts.judge.judge(order)
-      this.#learn(parts, verdict)
-      parts.judge.assertAllowed(verdict)
-      verdicts.push(verdict)
+      const verdicts = await parts.judge.judgeAll(orders)
+      this.#learn(parts, verdicts[0] as Verdict)
+      parts.judge.assertAllAllowed(verdicts)
+      judged.push(verdicts)
     }
-    const { curve } = registry.network(order.unsigned.network) as Network
-    const made = signing(registry, order.unsigned, this.#keys.at[curve]).map(({ message, path }) => this.#keys.sign(curve, message, path))
-    const { hash, raw } = assemble(registry, order.unsigned, made, this.#keys.at[curve])
-    const signatures = made.map(({ signature, recoveryId }) => ({
-      signature: Buffer.from(signature).toString('hex'),
-      recovery_id: recoveryId,
-    }))
-    for (const [at, { judge, store }] of pair.entries()) {
-      const step = judge.admit(verdicts[at] as Verdict, { sessions: [], partner: (pair[1 - at] as Parts).config.node, peer_head: null })
-      if (!step.signed) store.append('signed', { step_height: step.height, signatures, hash, raw })
+    const signed = orders.map(({ unsigned }) => {
+      const { curve } = registry.network(unsigned.network) as Network
+      const made = signing(registry, unsigned, this.#keys.at[curve]).map(({ message, path }) => this.#keys.sign(curve, message, path))
+      const { hash, raw } = assemble(registry, unsigned, made, this.#keys.at[curve])
+      return {
+        signatures: made.map(({ signature, recoveryId }) => ({ signature: Buffer.from(signature).toString('hex'), recovery_id: recoveryId })),
+        hash, raw,
+      }
+    })
+    for (const [of, { judge, store }] of pair.entries()) {
+      const session = { sessions: [], partner: (pair[1 - of] as Parts).config.node, peer_head: null }
+      const steps = judge.admitAll(judged[of] as Verdict[], orders.map(() => session))
+      for (const [each, step] of steps.entries()) {
+        if (!step.signed) store.append('signed', { step_height: step.height, ...(signed[each] as (typeof signed)[number]) })
+      }
     }
-    if (fault === 'lost') throw new NodeUnavailable(first, 'no answer')
-    return { signatures }
+    if (faults.includes('lost')) throw new NodeUnavailable(first, 'no answer')
+    return signed.map(({ signatures }) => ({ signatures }))
   }
 
   /** A node asks its peers for what they signed without it. */

@@ -103,15 +103,15 @@ export class Stage {
   }
 
   #fault({ purpose }: Order): Fault {
-    const about = purpose.kind === 'fuel' ? purpose.for : purpose
+    const about = purpose.kind === 'fuel' ? [purpose.for, ...(purpose.beside ?? []).map((each) => each.for)] : [purpose]
     const drawn = this.random()
-    if (
-      'request' in about &&
-      (purpose.kind === 'fuel' || purpose.kind === 'pay') &&
-      this.refused.get(about.request.token) === purpose.kind
-    ) {
-      const isFirst = !this.#asked.has(about.request.token)
-      this.#asked.add(about.request.token)
+    const refused = about.flatMap((each) => ('request' in each && this.refused.get(each.request.token) === purpose.kind
+      ? [each.request.token] : []))
+    for (const token of refused) {
+      const isFirst = !this.#asked.has(token)
+      // One of several stops the fuel for all of them, so that each is asked for alone.
+      if (about.length > 1) return 'refuse'
+      this.#asked.add(token)
       // Signed, unheard of, and refused from then on: nobody may wait for a signature that only nodes know.
       return purpose.kind === 'fuel' && isFirst && drawn < 4 * this.faults ? 'lost' : 'refuse'
     }

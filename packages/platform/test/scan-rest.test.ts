@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { BlocksAhead } from '../src/deposits/blocks-ahead.ts'
 import type { Database } from '../src/database/pool.ts'
 import { useDatabase, World } from './deposits-support.ts'
 
@@ -57,4 +58,37 @@ test('a pass that failed is made again at once', async () => {
   asked()
   await world.scan()
   assert.equal((await world.deposits()).length, 1)
+})
+
+test('blocks are asked for ahead, a few at a time and no more than may be kept, and come in their order', async () => {
+  const answers = new Map<number, (error?: Error) => void>()
+  const asked: number[] = []
+  const ahead = new BlocksAhead({
+    block: (height) => new Promise((resolve, reject) => {
+      asked.push(height)
+      const transfers = Array.from({ length: 1 }) as never
+      answers.set(height, (error) => (error ? reject(error) : resolve({ height, hash: `h${height}`, parent: `h${height - 1}`, txids: [], transfers })))
+    }),
+  })
+  const first = ahead.take(1, 100)
+  assert.deepEqual(asked, [1, 2, 3, 4, 5, 6, 7, 8])
+  for (const height of [3, 2, 1, 5]) answers.get(height)?.()
+  const taken = (await first).map(({ height }) => height)
+  assert.equal(taken[0], 1)
+  assert.deepEqual(taken, [1, 2, 3].slice(0, taken.length))
+  const rest = taken.length === 3 ? [] : (await ahead.take(taken.length + 1, 100)).map(({ height }) => height)
+  assert.deepEqual([...taken, ...rest], [1, 2, 3], 'the fourth is not there, and the fifth waits for it')
+  for (let turn = 0; turn < 40; turn++) {
+    for (const height of asked) if (height !== 4) answers.get(height)?.()
+    await Promise.resolve()
+    await new Promise((resolve) => { setImmediate(resolve) })
+  }
+  assert.deepEqual(asked, Array.from({ length: 35 }, (_, at) => at + 1), 'thirty-two are at hand or under way')
+  const fourth = ahead.take(4, 100)
+  answers.get(4)?.(new Error('the node is away'))
+  await assert.rejects(fourth, /the node is away/)
+  ahead.drop()
+  const again = ahead.take(4, 4)
+  answers.get(4)?.()
+  assert.deepEqual((await again).map(({ height }) => height), [4], 'what was dropped is asked for again')
 })

@@ -69,7 +69,7 @@ test('what is set is taken', () => {
   const local = pricesInstallation(readSettings({}).prices, 'http://local', registry)
   assert.deepEqual(
     [local.coinGeckoUrl, local.coinGeckoKey, local.exchanges, local.everyMs],
-    ['http://local/prices/coingecko', null, [{ id: 'kraken', url: 'http://local/exchanges/kraken' }], 1000])
+    ['http://local/prices/coingecko', null, [{ id: 'kraken', url: 'http://local/exchanges/kraken' }], 5000])
 })
 
 test('what is wrong is said in one sentence that names the variable, and never a secret', () => {

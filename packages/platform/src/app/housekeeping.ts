@@ -3,6 +3,22 @@ import { forgetEvents } from '../events/forget.ts'
 import { forgetSignIns } from '../people/forget.ts'
 import type { Loop } from '../engine/loop.ts'
 
+/** Changes that are folded in one statement. */
+const FOLDED_MAX = 20_000
+
+/** Adds what has changed in the long lists to their counts, so that what is counted one by one stays short. */
+export function foldLoop({ database }: Services): Loop {
+  return {
+    name: 'list counts',
+    everyMs: 2000,
+    due: 'exists (select 1 from list_deltas)',
+    async run() {
+      const row = await database.one<{ folded: number }>('select fold_list_counts($1) folded', [FOLDED_MAX])
+      return row?.folded === FOLDED_MAX
+    },
+  }
+}
+
 /** Forgets nonces, rate windows, quotes, ends of sign-ins and old events that can no longer matter. */
 export function housekeepingLoop(services: Services): Loop {
   return {

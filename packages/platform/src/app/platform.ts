@@ -45,7 +45,7 @@ import { SignerNodes } from '../signing/nodes.ts'
 import { watchReleasableLoop } from '../staking/watch-releasable.ts'
 import { transactionLoop } from '../engine/run.ts'
 import { runLoops, type Loop } from '../engine/loop.ts'
-import { housekeepingLoop } from './housekeeping.ts'
+import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 import { readiness } from './readiness.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, identityFolder } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
@@ -119,12 +119,14 @@ async function start(
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   const outbox = new Bell(environment)
+  const work = new Bell(environment)
   const moved = new Bell(environment)
   const database = world.openDatabase(databaseUrl, {
     now: environment.now,
     onError: (error, what) => log.warn({ err: error.message }, what),
     onEvent: (event) => {
       outbox.ring()
+      work.ring()
       if (event.type.startsWith('deposit.')) moved.ring()
       narrate(log, event)
     },
@@ -147,7 +149,7 @@ async function start(
   })
   const services: Services = {
     settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
-    hold: new Hold(), outbox,
+    hold: new Hold(), outbox, work,
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
     checkout: {
@@ -184,10 +186,20 @@ async function start(
   const lasting: Loop[] = [compareLoop(services), publishing]
   if (all) {
     // This home's workers were ours alone: leases of a killed run need not be waited for.
-    if (postgres) await database.query('update transactions set lease_until = null, lease_token = null where lease_token is not null')
+    // What is leased is due some time: the index of what is due finds it.
+    if (postgres) {
+      await database.query(
+        'update transactions set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null')
+    }
     if (postgres) await database.query('update network_scans set lease_until = null')
-    if (postgres) await database.query('update orders set lease_until = null, lease_token = null where lease_token is not null')
-    if (postgres) await database.query('update exchange_transfers set lease_until = null, lease_token = null where lease_token is not null')
+    if (postgres) {
+      await database.query(
+        'update orders set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null')
+    }
+    if (postgres) {
+      await database.query(
+        'update exchange_transfers set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null')
+    }
     if (postgres) await database.query('update exchange_accounts set lease_until = null where lease_until is not null')
     if (postgres) await database.query('update exchange_nonces set holder = null where holder is not null')
     if (postgres) {
@@ -259,6 +271,7 @@ function workLoops(services: Services): Loop[] {
     turnOfDayLoop(services),
     watchReleasableLoop(services),
     housekeepingLoop(services),
+    foldLoop(services),
     autoForwardingLoop(services),
     invoiceLoop(services),
     ...services.networks.all().flatMap((chain) => (chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedNetworks)] : [])),

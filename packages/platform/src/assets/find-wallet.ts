@@ -20,3 +20,23 @@ export async function findWallet(
   }
   return row
 }
+
+/** A wallet and its workspace's fee tier, as they were. The wallet is always the same one; who writes by it has the tier checked. */
+export type KnownWallet = Pick<WalletRow, 'id'> & { prepaid_tier: string | null }
+
+const KNOWN_MAX = 20_000
+const known = new WeakMap<Queryable, Map<string, KnownWallet>>()
+
+/** As {@link findWallet}, remembered; the tier may be an earlier one. `again`: what is remembered was out of date. */
+export async function recallWallet(database: Queryable, subAccountId: string, asset: string, again = false): Promise<KnownWallet> {
+  let wallets = known.get(database)
+  if (!wallets) known.set(database, wallets = new Map())
+  const name = `${subAccountId} ${asset}`
+  const remembered = again ? undefined : wallets.get(name)
+  if (remembered) return remembered
+  const { id, prepaid_tier } = await findWallet(database, subAccountId, asset)
+  if (wallets.size >= KNOWN_MAX) wallets.clear()
+  // A workspace without an account has no tier that could be checked.
+  if (prepaid_tier !== null) wallets.set(name, { id, prepaid_tier })
+  return { id, prepaid_tier }
+}

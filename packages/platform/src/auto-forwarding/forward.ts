@@ -119,8 +119,8 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     if ((await capOf(services, tx, fresh)).left < gross + feeRoom) return
     const response = stringifyJson(presentTransaction(row, services.registry))
     await tx.query('select create_withdrawal($1)', [JSON.stringify({
-      ...row, plan: { rule_id: rule.id }, created_at: now.toISOString(), fee_reserve: reserve.toString(), chain_reserve: kept.toString(),
-      platform_fee_least: platform.least.toString(), response,
+      ...row, plan: { rule_id: rule.id, fee_reserve: reserve.toString() }, next_run_at: now, fee_reserve: reserve.toString(),
+      chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response,
     })])
     tx.tell({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
     await tx.query('insert into forwards (transaction_id, rule_id, amount, fee_room, created_at) values ($1, $2, $3, $4, $5)', [

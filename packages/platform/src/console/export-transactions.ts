@@ -23,7 +23,7 @@ export const exportTransactions = panelEndpoint({
   needs: 'viewer', params: z.strictObject(subAccountParams),
   query: z.strictObject({ format: z.enum(['csv', 'json']).default('csv'), ...transactionFilter }),
   async handler({ services, caller, query: { format, ...filter } }) {
-    const { found, values } = matching(services, caller, filter)
+    const { found, values } = await matching(services, caller, filter)
     const rows = (signal: AbortSignal) => read(services, found, values, signal)
     return {
       headers: {

@@ -70,9 +70,10 @@ export const readStory = panelEndpoint({
          where h.transaction_id = $1 order by h.held_at limit $2`, [row.id, ROWS_MAX]),
       attemptsOf(services, row),
       ledgerOf(services, row, references),
-      database.query<TransactionRow>('select * from transactions where parent_id = $1 order by created_at, id limit $2', [
-        row.id, ROWS_MAX,
-      ]),
+      database.query<TransactionRow>(
+        `select * from transactions where id in (
+           select id from transactions where parent_id = $1 union select fuel_id from fuel_parts where transaction_id = $1)
+         order by created_at, id limit $2`, [row.id, ROWS_MAX]),
       database.query<{ id: string; type: string; at: Date }>(
         `select uid id, type, created_at at from events where object = $1 and workspace_id = $2 order by position limit $3`,
         [row.id, caller.workspaceId, ROWS_MAX]),

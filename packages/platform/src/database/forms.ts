@@ -39,7 +39,9 @@ export const FORMS = {
   SWEEP: { states: [...SIGNED, 'FUELING'], plan: [...GAS, ...POINTS, ...FUELLED, ...OTHER_WALLET, ...LIFE, 'height', 'waits', 'own'] },
   FUEL: {
     states: [...SIGNED, 'REPLACING'],
-    plan: [...GAS, ...LIFE, 'fee_limit', 'for_gas', 'for_max_fee_per_gas', 'for_l1_fee', 'replacement', 'settled', 'cancel'],
+    plan: [
+      ...GAS, ...LIFE, 'fee_limit', 'for_gas', 'for_max_fee_per_gas', 'for_l1_fee', 'replacement', 'alone', 'together', 'settled', 'cancel',
+    ],
   },
   DRAIN: { states: SIGNED, plan: [...GAS, ...LIFE, ...ONCE_WRITTEN, 'fee_limit', 'order', 'reserved_fee'] },
   STAKE: { states: STAKING_STATES, plan: STAKING },

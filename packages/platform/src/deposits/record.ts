@@ -16,13 +16,21 @@ interface OwnAddress { address: string; workspace_id: string; sub_account_id: st
 /** `occurrence`: see {@link occurrences}. */
 interface Found { transfer: ChainTransfer; owner: OwnAddress; occurrence: number }
 
-/** The transfers of a block that reach addresses of ours and are no doing of the platform itself. */
-export async function findDeposits(services: Services, network: Network, block: ChainBlock): Promise<Found[]> {
-  const addresses = [...new Set(block.transfers.map((transfer) => transfer.address))]
-  if (addresses.length === 0) return []
+/** The transfers of some blocks that reach addresses of ours and are no doing of the platform itself, block by block. */
+export async function findDeposits(services: Services, network: Network, blocks: readonly ChainBlock[]): Promise<Found[][]> {
+  const addresses = [...new Set(blocks.flatMap(({ transfers }) => transfers.map(({ address }) => address)))]
+  if (addresses.length === 0) return blocks.map(() => [])
   const owners = new Map((await services.database.query<OwnAddress>(
     `select address, workspace_id, sub_account_id, path_index, kind from chain_addresses
      where network = $1 and address = any($2)`, [network.code, addresses])).map((row) => [row.address, row]))
+  const found: Found[][] = []
+  for (const block of blocks) found.push(await findOwned(services, network, block, owners))
+  return found
+}
+
+async function findOwned(
+  services: Services, network: Network, block: ChainBlock, owners: ReadonlyMap<string, OwnAddress>
+): Promise<Found[]> {
   const numbers = occurrences(block.transfers.filter(({ address }) => owners.has(address)))
   const hits = [...numbers].map(([transfer, occurrence]) => ({ transfer, owner: owners.get(transfer.address) as OwnAddress, occurrence }))
   if (hits.length === 0) return []

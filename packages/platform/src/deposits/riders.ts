@@ -1,6 +1,8 @@
 import type { ChainBlock, Network } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 
+export const hasRiders = ({ transfers }: ChainBlock): boolean => transfers.some(({ riders }) => riders)
+
 /** Notes what rides on coins of ours in a block, deposits and change alike: native tokens and reference scripts (Cardano). */
 export async function recordRiders(tx: Queryable, network: Network, block: ChainBlock): Promise<void> {
   const found = block.transfers.flatMap(({ txid, position, riders }) => (riders ? [{ txid, vout: position, riders }] : []))

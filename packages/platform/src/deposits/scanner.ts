@@ -1,4 +1,4 @@
-import type { ChainBlock, ChainTip, Network } from '@custody/chains'
+import { traitsOf, type ChainBlock, type ChainTip, type Network } from '@custody/chains'
 import { isStarted } from '../addresses/start-scan.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
@@ -6,23 +6,25 @@ import type { Chain } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { wake } from '../engine/lease.ts'
 import type { Loop } from '../engine/loop.ts'
+import { BlocksAhead } from './blocks-ahead.ts'
 import { depthReached } from './screening.ts'
 import { revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
-import { recordRiders } from './riders.ts'
+import { hasRiders, recordRiders } from './riders.ts'
 
 const SCAN_LEASE_MS = 20_000
-const BLOCKS_PER_RUN = 50
+/** A run ends after so many turns, or when half of its lease is over: it is called again at once. */
+const TURNS_PER_RUN = 50
 /** Blocks remembered per network; a reorganisation deeper than this stops the scanner with an error. */
 const BLOCKS_KEPT = 2000
-/** So many are forgotten at once. */
+/** They are forgotten when a height has been passed that this divides. */
 const BLOCKS_FORGOTTEN = 100
 
 /** While a chain stands still the database is asked for what else may be due this often only. */
 const FULL_PASS_MS = 5000
 
-/** `known_at`: when the chain was last known up to its tip. */
-interface Scan { height: string; lease_token: string; known_at: Date | null }
+/** `known_at`: when the chain was last known up to its tip. `hash`: of the block at `height`, where it is kept. */
+interface Scan { height: string; lease_token: string; known_at: Date | null; hash: string | null }
 
 const isSame = (a: ChainTip, b: ChainTip): boolean => a.hash === b.hash && a.height === b.height && a.finalHeight === b.finalHeight
 
@@ -58,11 +60,13 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
       const scan = await services.database.one<Scan>(
         `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
          where network = $1 and height is not null and (lease_until is null or lease_until < $3)
-         returning height::text, lease_token, known_at`,
+         returning height::text, lease_token, known_at,
+           (select hash from blocks b where b.network = $1 and b.height = network_scans.height) hash`,
         [network.code, SCAN_LEASE_MS, services.database.now()])
       if (!scan) return false
       try {
         const more = await scanOnce(services, chain, { ...scan, known_at: knownAt ?? scan.known_at }, tip, new Date(now))
+        services.work.ring()
         if (!more) {
           knownAt = new Date(now)
           services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
@@ -84,35 +88,46 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
   const final = tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1
   let height = Number(scan.height)
   let moved = false
-  let last = await hashAt(services, network, height)
+  let last = scan.hash ?? undefined
   const back = async () => {
     height = await walkBack(services, chain, scan, height)
     last = await hashAt(services, network, height)
   }
   if (tip.height < height || (tip.height === height && last !== tip.hash)) await back()
-  for (let count = 0; count < BLOCKS_PER_RUN && height < tip.height; count++) {
-    const block = await client.block(height + 1)
-    if (!block) break
-    if (last !== undefined && last !== block.parent) {
+  const ahead = new BlocksAhead(client)
+  const until = services.environment.now() + SCAN_LEASE_MS / 2
+  for (let turn = 0; turn < TURNS_PER_RUN && height < tip.height && services.environment.now() < until; turn++) {
+    const blocks = following(last, await ahead.take(height + 1, tip.height))
+    if (blocks === null) {
+      ahead.drop()
       await back()
       continue
     }
-    const deposits = await findDeposits(services, network, block)
-    await services.database.transaction(async (tx) => {
-      await move(tx, network, scan, { height: block.height, tip: tip.height, final, askedAt })
-      await rememberBlock(tx, network, block)
-      for (const deposit of deposits) await recordDeposit(services, tx, network, block, deposit, scan.known_at ?? askedAt)
-      await recordRiders(tx, network, block)
-      if (block.txids.length > 0) {
-        await tx.query('update utxos set block_height = $3 where network = $1 and txid = any($2) and block_height is distinct from $3', [
-          network.code, block.txids, block.height,
-        ])
-      }
-      await wake(tx, network.code)
-    })
+    const newest = blocks.at(-1)
+    if (!newest) break
+    const [deposits, coins] = await Promise.all([findDeposits(services, network, blocks), placedCoins(services.database, network, blocks)])
+    const write = (tx: Queryable) => move(tx, network, scan, blocks, { tip: tip.height, final, askedAt })
+    const hasOurs = coins.size > 0 || deposits.some(({ length }) => length > 0) || blocks.some(hasRiders)
+    // Most blocks hold nothing of ours: one statement says so.
+    if (!hasOurs) await write(services.database)
+    else {
+      await services.database.transaction(async (tx) => {
+        await write(tx)
+        for (const [at, block] of blocks.entries()) {
+          for (const deposit of deposits[at] ?? []) await recordDeposit(services, tx, network, block, deposit, scan.known_at ?? askedAt)
+          await recordRiders(tx, network, block)
+        }
+        if (coins.size > 0) {
+          await tx.query(
+            `update utxos u set block_height = b.height from unnest($2::text[], $3::bigint[]) b (txid, height)
+             where u.network = $1 and u.txid = b.txid and u.block_height is distinct from b.height`,
+            [network.code, [...coins.keys()], [...coins.values()]])
+        }
+      })
+    }
     services.environment.checkpoint('scan.block')
-    height = block.height
-    last = block.hash
+    height = newest.height
+    last = newest.hash
     moved = true
     services.metrics.scanned.labels(network.code).set(height)
   }
@@ -132,27 +147,54 @@ async function hashAt(services: Services, network: Network, height: number): Pro
   return known?.hash
 }
 
-/** Writes the position; throws where another scanner has taken over. */
+/**
+ * Writes the position and the blocks that led to it, and makes what waits for the chain due (as `wake` does), in one statement.
+ * @throws where another scanner has taken over: nothing is written
+ */
 async function move(
-  tx: Queryable, network: Network, scan: Scan,
-  { height, tip, final, askedAt }: { height: number; tip: number; final: number; askedAt: Date },
+  tx: Queryable, network: Network, scan: Scan, blocks: readonly ChainBlock[],
+  { tip, final, askedAt }: { tip: number; final: number; askedAt: Date },
 ): Promise<void> {
   const rows = await tx.query(
-    `update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6,
-       known_at = case when $3::bigint >= $4::bigint then $7 else known_at end
-     where network = $1 and lease_token = $2 returning 1`,
-    [network.code, scan.lease_token, height, tip, final, tx.now(), askedAt])
+    `with moved as (
+       update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6,
+         known_at = case when $3::bigint >= $4::bigint then $7 else known_at end
+       where network = $1 and lease_token = $2 returning 1
+     ), kept as (
+       insert into blocks (network, height, hash, parent)
+         select $1, b.* from unnest($8::bigint[], $9::text[], $10::text[]) b where exists (select 1 from moved)
+       on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent
+     ), forgotten as (
+       delete from blocks where network = $1 and height < $11::bigint and exists (select 1 from moved)
+     ), woken as (
+       update transactions set next_run_at = $6 where network = $1 and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING')
+         and lease_token is null and next_run_at is not null and exists (select 1 from moved)
+     ) select 1 from moved`,
+    [network.code, scan.lease_token, blocks.at(-1)?.height, tip, final, tx.now(), askedAt,
+      blocks.map(({ height }) => height), blocks.map(({ hash }) => hash), blocks.map(({ parent }) => parent),
+      (blocks.find(({ height }) => height % BLOCKS_FORGOTTEN === 0)?.height ?? 0) - BLOCKS_KEPT])
   if (rows.length !== 1) throw new Error(`the scan of ${network.code} was taken over`)
 }
 
-async function rememberBlock(tx: Queryable, network: Network, block: ChainBlock): Promise<void> {
-  await tx.query(
-    `insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)
-     on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent`,
-    [network.code, block.height, block.hash, block.parent])
-  if (block.height % BLOCKS_FORGOTTEN === 0) {
-    await tx.query('delete from blocks where network = $1 and height < $2', [network.code, block.height - BLOCKS_KEPT])
-  }
+/** Of blocks that were asked for apart those that stand on one another and on `last`; null: the first does not stand on it. */
+function following(last: string | undefined, blocks: readonly ChainBlock[]): ChainBlock[] | null {
+  const [first] = blocks
+  if (first && last !== undefined && first.parent !== last) return null
+  const end = blocks.findIndex((block, at) => at > 0 && block.parent !== blocks[at - 1]?.hash)
+  return blocks.slice(0, end === -1 ? blocks.length : end)
+}
+
+/** Which of our coins that no block held yet these blocks hold, by transaction. Where no coins are spent, there are none. */
+async function placedCoins(tx: Queryable, network: Network, blocks: readonly ChainBlock[]): Promise<Map<string, number>> {
+  if (traitsOf(network).deposits !== 'spendable') return new Map()
+  const waiting = await tx.query<{ txid: string }>(
+    'select distinct txid from utxos where network = $1 and block_height is null', [network.code])
+  if (waiting.length === 0) return new Map()
+  const heights = new Map(blocks.flatMap(({ height, txids }) => txids.map((txid) => [txid, height])))
+  return new Map(waiting.flatMap(({ txid }) => {
+    const height = heights.get(txid)
+    return height === undefined ? [] : [[txid, height]]
+  }))
 }
 
 /** Goes back to the last block that is still part of the chain and takes back what stood in the others. */
@@ -190,20 +232,18 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
 
 /** Sends every deposit at or below the final height on to its screening, and shows the others' confirmations. */
 async function creditReady(services: Services, network: Network, scanned: number, final: number): Promise<void> {
-  const rows = await services.database.query<TransactionRow & { block_height: string; coinbase: boolean }>(
-    `select t.*, d.block_height::text, d.coinbase from transactions t join deposits d on d.transaction_id = t.id
-     where t.network = $1 and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
+  // By the index of what is under way on a network.
+  const rows = await services.database.query<Pick<TransactionRow, 'id' | 'confirmations'> & { block_height: string; coinbase: boolean }>(
+    `select t.id, t.confirmations, d.block_height::text, d.coinbase from transactions t join deposits d on d.transaction_id = t.id
+     where t.network = $1 and t.status = 'pending' and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
        and d.block_height is not null`, [network.code])
+  const shown: { id: string; confirmations: number }[] = []
   for (const row of rows) {
     const confirmations = scanned - Number(row.block_height) + 1
     // A coinbase is credited when the next block may spend it.
     const due = row.coinbase ? Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0)) : final
     if (Number(row.block_height) > due) {
-      if (confirmations !== row.confirmations) {
-        await services.database.query('update transactions set confirmations = $2, updated_at = $3 where id = $1', [
-          row.id, confirmations, services.database.now(),
-        ])
-      }
+      if (confirmations !== row.confirmations) shown.push({ id: row.id, confirmations })
       continue
     }
     await services.database.transaction(async (tx) => {
@@ -213,4 +253,9 @@ async function creditReady(services: Services, network: Network, scanned: number
     })
     services.environment.checkpoint('deposit.deep')
   }
+  if (shown.length === 0) return
+  await services.database.query(
+    `update transactions t set confirmations = s.confirmations, updated_at = $3 from unnest($1::uuid[], $2::integer[]) s (id, confirmations)
+     where t.id = s.id and t.state = 'CONFIRMING'`,
+    [shown.map(({ id }) => id), shown.map(({ confirmations }) => confirmations), services.database.now()])
 }

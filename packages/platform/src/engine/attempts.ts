@@ -10,6 +10,8 @@ export interface Attempt {
   id: string; attempt: number; hash: string; signed: string; unsigned: UnsignedTransaction; fee_max: string; fee: string | null;
   succeeded: boolean | null; state: string
   account: string | null; nonce: string | null; valid_until: string | null; broadcast_at: Date | null
+  /** The block that was last seen to hold it. */
+  block_hash: string | null
   /** Why it replaced an earlier attempt; null: it is the first. */
   replacement: ReplacementKind | null
 }
@@ -18,7 +20,7 @@ export interface Attempt {
 export async function liveAttempts(database: Queryable, transactionId: string): Promise<Attempt[]> {
   return database.query<Attempt>(
     `select c.id, c.attempt, c.hash, c.signed, c.unsigned, c.fee_max::text, c.fee::text, c.succeeded, c.state, c.account,
-      c.nonce::text, c.valid_until::text, c.broadcast_at, r.kind replacement
+      c.nonce::text, c.valid_until::text, c.broadcast_at, c.block_hash, r.kind replacement
      from chain_transactions c left join replacements r on r.id = c.replacement_id
      where c.transaction_id = $1 and c.state in ('SIGNED', 'INCLUDED') order by c.attempt desc`, [transactionId])
 }

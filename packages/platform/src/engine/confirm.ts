@@ -1,11 +1,16 @@
-import { decode } from '@custody/chains'
-import { findIncluded, liveAttempts, resolveAttempts } from './attempts.ts'
+import { decode, type TransactionStatus } from '@custody/chains'
+import { findIncluded, liveAttempts, resolveAttempts, type Attempt } from './attempts.ts'
 import { bumpLowFee } from './auto-bump.ts'
 import { buryDead } from './expiry.ts'
 import { advance } from './lease.ts'
 import { startReplacing } from './replace.ts'
 import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
+
+/** Whether the block that holds a transaction, its fee and its outcome are written down. */
+const isNoted = (chain: Attempt, status: Extract<TransactionStatus, { state: 'included' }>, fee: bigint): boolean =>
+  chain.state === 'INCLUDED' && chain.block_hash === status.blockHash && chain.fee === fee.toString()
+  && chain.succeeded === status.succeeded
 
 /** A transaction that sits in the mempool is sent again this often, in case that nodes forgot it. */
 const REBROADCAST_ATTEMPTS = 20
@@ -15,7 +20,9 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   const kind = services.kinds[row.kind]
   const attempts = await liveAttempts(services.database, row.id)
   const { network, client } = services.networks.get(row.network)
-  const [{ attempt: chain, status }, tip] = [await findIncluded(services, row, attempts), await client.tip()]
+  // The head first: by one that came later a block would be final that has gone in between.
+  const tip = await client.tip()
+  const { attempt: chain, status } = await findIncluded(services, row, attempts)
   if (status.state !== 'included') {
     if (status.state === 'absent' && await buryDead(services, row, chain)) return
     if (attempts.some(({ state }) => state === 'INCLUDED')) {
@@ -34,6 +41,8 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   const final = tip.finalHeight === null ? network.confirmations !== null
     && confirmations >= network.confirmations : status.height <= tip.finalHeight
   const fee = status.fee ?? BigInt(chain.fee_max)
+  // Most looks find what is written down already, one block deeper.
+  if (!final && isNoted(chain, status, fee)) return advance(services.database, row, { confirmations, last_error: null, run_in_ms: null })
   const key = await services.keys.get(row.workspace_id, network.curve)
   const cancelled = chain.replacement === 'CANCEL'
   await services.database.transaction(async (tx) => {

@@ -50,9 +50,10 @@ function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
  * Hashes of signed transactions that need not stop a failing transfer: those that died on the chain, steps that are done,
  * and the transfer's fuel, which went to an address of ours and has books of its own. Anything else may still move money.
  */
-const HARMLESS = `select hash from chain_transactions where hash is not null and (
-  transaction_id = $1 and (state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED')
-  or transaction_id in (select id from transactions where parent_id = $1 and source_type = 'GAS_TANK'))`
+const HARMLESS = `select hash from chain_transactions where hash is not null and transaction_id = any(array(
+    select $1::uuid union select id from transactions where parent_id = $1 and source_type = 'GAS_TANK'
+    union select fuel_id from fuel_parts where transaction_id = $1))
+  and (transaction_id <> $1 or state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED')`
 
 /** VOIDING → FAILED, once two nodes hold the void. */
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {

@@ -19,6 +19,7 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
     if (await services.tanks.arrived(services, row) !== 'waits') await wakeOne(services.database, row.id)
     return
   }
+  if (fuel === 'alone') return services.tanks.startAlone(services, row)
   if (fuel !== 'arrived') return fails(fuel.reason)
   if (await cancelUnsigned(services, row, FUELLED)) return
   await buildFuelled(services, row)

@@ -87,6 +87,14 @@ export async function wakeOne(tx: Queryable, id: string | null): Promise<void> {
   await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [id, tx.now()])
 }
 
+/** Makes the oldest transaction of a wallet due now that waits to be built: coins have come that it may spend. */
+export async function wakeBuilding(tx: Queryable, walletId: string): Promise<void> {
+  await tx.query(
+    `update transactions set next_run_at = $2 where lease_token is null and id = (
+       select id from transactions where wallet_id = $1 and state = 'QUEUED' and status = 'pending' and lease_token is null
+       order by created_at, id limit 1)`, [walletId, tx.now()])
+}
+
 /**
  * Makes the sent transactions of a network due now: its chain has moved. What waits for fuel is woken when that is booked:
  * a crowd behind one tank would else be asked anew at every block.

@@ -9,6 +9,7 @@ export async function soon<T>(environment: Environment, answer: Promise<T>, othe
   try {
     return await Promise.race([answer.catch(() => otherwise), late])
   } finally {
-    done.abort()
+    // With a reason: without one an error with its stack is made for nobody, at every request.
+    done.abort('answered')
   }
 }

@@ -9,6 +9,8 @@ import type { Services } from './services.ts'
 import { noteSigned, signBuilt, UNAVAILABLE_RETRY_MS } from './sign.ts'
 import { isForward, NO_REPLACEMENT, type TransactionRow } from './transaction.ts'
 
+interface Built { id: string; unsigned: UnsignedTransaction; account: string | null; nonce: string | null }
+
 /** Begins the replacement that was asked for a waiting transaction; false where none was. */
 export async function startReplacing(services: Services, row: TransactionRow): Promise<boolean> {
   if (!await openReplacement(services.database, row.id)) return false
@@ -22,8 +24,8 @@ export async function replace(services: Services, row: TransactionRow): Promise<
   if (!replacement) return advance(services.database, row, { state: 'BROADCASTING', run_in_ms: 0 })
   // A forward has no caller's request that could allow a higher fee: the platform alone chooses its price.
   if (isForward(row) && replacement.kind === 'SPEED_UP') return giveUp(services, row, replacement, NO_REPLACEMENT)
-  const built = await services.database.one<{ id: string; unsigned: UnsignedTransaction }>(
-    `select id, unsigned from chain_transactions
+  const built = await services.database.one<Built>(
+    `select id, unsigned, account, nonce::text from chain_transactions
      where transaction_id = $1 and replacement_id = $2 and state = 'BUILT'`, [row.id, replacement.id])
   if (built) return signReplacement(services, row, replacement, built)
   await buildReplacement(services, row, replacement)
@@ -60,7 +62,7 @@ async function buildReplacement(services: Services, row: TransactionRow, replace
 }
 
 async function signReplacement(
-  services: Services, row: TransactionRow, replacement: Replacement, built: { id: string; unsigned: UnsignedTransaction }
+  services: Services, row: TransactionRow, replacement: Replacement, built: Built
 ): Promise<void> {
   const outcome = await signBuilt(services, row, built, replacement)
   if (outcome.kind === 'unavailable') {

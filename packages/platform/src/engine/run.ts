@@ -1,4 +1,5 @@
 import { reasonOf } from '@custody/chains/reason'
+import { pressureOf } from '../pressure.ts'
 import type { Services, Step } from './services.ts'
 import { advance, claim, LEASE_MS, LeaseLost, type Change } from './lease.ts'
 import type { Loop } from './loop.ts'
@@ -12,6 +13,8 @@ import { cancelUnsigned, voidAndFail } from './fail.ts'
 import type { State, TransactionRow } from './transaction.ts'
 
 const CONCURRENCY = 16
+/** While requests keep this process busy. */
+const CONCURRENCY_LEAST = 2
 const RETRY_MIN_MS = 500
 const RETRY_MAX_MS = 30_000
 
@@ -62,14 +65,17 @@ async function giveBack(services: Services, row: TransactionRow, change: Change)
   }
 }
 
-/** The worker's loop: keeps up to 16 steps under way. */
+/** The worker's loop: keeps up to 16 steps under way, fewer while requests want the processor. */
 export function transactionLoop(services: Services): Loop {
   const running = new Set<Promise<void>>()
   return {
     name: 'transactions',
-    everyMs: 100,
+    // What other processes make due is found by asking; this one rings.
+    everyMs: 250,
+    due: 'exists (select 1 from transactions where next_run_at <= $1 and (lease_until is null or lease_until < $1))',
+    bell: services.work,
     async run(signal) {
-      const free = CONCURRENCY - running.size
+      const free = (pressureOf(services).isHigh ? CONCURRENCY_LEAST : CONCURRENCY) - running.size
       if (free > 0) {
         for (const row of await claim(services, free)) {
           const work = runStep(services, row).finally(() => running.delete(work))

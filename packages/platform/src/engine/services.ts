@@ -35,6 +35,8 @@ export interface Services {
   log: Logger
   /** Rung when events are committed in this process: they are to be published. */
   outbox: Bell
+  /** Rung when something is committed in this process that may make a transaction due. */
+  work: Bell
   /** Tells when events were published. */
   feed: Feed
   hold: Hold
@@ -107,6 +109,13 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
   included?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Included): Promise<void>
   /** Books its end on the chain, and ends it. Absent for deposits, which the scan ends. */
   settle?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Outcome): Promise<void>
+  /**
+   * Whether its caller's own request asks for just this payment: then one fuel may pay for it and for others at its address.
+   * Absent: never.
+   */
+  isOwnPayment?(row: TransactionRow<K>): boolean
+  /** Whether the nodes sign it together with others of its account and kind that wait behind each other. Absent: alone. */
+  isSignedTogether?(row: TransactionRow<K>): boolean
   /** Whether the nodes can still be asked to sign for it; absent: they can. */
   isAskedFor?(row: TransactionRow<K>): boolean
   /** It is tried again instead of failing, since what it brings back must come back. */
@@ -131,7 +140,9 @@ export interface Tanks {
   /** → FUELING: what is missing at the source address is taken from the tank, or the transaction fails or waits. */
   start(services: Services, row: TransactionRow, chain: Chain, priced: Priced): Promise<void>
   /** Whether all that was taken of the tank for the transaction has come. */
-  arrived(services: Services, row: TransactionRow): Promise<'arrived' | 'waits' | Fail>
+  arrived(services: Services, row: TransactionRow): Promise<'arrived' | 'waits' | 'alone' | Fail>
+  /** The fuel that it shared with others has failed, perhaps for one of them (`alone`): it gets one of its own. */
+  startAlone(services: Services, row: TransactionRow): Promise<void>
   /** What a dearer replacement needs beyond what is held: at once (`taken`), or by further fuel that is under way (`started`). */
   startMore(services: Services, row: TransactionRow, replacement: Replacement, dearer: Dearer): Promise<'taken' | 'started' | Fail>
   /** Whether the further fuel of a replacement has come. Once it has, the row's plan counts it. */

@@ -2,12 +2,13 @@ import { assemble, decode, type DecodedTransaction, type SignedTransaction, type
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
 import { signOrder, type SignOutcome } from '../signing/sign.ts'
-import { advance } from './lease.ts'
+import { advance, wakeBuilding } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
 import type { Replacement } from './replacement.ts'
 import { startFailing } from './fail.ts'
 import { placeToSign, wakeNextNonce } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
+import { letGo, signTogether, takeFollowers, type Member, type Together } from './run-together.ts'
 import { rebuildStale, returnToEarlier } from './stale.ts'
 
 /** The nodes' clocks move on and peers come back: how soon signing is tried again. */
@@ -22,12 +23,15 @@ type Signed =
  * believed.
  */
 export async function signBuilt(
-  services: Services, row: TransactionRow, built: { unsigned: UnsignedTransaction }, replacement?: Replacement
+  services: Services, row: TransactionRow, built: { unsigned: UnsignedTransaction; account: string | null; nonce: string | null },
+  replacement?: Replacement,
 ): Promise<Signed> {
   const workspace = (
     await services.database.one<{ name: string }>('select name from workspaces where id = $1', [row.workspace_id])
   )?.name as string
-  const outcome = await signOrder(services, { workspace, purpose: await askPurpose(services, row, replacement), unsigned: built.unsigned })
+  const { unsigned, account, nonce } = built
+  const order = { workspace, purpose: await askPurpose(services, row, replacement), unsigned }
+  const outcome = await signOrder(services, order, nonce === null ? null : account)
   if (outcome.kind === 'unavailable' && row.attempts === 1) {
     services.log.warn({ transaction: row.id, reason: outcome.message }, 'signing waits for the signer nodes')
   }
@@ -63,7 +67,8 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   if (await rebuildStale(services, row, built)) return
   const unsigned = await placeToSign(services, row, built)
   if (unsigned === null) return
-  const outcome = await signBuilt(services, row, { unsigned })
+  if (await signRunOf(services, row, built, unsigned)) return
+  const outcome = await signBuilt(services, row, { ...built, unsigned })
   if (outcome.kind === 'unavailable') {
     return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
   }
@@ -83,9 +88,63 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
          values ($1, $2, $3, $4, $5, $6, $7, 'change', true) on conflict do nothing`,
         [row.network, signed.hash, unsigned.change.output, decoded.change.address, row.wallet_id, decoded.change.amount.toString(),
           unsigned.change.path[2]])
+      if (row.wallet_id !== null) await wakeBuilding(tx, row.wallet_id)
     }
     if (built.nonce !== null) await wakeNextNonce(tx, row.network, built)
     await advance(tx, row, { state: 'SIGNED', last_error: null, run_in_ms: 0 })
+  })
+  services.environment.checkpoint('transaction.signed')
+}
+
+/**
+ * Signs a payment together with those that wait behind it at its account. Answers false where it is alone, or where the nodes
+ * refuse the first of them: it is asked for by itself then, as the refusal of one must not be that of another.
+ */
+async function signRunOf(
+  services: Services, row: TransactionRow, built: { id: string; account: string | null; nonce: string | null },
+  unsigned: UnsignedTransaction,
+): Promise<boolean> {
+  const { id, account, nonce } = built
+  if (account === null || nonce === null) return false
+  let followers = await takeFollowers(services, row, { id, account })
+  let isUntouched = true
+  try {
+    while (followers.length > 0) {
+      const run = [{ row, built: { id, unsigned } }, ...followers]
+      const outcome = await signTogether(services, run, account)
+      if (outcome.kind !== 'signed') isUntouched &&= outcome.isUntouched
+      if (outcome.kind === 'unavailable') {
+        await letGo(services.database, followers, isUntouched)
+        followers = []
+        await advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+        return true
+      }
+      if (outcome.kind === 'signed') {
+        await keepRun(services, run, outcome, built)
+        followers = []
+        return true
+      }
+      // Those before the one that is refused are signed without it.
+      const kept = outcome.at === null ? 0 : Math.max(0, outcome.at - 1)
+      await letGo(services.database, followers.slice(kept), isUntouched)
+      followers = followers.slice(0, kept)
+    }
+    return false
+  } finally {
+    await letGo(services.database, followers)
+  }
+}
+
+async function keepRun(
+  services: Services, run: readonly Member[], { signed, nodes }: Extract<Together, { kind: 'signed' }>, place: { account: string | null }
+): Promise<void> {
+  const [first] = run as [Member]
+  await services.database.transaction(async (tx) => {
+    for (const [at, { row, built }] of run.entries()) {
+      await noteSigned(tx, built.id, signed[at] as SignedTransaction, nodes)
+      await advance(tx, row, { state: 'SIGNED', last_error: null, run_in_ms: 0 })
+    }
+    await wakeNextNonce(tx, first.row.network, place)
   })
   services.environment.checkpoint('transaction.signed')
 }

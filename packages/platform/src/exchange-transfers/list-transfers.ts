@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import { given, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { oneOf, pageQuery, text } from '../http/schemas.ts'
 import { DIRECTIONS, exchangeTransferShape, presentExchangeTransfer, TRANSFER_STATUSES, type ExchangeTransferRow } from './transfer.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** Transfers between the sub-account's wallets and exchanges, newest first. */
 export const listExchangeTransfers = endpoint({
@@ -16,19 +19,25 @@ export const listExchangeTransfers = endpoint({
   response: z.object({ data: z.array(exchangeTransferShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services, caller, query }) {
     const { page, limit } = query
-    const found = `sub_account_id = $1 and ($2::text is null or account_id::text = lower($2)) and ($3::text is null or asset = $3)
-      and ($4::text is null or direction = $4) and ($5::text is null or status = $5)
-      and ($6::text is null or transaction_id::text = lower($6))`
-    const values = [
-      caller.subAccountId, query.exchange_account ?? null, query.asset ?? null, query.direction ?? null, query.status ?? null,
-      query.transaction_id ?? null,
-    ]
-    const [rows, count] = await Promise.all([
-      services.database.query<ExchangeTransferRow>(
-        `select * from exchange_transfers where ${found} order by created_at desc, id desc limit $7 offset $8`,
-        [...values, limit, (page - 1) * limit]),
-      services.database.one<{ total: string }>(`select count(*)::text total from exchange_transfers where ${found}`, values),
-    ])
-    return { body: { data: rows.map(presentExchangeTransfer), page, limit, total: Number(count?.total ?? 0) } }
+    const values: unknown[] = [caller.subAccountId]
+    const conditions = ['sub_account_id = $1']
+    const where = (value: string | undefined, condition: (at: string) => string): void => {
+      if (value === undefined) return
+      values.push(value)
+      conditions.push(condition(`$${values.length}`))
+    }
+    where(query.exchange_account?.toLowerCase(), (at) => `account_id::text = ${at}`)
+    where(query.asset, (at) => `asset = ${at}`)
+    where(query.direction, (at) => `direction = ${at}`)
+    where(query.status, (at) => `status = ${at}`)
+    // What is no id is nobody's.
+    where(query.transaction_id, (at) => (UUID.test(query.transaction_id ?? '') ? `transaction_id = ${at}::uuid` : `${at}::text is null`))
+    const { rows, total } = await readList<ExchangeTransferRow>(services.database, {
+      list: 'exchange_transfers', columns: '*', found: conditions.join(' and '), values,
+      kept: query.transaction_id !== undefined ? null : given({
+        account_id: query.exchange_account?.toLowerCase(), asset: query.asset, direction: query.direction, status: query.status,
+      }), from: null, before: null,
+    }, page, limit)
+    return { body: { data: rows.map(presentExchangeTransfer), page, limit, total } }
   },
 })

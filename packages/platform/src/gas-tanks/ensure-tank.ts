@@ -16,14 +16,19 @@ export const firstFill = (services: Services, { fuelled }: Chain): bigint => (
   services.settings.network === 'local' ? fuelled?.firstFill ?? 0n : 0n
 )
 
+/** What the row of a workspace's tank says besides its place. Amounts in the smallest unit. */
+export const tankTerms = (services: Services, chain: Chain & { fuelled: Fuelled }): { threshold: string; first_fill: string } => (
+  { threshold: chain.fuelled.threshold.toString(), first_fill: firstFill(services, chain).toString() })
+
 /** Makes the workspace's tank of a network; a local one is filled in the background from then on. */
 export async function ensureGasTank(services: Services, workspaceId: string, network: Network): Promise<void> {
   const chain = services.networks.get(network.code)
-  if (!chain.fuelled) return
+  if (!hasTank(chain)) return
   const address = await ensureTank(services, services.database, network, workspaceId)
+  const terms = tankTerms(services, chain)
   await services.database.query(
     `insert into gas_tanks (workspace_id, network, address, threshold, first_fill) values ($1, $2, $3, $4, $5) on conflict do nothing`,
-    [workspaceId, network.code, address, chain.fuelled.threshold.toString(), firstFill(services, chain).toString()])
+    [workspaceId, network.code, address, terms.threshold, terms.first_fill])
 }
 
 /** Of `gas_tanks g`, in SQL: whether a payment into the tank was ever credited. */

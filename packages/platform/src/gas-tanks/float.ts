@@ -20,7 +20,7 @@ export const overdraws = (held: bigint, fee: bigint): { overdraw: boolean } => (
 
 /** Turns what a failed transaction held at its address back into float: float that it took, and fuel that has come for it. */
 export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<void> {
-  const fuel = row.plan.fuel_id ? await fuelOf(tx, row.plan.fuel_id) : undefined
+  const fuel = row.plan.fuel_id ? await fuelOf(tx, row.plan.fuel_id, row.id) : undefined
   const came = fuel?.settled === '1' ? BigInt(fuel.amount) : 0n
   const held = BigInt(row.plan.float_taken ?? '0') + came - BigInt(row.plan.fees_paid ?? '0')
   const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
@@ -30,9 +30,12 @@ export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<
 /** A fuel transaction or a loan, as the transfer sees it that waits for it. `settled` is '1' once the books know where it lies. */
 export interface Supply { status: string; amount: string; failure_reason: string | null; settled: string | null }
 
-export async function fuelOf(database: Queryable, id: string): Promise<Supply> {
+/** @param forId the transfer, where several share the fuel: `amount` is its part */
+export async function fuelOf(database: Queryable, id: string, forId: string | null = null): Promise<Supply> {
   const fuel = await database.one<Supply>(
-    `select status, amount::text, failure_reason, plan->>'settled' settled from transactions where id = $1`, [id])
+    `select status, failure_reason, plan->>'settled' settled, coalesce(
+       (select p.amount from fuel_parts p where p.fuel_id = t.id and p.transaction_id = $2), amount)::text amount
+     from transactions t where id = $1`, [id, forId])
   if (!fuel) throw new Error('fuel of this transfer is missing')
   return fuel
 }

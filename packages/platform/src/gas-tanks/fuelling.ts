@@ -7,11 +7,12 @@ import { startFailing } from '../engine/fail.ts'
 import { insertTransaction } from '../engine/insert.ts'
 import { advance } from '../engine/lease.ts'
 import type { Services } from '../engine/services.ts'
-import type { TransactionRow } from '../engine/transaction.ts'
+import type { Plan, TransactionRow } from '../engine/transaction.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { isFilling } from './ensure-tank.ts'
 import { canLend, reserveLoan } from './lend.ts'
 import { tankLimits } from './limits.ts'
+import { addPart, dueAt, joinFuel, partsOf } from './shared-fuel.ts'
 
 const TANK_FILL_RETRY_MS = 500
 
@@ -47,6 +48,59 @@ export async function startFuelling(services: Services, row: TransactionRow, { n
   services.environment.checkpoint('transaction.fuel-reserved')
 }
 
+function holdsTooLittle(row: TransactionRow, native: Asset, address: string | null, held: bigint, needed: bigint): Fail {
+  const show = (value: bigint) => `${formatAmount(value, native.decimals)} ${native.asset_name}`
+  const name = `the gas tank of ${row.network}${address === null ? '' : ` (${address})`}`
+  return fail(`${name} holds ${show(held)}; this transfer needs ${show(needed)}, so ${show(needed - held)} are missing`)
+}
+
+/** Reserves and writes a fuel for a transfer. @returns its id */
+async function insertFuel(
+  services: Services, tx: Queryable, row: TransactionRow,
+  { native, tank, amount, cost, plan, dueAt }: { native: Asset; tank: string; amount: bigint; cost: bigint; plan: Plan; dueAt?: Date },
+): Promise<string> {
+  const id = services.environment.uuid()
+  const scope = { workspace: row.workspace_id, asset: native.asset_name }
+  await post(tx, 'fuel-reserve', id, [
+    { ...scope, kind: 'tank', amount: -(amount + cost) }, { ...scope, kind: 'tank_reserved', amount: amount + cost },
+  ])
+  await insertTransaction(tx, {
+    id, kind: 'FUEL', state: 'QUEUED', workspace_id: row.workspace_id, sub_account_id: row.sub_account_id, parent_id: row.id,
+    asset: native.asset_name, network: row.network, amount, fee: cost, fee_asset: native.asset_name,
+    source_type: 'GAS_TANK', source_id: tank, destination_type: 'OMNIBUS', destination_id: row.source_id, plan: plan as Plan<'FUEL'>,
+    ...(dueAt === undefined ? {} : { next_run_at: dueAt }),
+  })
+  return id
+}
+
+/**
+ * A fuel for several has failed, perhaps for one of them: each gets one of its own, for as much. What was reserved for the
+ * failed one is back in the tank.
+ */
+export async function refuelAlone(services: Services, row: TransactionRow): Promise<void> {
+  const native = services.registry.asset(row.fee_asset) as Asset
+  await services.database.transaction(async (tx) => {
+    const failed = await tx.one<TransactionRow<'FUEL'> & { part: string }>(
+      `select f.*, p.amount::text part from transactions f join fuel_parts p on p.fuel_id = f.id and p.transaction_id = $2
+       where f.id = $1`, [row.plan.fuel_id, row.id])
+    const [own] = failed ? (await partsOf(tx, failed.id)).filter((part) => part.transaction_id === row.id) : []
+    if (!failed || !own) throw new Error('fuel of this transfer is missing')
+    const [amount, cost] = [BigInt(own.amount), BigInt(failed.plan.need ?? '0')]
+    const tank = failed.source_id as string
+    const held = await lockedBalance(tx, { workspace: row.workspace_id, asset: native.asset_name, kind: 'tank' })
+    if (held < amount + cost) {
+      return startFailing(services, tx, row, holdsTooLittle(row, native, tank, held, amount + cost).reason)
+    }
+    const plan: Plan<'FUEL'> = {
+      ...failed.plan, alone: '1', for_gas: own.gas, for_max_fee_per_gas: own.max_fee_per_gas, for_l1_fee: own.l1_fee,
+    }
+    const id = await insertFuel(services, tx, row, { native, tank, amount, cost, plan: plan as Plan })
+    await addPart(tx, id, row.id, plan as Plan, amount)
+    await advance(tx, row, { plan: { fuel_id: id }, last_error: null, run_in_ms: null })
+  })
+  services.environment.checkpoint('transaction.fuel-reserved')
+}
+
 function overTankCap({ decimals, asset_name: name }: Asset, worst: bigint, cap: bigint): Fail {
   const show = (amount: bigint) => `${formatAmount(amount, decimals)} ${name}`
   return fail(`a network fee of up to ${show(worst)} exceeds the gas tank's cap of ${show(cap)} for one transaction`)
@@ -70,22 +124,21 @@ export async function reserveFuel(
       row.workspace_id, row.network,
     ])
     const held = tank ? await lockedBalance(tx, { ...scope, kind: 'tank' }) : 0n
-    if (!tank || held < amount + cost) {
-      const show = (value: bigint) => `${formatAmount(value, native.decimals)} ${native.asset_name}`
-      const name = `the gas tank of ${row.network}${tank ? ` (${tank.address})` : ''}`
-      return fail(`${name} holds ${show(held)}; this transfer needs ${show(amount + cost)}, so ${show(amount + cost - held)} are missing`)
+    if (!tank) return holdsTooLittle(row, native, null, held, amount + cost)
+    const shares = replacementId === null && (services.kinds[row.kind].isOwnPayment?.(row) ?? false)
+    const { network } = services.networks.get(row.network)
+    const joined = shares ? await joinFuel(tx, row, { network, native, amount, fuel: { cost, plan }, held }) : null
+    if (joined !== null && typeof joined !== 'string') return holdsTooLittle(row, native, tank.address, held, joined.short)
+    fuelId = joined
+    if (fuelId === null) {
+      if (held < amount + cost) return holdsTooLittle(row, native, tank.address, held, amount + cost)
+      fuelId = await insertFuel(services, tx, row, {
+        native, tank: tank.address, amount, cost,
+        plan: replacementId !== null ? { ...plan, replacement: replacementId } : shares ? { ...plan, together: '1' } : plan,
+        ...(shares ? { dueAt: await dueAt(tx, row) } : {}),
+      })
+      if (shares) await addPart(tx, fuelId, row.id, plan, amount)
     }
-    fuelId = services.environment.uuid()
-    await post(
-      tx, 'fuel-reserve', fuelId,
-      [{ ...scope, kind: 'tank', amount: -(amount + cost) }, { ...scope, kind: 'tank_reserved', amount: amount + cost }]
-    )
-    await insertTransaction(tx, {
-      id: fuelId, kind: 'FUEL', state: 'QUEUED', workspace_id: row.workspace_id, sub_account_id: row.sub_account_id, parent_id: row.id,
-      asset: native.asset_name, network: row.network, amount, fee: cost, fee_asset: native.asset_name,
-      source_type: 'GAS_TANK', source_id: tank.address, destination_type: 'OMNIBUS', destination_id: row.source_id,
-      plan: replacementId === null ? plan : { ...plan, replacement: replacementId },
-    })
   }
   await post(tx, 'float-reserve', replacementId ?? row.id, [
     { ...scope, kind: 'float', address: row.source_id, amount: -floatTaken },

@@ -1,18 +1,23 @@
 import type { Queryable } from '../database/pool.ts'
 import { nothingExcludes } from '../engine/expiry.ts'
-import { wakeOne } from '../engine/lease.ts'
 import { replacementsOf } from '../engine/replacement.ts'
-import type { Included, Kind } from '../engine/services.ts'
+import type { AskPurpose, Included, Kind, Services } from '../engine/services.ts'
 import { endTransaction } from '../engine/settle.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { post } from '../ledger/post.ts'
+import type { Purpose } from '../signing/sign.ts'
+import { awaitsCompany, partsOf, wakeFuelled } from './shared-fuel.ts'
 
 /** All of a tank's transactions wait behind one that is stuck, so fuel is bumped whether the operator turned it on or not. */
 const FUEL_BUMP_AFTER_MS = 60_000
 
-/** Coins of a tank that pay for one transfer's fee, under that transfer's authority. */
+/** Coins of a tank that pay for the fee of one transfer, or of several at one address, under their authority. */
 export const fuel: Kind<'FUEL'> = {
+  heldBack: awaitsCompany,
+  isSignedTogether: (row) => row.plan.together !== undefined,
   async purpose(services, row, _replacement, of) {
+    const parts = await partsOf(services.database, row.id)
+    if (parts.length > 0) return sharedPurpose(services, parts, of)
     const parent = await services.database.one<TransactionRow>('select * from transactions where id = $1', [row.parent_id])
     if (!parent) throw new Error('fuel without the transfer it is for')
     const { replacement: id, for_gas: gas, for_max_fee_per_gas: price, for_l1_fee: l1Fee } = row.plan
@@ -31,7 +36,22 @@ export const fuel: Kind<'FUEL'> = {
   release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.need ?? '0')),
 }
 
-async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succeeded }: Included): Promise<void> {
+/** Each transfer's own request, with what it may cost. */
+async function sharedPurpose(services: Services, parts: Awaited<ReturnType<typeof partsOf>>, of: AskPurpose): Promise<Purpose> {
+  const rows = await services.database.query<TransactionRow>('select * from transactions where id = any($1)', [
+    parts.map(({ transaction_id: id }) => id),
+  ])
+  const shown = await Promise.all(parts.map(async ({ transaction_id: id, gas, max_fee_per_gas, l1_fee }) => {
+    const row = rows.find((each) => each.id === id)
+    if (!row) throw new Error('fuel without the transfer it is for')
+    return { for: await of(services, row), gas, max_fee_per_gas, l1_fee }
+  }))
+  const [first, ...beside] = shown
+  if (!first) throw new Error('fuel without the transfer it is for')
+  return { kind: 'fuel', ...first, ...(beside.length === 0 ? {} : { beside }) }
+}
+
+async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succeeded, final }: Included): Promise<void> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const amount = BigInt(row.amount)
   // `need` includes what a roll-up's base chain charges, which the transaction's own fee limit does not name.
@@ -43,9 +63,24 @@ async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succe
     { ...scope, kind: 'chain', amount: fee },
     { ...scope, kind: 'tank', amount: reserved - moved - fee },
   ])
-  if (!done) return
+  if (!done) {
+    if (final) await correctFee(tx, row, fee)
+    return
+  }
   if (succeeded) await tx.query(`update transactions set plan = plan || '{"settled":"1"}' where id = $1`, [row.id])
-  await wakeOne(tx, row.parent_id)
+  await wakeFuelled(tx, row)
+}
+
+/** A block that gave way to another may have had another base fee: the difference is the tank's, once the fee is final. */
+async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
+  const booked = await tx.one<{ amount: string }>(
+    `select p.amount::text from ledger_entries e join ledger_postings p on p.entry_id = e.id join ledger_accounts a on a.id = p.account_id
+     where e.kind = 'fuel' and e.reference = $1 and a.kind = 'chain'`, [row.id])
+  const more = fee - BigInt(booked?.amount ?? '0')
+  if (more === 0n) return
+  const scope = { workspace: row.workspace_id, asset: row.asset }
+  await post(
+    tx, 'fuel-fee', row.id, [{ ...scope, kind: 'tank', amount: -more }, { ...scope, kind: 'chain', amount: more }], { overdraw: true })
 }
 
 /** All that a tank holds, sent to where the operator's recorded order says. */
@@ -72,6 +107,6 @@ async function giveBack(tx: Queryable, row: TransactionRow, fee: bigint): Promis
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const held = BigInt(row.amount) + fee
   await post(tx, 'release', row.id, [{ ...scope, kind: 'tank_reserved', amount: -held }, { ...scope, kind: 'tank', amount: held }])
-  await wakeOne(tx, row.parent_id)
+  await wakeFuelled(tx, row)
   return {}
 }

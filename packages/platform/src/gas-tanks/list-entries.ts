@@ -8,7 +8,7 @@ import { hasTank } from './ensure-tank.ts'
 
 const TYPES: Record<string, string> = {
   deposit: 'deposit', 'deposit-reverted': 'deposit_reverted', 'fuel-reserve': 'fuel_reservation', 'fuel-bump': 'fuel_reservation',
-  fuel: 'fuel', release: 'release',
+  fuel: 'fuel', 'fuel-fee': 'fuel', release: 'release',
   'float-reserve': 'float_reservation', 'float-release': 'float_release', settle: 'use', 'drain-reserve': 'drain_reservation',
   'loan-reserve': 'energy_loan_reservation', loan: 'energy_loan', 'loan-return': 'energy_return', 'loan-release': 'release',
   'tank-stake-reserve': 'stake_reservation',
@@ -60,7 +60,8 @@ export const listTankEntries = endpoint({
                sum(p.amount) filter (where a.kind in ('float', 'float_reserved')), 0
              )::text float
            ${from} group by e.id order by e.id desc limit $3 offset $4) m
-         left join transactions t on t.id::text = split_part(m.reference, ':', 1)
+         left join transactions t on t.id = case
+           when m.reference ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(:|$)' then left(m.reference, 36)::uuid end
          order by m.id desc`, [caller.workspaceId, native.asset_name, limit, (page - 1) * limit]),
       services.database.one<{ total: string }>(`select count(distinct e.id)::text total ${from}`, [caller.workspaceId, native.asset_name]),
     ])

@@ -2,13 +2,15 @@ import type { Asset } from '@custody/chains'
 import { fail, type Dearer, type Fail } from '../engine/chain.ts'
 import { advance } from '../engine/lease.ts'
 import type { Replacement } from '../engine/replacement.ts'
+import type { Queryable } from '../database/pool.ts'
 import type { Services, Tanks } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { fuelOf, type Supply } from './float.ts'
-import { reserveFuel, startFuelling } from './fuelling.ts'
+import { refuelAlone, reserveFuel, startFuelling } from './fuelling.ts'
 import { loanOf } from './lend.ts'
 import { tankLimits } from './limits.ts'
+import { partsOf } from './shared-fuel.ts'
 
 /** The workspaces' gas tanks, as the engine asks for fuel. */
 export const tanks: Tanks = {
@@ -16,16 +18,20 @@ export const tanks: Tanks = {
   start: startFuelling,
   async arrived({ database }, row) {
     const fuel = row.plan.fuel_id ? await fuelOf(database, row.plan.fuel_id) : undefined
+    if (fuel?.status === 'failed' && await isShared(database, row.plan.fuel_id as string)) return 'alone'
     if (fuel?.status === 'failed') return fail(`its fuel failed: ${fuel.failure_reason ?? 'unknown'}`)
     if (fuel && fuel.settled !== '1') return 'waits'
     const loan = await loanOf(database, row)
     if (loan?.status === 'failed') return fail(`energy of the gas tank could not be lent: ${loan.failure_reason ?? 'unknown'}`)
     return loan && loan.settled !== '1' ? 'waits' : 'arrived'
   },
+  startAlone: refuelAlone,
   startMore: (services, row, replacement, dearer) =>
     row.source_type === 'GAS_TANK' ? reserveMore(services, row, dearer.more) : fuelMore(services, row, replacement, dearer),
   arrivedMore,
 }
+
+const isShared = async (database: Queryable, fuelId: string): Promise<boolean> => (await partsOf(database, fuelId)).length > 1
 
 /** Reserves the higher fee of a replacement where the tank itself is the sender. */
 async function reserveMore(services: Services, row: TransactionRow, amount: bigint): Promise<'taken' | Fail> {

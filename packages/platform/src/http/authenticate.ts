@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import type { KnownCaller } from './callers.ts'
 import { isAllowed } from './ip-allow-list.ts'
-import { windowOf, type RateState } from './rate-limit.ts'
+import type { RateState } from './rate-limit.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -54,21 +54,17 @@ async function attempt(services: Services, { raw: message, ip }: FastifyRequest,
     throw new ApiError('IP_NOT_ALLOWED', `this API key is not used from ${ip}: its list of addresses does not hold it`)
   }
   const limit = caller.rateLimit ?? services.settings.rateLimit
-  const window = windowOf(now)
   // HEAD asks for what GET does.
   const method = message.method === 'HEAD' ? 'GET' : message.method
   const subject = services.settings.rateScope === 'endpoint' ? `${apiKey} ${method} ${route}` : apiKey
-  const admitted = await services.database.one<{ nonce_ok: boolean; requests: number }>(
-    'select nonce_ok, requests from admit_request($1, $2, $3, $4, $5, $6)',
-    [apiKey, claims.nonce, subject, new Date(window.start), limit, new Date(now)])
-  const requests = admitted?.requests ?? limit + 1
+  const { nonceOk, requests, window } = await services.callers.admit({ apiKey, nonce: claims.nonce, subject, limit })
   const rate = { remaining: Math.max(0, limit - requests), reset: window.end }
   if (requests > limit) {
     throw new ApiError(
       'RATE_LIMITED', `more than ${limit} requests in this minute; wait until ${new Date(window.end).toISOString()}`, { details: { rate } }
     )
   }
-  if (!admitted?.nonce_ok) throw new ApiError('UNAUTHORIZED', 'nonce: was used before', { field: 'nonce', details: { rate } })
+  if (!nonceOk) throw new ApiError('UNAUTHORIZED', 'nonce: was used before', { field: 'nonce', details: { rate } })
   services.callers.used(apiKey)
   return { caller, signed, rate }
 }

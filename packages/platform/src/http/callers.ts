@@ -3,7 +3,9 @@ import { parsePublicKey } from '@custody/request-auth'
 import type { Environment } from '../environment.ts'
 import type { Database } from '../database/pool.ts'
 import type { Caller } from './endpoint.ts'
+import { Batch } from '../batch.ts'
 import { readRanges, type Range } from './ip-allow-list.ts'
+import { windowOf } from './rate-limit.ts'
 
 export interface KnownCaller extends Caller {
   publicKey: KeyObject
@@ -20,6 +22,16 @@ const REMEMBERED_MAX = 10_000
 /** How exactly it is known when a key was last used. */
 const USED_EVERY_MS = 60_000
 
+/** Requests that are admitted by one call, and such calls under way. */
+const ADMITTED_MAX = 200
+const ADMITTING_MAX = 1
+
+/** A request whose signature was verified. `subject`: what is counted. */
+interface Asking { apiKey: string; nonce: string; subject: string; limit: number }
+
+/** `requests`: of its subject in this window, itself included. */
+interface Admitted { nonceOk: boolean; requests: number; window: { start: number; end: number } }
+
 /** Looks callers up by API key and keeps parsed public keys for a moment. */
 export class Callers {
   readonly #database: Database
@@ -27,10 +39,28 @@ export class Callers {
   readonly #known = new Map<string, { caller: KnownCaller | null; until: number }>()
   /** When this process last wrote down that a key was used. */
   readonly #used = new Map<string, number>()
+  readonly #admissions: Batch<Asking, Admitted>
 
   constructor(database: Database, environment: Environment) {
     this.#database = database
     this.#environment = environment
+    this.#admissions = new Batch((asking) => this.#admit(asking), { most: ADMITTED_MAX, lanes: ADMITTING_MAX })
+  }
+
+  /** Spends the nonce and counts the request, durably. One beyond its limit keeps its nonce. */
+  admit(asking: Asking): Promise<Admitted> {
+    return this.#admissions.ask(asking)
+  }
+
+  async #admit(asking: readonly Asking[]): Promise<Admitted[]> {
+    const now = this.#environment.now()
+    const window = windowOf(now)
+    const rows = await this.#database.query<{ nonce_ok: boolean; requests: number }>(
+      'select nonce_ok, requests from admit_requests($1, $2, $3, $4, $5, $6)', [
+        asking.map(({ apiKey }) => apiKey), asking.map(({ nonce }) => nonce), asking.map(({ subject }) => subject),
+        asking.map(({ limit }) => limit), new Date(window.start), new Date(now),
+      ])
+    return rows.map(({ nonce_ok: nonceOk, requests }) => ({ nonceOk, requests, window }))
   }
 
   /** Null where the key is unknown or revoked. */

@@ -13,13 +13,17 @@ export function windowOf(now: number): { start: number; end: number } {
   return { start, end: start + WINDOW_MS }
 }
 
+/** The end of the window that was told last: all who ask within one minute are told the same. */
+let told = { reset: Number.NaN, text: '' }
+
 /** The headers that every response carries; both spellings of the document. */
 export function rateHeaders({ remaining, reset }: RateState): Record<string, string> {
+  if (told.reset !== reset) told = { reset, text: new Date(reset).toISOString() }
   return {
     'x-rate-limit-remaining': String(remaining),
     'x-rate-limit-limit': '1m',
     'x-ratelimit-limit': '1m',
-    'x-rate-limit-reset': new Date(reset).toISOString(),
+    'x-rate-limit-reset': told.text,
   }
 }
 

@@ -1,8 +1,9 @@
 import { stringifyJson } from '@custody/request-auth'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { pressureOf } from '../pressure.ts'
 import type { Services } from '../engine/services.ts'
-import type { Door } from './door.ts'
-import type { Admission, Operation } from './endpoint.ts'
+import type { Door, Holder } from './door.ts'
+import type { Admission, Operation, Reply } from './endpoint.ts'
 import type { Streams } from './streams.ts'
 import { readBody, readParams, readQuery } from './validate.ts'
 
@@ -16,15 +17,7 @@ export function register<O extends Operation>(
     url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     ...(bodyLimit === null ? {} : { bodyLimit }),
     async handler(request, reply) {
-      const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
-      const { admission, holder } = await door.admit(services, request, rawBody, definition)
-      // Without a schema a body may be absent, or an empty object.
-      const body =
-        definition.body || (definition.method !== 'GET' && rawBody.trim() !== '') ? readBody(definition.body ?? null, rawBody) : undefined
-      const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
-      const params = definition.params ? readParams(definition.params, request.params) : undefined
-      const lastEventId = request.headers['last-event-id']?.toString()
-      const answer = await definition.handler({ services, ...(admission as Admission), body, query, params, lastEventId })
+      const { holder, answer } = await pressureOf(services).during(() => answered(request))
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
       if (answer.stream) return streams.sendEvents(request, reply, holder, answer.stream)
       if (answer.pieces) return streams.sendPieces(request, reply, holder, answer.pieces)
@@ -33,4 +26,15 @@ export function register<O extends Operation>(
       return reply.serializer((data) => data as string).send(answer.text ?? stringifyJson(answer.body))
     },
   })
+  async function answered(request: FastifyRequest): Promise<{ holder: Holder | null; answer: Reply }> {
+    const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
+    const { admission, holder } = await door.admit(services, request, rawBody, definition)
+    // Without a schema a body may be absent, or an empty object.
+    const body =
+      definition.body || (definition.method !== 'GET' && rawBody.trim() !== '') ? readBody(definition.body ?? null, rawBody) : undefined
+    const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
+    const params = definition.params ? readParams(definition.params, request.params) : undefined
+    const lastEventId = request.headers['last-event-id']?.toString()
+    return { holder, answer: await definition.handler({ services, ...(admission as Admission), body, query, params, lastEventId }) }
+  }
 }

@@ -34,8 +34,11 @@ export async function answeredTo(
  * the same request may have been taken meanwhile, and who reads a refusal then would pay again.
  */
 export async function onceOnly(answered: () => Promise<Reply | null>, make: () => Promise<Reply>): Promise<Reply> {
-  const known = await answered()
-  if (known) return known
+  return await answered() ?? await madeOnce(answered, make)
+}
+
+/** The same where `make` itself answers what was answered before, and asks nobody outside. */
+export async function madeOnce(answered: () => Promise<Reply | null>, make: () => Promise<Reply>): Promise<Reply> {
   try {
     return await make()
   } catch (refusal) {

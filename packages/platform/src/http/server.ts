@@ -100,13 +100,14 @@ export async function buildServer<O extends Operation = never>(
       })
     }
   })
-  server.addHook('onSend', async (request, reply, payload) => {
+  server.addHook('onSend', (request, reply, payload, done) => {
     finish(request, reply)
-    return payload
+    done(null, payload)
   })
-  server.addHook('onResponse', async (request, reply) => {
+  server.addHook('onResponse', (request, reply, done) => {
     services.metrics.requests.labels(request.method, request.routeOptions.url ?? 'none', String(reply.statusCode)).inc()
     if (reply.statusCode >= 400) logProblem(services, request, reply)
+    done()
   })
   server.setErrorHandler((error, request, reply) => sendError(services, request, reply, error))
   const routes: { method: string; pattern: RegExp }[] = []

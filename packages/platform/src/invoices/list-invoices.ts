@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { assertKnownAsset } from '../assets/find-asset.ts'
+import { dateOf, given, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, integer, oneOf, pageQuery, text } from '../http/schemas.ts'
 import { EXCEPTIONS, INVOICE_STATUSES } from './evaluate.ts'
@@ -41,13 +42,13 @@ export const listInvoices = endpoint({
     where(query.from, (at) => `created_at >= to_timestamp(${at}::bigint)`)
     where(query.to, (at) => `created_at < to_timestamp(${at}::bigint)`)
     const found = conditions.join(' and ')
-    const [rows, count] = await Promise.all([
-      services.database.query<InvoiceRow>(
-        `select ${INVOICE_COLUMNS} from invoices where ${found} order by created_at desc, id desc
-         limit $${values.length + 1} offset $${values.length + 2}`, [...values, limit, (page - 1) * limit]),
-      services.database.one<{ total: string }>(`select count(*)::text total from invoices where ${found}`, values),
-    ])
+    const isKept = query.order_id === undefined && query.asset === undefined
+    const { rows, total } = await readList<InvoiceRow>(services.database, {
+      list: 'invoices', columns: INVOICE_COLUMNS, found, values,
+      kept: isKept ? given({ status: query.status, exception: query.exception }) : null,
+      from: dateOf(query.from), before: dateOf(query.to),
+    }, page, limit)
     const invoices = await withParts(services, services.database, rows)
-    return { body: { data: invoices.map((invoice) => presentInvoice(services, invoice)), page, limit, total: Number(count?.total ?? 0) } }
+    return { body: { data: invoices.map((invoice) => presentInvoice(services, invoice)), page, limit, total } }
   },
 })

@@ -18,7 +18,7 @@ export interface PricesInstallation {
 
 const PUBLIC_URL = 'https://api.coingecko.com/api/v3'
 const PRO_URL = 'https://pro-api.coingecko.com/api/v3'
-const LOCAL_EVERY_MS = 1000
+const LOCAL_EVERY_MS = 5000
 const EVERY_MS = 20_000
 
 /**

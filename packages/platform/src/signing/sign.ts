@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { SignedRequest } from '@custody/request-auth'
 import type { SignatureBytes, TronAction, UnsignedTransaction } from '@custody/chains'
 import type { Signing } from './signing.ts'
@@ -6,23 +7,35 @@ import { NodeRefused, NodeUnavailable } from './nodes.ts'
 /** A caller's signed request with the nodes' receipts that keep it usable. */
 interface Signed { request: SignedRequest; receipts?: unknown[] }
 
+/** One of the transactions that a fuel is for, and what it may cost. */
+interface FuelPart { for: Purpose; gas: string; max_fee_per_gas: string; l1_fee?: string }
+
 export type Purpose =
   | ({ kind: 'pay'; speed_up?: Signed } & Signed)
   | ({ kind: 'cancel'; of: Purpose } & Signed)
   | { kind: 'sweep'; sub_account: number; asset: string; address_index: number }
-  | { kind: 'fuel'; for: Purpose; gas: string; max_fee_per_gas: string; l1_fee?: string }
+  | ({ kind: 'fuel'; beside?: FuelPart[] } & FuelPart)
   | { kind: 'forward'; id: string; rule: SignedRequest; receipts?: unknown[] }
   | ({ kind: 'stake'; step: TronAction['kind'] } & Signed)
   | { kind: 'lend'; step: 'delegate' | 'undelegate'; for: Purpose }
   | { kind: 'tank-stake' | 'drain'; order: string }
 
 export interface SignOrder { workspace: string; purpose: Purpose; unsigned: UnsignedTransaction }
+/** Whose number it takes; null where its chain counts none. */
+type Account = string | null
 
 export type SignOutcome =
   | { kind: 'signed'; signatures: SignatureBytes[]; nodes: [number, number] }
+  | NotSigned
+
+/** Signatures of each of a run. */
+export type RunOutcome = { kind: 'signed'; signatures: SignatureBytes[][]; nodes: [number, number] } | NotSigned
+
+type NotSigned =
   /** Every pair that answered refused: the nodes' rules do not allow it. */
-  | { kind: 'refused'; code: string; message: string; body: Record<string, unknown> }
-  | { kind: 'unavailable'; message: string }
+  | { kind: 'refused'; code: string; message: string; body: Record<string, unknown>; isUntouched: boolean }
+  /** `isUntouched`: no node that was asked has begun to sign. `at`: which of a run waits for what time heals. */
+  | { kind: 'unavailable'; message: string; isUntouched: boolean; at?: unknown }
 
 /** A pair needs some 30 ms a signature; a node that hangs must not hold a transfer for long. */
 const SIGN_TIMEOUT_MS = 6000
@@ -32,41 +45,72 @@ const TRANSIENT = new Set(['TOO_BUSY', 'RESTORING', 'HEAD_WENT_BACK', 'BANNED', 
 /** A pair with a node that failed lately is asked last for this long. */
 const PENALTY_MS = 30_000
 
-function pairs(services: Signing): [number, number][] {
+/**
+ * @param account whose numbers the nodes hold to: it stays with one pair while that answers. A node that did not see the number
+ * before must ask its peers for it, which costs as much as the signature
+ */
+function pairs(services: Signing, account: string | null): [number, number][] {
   const nodes = services.signers.peers.map(({ node }) => node)
   const cost = (node: number) => (services.signers.isPenalised(node, services.environment.now()) ? 1 : 0)
   const all = nodes.flatMap((first) => nodes.filter((second) => second !== first).map((second): [number, number] => [first, second]))
-  // The start is spread by chance, so that load is shared; failed nodes come last.
-  const offset = (services.environment.bytes(1)[0] as number) % all.length
+  // The start is spread by chance or by account, so that load is shared; failed nodes come last.
+  const [drawn] = account === null ? services.environment.bytes(1) : createHash('sha256').update(account).digest()
+  const offset = (drawn as number) % all.length
   const turned = [...all.slice(offset), ...all.slice(0, offset)]
   return turned.sort((a, b) => cost(a[0]) + cost(a[1]) - cost(b[0]) - cost(b[1]))
 }
 
+interface WireAnswer { signatures: { signature: string; recovery_id: number | null }[] }
+const read = ({ signatures }: WireAnswer): SignatureBytes[] => signatures.map((each) => ({
+  signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id,
+}))
+
 /** Asks pairs of nodes for the signatures of one unsigned transaction until one pair gives them. */
-export async function signOrder(services: Signing, order: SignOrder): Promise<SignOutcome> {
+export async function signOrder(services: Signing, order: SignOrder, account: Account): Promise<SignOutcome> {
+  const answer = await askPairs<WireAnswer>(services, '/sign', order, order.unsigned.inputs.length, account)
+  if (answer.kind !== 'answered') return answer
+  services.metrics.signatures.labels('signed').inc()
+  return { kind: 'signed', nodes: answer.nodes, signatures: read(answer.body) }
+}
+
+/** Payments of one account that the nodes sign in one session, each with the number after the one before; they take no more. */
+export const RUN_MAX = 16
+
+/** The same for a run: all of it or nothing. A refusal's `at` says which of them is at fault. */
+export async function signRun(
+  services: Signing, workspace: string, run: readonly Omit<SignOrder, 'workspace'>[], account: Account
+): Promise<RunOutcome> {
+  const answer = await askPairs<{ run: WireAnswer[] }>(services, '/sign-run', { workspace, run }, run.length, account)
+  if (answer.kind !== 'answered') return answer
+  services.metrics.signatures.labels('signed').inc(run.length)
+  return { kind: 'signed', nodes: answer.nodes, signatures: answer.body.run.map(read) }
+}
+
+/** Asks pairs of nodes until one answers. @param inputs how many signatures are wanted */
+async function askPairs<T>(
+  services: Signing, path: string, body: object, inputs: number, account: Account
+): Promise<{ kind: 'answered'; nodes: [number, number]; body: T } | NotSigned> {
   let refused: NodeRefused | null = null
   let unavailable = 'no signer node is configured'
   const refusedBy = new Set<number>()
   const failedPairs = new Set<string>()
   let calls = 0
-  for (const [first, second] of pairs(services)) {
+  let isUntouched = true
+  let at: unknown
+  for (const [first, second] of pairs(services, account)) {
     const name = [first, second].sort().join()
     if (refusedBy.has(first) || refusedBy.has(second) || failedPairs.has(name) || calls >= 4) continue
     calls++
     try {
-      const answer = await services.signers.call<{ signatures: { signature: string; recovery_id: number | null }[] }>(
-        first, 'POST', '/sign', { ...order, partner: second }, SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * order.unsigned.inputs.length
+      const answer = await services.signers.call<T>(
+        first, 'POST', path, { ...body, partner: second }, SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * inputs
       )
-      services.metrics.signatures.labels('signed').inc()
-      return {
-        kind: 'signed', nodes: [first, second],
-        signatures: answer.signatures.map((each) => ({
-          signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id,
-        })),
-      }
+      return { kind: 'answered', nodes: [first, second], body: answer }
     } catch (error) {
+      if (!(error instanceof NodeRefused) || error.body['entered'] === true) isUntouched = false
       if (error instanceof NodeRefused && TRANSIENT.has(error.code)) {
         unavailable = `signer ${first}: ${error.code}: ${error.message}`
+        at = error.body['at']
         failedPairs.add(name)
       } else if (error instanceof NodeRefused) {
         refused = error
@@ -82,11 +126,12 @@ export async function signOrder(services: Signing, order: SignOrder): Promise<Si
   // One node alone may be wrong; what two refuse is refused.
   if (refused && refusedBy.size >= 2) {
     services.metrics.signatures.labels('refused').inc()
-    return { kind: 'refused', code: refused.code, message: refused.message, body: refused.body }
+    return { kind: 'refused', code: refused.code, message: refused.message, body: refused.body, isUntouched }
   }
   services.metrics.signatures.labels('unavailable').inc()
   return {
     kind: 'unavailable',
+    isUntouched, at,
     message: refused
       ? `signer ${refused.node} refuses (${refused.code}: ${refused.message}); no second node answered: ${unavailable}`
       : unavailable,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { dateOf, given, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { integer, oneOf, pageQuery, text } from '../http/schemas.ts'
 import { ORDER_STATUSES, orderShape, presentOrder, type OrderRow } from './order.ts'
@@ -44,12 +45,12 @@ export const listOrders = endpoint({
     where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
     where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
     const found = conditions.join(' and ')
-    const [rows, count] = await Promise.all([
-      services.database.query<OrderRow>(
-        `select * from orders where ${found} order by created_at desc, id desc limit $${values.length + 1} offset $${values.length + 2}`,
-        [...values, limit, (page - 1) * limit]),
-      services.database.one<{ total: string }>(`select count(*)::text total from orders where ${found}`, values),
-    ])
-    return { body: { data: rows.map(presentOrder), page, limit, total: Number(count?.total ?? 0) } }
+    const { rows, total } = await readList<OrderRow>(services.database, {
+      list: 'orders', columns: '*', found, values, kept: query.id !== undefined || query.sequence_id !== undefined ? null : given({
+        account_id: query.exchange_account?.toLowerCase(), exchange: query.exchange?.toLowerCase(), market: query.market?.toUpperCase(),
+        side: query.side, type: query.type, status: query.status,
+      }), from: dateOf(query.after), before: dateOf(query.before),
+    }, page, limit)
+    return { body: { data: rows.map(presentOrder), page, limit, total } }
   },
 })

@@ -10,11 +10,12 @@ import { checkExchangeDestination } from '../exchange-transfers/destination.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
 import { collectReceipts } from '../signing/receipts.ts'
-import { findWallet } from '../assets/find-wallet.ts'
+import { recallWallet, type KnownWallet } from '../assets/find-wallet.ts'
 import { checkFeeWallet, checkTransfer, isOwnAccount, refusalError, refusalSoon } from './payment.ts'
 import { presentTransaction, transactionShape } from '../engine/present.ts'
-import { answeredBefore, onceOnly, replayed } from '../http/replay.ts'
+import { answeredBefore, madeOnce, onceOnly, replayed } from '../http/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
+import { writeWithdrawal, type Written } from './write-withdrawal.ts'
 
 /** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
 export const createTransaction = endpoint({
@@ -38,17 +39,24 @@ export const createTransaction = endpoint({
  */
 export async function createTransfer({ services, caller, body, signed }: Asked, invoice: string | null = null): Promise<Reply> {
   const { asset, network } = findAsset(services, body.asset)
-  const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
   const payloadHash = hashTransfer(body, invoice)
-  return onceOnly(
-    () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash),
-    () => create({ services, caller, body, signed }, { asset, network, wallet, payloadHash, invoice }),
-  )
+  for (let again = false; ; again = true) {
+    const wallet = await recallWallet(services.database, caller.subAccountId, asset.asset_name, again)
+    const answered = () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash)
+    const make = () => create({ services, caller, body, signed }, { asset, network, wallet, payloadHash, invoice })
+    try {
+      // Where nobody outside is asked for it, the commit itself finds what was answered before.
+      return body.destination_type === 'EXCHANGE' ? await onceOnly(answered, make) : await madeOnce(answered, make)
+    } catch (error) {
+      // The fee was quoted by a tier that the workspace has no longer: once more, by the one that it has.
+      if (again || raised(error).code !== RAISED.tierChanged) throw error
+    }
+  }
 }
 
 interface Asked { services: Services; caller: Caller; body: TransferBody; signed: SignedRequest }
 interface Found {
-  asset: Asset; network: Network; wallet: Awaited<ReturnType<typeof findWallet>>; payloadHash: string; invoice: string | null
+  asset: Asset; network: Network; wallet: KnownWallet; payloadHash: string; invoice: string | null
 }
 
 async function create({ services, caller, body, signed }: Asked, { asset, network, wallet, payloadHash, invoice }: Found): Promise<Reply> {
@@ -80,14 +88,13 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
     attempts: 0, lease_token: null, amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
   }
   const response = stringifyJson(presentTransaction(row, services.registry))
-  let answer: { replayed: boolean; response: string; payload_hash?: string }
+  let answer: Written
   try {
-    const result = await services.database.one<{ result: typeof answer }>('select create_withdrawal($1) result', [JSON.stringify({
-      ...row, plan: undefined, created_at: now.toISOString(), payload_hash: payloadHash, fee_reserve: reserve.toString(),
-      chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response, invoice_id: invoice,
-      exchange_transfer: exchange?.row ?? null, exchange_shown: exchange?.shown ?? null,
-    })])
-    answer = (result as { result: typeof answer }).result
+    answer = await writeWithdrawal(services.database, wallet.id, {
+      ...row, plan: { fee_reserve: reserve.toString() }, next_run_at: now, payload_hash: payloadHash, fee_reserve: reserve.toString(),
+      chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), prepaid_tier: wallet.prepaid_tier, response,
+      invoice_id: invoice, exchange_transfer: exchange?.row ?? null, exchange_shown: exchange?.shown ?? null,
+    })
   } catch (error) {
     const { code, detail } = raised(error)
     if (code === RAISED.walletInactive) {
@@ -111,11 +118,11 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
   }
   services.environment.checkpoint('transaction.created')
   if (answer.replayed) return replayed(answer.response, isSamePayload(answer.payload_hash, payloadHash))
-  services.database.tell({ type: 'transaction.created', workspace: caller.workspaceId, payload: answer.response })
+  services.database.tell({ type: 'transaction.created', workspace: caller.workspaceId, payload: response })
   if (exchange) services.database.tell({ type: 'exchange_transfer.created', workspace: caller.workspaceId, payload: exchange.shown })
   // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
   void collectReceipts(services, row.id, signed)
-  return { text: answer.response }
+  return { text: response }
 }
 
 /** What the transfer means, whatever its spelling; old clients' extra fields do not count. */

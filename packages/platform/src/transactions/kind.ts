@@ -14,6 +14,9 @@ import { platformFee } from '../prepaid-fee/fees.ts'
 import type { Purpose } from '../signing/sign.ts'
 import { awaitUnfreezing, screenAgain, screenWithdrawal, startScreening } from './screening.ts'
 
+/** One that its caller's own request asks for, and no standing rule. */
+const isOwnPayment = (row: TransactionRow): boolean => row.request !== null && !isForward(row)
+
 /** A transfer to somebody else, by its caller's request or by a standing rule. */
 export const withdrawal: Kind<'WITHDRAWAL'> = {
   ...platformFee,
@@ -30,6 +33,8 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
     await takeEnergyBack(services, tx, row)
     await endTransaction(services, tx, row, o, true)
   },
+  isOwnPayment,
+  isSignedTogether: isOwnPayment,
   isAskedFor: (row) => row.request !== null || isForward(row),
   failing: (services, tx, row, reason) => services.forwards.returned(tx, row, reason),
   async release(services, tx, row) {

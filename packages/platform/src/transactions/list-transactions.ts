@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { assertKnownAsset } from '../assets/find-asset.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { assetName, integer, oneOf, pageQuery } from '../http/schemas.ts'
+import { dateOf, readList, type ListQuestion } from '../database/counted.ts'
 import { KIND_OF_TYPE, presentTransaction, STATUSES, transactionShape, TYPE_NAMES } from '../engine/present.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
@@ -59,23 +60,23 @@ export const listTransactions = endpoint({
   response: z.object({ data: z.array(transactionShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services, caller, query }) {
     const { page, limit } = query
-    const { found, values } = matching(services, caller, query)
-    const [rows, count] = await Promise.all([
-      services.database.query<TransactionRow>(
-        `select * from transactions where ${found} order by created_at desc, id desc
-         limit $${values.length + 1} offset $${values.length + 2}`,
-        [...values, limit, (page - 1) * limit]
-      ),
-      services.database.one<{ total: string }>(`select count(*)::text total from transactions where ${found}`, values),
-    ])
-    return { body: { data: rows.map((row) => presentTransaction(row, services.registry)), page, limit, total: Number(count?.total ?? 0) } }
+    const { rows, total } = await readList<TransactionRow>(services.database, {
+      list: 'transactions', columns: '*', ...await matching(services, caller, query),
+    }, page, limit)
+    return { body: { data: rows.map((row) => presentTransaction(row, services.registry)), page, limit, total } }
   },
 })
 
+/** What is listed unless more is asked for: the rest the platform does by itself. */
+const ASKED_FOR = ['WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE']
+
+/** Kinds that have an index of their own: a page of them would be looked for among all others. */
+const SELDOM = new Set(['STAKE', 'UNSTAKE', 'RELEASE', 'DRAIN', 'LEND', 'LEND_BACK'])
+
 /** The transactions of a sub-account that a filter asks for: a condition, with the values that it names. */
-export function matching(
+export async function matching(
   services: Services, caller: Caller, query: z.output<z.ZodObject<typeof transactionFilter>>
-): { found: string; values: unknown[] } {
+): Promise<Omit<ListQuestion, 'list' | 'columns'>> {
   assertKnownAsset(services, query.asset)
   const values: unknown[] = [caller.subAccountId]
   const conditions = ['sub_account_id = $1']
@@ -85,28 +86,47 @@ export function matching(
     values.push(value)
     conditions.push(condition(`$${values.length}`))
   }
-  where(query.asset, (at) => `asset = ${at}`)
+  const kept: Record<string, string | readonly string[]> = {}
+  /** A column of which counts are kept. */
+  const keep = (column: string, value: string | undefined): void => {
+    where(value, (at) => `${column} = ${at}`)
+    if (value !== undefined) kept[column] = value
+  }
+  /** The same for words of our own, which stand in the text: an index that holds but one of them is found by it. */
+  const keepWord = (column: string, value: string | undefined): void => {
+    if (value === undefined) return
+    conditions.push(`${column} = '${value}'`)
+    kept[column] = value
+  }
+  keep('asset', query.asset)
   where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
   where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
-  where(query.source_type, (at) => `source_type = ${at}`)
-  where(
-    query.source_id,
-    (at) => `(source_id = ${at} or lower(source_id) = lower(${at}) or source_id in (${LABELLED} and a.label = ${at}))`
-  )
-  where(query.dest_type, (at) => `destination_type = ${at}`)
-  where(
-    query.dest_id,
-    (at) => `(destination_id = ${at} or lower(destination_id) = lower(${at})
-    or exists (${LABELLED} and a.label = ${at} and a.address = destination_id
-      and a.address_tag is not distinct from transactions.address_tag))`
-  )
-  where(query.status, (at) => `status = ${at}`)
+  keep('source_type', query.source_type)
+  // An address alone is found in the list's order; what is labelled so is looked for only where there is such a label.
+  const isLabel = async (word: string | undefined): Promise<boolean> => word !== undefined
+    && (await services.database.query(`${LABELLED} and a.label = $2 limit 1`, [caller.subAccountId, word])).length > 0
+  const [isSourceLabel, isDestinationLabel] = await Promise.all([isLabel(query.source_id), isLabel(query.dest_id)])
+  where(query.source_id, (at) => (isSourceLabel
+    ? `(lower(source_id) = lower(${at}) or source_id in (${LABELLED} and a.label = ${at}))` : `lower(source_id) = lower(${at})`))
+  keep('destination_type', query.dest_type)
+  where(query.dest_id, (at) => (isDestinationLabel
+    ? `(lower(destination_id) = lower(${at}) or exists (${LABELLED} and a.label = ${at} and a.address = destination_id
+      and a.address_tag is not distinct from transactions.address_tag))` : `lower(destination_id) = lower(${at})`))
+  keepWord('status', query.status)
   if (query.id !== undefined && UUID.test(query.id)) where(query.id, (at) => `id = ${at}::uuid`)
   else if (query.id !== undefined) where(spellings(query.id), (at) => `hash = any(${at}::text[])`)
   where(query.sequence_id, (at) => `sequence_id = ${at}`)
   where(query.memo, (at) => `memo = ${at}`)
-  where(query.type === undefined ? undefined : KIND_OF_TYPE.get(query.type), (at) => `kind = ${at}`)
+  keepWord('kind', query.type === undefined ? undefined : KIND_OF_TYPE.get(query.type))
   const isInternal = query.source_type === 'GAS_TANK' || query.dest_type === 'GAS_TANK' || query.dest_type === 'OMNIBUS'
-  if (query.type === undefined && !isInternal) conditions.push(`kind in ('WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE')`)
-  return { found: conditions.join(' and '), values }
+  if (query.type === undefined && !isInternal) {
+    conditions.push(`kind in (${ASKED_FOR.map((kind) => `'${kind}'`).join(', ')})`)
+    kept['kind'] = ASKED_FOR
+  }
+  const indexed = query.status === 'failed' || query.status === 'pending' ? 'status' : SELDOM.has(String(kept['kind'])) ? 'kind' : 'asset'
+  const isKept = [query.source_id, query.dest_id, query.id, query.sequence_id, query.memo].every((value) => value === undefined)
+  return {
+    found: conditions.join(' and '), values, kept: isKept ? kept : null, from: dateOf(query.after), before: dateOf(query.before),
+    indexed,
+  }
 }

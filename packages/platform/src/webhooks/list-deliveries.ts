@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { given, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { oneOf, pageQuery } from '../http/schemas.ts'
 import { typeFilter } from '../events/log.ts'
@@ -15,14 +16,14 @@ export const listDeliveries = endpoint({
   response: z.object({ data: z.array(deliveryShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services: { database }, caller, params, query: { status, type, page, limit } }) {
     const { id } = await findWebhook(database, caller, params.id)
-    const where = 'webhook_id = $1 and ($2::text is null or status = $2) and ($3::text[] is null or type = any($3))'
-    const values = [id, status ?? null, type ?? null]
-    const [rows, count] = await Promise.all([
-      database.query<DeliveryRow>(
-        `select * from webhook_deliveries where ${where} order by created_at desc, id desc limit $4 offset $5`,
-        [...values, limit, (page - 1) * limit]),
-      database.one<{ total: number }>(`select count(*)::int total from webhook_deliveries where ${where}`, values),
-    ])
-    return { body: { data: rows.map(presentDelivery), page, limit, total: count?.total ?? 0 } }
+    const values: unknown[] = [id]
+    const conditions = ['webhook_id = $1']
+    if (status !== undefined) conditions.push(`status = $${values.push(status)}`)
+    if (type) conditions.push(`type = any($${values.push(type)}::text[])`)
+    const { rows, total } = await readList<DeliveryRow>(database, {
+      list: 'webhook_deliveries', columns: '*',
+      found: conditions.join(' and '), values, kept: given({ status, type: type ?? undefined }), from: null, before: null,
+    }, page, limit)
+    return { body: { data: rows.map(presentDelivery), page, limit, total } }
   },
 })

@@ -1,7 +1,9 @@
 -- Creates a withdrawal: idempotency row, reservations of amount and platform fee, transfer, event, in one call.
--- Answers {"replayed", "response", "payload_hash"}. Raises CU002 when the wallet is inactive, CU003 when it
--- holds too little, CU001 when the prepaid fee account does, CU004 and CU005 as invoice_refund.sql says, CU006
--- when the exchange account that it goes to is unlinked.
+-- "plan", "updated_at" and "next_run_at" are the row's as they are.
+-- Answers {"replayed": false}, or {"replayed": true, "response", "payload_hash"}: what was answered before.
+-- Raises CU002 when the wallet is inactive, CU003 when it holds too little, CU001 when the prepaid fee account does, CU004 and CU005
+-- as invoice_refund.sql says, CU006 when the exchange account that it goes to is unlinked, CU007 when the fee was quoted by another
+-- tier ("prepaid_tier") than the workspace has.
 -- All of it after the idempotency row, for which it waits: what was answered once is answered again, whatever has changed since.
 create or replace function create_withdrawal(p jsonb) returns jsonb
 language plpgsql as $$
@@ -25,14 +27,14 @@ begin
   if not spendable(workspace, wallet, p->>'asset', total, (p->>'chain_reserve')::numeric) then
     raise exception 'insufficient' using errcode = 'CU003';
   end if;
-  perform write_transaction(p || jsonb_build_object('kind', 'WITHDRAWAL', 'state', 'CREATED', 'status', 'pending',
-    'plan', coalesce(p->'plan', '{}') || jsonb_build_object('fee_reserve', p->>'fee_reserve'),
-    'updated_at', p->>'created_at', 'next_run_at', p->>'created_at'));
+  perform write_transaction(p);
   perform ledger_post('reserve', p->>'id', jsonb_build_array(
     jsonb_build_object('workspace', workspace, 'wallet', wallet, 'asset', p->>'asset', 'kind', 'available', 'amount', (-total)::text),
     jsonb_build_object('workspace', workspace, 'wallet', wallet, 'asset', p->>'asset', 'kind', 'reserved', 'amount', total::text)));
   perform emit_event(workspace, (p->>'sub_account_id')::uuid, 'transaction.created', (p->>'response')::jsonb);
   if p->>'platform_fee' is not null then
+    perform 1 from prepaid_accounts where workspace_id = workspace and tier <> p->>'prepaid_tier';
+    if found then raise exception 'tier' using errcode = 'CU007'; end if;
     perform prepaid_reserve(workspace, p->>'id', (p->>'platform_fee')::numeric, (p->>'platform_fee_least')::numeric);
   end if;
   -- Last, for whoever credits a deposit locks accounts before the invoice too.
@@ -40,5 +42,5 @@ begin
   if p->'exchange_transfer' <> 'null' then
     perform exchange_transfer_open(p->'exchange_transfer', (p->>'id')::uuid, p->>'exchange_shown');
   end if;
-  return jsonb_build_object('replayed', false, 'response', p->>'response');
+  return '{"replayed": false}';
 end $$;

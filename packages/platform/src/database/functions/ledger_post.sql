@@ -8,23 +8,24 @@ declare
 begin
   insert into ledger_entries (kind, reference) values (p_kind, p_reference) on conflict do nothing returning id into entry;
   if entry is null then return false; end if;
-  if exists (
-    select 1 from jsonb_to_recordset(p_postings) as p(asset text, amount numeric) group by p.asset having sum(p.amount) <> 0
-  ) then
-    raise exception 'ledger entry % % does not balance', p_kind, p_reference;
-  end if;
   -- Accounts are always locked in the order of their ids, so that two entries cannot wait for each other.
   for posting in
-    select ledger_account(p.workspace, p.wallet, p.asset, p.kind, p.address) as account, sum(p.amount) as amount
-    from jsonb_to_recordset(p_postings) as p(workspace uuid, wallet uuid, asset text, kind text, address text, amount numeric)
-    group by 1 order by 1
+    select a.account, a.amount, sum(a.amount) over (partition by a.asset) as difference
+    from (
+      select ledger_account(p.workspace, p.wallet, p.asset, p.kind, p.address) as account, p.asset, sum(p.amount) as amount
+      from jsonb_to_recordset(p_postings) as p(workspace uuid, wallet uuid, asset text, kind text, address text, amount numeric)
+      group by 1, 2
+    ) a
+    order by a.account
   loop
+    if posting.difference <> 0 then raise exception 'ledger entry % % does not balance', p_kind, p_reference; end if;
     if posting.amount <> 0 then
+      with moved as (
+        update ledger_accounts
+          set balance = balance + posting.amount, overdrawn = (overdrawn or p_overdraw) and balance + posting.amount < 0
+          where id = posting.account
+      )
       insert into ledger_postings (entry_id, account_id, amount) values (entry, posting.account, posting.amount);
-      update ledger_accounts
-        set balance = balance + posting.amount,
-            overdrawn = (overdrawn or p_overdraw) and balance + posting.amount < 0
-        where id = posting.account;
     end if;
   end loop;
   return true;

@@ -1,4 +1,5 @@
 -- The one place where a row of transactions is made. `p` holds its columns by name; what is absent has the table's default.
+-- The columns are named once more where they are read: read of the table's own type, all of its columns would be.
 -- `unless_there`: answers null instead of raising where an index says that there is one already.
 create or replace function write_transaction(p jsonb, unless_there boolean default false) returns setof transactions
 language plpgsql as $$
@@ -14,7 +15,12 @@ begin
       t.source_type, t.source_id, t.destination_type, t.destination_id, t.address_tag, t.memo, t.sequence_id,
       t.state, t.status, t.hash, coalesce(t.confirmations, 0), t.request, t.fee_rate, t.fee_level, coalesce(t.plan, '{}'),
       t.created_at, t.updated_at, t.next_run_at, t.amount_usd, t.platform_fee
-    from jsonb_populate_record(null::transactions, p) t
+    from jsonb_to_record(p) as t(
+      id uuid, kind text, workspace_id uuid, sub_account_id uuid, wallet_id uuid, parent_id uuid, asset text, network text, amount numeric,
+      fee numeric, fee_asset text, source_type text, source_id text, destination_type text, destination_id text, address_tag text,
+      memo text, sequence_id text, state text, status text, hash text, confirmations integer, request jsonb, fee_rate text,
+      fee_level text, plan jsonb, created_at timestamptz, updated_at timestamptz, next_run_at timestamptz, amount_usd numeric,
+      platform_fee numeric)
     on conflict do nothing
     returning *;
   if not found and not unless_there then

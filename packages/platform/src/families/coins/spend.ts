@@ -3,8 +3,8 @@ import type { Queryable } from '../../database/pool.ts'
 import { fail, wait, type Built, type Fail, type Hold, type Wait } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 
-/** How soon change of other transfers is looked for: it comes when they are signed, or with their block. */
-const WAIT_FOR_CHANGE_MS = 1000
+/** How soon change of other transfers is looked for that nobody has told of: it comes when they are signed, which wakes the next. */
+const WAIT_FOR_CHANGE_MS = 2000
 /** How soon coins are chosen again where those that were foreseen are gone. */
 const CHOOSE_AGAIN_MS = 50
 

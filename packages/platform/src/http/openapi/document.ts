@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { ErrorCode } from '../../errors.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { Components, type JsonSchema } from './components.ts'
@@ -77,7 +77,7 @@ export function openApiDocument({ base, endpoints, open, webhooks }: DocumentPar
 function operationOf(base: string, components: Components, shared: Record<string, JsonSchema>, definition: Endpoint): JsonSchema {
   const { id, tag, summary, description, access, body, example, query, params, response, streams, mediaType } = definition
   const parameters = [...parametersOf(components, params, 'path'), ...parametersOf(components, query, 'query')]
-  const isOnce = body !== undefined && 'sequence_id' in (body as unknown as { shape: object }).shape
+  const isOnce = body instanceof z.ZodObject && 'sequence_id' in body.shape
   const taken = body && components.named(`${pascal(id)}Request`, components.taken(body))
   return {
     operationId: id, tags: [tag satisfies Tag], summary, description,

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { call, fundedWallet, terminal, TestPlatform, transferBody, type Transfer } from './harness.ts'
+
+/**
+ * Every statement that a platform sends while it works and answers, those of its loops and inside its functions too, as PostgreSQL
+ * planned it (auto_explain): none reads a table that grows from end to end. Scans are made so dear that one is left only where there
+ * is no other way, so that a few rows tell what would be done with millions.
+ */
+const platform = new TestPlatform({ ground: 'here' })
+const OPTIONS = {
+  session_preload_libraries: 'auto_explain', 'auto_explain.log_min_duration': '0', 'auto_explain.log_nested_statements': 'on',
+  'auto_explain.log_format': 'json', enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off',
+}
+
+/** Tables that hold a row for each workspace, network, node or setting, and those that are emptied as they fill. */
+const SMALL = new Set([
+  'workspaces', 'workspace_keys', 'sub_accounts', 'api_users', 'network_scans', 'installation', 'migrations', 'database_functions',
+  'gas_tanks', 'prepaid_accounts', 'prepaid_volumes', 'webhooks', 'webhook_keys', 'event_log', 'exchange_accounts', 'sweep_settings',
+  'aml_settings', 'invoice_settings', 'list_deltas', 'signing_accounts', 'people', 'sessions', 'memberships', 'invitations', 'exchange_balances',
+  'exchange_nonces', 'sign_in_failures', 'signer_marks',
+])
+/** Indices that hold only what is under way. */
+const SHORT = /_(work|due|open|waiting|unpublished|deep|pending|unplaced|unsigned|unfinished|expiring|tank_deposits|network_state|leased|fresh|again)$/
+
+interface Plan { 'Node Type': string; 'Relation Name'?: string; 'Index Name'?: string; 'Index Cond'?: string; Plans?: Plan[] }
+interface Explained { 'Query Text': string; Plan: Plan }
+
+/** The plans in a server's log. */
+function plansIn(log: string): Explained[] {
+  return log.split(/^(?=\d{4}-\d\d-\d\d )/m).flatMap((entry) => {
+    const at = entry.indexOf('plan:\n')
+    return at === -1 ? [] : [JSON.parse(entry.slice(at + 'plan:\n'.length).replaceAll(/^\t/gm, '')) as Explained]
+  })
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+
+/** What a plan reads from end to end. */
+const wholes = ({ Plan: plan }: Explained): string[] => nodesOf(plan).flatMap((node) => {
+  const table = node['Relation Name']
+  const index = node['Index Name']
+  if (node['Node Type'] === 'Seq Scan' && table !== undefined && !SMALL.has(table)) return [table]
+  // A bitmap's index names no table.
+  const isSmall = SMALL.has(table ?? '') || [...SMALL].some((small) => index === `${small}_pkey`)
+  const isWhole = /^(?:Index Scan|Index Only Scan|Bitmap Index Scan)$/.test(node['Node Type']) && node['Index Cond'] === undefined
+  return isWhole && index !== undefined && !SHORT.test(index) && !isSmall ? [index] : []
+})
+
+before(async () => {
+  process.env['PGOPTIONS'] = Object.entries(OPTIONS).map(([name, value]) => `-c ${name}=${value}`).join(' ')
+  await platform.start()
+})
+after(() => platform.remove())
+
+test('a scan of a whole table is found, and so is a walk through a whole index', () => {
+  const seen = (plan: Plan) => wholes({ 'Query Text': '', Plan: plan })
+  assert.deepEqual(seen({ 'Node Type': 'Limit', Plans: [{ 'Node Type': 'Seq Scan', 'Relation Name': 'transactions' }] }), ['transactions'])
+  assert.deepEqual(seen({ 'Node Type': 'Index Scan', 'Relation Name': 'deposits', 'Index Name': 'deposits_block' }), ['deposits_block'])
+  assert.deepEqual(seen({ 'Node Type': 'Index Scan', 'Relation Name': 'deposits', 'Index Name': 'x', 'Index Cond': '(a = 1)' }), [])
+})
+
+test('no statement of a transfer, a deposit, the lists and the loops reads a table that grows from end to end', async () => {
+  const user = await platform.user('plans')
+  const address = await fundedWallet(platform, user, 'XRP', '200')
+  await call(user, 'POST', '/dac/v1/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })
+  const sent = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('XRP', '5', 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', {
+    sequence_id: 's1', memo: 'rent',
+  }))
+  assert.equal(sent.status, 200, sent.text)
+  const ended = await terminal(user, sent.body.id)
+  assert.equal(ended.status, 'confirmed')
+  const invoice = await call<{ id: string }>(user, 'POST', '/dac/v1/invoices', { amount: '5', currency: 'XRP', assets: ['XRP'] })
+  const filters = [
+    '', 'page=3&limit=7', 'asset=XRP', 'status=failed', 'status=pending', 'status=confirmed&asset=XRP', 'type=Deposit', 'type=Stake',
+    'source_type=EXTERNAL', 'dest_type=OMNIBUS', 'before=2000000000&after=1000000000&page=2', `source_id=${address}`, `dest_id=${address}`,
+    `id=${sent.body.id}`, `id=${'ab'.repeat(32)}`, 'sequence_id=s1', 'memo=rent',
+  ]
+  const paths = [
+    ...filters.map((filter) => `/dac/v1/transactions?${filter}`),
+    `/dac/v1/transaction/${sent.body.id}`, '/dac/v1/wallets?asset=XRP', '/dac/v1/addresses?asset=XRP', '/dac/v1/events', '/dac/v1/webhooks',
+    '/dac/v1/invoices', '/dac/v1/invoices?status=Paid&page=2', '/dac/v1/invoices?order_id=1', `/dac/v1/invoices/${invoice.body.id}`,
+    '/dac/v1/orders', '/dac/v1/orders?status=open', '/dac/v1/orders?id=1', '/dac/v1/orders?sequence_id=1',
+    '/dac/v1/exchange-transfers', '/dac/v1/exchange-transfers?status=pending', '/dac/v1/frozen-addresses', '/dac/v1/gas-tanks',
+    '/dac/v1/gas-tanks/ETH/entries', '/dac/v1/prepaid-fee/entries', '/dac/v1/auto-forwarding', '/dac/v1/supported-assets', '/dac/v1/keys',
+  ]
+  for (const path of paths) {
+    const answer = await call(user, 'GET', path)
+    assert.ok(answer.status < 500, `${path}: ${answer.text}`)
+  }
+  const plans = plansIn(readFileSync(join(platform.home, 'postgres.log'), 'utf8'))
+  assert.ok(plans.length > 200, `only ${plans.length} plans were logged`)
+  const found = new Map(plans.flatMap((explained) => wholes(explained).map((whole) => (
+    [`${whole}: ${explained['Query Text'].replaceAll(/\s+/g, ' ').slice(0, 700)}`, whole]
+  ))))
+  assert.deepEqual([...found.keys()].sort(), [])
+})
