@@ -71,11 +71,16 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'button')
+    // Closed and asked for again at once, before anybody was told of its end: a dialog of its own, which hears.
     const called = page.evaluate(() => new Promise((resolve) => {
-      const { Custody } = window as unknown as { Custody: { pay(id: string, options: { onStatus(status: string): void }): Promise<unknown> } }
-      void Custody.pay('framed', { onStatus: (status) => resolve(status) })
+      const { Custody } = window as unknown as { Custody: { pay(id: string, options?: { onStatus(status: string): void }): Promise<unknown> } }
+      const before = Custody.pay('framed')
+      document.body.lastElementChild?.shadowRoot?.querySelector('button')?.click()
+      void Custody.pay('framed', { onStatus: (status) => resolve(before.then((last) => ({ status, last }))) })
+      setTimeout(resolve, 20_000, 'nothing was heard')
     }))
-    assert.equal(await called, 'Paid')
+    assert.deepEqual(await called, { status: 'Paid', last: null })
+    assert.equal(await page.evaluate(() => document.documentElement.style.overflow), 'hidden', 'the shop stands still again')
 
     // Another page has come into the widget's own frame: the right window, the wrong origin.
     const before = await heard(page)

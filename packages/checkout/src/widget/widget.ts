@@ -78,7 +78,7 @@ function holdScroll(): () => void {
 /** Address of an invoice's page. */
 const pageOf = (invoiceId: string): string => `${platform}/checkout/${encodeURIComponent(invoiceId)}`
 
-let open: { invoiceId: string; ended: Promise<Status | null> } | null = null
+let open: { dialog: HTMLDialogElement; ended: Promise<Status | null>; end: () => void } | null = null
 
 /**
  * Opens the checkout of an invoice in a dialog over the page; the browser keeps the focus in it, and Esc closes it. While
@@ -86,7 +86,9 @@ let open: { invoiceId: string; ended: Promise<Status | null> } | null = null
  * @returns the last status that was heard, when the dialog is closed; null where none was
  */
 function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
-  if (open) return open.ended
+  if (open?.dialog.open) return open.ended
+  // It is closed already, and its event still to come.
+  open?.end()
   const { language, words } = wordsOfPage()
   const address = pageOf(invoiceId)
   const host = make('div', {})
@@ -130,15 +132,21 @@ function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
   addEventListener('message', hear)
   close.addEventListener('click', () => dialog.close())
 
-  const ended = new Promise<Status | null>((resolve) => dialog.addEventListener('close', () => {
+  let resolve: (last: Status | null) => void
+  const ended = new Promise<Status | null>((resolveEnded) => {
+    resolve = resolveEnded
+  })
+  const end = (): void => {
+    dialog.removeEventListener('close', end)
     removeEventListener('message', hear)
     timers.forEach(clearTimeout)
     release()
     host.remove()
     open = null
     resolve(last)
-  }, { once: true }))
-  open = { invoiceId, ended }
+  }
+  dialog.addEventListener('close', end)
+  open = { dialog, ended, end }
   dialog.showModal()
   return ended
 }
