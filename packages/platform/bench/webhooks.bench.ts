@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { randomUUID } from 'node:crypto'
+import { report } from '../../../test/figures.ts'
 import { call, TestPlatform, type User } from '../test/harness.ts'
 
 /**
@@ -77,10 +78,7 @@ try {
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
   const [without, with_] = [Math.max(...alone), Math.max(...beside)]
-  const ratio = with_ / without
-  console.log(`deliveries alone                   ${without.toFixed(0).padStart(7)} /s`)
-  console.log(`beside ${HANGING} receivers that hang         ${with_.toFixed(0).padStart(7)} /s   ${ratio.toFixed(3)} of it; floor ${FLOOR}`)
-  if (ratio < FLOOR) process.exitCode = 1
+  report({ name: `deliveries beside ${HANGING} receivers that hang`, unit: '/s', value: with_, floor: without, target: { atLeast: FLOOR } })
 } finally {
   receiver.closeAllConnections()
   silent.closeAllConnections()

@@ -11,7 +11,7 @@ const LOOKED_AT_MS = 50
  * Whether this process is kept busy by requests. A caller waits for his answer now, a transfer for its chain some seconds more:
  * where both want the same processor, what nobody waits for makes way. Where there are processors enough, it does not.
  */
-class Pressure {
+export class Pressure {
   #requests = 0
   #last = performance.eventLoopUtilization()
   #isFull = false
@@ -35,13 +35,4 @@ class Pressure {
     }
     return this.#isFull && this.#requests >= REQUESTS_MANY
   }
-}
-
-const pressures = new WeakMap<object, Pressure>()
-
-/** Of one process. @param services those of the process */
-export function pressureOf(services: object): Pressure {
-  let pressure = pressures.get(services)
-  if (!pressure) pressures.set(services, pressure = new Pressure())
-  return pressure
 }

@@ -5,6 +5,7 @@ import { signRequest } from '@custody/request-auth'
 import { forwardRule } from '../src/auto-forwarding/forward.ts'
 import type { RuleRow } from '../src/auto-forwarding/rule.ts'
 import { setWallet, listWallets } from '../src/operator/wallets.ts'
+import { Withdrawals } from '../src/transactions/write-withdrawal.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { World } from './deposits-support.ts'
 import { call, PRIVATE_KEY, transferBody, type Transfer } from './harness.ts'
@@ -149,6 +150,7 @@ test('a wallet that becomes inactive while a transfer is checked sends nothing',
 
 test('a transfer sent again while the first is being written answers the first, though the wallet is inactive by then', async () => {
   const { database } = api
+  const { withdrawals } = api.services
   const [wallet] = (await call<Wallet[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body as [Wallet]
   const order = transferBody('BTC', '0.1', TO, { sequence_id: 'raced' })
   const send = () => call<Transfer>(user, 'POST', '/dac/v1/transaction', order)
@@ -169,10 +171,10 @@ test('a transfer sent again while the first is being written answers the first, 
     await until(1, sent[0] as Promise<unknown>)
     await setWallet(api.services, { id: wallet.id, status: 'inactive' })
     // As at another process, which does not know what this one writes.
-    Object.assign(api.services, { database: { ...database } })
+    Object.assign(api.services, { withdrawals: new Withdrawals(database) })
     sent.push(send())
     await until(2, sent[1] as Promise<unknown>)
-  }).finally(() => Object.assign(api.services, { database }))
+  }).finally(() => Object.assign(api.services, { withdrawals }))
   const [first, again] = (await Promise.all(sent)) as [Awaited<ReturnType<typeof send>>, Awaited<ReturnType<typeof send>>]
   await setWallet(api.services, { id: wallet.id, status: 'active' })
   assert.deepEqual([first.status, again.status], [200, 200], again.text)

@@ -7,6 +7,10 @@ import type { Chain, ChainContext } from '../src/engine/chain.ts'
 import { Hold } from '../src/engine/hold.ts'
 import { Networks } from '../src/engine/networks.ts'
 import type { Services } from '../src/engine/services.ts'
+import { KnownWallets } from '../src/assets/find-wallet.ts'
+import { Pressure } from '../src/pressure.ts'
+import { Receipts } from '../src/signing/receipts.ts'
+import { Withdrawals } from '../src/transactions/write-withdrawal.ts'
 import { cardanoChain } from '../src/families/cardano/index.ts'
 import { evmChain } from '../src/families/evm/index.ts'
 import { solanaChain } from '../src/families/solana/index.ts'
@@ -41,7 +45,11 @@ const registry = loadRegistry('local')
 export function stageServices(
   parts: object, clients: Readonly<Record<string, unknown>>, networks: Readonly<Record<string, Network>> = {},
 ): Services {
+  const { signers, environment, database, log } = parts as Services
+  const pressure = new Pressure()
   const services = {
+    pressure, receipts: new Receipts({ signers, environment, database, log, pressure }),
+    knownWallets: new KnownWallets(database), withdrawals: new Withdrawals(database),
     registry, kinds: KINDS, tanks, forwards, invoices,
     checkout: { base: 'http://pay.test', moved: { ring: () => undefined }, checkWebhook: () => undefined }, addresses: new AddressBook(() => services),
     hold: new Hold(), work: { ring: () => undefined }, reconciling: { job: null }, ...parts,

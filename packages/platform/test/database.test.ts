@@ -187,3 +187,28 @@ test('a connection that is cut is told as such, whatever was under way; a mistak
   proxy.close()
   assert.equal(isConnectionError(await failure(database.query('select 1'))), true)
 })
+
+test('a statement alone that PostgreSQL ends in a deadlock is done once more', async (t) => {
+  const database = await fresh(t, 'knot')
+  await database.query('create table knots (id integer primary key, n integer not null)')
+  await database.query('insert into knots values (1, 0), (2, 0)')
+  await database.query('create sequence tried')
+  await database.query(`create function tie() returns void language plpgsql as $$ begin
+    perform nextval('tried');
+    update knots set n = n + 1 where id = 2;
+    update knots set n = n + 1 where id = 1;
+  end $$`)
+  const waiting = () => database.one(`select 1 from pg_stat_activity where datname = 'knot' and wait_event_type = 'Lock'`)
+  let tied: Promise<unknown> = Promise.resolve()
+  await database.transaction(async (tx) => {
+    // So the other one is ended.
+    await tx.query(`set local deadlock_timeout = '1min'`)
+    await tx.query('update knots set n = n + 1 where id = 1')
+    tied = database.query('select tie()')
+    while (await waiting() === undefined);
+    await tx.query('update knots set n = n + 1 where id = 2')
+  })
+  await tied
+  assert.deepEqual(await database.query('select id, n from knots order by id'), [{ id: 1, n: 2 }, { id: 2, n: 2 }])
+  assert.equal((await database.one<{ last_value: string }>('select last_value::text from tried'))?.last_value, '2')
+})

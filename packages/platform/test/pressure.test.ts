@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pressureOf } from '../src/pressure.ts'
+import { Pressure } from '../src/pressure.ts'
 
 /** The event loop has nothing else to do for so long. */
 const spin = (ms: number) => { for (const until = performance.now() + ms; performance.now() < until;); }
 
 test('other work makes way where many requests are being answered and the loop is full, and nowhere else', async () => {
-  const services = {}
-  const pressure = pressureOf(services)
-  assert.equal(pressureOf(services), pressure)
+  const pressure = new Pressure()
   const answers: (() => void)[] = []
   const ask = () => pressure.during(() => new Promise<void>((resolve) => answers.push(resolve)))
   const asked = Array.from({ length: 8 }, ask)

@@ -39,6 +39,10 @@ import { referencePages } from '../reference/pages.ts'
 import { priceSources, pricesInstallation } from '../prices/settings.ts'
 import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
 import type { Services } from '../engine/services.ts'
+import { KnownWallets } from '../assets/find-wallet.ts'
+import { Pressure } from '../pressure.ts'
+import { Receipts } from '../signing/receipts.ts'
+import { Withdrawals } from '../transactions/write-withdrawal.ts'
 import type { Settings } from '../settings/settings.ts'
 import { WorkspaceKeys } from '../signing/keys.ts'
 import { SignerNodes } from '../signing/nodes.ts'
@@ -144,12 +148,14 @@ async function start(
   const prices = pricesInstallation(settings.prices, devnetUrl, registry)
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
+  const pressure = new Pressure()
   const aml = createAml({
     home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log,
   })
   const services: Services = {
     settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
-    hold: new Hold(), outbox, work,
+    hold: new Hold(), outbox, work, pressure, receipts: new Receipts({ signers, environment, database, log, pressure }),
+    knownWallets: new KnownWallets(database), withdrawals: new Withdrawals(database),
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
     checkout: {

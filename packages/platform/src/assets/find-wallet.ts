@@ -25,18 +25,31 @@ export async function findWallet(
 export type KnownWallet = Pick<WalletRow, 'id'> & { prepaid_tier: string | null }
 
 const KNOWN_MAX = 20_000
-const known = new WeakMap<Queryable, Map<string, KnownWallet>>()
 
-/** As {@link findWallet}, remembered; the tier may be an earlier one. `again`: what is remembered was out of date. */
-export async function recallWallet(database: Queryable, subAccountId: string, asset: string, again = false): Promise<KnownWallet> {
-  let wallets = known.get(database)
-  if (!wallets) known.set(database, wallets = new Map())
-  const name = `${subAccountId} ${asset}`
-  const remembered = again ? undefined : wallets.get(name)
-  if (remembered) return remembered
-  const { id, prepaid_tier } = await findWallet(database, subAccountId, asset)
-  if (wallets.size >= KNOWN_MAX) wallets.clear()
-  // A workspace without an account has no tier that could be checked.
-  if (prepaid_tier !== null) wallets.set(name, { id, prepaid_tier })
-  return { id, prepaid_tier }
+/** The wallets that were asked for, remembered. */
+export class KnownWallets {
+  readonly #database: Queryable
+  readonly #known = new Map<string, KnownWallet>()
+
+  constructor(database: Queryable) {
+    this.#database = database
+  }
+
+  /** As {@link findWallet}; the tier may be an earlier one. `again`: what is remembered was out of date. */
+  async find(subAccountId: string, asset: string, again = false): Promise<KnownWallet> {
+    const name = `${subAccountId} ${asset}`
+    const remembered = again ? undefined : this.#known.get(name)
+    if (remembered) return remembered
+    const { id, prepaid_tier } = await findWallet(this.#database, subAccountId, asset)
+    if (this.#known.size >= KNOWN_MAX) this.#known.clear()
+    // A workspace without an account has no tier that could be checked.
+    if (prepaid_tier !== null) this.#known.set(name, { id, prepaid_tier })
+    return { id, prepaid_tier }
+  }
+}
+
+declare module '../engine/services.ts' {
+  interface Services {
+    knownWallets: KnownWallets
+  }
 }

@@ -21,12 +21,26 @@ export interface Queryable {
 export interface ToldEvent { type: EventType; workspace: string; payload: string }
 
 export interface Database extends Queryable {
-  /** Runs `work` in one transaction; serialization failures and deadlocks are tried again up to 5 times. */
+  /** Runs `work` in one transaction. As a statement alone it is done again after a serialization failure or deadlock, up to 5 times. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-const RETRIED = new Set(['40001', '40P01'])
+const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code
+/** Serialization failures and deadlocks: nothing of it was done. */
+const RETRIED = new Set<unknown>(['40001', '40P01'])
+const ATTEMPTS = 5
+
+/** What PostgreSQL ended for somebody else's sake is done once more. */
+async function retried<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === ATTEMPTS || !RETRIED.has(codeOf(error))) throw error
+    }
+  }
+}
 
 /** The connection is gone, or none could be had; the driver gives its own errors of that kind no code. */
 class ConnectionLost extends Error {
@@ -36,7 +50,6 @@ class ConnectionLost extends Error {
   }
 }
 
-const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code
 const SYSTEM_CODES = new Set<unknown>(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT'])
 
 /** True for errors of a connection that was lost or refused: the statement may or may not have been done. */
@@ -112,37 +125,36 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     const query = async <T>(text: string, values?: readonly unknown[]) => await rows(text, values) as T[]
     return { query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0], now, tell }
   }
-  const alone = async (text: string, values?: readonly unknown[]): Promise<unknown[]> => {
+  const alone = (text: string, values?: readonly unknown[]): Promise<unknown[]> => retried(async () => {
     const client = await connect()
     try {
       return await rowsOf(client, text, values)
     } finally {
       client.release(lost.has(client))
     }
-  }
+  })
   return {
     ...queryable(alone, tell),
     async transaction(work) {
-      for (let attempt = 1; ; attempt++) {
+      const { result, events } = await retried(async () => {
         const client = await connect()
         let broken = false
         const events: ToldEvent[] = []
-        let result: Awaited<ReturnType<typeof work>>
         try {
           await rowsOf(client, 'begin')
-          result = await work(queryable((text, values) => rowsOf(client, text, values), (event) => events.push(event)))
+          const result = await work(queryable((text, values) => rowsOf(client, text, values), (event) => events.push(event)))
           await rowsOf(client, 'commit')
+          return { result, events }
         } catch (error) {
           broken = isConnectionError(error)
           if (!broken) await rowsOf(client, 'rollback').catch(() => (broken = true))
-          if (attempt < 5 && RETRIED.has(String((error as { code?: string }).code))) continue
           throw error
         } finally {
           client.release(broken)
         }
-        events.forEach(tell)
-        return result
-      }
+      })
+      events.forEach(tell)
+      return result
     },
     close: () => pool.end(),
   }

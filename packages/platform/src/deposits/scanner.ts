@@ -4,7 +4,7 @@ import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import type { Chain } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-import { wake } from '../engine/lease.ts'
+import { AWAITS_CHAIN, wake } from '../engine/lease.ts'
 import type { Loop } from '../engine/loop.ts'
 import { BlocksAhead } from './blocks-ahead.ts'
 import { depthReached } from './screening.ts'
@@ -167,8 +167,7 @@ async function move(
      ), forgotten as (
        delete from blocks where network = $1 and height < $11::bigint and exists (select 1 from moved)
      ), woken as (
-       update transactions set next_run_at = $6 where network = $1 and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING')
-         and lease_token is null and next_run_at is not null and exists (select 1 from moved)
+       update transactions set next_run_at = $6 where network = $1 and ${AWAITS_CHAIN} and exists (select 1 from moved)
      ) select 1 from moved`,
     [network.code, scan.lease_token, blocks.at(-1)?.height, tip, final, tx.now(), askedAt,
       blocks.map(({ height }) => height), blocks.map(({ hash }) => hash), blocks.map(({ parent }) => parent),

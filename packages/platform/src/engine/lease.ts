@@ -95,12 +95,14 @@ export async function wakeBuilding(tx: Queryable, walletId: string): Promise<voi
        order by created_at, id limit 1)`, [walletId, tx.now()])
 }
 
+/** Of `transactions`, in SQL: whether it was sent and waits for its chain to move. */
+export const AWAITS_CHAIN =
+  `status = 'pending' and state in ('CONFIRMING', 'BROADCASTING') and lease_token is null and next_run_at is not null`
+
 /**
  * Makes the sent transactions of a network due now: its chain has moved. What waits for fuel is woken when that is booked:
  * a crowd behind one tank would else be asked anew at every block.
  */
 export async function wake(tx: Queryable, network: string): Promise<void> {
-  await tx.query(
-    `update transactions set next_run_at = $2 where network = $1 and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING')
-       and lease_token is null and next_run_at is not null`, [network, tx.now()])
+  await tx.query(`update transactions set next_run_at = $2 where network = $1 and ${AWAITS_CHAIN}`, [network, tx.now()])
 }

@@ -1,5 +1,4 @@
 import { reasonOf } from '@custody/chains/reason'
-import { pressureOf } from '../pressure.ts'
 import type { Services, Step } from './services.ts'
 import { advance, claim, LEASE_MS, LeaseLost, type Change } from './lease.ts'
 import type { Loop } from './loop.ts'
@@ -75,7 +74,7 @@ export function transactionLoop(services: Services): Loop {
     due: 'exists (select 1 from transactions where next_run_at <= $1 and (lease_until is null or lease_until < $1))',
     bell: services.work,
     async run(signal) {
-      const free = (pressureOf(services).isHigh ? CONCURRENCY_LEAST : CONCURRENCY) - running.size
+      const free = (services.pressure.isHigh ? CONCURRENCY_LEAST : CONCURRENCY) - running.size
       if (free > 0) {
         for (const row of await claim(services, free)) {
           const work = runStep(services, row).finally(() => running.delete(work))

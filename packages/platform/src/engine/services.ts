@@ -5,9 +5,11 @@ import type { Environment } from '../environment.ts'
 import type { Bell } from '../ledger/bell.ts'
 import type { Feed } from '../ledger/feed.ts'
 import type { Metrics } from '../metrics.ts'
+import type { Pressure } from '../pressure.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { WorkspaceKeys } from '../signing/keys.ts'
 import type { SignerNodes } from '../signing/nodes.ts'
+import type { Receipts } from '../signing/receipts.ts'
 import type { Purpose } from '../signing/sign.ts'
 import type { Chain, Dearer, Fail, Owner, Priced, Task, Wait } from './chain.ts'
 import type { Hold } from './hold.ts'
@@ -29,6 +31,7 @@ export interface Services {
   registry: Registry
   networks: Networks
   signers: SignerNodes
+  receipts: Receipts
   keys: WorkspaceKeys
   addresses: Addresses
   metrics: Metrics
@@ -37,6 +40,7 @@ export interface Services {
   outbox: Bell
   /** Rung when something is committed in this process that may make a transaction due. */
   work: Bell
+  pressure: Pressure
   /** Tells when events were published. */
   feed: Feed
   hold: Hold

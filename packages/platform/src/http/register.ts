@@ -1,6 +1,5 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { pressureOf } from '../pressure.ts'
 import type { Services } from '../engine/services.ts'
 import type { Door, Holder } from './door.ts'
 import type { Admission, Operation, Reply } from './endpoint.ts'
@@ -17,7 +16,7 @@ export function register<O extends Operation>(
     url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     ...(bodyLimit === null ? {} : { bodyLimit }),
     async handler(request, reply) {
-      const { holder, answer } = await pressureOf(services).during(() => answered(request))
+      const { holder, answer } = await services.pressure.during(() => answered(request))
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
       if (answer.stream) return streams.sendEvents(request, reply, holder, answer.stream)
       if (answer.pieces) return streams.sendPieces(request, reply, holder, answer.pieces)

@@ -1,8 +1,7 @@
 import { RECEIPTS_MAX, type SignedRequest } from '@custody/request-auth'
 import { Batch } from '../batch.ts'
-import { pressureOf } from '../pressure.ts'
+import type { Pressure } from '../pressure.ts'
 import type { Signing } from './signing.ts'
-import type { SignerNodes } from './nodes.ts'
 
 const RECEIPT_TIMEOUT_MS = 5000
 /** Calls to one node under way. */
@@ -15,29 +14,50 @@ const GATHERED_MS_MAX = 1000
 type Table = 'transactions' | 'replacements'
 interface Shown { request: SignedRequest; until: number }
 interface Kept { table: Table; id: string; receipts: unknown[] }
-type Desk = { show(node: number, request: SignedRequest): Promise<unknown>; keep(kept: Kept): Promise<void> }
 
-const desks = new WeakMap<SignerNodes, Desk>()
-
-/** Shows a request to all nodes and keeps their signed receipts with what it asked for. Failures are only logged. */
-export async function collectReceipts(services: Signing, id: string, request: SignedRequest, table: Table = 'transactions'): Promise<void> {
-  let desk = desks.get(services.signers)
-  if (!desk) desks.set(services.signers, desk = openDesk(services))
-  const { show, keep } = desk
-  const answers = await Promise.allSettled(services.signers.peers.map(({ node }) => show(node, request)))
-  const receipts = answers.flatMap((answer) => (answer.status === 'fulfilled' && answer.value !== null ? [answer.value] : []))
-  try {
-    if (receipts.length > 0) await keep({ table, id, receipts })
-  } catch (error) {
-    services.log.warn({ err: error, [table]: id }, 'receipts were not stored')
-  }
-}
+/** What collecting receipts needs of the platform. */
+type Parts = Pick<Signing, 'signers' | 'environment' | 'database' | 'log'> & { pressure: Pressure }
 
 /** Requests that come at the same time are shown to a node by one call, and their receipts stored by one statement. */
-function openDesk(services: Signing): Desk {
-  const { signers, environment } = services
-  const pause = () => environment.sleep(pressureOf(services).isHigh ? GATHERED_MS_MAX : GATHERED_MS)
-  const nodes = new Map(signers.peers.map(({ node }) => [node, new Batch<Shown, unknown>(async (shown) => {
+export class Receipts {
+  readonly #parts: Parts
+  readonly #nodes = new Map<number, Batch<Shown, unknown>>()
+  readonly #store: Batch<Kept, null>
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#store = new Batch(async (all) => {
+      for (const table of ['transactions', 'replacements'] as const) await keepAll(parts, table, all.filter((each) => each.table === table))
+      return all.map(() => null)
+    }, { most: STORED_MAX, lanes: 1, pause: this.#pause })
+  }
+
+  /** Shows a request to all nodes and keeps their signed receipts with what it asked for. Failures are only logged. */
+  async collect(id: string, request: SignedRequest, table: Table = 'transactions'): Promise<void> {
+    const { signers, environment, log } = this.#parts
+    const until = environment.now() + RECEIPT_TIMEOUT_MS
+    const answers = await Promise.allSettled(signers.peers.map(({ node }) => this.#desk(node).ask({ request, until })))
+    const receipts = answers.flatMap((answer) => (answer.status === 'fulfilled' && answer.value !== null ? [answer.value] : []))
+    try {
+      if (receipts.length > 0) await this.#store.ask({ table, id, receipts })
+    } catch (error) {
+      log.warn({ err: error, [table]: id }, 'receipts were not stored')
+    }
+  }
+
+  #pause = (): Promise<void> => this.#parts.environment.sleep(this.#parts.pressure.isHigh ? GATHERED_MS_MAX : GATHERED_MS)
+
+  #desk(node: number): Batch<Shown, unknown> {
+    let desk = this.#nodes.get(node)
+    if (!desk) {
+      desk = new Batch((shown) => this.#show(node, shown), { most: RECEIPTS_MAX, lanes: SHOWING_MAX, pause: this.#pause })
+      this.#nodes.set(node, desk)
+    }
+    return desk
+  }
+
+  async #show(node: number, shown: readonly Shown[]): Promise<unknown[]> {
+    const { signers, environment } = this.#parts
     // What has waited too long behind a node that hangs is not shown to it any more: nobody would wait for its answer.
     const live = shown.filter(({ until }) => environment.now() < until)
     if (live.length === 0) return shown.map(() => null)
@@ -48,21 +68,11 @@ function openDesk(services: Signing): Desk {
       const answer = told.get(each)
       return answer?.status === 200 ? answer.body : null
     })
-  }, { most: RECEIPTS_MAX, lanes: SHOWING_MAX, pause })]))
-  const store = new Batch<Kept, null>(async (all) => {
-    for (const table of ['transactions', 'replacements'] as const) {
-      await keepAll(services, table, all.filter((each) => each.table === table))
-    }
-    return all.map(() => null)
-  }, { most: STORED_MAX, lanes: 1, pause })
-  return {
-    show: async (node, request) => nodes.get(node)?.ask({ request, until: environment.now() + RECEIPT_TIMEOUT_MS }) ?? null,
-    keep: async (kept) => void await store.ask(kept),
   }
 }
 
 /** A row that somebody holds is written alone: held together they could be waited for in a circle. */
-async function keepAll({ database }: Signing, table: Table, all: readonly Kept[]): Promise<void> {
+async function keepAll({ database }: Parts, table: Table, all: readonly Kept[]): Promise<void> {
   if (all.length === 0) return
   const written = all.length === 1 ? [] : await database.query<{ id: string }>(
     `with free as (select id from ${table} where id = any($1::uuid[]) order by id for update skip locked)

@@ -8,7 +8,6 @@ import type { Caller, Reply } from '../http/endpoint.ts'
 import { insertTransaction } from '../engine/insert.ts'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
-import { collectReceipts } from '../signing/receipts.ts'
 import { presentTransaction } from '../engine/present.ts'
 import { answeredBefore, onceOnly } from '../http/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
@@ -101,6 +100,6 @@ export async function create(services: Services, o: New): Promise<Reply> {
   if (earlier) return earlier
   services.environment.checkpoint('staking.created')
   // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
-  void collectReceipts(services, row.id, signed)
+  void services.receipts.collect(row.id, signed)
   return { text: response }
 }

@@ -2,7 +2,6 @@ import { emptyBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { collectReceipts } from '../signing/receipts.ts'
 import { findTransaction } from './find-transaction.ts'
 import { presentTransaction, transactionShape } from '../engine/present.ts'
 import { openReplacement, UNSIGNED_STATES, WAITING_STATES, whyFinal } from '../engine/replacement.ts'
@@ -39,7 +38,7 @@ export const cancelTransaction = endpoint({
       await assertUnspentChange(services.database, await waitingAttempts(services, row))
     }
     const id = await askForReplacement(services, caller, row, { kind: 'CANCEL', signed, feeRate: null, feeLevel: null })
-    void collectReceipts(services, id, signed, 'replacements')
+    void services.receipts.collect(id, signed, 'replacements')
     return shown()
   },
 })

@@ -9,13 +9,12 @@ import { hashPayload, isSamePayload } from '../engine/payload.ts'
 import { checkExchangeDestination } from '../exchange-transfers/destination.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
-import { collectReceipts } from '../signing/receipts.ts'
-import { recallWallet, type KnownWallet } from '../assets/find-wallet.ts'
+import type { KnownWallet } from '../assets/find-wallet.ts'
 import { checkFeeWallet, checkTransfer, isOwnAccount, refusalError, refusalSoon } from './payment.ts'
 import { presentTransaction, transactionShape } from '../engine/present.ts'
 import { answeredBefore, madeOnce, onceOnly, replayed } from '../http/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-import { writeWithdrawal, type Written } from './write-withdrawal.ts'
+import type { Written } from './write-withdrawal.ts'
 
 /** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
 export const createTransaction = endpoint({
@@ -41,7 +40,7 @@ export async function createTransfer({ services, caller, body, signed }: Asked, 
   const { asset, network } = findAsset(services, body.asset)
   const payloadHash = hashTransfer(body, invoice)
   for (let again = false; ; again = true) {
-    const wallet = await recallWallet(services.database, caller.subAccountId, asset.asset_name, again)
+    const wallet = await services.knownWallets.find(caller.subAccountId, asset.asset_name, again)
     const answered = () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash)
     const make = () => create({ services, caller, body, signed }, { asset, network, wallet, payloadHash, invoice })
     try {
@@ -90,7 +89,7 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
   const response = stringifyJson(presentTransaction(row, services.registry))
   let answer: Written
   try {
-    answer = await writeWithdrawal(services.database, wallet.id, {
+    answer = await services.withdrawals.write(wallet.id, {
       ...row, plan: { fee_reserve: reserve.toString() }, next_run_at: now, payload_hash: payloadHash, fee_reserve: reserve.toString(),
       chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), prepaid_tier: wallet.prepaid_tier, response,
       invoice_id: invoice, exchange_transfer: exchange?.row ?? null, exchange_shown: exchange?.shown ?? null,
@@ -121,7 +120,7 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
   services.database.tell({ type: 'transaction.created', workspace: caller.workspaceId, payload: response })
   if (exchange) services.database.tell({ type: 'exchange_transfer.created', workspace: caller.workspaceId, payload: exchange.shown })
   // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
-  void collectReceipts(services, row.id, signed)
+  void services.receipts.collect(row.id, signed)
   return { text: response }
 }
 

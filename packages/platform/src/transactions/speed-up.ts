@@ -4,7 +4,6 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { checkedFeeRate } from '../engine/check-fee-rate.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { collectReceipts } from '../signing/receipts.ts'
 import { findTransaction } from './find-transaction.ts'
 import { presentTransaction, transactionShape } from '../engine/present.ts'
 import { isForward, NO_REPLACEMENT } from '../engine/transaction.ts'
@@ -51,7 +50,7 @@ export const speedUp = endpoint({
     const id = await askForReplacement(
       services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null }
     )
-    void collectReceipts(services, id, signed, 'replacements')
+    void services.receipts.collect(id, signed, 'replacements')
     return { body: presentTransaction(await findTransaction(services, caller, row.id), services.registry) }
   },
 })

@@ -1,13 +1,12 @@
 import { CHANGE_INDEX, OMNIBUS_INDEX, traitsOf, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
-import { deriveAddress, ensureChange, ensureOmnibus, tankOwner } from '../addresses/derive.ts'
-import { listOmnibus } from '../addresses/omnibus.ts'
+import { deriveAddress, tankOwner } from '../addresses/derive.ts'
 import { findAsset } from '../assets/find-asset.ts'
+import type { Queryable } from '../database/pool.ts'
 import { RAISED, raised } from '../database/raised.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
-import { emit } from '../ledger/post.ts'
-import { ensureGasTank, hasTank, tankTerms } from '../gas-tanks/ensure-tank.ts'
+import { hasTank, tankTerms } from '../gas-tanks/ensure-tank.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { assetName } from '../http/schemas.ts'
 import { creditWaitingDeposits } from '../deposits/waiting.ts'
@@ -25,11 +24,18 @@ const definition = (id: string, path: string) => endpoint({
   async handler({ services, caller, body }) {
     const { asset, network } = findAsset(services, body.asset)
     await services.addresses.startScan(network)
-    const made = await make(services, caller, asset, network).catch(async (error: unknown) => {
-      if (raised(error).code === RAISED.depositsWait) return makeAndCredit(services, caller, asset, network)
-      throw error
-    })
-    return { body: made }
+    const planned = await plan(services, caller, asset, network)
+    try {
+      await make(services.database, caller, asset, planned)
+    } catch (error) {
+      if (raised(error).code !== RAISED.depositsWait) throw error
+      // Coins came in for it before: they are credited by the same commit.
+      await services.database.transaction(async (tx) => {
+        await make(tx, caller, asset, planned, true)
+        await creditWaitingDeposits(services, tx, caller.subAccountId, planned.row)
+      })
+    }
+    return { body: planned.shown }
   },
 })
 
@@ -57,41 +63,20 @@ async function plan(services: Services, caller: Caller, asset: Asset, network: N
   return { row, addresses, tank, shown: presentWallet(row, network, { address, subAccount: caller.subAccountIndex }) }
 }
 
+type Planned = Awaited<ReturnType<typeof plan>>
+
 const exists = (asset: Asset, id: string | undefined): ApiError => new ApiError(
   'WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${id})`, { field: 'asset', details: { wallet_id: id } })
 
-/** @throws what `create_wallet` raises; ApiError `WALLET_EXISTS` */
-async function make(services: Services, caller: Caller, asset: Asset, network: Network) {
-  const { row, addresses, tank, shown } = await plan(services, caller, asset, network)
-  const answer = await services.database.one<{ known: string | null }>('select create_wallet($1) known', [JSON.stringify({
-    ...row, workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, addresses, tank, shown,
+/**
+ * @param credits the caller credits the deposits that wait for it, in the same transaction
+ * @throws what `create_wallet` raises; ApiError `WALLET_EXISTS`
+ */
+async function make(tx: Queryable, { workspaceId, subAccountId }: Caller, asset: Asset, planned: Planned, credits = false): Promise<void> {
+  const { row, addresses, tank, shown } = planned
+  const answer = await tx.one<{ known: string | null }>('select create_wallet($1) known', [JSON.stringify({
+    ...row, workspace_id: workspaceId, sub_account_id: subAccountId, addresses, tank, shown, credits,
   })])
   if (typeof answer?.known === 'string') throw exists(asset, answer.known)
-  services.database.tell({ type: 'wallet.created', workspace: caller.workspaceId, payload: JSON.stringify(shown) })
-  return shown
-}
-
-/** The same where coins came in for it before: they are credited in the same transaction. */
-async function makeAndCredit(services: Services, caller: Caller, asset: Asset, network: Network) {
-  const wallet = await services.database.transaction(async (tx) => {
-    const created = await tx.one<WalletRow>(
-      `insert into wallets (workspace_id, sub_account_id, asset, network, created_at) values ($1, $2, $3, $4, $5) on conflict do nothing
-       returning id, asset, status, created_at, network`,
-      [caller.workspaceId, caller.subAccountId, asset.asset_name, network.code, tx.now()])
-    if (!created) {
-      const known = await tx.one<WalletRow>('select id from wallets where sub_account_id = $1 and asset = $2', [
-        caller.subAccountId, asset.asset_name,
-      ])
-      throw exists(asset, known?.id)
-    }
-    const address = await ensureOmnibus(services, tx, network, caller)
-    await listOmnibus(tx, created.id, network.code, address)
-    const shown = presentWallet(created, network, { address, subAccount: caller.subAccountIndex })
-    if (traitsOf(network).deposits === 'spendable') await ensureChange(services, tx, network, caller)
-    await creditWaitingDeposits(services, tx, caller.subAccountId, created)
-    await emit(tx, caller.workspaceId, caller.subAccountId, 'wallet.created', JSON.stringify(shown))
-    return shown
-  })
-  await ensureGasTank(services, caller.workspaceId, network)
-  return wallet
+  tx.tell({ type: 'wallet.created', workspace: workspaceId, payload: JSON.stringify(shown) })
 }

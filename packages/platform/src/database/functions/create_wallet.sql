@@ -1,8 +1,8 @@
 -- Makes a wallet, the addresses that belong to it, its network's gas tank and its event, in one call.
 -- "addresses": [{"address", "sub_account", "path_index", "kind"}], each once per network, the first the wallet's omnibus address;
 -- "tank": {"address", "threshold", "first_fill"} or null; "shown": what the event tells.
--- Answers null, or the id of the wallet that there is already. Raises CU008 where deposits wait for the wallet: then nothing is
--- written, and whoever credits them makes the wallet in the same transaction.
+-- Answers null, or the id of the wallet that there is already. Raises CU008 where deposits wait for the wallet: nothing is written
+-- then. Not if "credits" is true: the caller credits them in the same transaction.
 create or replace function create_wallet(p jsonb) returns uuid
 language plpgsql as $$
 declare
@@ -18,9 +18,11 @@ begin
     on conflict do nothing;
   insert into wallet_addresses (wallet_id, network, address, handed_out)
     values ((p->>'id')::uuid, p->>'network', p#>>'{addresses,0,address}', false) on conflict do nothing;
-  perform 1 from transactions
-    where kind = 'DEPOSIT' and sub_account_id = owner and asset = p->>'asset' and wallet_id is null and address_tag is null limit 1;
-  if found then raise exception 'deposits wait' using errcode = 'CU008'; end if;
+  if not (p->>'credits')::boolean then
+    perform 1 from transactions
+      where kind = 'DEPOSIT' and sub_account_id = owner and asset = p->>'asset' and wallet_id is null and address_tag is null limit 1;
+    if found then raise exception 'deposits wait' using errcode = 'CU008'; end if;
+  end if;
   if p->'tank' <> 'null' then
     insert into gas_tanks (workspace_id, network, address, threshold, first_fill)
       values (workspace, p->>'network', p#>>'{tank,address}', (p#>>'{tank,threshold}')::numeric, (p#>>'{tank,first_fill}')::numeric)

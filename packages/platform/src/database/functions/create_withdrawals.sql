@@ -1,5 +1,6 @@
 -- A list of withdrawals of one wallet in one commit, each as create_withdrawal writes it. Answers, in their order, what that answers, or
--- {"code", "message", "detail"} where it raised something: then nothing of that one is written, and the others are.
+-- {"code", "message", "detail"} where it raised something: then nothing of that one is written, and the others are. What is ended for
+-- somebody else's sake ends as a whole, and is tried again as a whole.
 create or replace function create_withdrawals(p jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -13,7 +14,8 @@ begin
   for item in select w.value, w.at from jsonb_array_elements(p) with ordinality w(value, at) order by w.value->>'sequence_id', w.at loop
     begin
       answers[item.at] := create_withdrawal(item.value);
-    exception when others then
+    exception when deadlock_detected or serialization_failure then raise;
+    when others then
       get stacked diagnostics told_code = returned_sqlstate, told_message = message_text, told_detail = pg_exception_detail;
       answers[item.at] := jsonb_build_object('code', told_code, 'message', told_message, 'detail', told_detail);
     end;
