@@ -9,6 +9,7 @@ import { coinGecko } from '../src/prices/coingecko.ts'
 import { exchange } from '../src/prices/exchange.ts'
 import { SourceError } from '../src/prices/source.ts'
 import type { Services } from '../src/engine/services.ts'
+import { Pressure } from '../src/pressure.ts'
 import { readSettings } from '../src/settings/settings.ts'
 
 /** What anyone outside can make the platform do: ask its nodes, count addresses, and read. */
@@ -26,6 +27,7 @@ async function served(o: {
     environment: { ...systemEnvironment(), now: () => clock.now },
     metrics: { requests: { labels: () => ({ inc: () => undefined }) } },
     log: { error: () => undefined, warn: () => undefined, info: () => undefined },
+    pressure: new Pressure(),
     readiness: o.readiness ?? (async () => ({ ready: true, checks: {} })),
   } as unknown as Services
   return { clock, server: await buildServer(services, endpoints) }

@@ -8,6 +8,7 @@ import { endpoint, type ServerEvent } from '../src/http/endpoint.ts'
 import { STREAMS_MAX } from '../src/http/streams.ts'
 import { buildServer } from '../src/http/server.ts'
 import { createMetrics } from '../src/metrics.ts'
+import { Pressure } from '../src/pressure.ts'
 
 /** Server-sent events as they stand on the wire, on the real server; the clock's pauses are the test's own. */
 const pauses = new Set<() => void>()
@@ -26,7 +27,7 @@ const warned: string[] = []
 const quiet = () => undefined
 const log = { info: quiet, warn: (_: unknown, words: string) => void warned.push(words), error: quiet }
 const services = {
-  settings: { trustProxy: 0, rateLimit: 100_000 }, checkout: { base: 'http://streams.test' }, environment, metrics: createMetrics(), log,
+  settings: { trustProxy: 0, rateLimit: 100_000 }, checkout: { base: 'http://streams.test' }, environment, metrics: createMetrics(), log, pressure: new Pressure(),
   readiness: async () => ({ ready: true, signing: true, checks: {} }),
 } as unknown as Services
 

@@ -9,6 +9,7 @@ import { buildServer } from '../src/http/server.ts'
 import { narrate } from '../src/ledger/narrate.ts'
 import { emit } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
+import { Pressure } from '../src/pressure.ts'
 import type { Services } from '../src/engine/services.ts'
 import { useDatabase } from './deposits-support.ts'
 
@@ -70,7 +71,7 @@ test('an event of little weight is told at debug alone', async () => {
 
 test('each answer that is an error has a line with its request_id, and nothing of its query', async () => {
   const services = {
-    settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database,
+    settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database, pressure: new Pressure(),
     readiness: async () => ({ ready: false, signing: false, checks: {} }), checkout: { base: 'http://127.0.0.1' },
   } as unknown as Services
   const server = await buildServer(services, endpoints)
@@ -96,7 +97,7 @@ test('each answer that is an error has a line with its request_id, and nothing o
 
 test('/readyz?deep is 503 where transfers would be accepted and not signed', async () => {
   const services = {
-    settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database,
+    settings: { trustProxy: 0, rateLimit: 1000 }, environment: systemEnvironment(), metrics: createMetrics(), log, database, pressure: new Pressure(),
     readiness: async () => ({ ready: true, signing: false, checks: { signing: 'dead' } }), checkout: { base: 'http://127.0.0.1' },
   } as unknown as Services
   const server = await buildServer(services, endpoints)
