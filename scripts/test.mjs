@@ -156,9 +156,8 @@ async function runUnit(name) {
   const timer = setTimeout(() => deadline.abort(), FILE_TIMEOUT_MS)
   const paths = units.get(name).map((file) => join(root, file))
   const what = paths.length === 1 ? { files: paths } : { files: [join(root, 'scripts', 'test-group.mjs')], argv: paths }
-  // A group's files are told apart by what node:test sees in promises.
   // A test that hangs is named by its own end, before its file's.
-  const execArgv = [`--test-timeout=${FILE_TIMEOUT_MS / 2}`, ...preload('./test-times.mjs'), ...paths.length === 1 ? preload('./test-hooks.mjs') : [], ...forwarded]
+  const execArgv = [`--test-timeout=${FILE_TIMEOUT_MS / 2}`, ...preload('./test-times.mjs'), ...preload('./test-hooks.mjs'), ...forwarded]
   const stream = run({ ...what, cwd: root, execArgv, signal: deadline.signal })
   try {
     for await (const event of stream) {
