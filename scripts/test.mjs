@@ -11,7 +11,8 @@
 // dearest go first, by what they took last time, else by their size, so that none is left alone at the end. A process that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed
 // and fails. The last lines are node:test's totals over everything that ran.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { basename, join, relative, sep } from 'node:path'
 import { compose } from 'node:stream'
@@ -29,6 +30,9 @@ const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 await underPinnedNode(fileURLToPath(import.meta.url))
 // Each file runs in a process of its own, which needs not compile again what the one before has.
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'compile')
+const CACHE = join(root, 'node_modules', '.cache', 'test')
+const preload = (name) => ['--import', new URL(name, import.meta.url).href]
+rememberResolved()
 // Not a static import: Node 20, which may have started this file, has no globSync.
 const { globSync } = await import('node:fs')
 
@@ -81,7 +85,7 @@ for (const file of files) {
 }
 
 /** How long each took when it last ran here, in seconds. */
-const MEMORY = join(root, 'node_modules', '.cache', 'test', 'times.json')
+const MEMORY = join(CACHE, 'times.json')
 const remembered = existsSync(MEMORY) ? JSON.parse(readFileSync(MEMORY, 'utf8')) : {}
 /** A file that is new here: about so many of its bytes take a second. */
 const BYTES_PER_S = 500
@@ -99,11 +103,24 @@ const folder = temporaryFolder()
 /** Each file's process writes here what it took, when it ends. */
 process.env.CUSTODY_TEST_TIMES = join(folder, 'times')
 writeFileSync(process.env.CUSTODY_TEST_TIMES, '')
-const preload = (name) => ['--import', new URL(name, import.meta.url).href]
 
 // What many files start from is made before them, not by several of them at once.
 if (files.length > 1 && files.some((file) => /^packages\/(signer|platform)\//.test(file))) {
   spawnSync(process.execPath, [join(root, 'packages', 'signer', 'test', 'homes.ts')], { stdio: 'inherit' })
+}
+
+/** Every process of the run, and what it starts, finds modules where one before it found them: see test-resolved.mjs. */
+function rememberResolved() {
+  const hash = createHash('sha256').update(process.version)
+  const manifests = readdirSync(join(root, 'packages')).map((name) => join('packages', name, 'package.json'))
+  for (const path of [join('node_modules', '.package-lock.json'), ...manifests]) {
+    if (existsSync(join(root, path))) hash.update(`${path}\0`).update(readFileSync(join(root, path)))
+  }
+  const name = `resolved-${hash.digest('hex').slice(0, 16)}.json`
+  mkdirSync(CACHE, { recursive: true })
+  for (const old of readdirSync(CACHE)) if (old.startsWith('resolved-') && !old.startsWith(name)) rmSync(join(CACHE, old))
+  process.env.CUSTODY_TEST_RESOLVED = join(CACHE, name)
+  process.env.NODE_OPTIONS = [process.env.NODE_OPTIONS, ...preload('./test-resolved.mjs')].join(' ').trim()
 }
 
 /**
@@ -139,9 +156,8 @@ async function runUnit(name) {
   const timer = setTimeout(() => deadline.abort(), FILE_TIMEOUT_MS)
   const paths = units.get(name).map((file) => join(root, file))
   const what = paths.length === 1 ? { files: paths } : { files: [join(root, 'scripts', 'test-group.mjs')], argv: paths }
-  // A group's files are told apart by what node:test sees in promises.
   // A test that hangs is named by its own end, before its file's.
-  const execArgv = [`--test-timeout=${FILE_TIMEOUT_MS / 2}`, ...preload('./test-times.mjs'), ...paths.length === 1 ? preload('./test-hooks.mjs') : [], ...forwarded]
+  const execArgv = [`--test-timeout=${FILE_TIMEOUT_MS / 2}`, ...preload('./test-times.mjs'), ...preload('./test-hooks.mjs'), ...forwarded]
   const stream = run({ ...what, cwd: root, execArgv, signal: deadline.signal })
   try {
     for await (const event of stream) {

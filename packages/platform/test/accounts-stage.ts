@@ -12,6 +12,7 @@ import { systemEnvironment } from '../src/environment.ts'
 import { connectSolana } from '../src/families/solana/index.ts'
 import { connectStellar, connectXrp } from '../src/families/tagged/index.ts'
 import { registry, useDatabase } from './deposits-support.ts'
+import { empty } from './emptied.ts'
 
 /** The chains of accounts as the platform connects to them, on the local chains and a real database. */
 const SECRET = createHash('sha256').update('tests of accounts').digest()
@@ -37,7 +38,7 @@ after(async () => {
 export let place: { workspace: string; subAccount: string }
 beforeEach(async () => {
   await database.started
-  await database.get().query('truncate workspaces, signing_accounts cascade')
+  await empty(database.get(), 'workspaces', 'signing_accounts')
   const one = async (sql: string, values: unknown[]) => (await database.get().one<{ id: string }>(sql, values))?.id as string
   const workspace = await one(`insert into workspaces (name) values ('acme') returning id`, [])
   place = {

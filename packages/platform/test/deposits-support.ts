@@ -17,6 +17,7 @@ import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
+import { empty } from './emptied.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /** The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers are scripted. */
@@ -195,7 +196,7 @@ export class World {
 
   /** Empties the database; the scan starts at the chain's first block. */
   async open(): Promise<void> {
-    await this.database.query('truncate workspaces, blocks, network_scans, ledger_entries cascade')
+    await empty(this.database, 'workspaces', 'blocks', 'network_scans', 'ledger_entries')
     const [first] = this.chain.blocks as [ChainBlock]
     await this.database.query('insert into network_scans (network, height) values ($1, 0)', [this.network.code])
     await this.database.query('insert into blocks (network, height, hash, parent) values ($1, 0, $2, $3)', [

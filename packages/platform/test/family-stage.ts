@@ -26,6 +26,7 @@ import { speedUp } from '../src/transactions/speed-up.ts'
 import { createWallet } from '../src/wallets/create-wallet.ts'
 import { claim } from '../src/engine/lease.ts'
 import type { Order } from '../../signer/src/policy/order.ts'
+import { empty } from './emptied.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom } from './node-room.ts'
 import { WholeKeys } from './whole-keys.ts'
@@ -107,7 +108,7 @@ export class FamilyStage {
 
   /** An empty database, and a wallet with coins in it. */
   async open(): Promise<void> {
-    await this.database.query('truncate workspaces, ledger_entries, signing_accounts, network_scans, blocks, utxos cascade')
+    await empty(this.database, 'workspaces', 'ledger_entries', 'signing_accounts', 'network_scans', 'blocks', 'utxos')
     const one = async (sql: string, values: unknown[]) => ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
     const workspaceId = await one(`insert into workspaces (name) values ('acme') returning id`, [])
     const index = 1

@@ -19,6 +19,7 @@ import { createTransaction } from '../src/transactions/create-transaction.ts'
 import { runStep } from '../src/engine/run.ts'
 import { claim, wake } from '../src/engine/lease.ts'
 import { chainOver, stageServices } from './chain-stage.ts'
+import { empty } from './emptied.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom, publicKeyAt, type Fault } from './node-room.ts'
 import { BASE_FEE, ScriptedEvm } from './scripted-evm.ts'
@@ -126,7 +127,7 @@ export class Stage {
   async open(): Promise<void> {
     const { code, network } = this
     const { held, tank } = this.place
-    await this.database.query('truncate workspaces, ledger_entries, signing_accounts, network_scans, blocks cascade')
+    await empty(this.database, 'workspaces', 'ledger_entries', 'signing_accounts', 'network_scans', 'blocks')
     const checkpoint = () => {
       if (this.#isWorking && this.random() < this.faults / 3) throw new Error('the process ended here')
     }

@@ -10,6 +10,7 @@ import { post } from '../src/ledger/post.ts'
 import { DEFAULT_TIERS, readTiers } from '../src/settings/tiers.ts'
 import { reconcile, type ReconcileReport } from '../src/recovery/reconcile.ts'
 import { stageServices } from './chain-stage.ts'
+import { empty } from './emptied.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
 import { runStep } from '../src/engine/run.ts'
@@ -88,8 +89,8 @@ export class World {
       },
     }, { ETH: client })
     // One key serves every world: what another has left would be in its way.
-    await this.database.query(
-      'truncate workspaces, ledger_entries, signing_accounts, network_scans, blocks, signer_marks, unadopted_steps cascade',
+    await empty(
+      this.database, 'workspaces', 'ledger_entries', 'signing_accounts', 'network_scans', 'blocks', 'signer_marks', 'unadopted_steps',
     )
     await this.database.query(
       `insert into network_scans (network, height, tip_height, final_height) values ('ETH', 100, 100, 95)

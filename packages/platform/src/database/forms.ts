@@ -58,31 +58,44 @@ export const FORMS = {
 
 const list = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(', ')
 
-/** What every row of a table fulfils, by the name of the check. */
-const CHECKS: Record<string, { table: string; form: string }> = {
+/** What every row of a table fulfils, by the name of the check; `of`: the columns that it reads. */
+const CHECKS: Record<string, { table: string; of: Record<string, string>; form: string }> = {
   transactions_form: {
     table: 'transactions',
+    of: { kind: 'text', state: 'text', plan: 'jsonb' },
     form: Object.entries(FORMS).map(([kind, { states, plan }]) =>
       `(kind = '${kind}' and state in (${list(states)}) and plan - array[${list(plan)}] = '{}'::jsonb)`).join('\n or '),
   },
-  events_type: { table: 'events', form: `type in (${list(EVENT_TYPES)})` },
+  events_type: { table: 'events', of: { type: 'text' }, form: `type in (${list(EVENT_TYPES)})` },
 }
+
+/**
+ * A check asks a function: PostgreSQL reads the text of a check anew for every statement that writes a row, and that of these
+ * took a fifth of all that it did; what a function says is read once for a connection.
+ */
+const functionOf = (name: string, { of, form }: { of: Record<string, string>; form: string }): string => `
+  create function ${name}_holds(${Object.entries(of).map(([column, type]) => `${column} ${type}`).join(', ')})
+  returns boolean language plpgsql immutable parallel safe as $$ begin return ${form}; end $$`
 
 /**
  * Makes the tables' checks what {@link FORMS} and {@link EVENT_TYPES} say, where they are others. Rows that are there already are
  * held to them when they change. @returns the names of those that were made anew
  */
 export async function applyForms(tx: Queryable): Promise<string[]> {
-  const made: string[] = []
-  for (const [name, { table, form }] of Object.entries(CHECKS)) {
+  const names: string[] = []
+  for (const [name, check] of Object.entries(CHECKS)) {
+    const { table, of } = check
+    const made = functionOf(name, check)
     const known = await tx.one<{ said: string | null }>(
       `select obj_description(oid, 'pg_constraint') said from pg_constraint
        where conname = $1 and conrelid = $2::regclass`, [name, table])
-    if (known?.said === form) continue
+    if (known?.said === made) continue
     await tx.query(`alter table ${table} drop constraint if exists ${name}`)
-    await tx.query(`alter table ${table} add constraint ${name} check (${form}) not valid`)
-    await tx.query(`comment on constraint ${name} on ${table} is '${form.replaceAll("'", "''")}'`)
-    made.push(name)
+    await tx.query(`drop function if exists ${name}_holds`)
+    await tx.query(made)
+    await tx.query(`alter table ${table} add constraint ${name} check (${name}_holds(${Object.keys(of).join(', ')})) not valid`)
+    await tx.query(`comment on constraint ${name} on ${table} is '${made.replaceAll("'", "''")}'`)
+    names.push(name)
   }
-  return made
+  return names
 }
