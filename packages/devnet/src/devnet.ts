@@ -36,6 +36,8 @@ export const FAMILIES: readonly Family[] = [
 export interface DevnetOptions {
   /** Blocks come on command only, and clocks stand between commands. */
   manual?: boolean
+  /** The clock where blocks come on command, in milliseconds since 1970; without it one that stands. */
+  now?: () => number
   /** How many times as fast blocks come while something waits for them. */
   pace?: number
   families?: readonly Family[]
@@ -53,9 +55,9 @@ export class Devnet implements Stage {
   readonly #server: Server
   url = ''
 
-  private constructor(home: string, { manual = false, pace = 1, families = FAMILIES }: DevnetOptions) {
+  private constructor(home: string, { manual = false, now, pace = 1, families = FAMILIES }: DevnetOptions) {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    const place = { home, timing: manual ? manualTime() : quickTime(pace) }
+    const place = { home, timing: manual ? manualTime(now) : quickTime(pace) }
     this.chains = families.flatMap((family) => family(place))
     this.risks = Risks.open(join(home, 'aml'))
     this.aml = new AmlFaces(() => this.risks)

@@ -2,7 +2,9 @@ import { audit } from '../../src/audit/audit.ts'
 import { Chance } from './chance.ts'
 import { Callers, type Wanted } from './callers.ts'
 import { Instance } from './instance.ts'
-import { World, type Ground } from './world.ts'
+import type { Ground } from './ground.ts'
+import { CALM, drawOdds } from './odds.ts'
+import { World } from './world.ts'
 
 /** What a simulation has shown. */
 export interface Report {
@@ -10,6 +12,7 @@ export interface Report {
   /** Null: all held. */
   failure: string | null
   draws: readonly number[]
+  networks: readonly string[]
   steps: number
   transfers: number
   ends: Record<string, number>
@@ -23,6 +26,8 @@ export interface Report {
 const HEALED_MS_MAX = 6 * 3_600_000
 const STEPS_MAX = 60_000
 const ACTIONS = 14
+/** So long blocks go on after everything has ended. */
+const CALM_MS = 20_000
 
 class Broken extends Error {}
 
@@ -47,7 +52,7 @@ export async function simulate(ground: Ground, seed: number, given: readonly num
     await world.close()
   }
   return {
-    seed, failure, draws: chance.draws, steps: world.schedule.steps, transfers: callers.wanted.length, ends, faults: world.faults,
+    seed, failure, draws: chance.draws, networks: world.networks.map(({ place }) => place.code), steps: world.schedule.steps, transfers: callers.wanted.length, ends, faults: world.faults,
     trace: world.schedule.trace.slice(0, world.storyLength), lines: world.lines,
   }
 }
@@ -110,8 +115,7 @@ async function play(world: World, callers: Callers): Promise<void> {
   }, 3_600_000)
 
   // The storm.
-  const odd = (most: number) => (chance.below(2) === 1 ? chance.below(most) : 0)
-  world.odds = { lost: odd(120), refused: odd(120), slow: odd(50), nodeLost: odd(120), nodeAway: odd(150), nodeRefuses: 0 }
+  world.odds = drawOdds(chance)
   const kinds = ['kill', 'end', 'pause', 'reorg', 'drop', 'restart'].filter(() => chance.below(2) === 1)
   for (let action = 0; action < ACTIONS; action++) {
     await act(world, callers)
@@ -121,14 +125,14 @@ async function play(world: World, callers: Callers): Promise<void> {
   }
 
   // The world is whole again, and everything must come to its end.
-  world.odds = { lost: 0, refused: 0, slow: 0, nodeLost: 0, nodeAway: 0, nodeRefuses: 0 }
+  world.odds = CALM
   if (world.instances.length === 0) world.start()
   await stage.until('everything ends', async () => {
     if (!callers.isQuiet) return false
     return !(await world.database.one(`select 1 from transactions where status = 'pending'`))
   }, HEALED_MS_MAX)
   // Blocks go on, so that what is final stays so.
-  const calmUntil = schedule.nowMs + 60_000
+  const calmUntil = schedule.nowMs + CALM_MS
   while (schedule.nowMs < calmUntil) await stage.turn()
   world.storyLength = schedule.trace.length
   await check(world, callers)
