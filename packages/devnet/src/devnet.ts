@@ -14,7 +14,7 @@ import { PriceFaces } from './prices/faces.ts'
 import { Quotes } from './prices/quotes.ts'
 import { localSolanaChains } from './solana/local.ts'
 import { localStellarChains } from './stellar/local.ts'
-import { manualTime, quickTime } from './timing.ts'
+import { manualTime, quickTime, toldTime } from './timing.ts'
 import { localTronChains } from './tron/local.ts'
 import { VenueFaces } from './venue/faces.ts'
 import { localXrpChains } from './xrp/local.ts'
@@ -36,7 +36,7 @@ export const FAMILIES: readonly Family[] = [
 export interface DevnetOptions {
   /** Blocks come on command only, and clocks stand between commands. */
   manual?: boolean
-  /** The clock where blocks come on command, in milliseconds since 1970; without it one that stands. */
+  /** As `manual`, by this clock, in milliseconds since 1970, and with the same blocks each time. */
   now?: () => number
   /** How many times as fast blocks come while something waits for them. */
   pace?: number
@@ -57,7 +57,7 @@ export class Devnet implements Stage {
 
   private constructor(home: string, { manual = false, now, pace = 1, families = FAMILIES }: DevnetOptions) {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    const place = { home, timing: manual ? manualTime(now) : quickTime(pace) }
+    const place = { home, timing: now ? toldTime(now) : manual ? manualTime() : quickTime(pace) }
     this.chains = families.flatMap((family) => family(place))
     this.risks = Risks.open(join(home, 'aml'))
     this.aml = new AmlFaces(() => this.risks)

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,6 +25,12 @@ export const publicKeyAt = shared.at.secp256k1
 /** What a step of signing meets; `undefined`: nothing out of the ordinary. */
 export type Fault = 'refuse' | 'lost' | 'away' | undefined
 
+/** The same each time: a simulation's story is not to depend on it. */
+function identityOf(node: number): KeyObject {
+  const secret = createHash('sha256').update(`identity of node ${node}`).digest()
+  return createPrivateKey({ key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), secret]), format: 'der', type: 'pkcs8' })
+}
+
 export class NodeRoom {
   readonly home = mkdtempSync(join(tmpdir(), 'custody-nodes-'))
   readonly #nodes = new Map<number, Parts>()
@@ -39,8 +45,8 @@ export class NodeRoom {
     this.#keys = keys
     const identities = new Map<number, KeyObject>()
     for (let node = 1; node <= count; node++) {
-      const identity = generateKeyPairSync('ed25519')
-      identities.set(node, identity.publicKey)
+      const identity = identityOf(node)
+      identities.set(node, createPublicKey(identity))
       const store = new Store(join(this.home, `record-${node}.sqlite`), () => this.now())
       const judge = new Judge({ registry, store, identities, budgetFeeCaps: 10_000, keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }) })
       const coordinator = {
@@ -52,7 +58,7 @@ export class NodeRoom {
         registry,
         judge,
         coordinator,
-        config: { node, identity: identity.privateKey },
+        config: { node, identity },
         restoring: () => false,
       } as unknown as Parts)
     }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Database, Queryable } from '../../src/database/pool.ts'
 import type { Actor, Schedule } from './schedule.ts'
 
@@ -12,9 +13,9 @@ export type LastCommit = 'unsent' | 'unheard'
  * to die at the next commit, `lastCommit` says how.
  */
 export function gatedDatabase(database: Database, actor: Actor, schedule: Schedule, dying: () => LastCommit | null): Database {
-  const short = (text: string) => text.replace(/\s+/g, ' ').slice(0, 60)
+  const short = (text: string, values: readonly unknown[] = []) => `${text.replace(/\s+/g, ' ').slice(0, 60)} ${digest(values)}`
   const query = <T>(text: string, values?: readonly unknown[]) =>
-    schedule.gate(actor, short(text), () => database.query<T>(text, values))
+    schedule.gate(actor, short(text, values), () => database.query<T>(text, values))
   return {
     ...database,
     query,
@@ -29,7 +30,7 @@ export function gatedDatabase(database: Database, actor: Actor, schedule: Schedu
         begun.resolve()
         begun = Promise.withResolvers<void>()
         const inner = <R>(text: string, values?: readonly unknown[]) =>
-          schedule.gate(actor, `  ${short(text)}`, () => tx.query<R>(text, values))
+          schedule.gate(actor, `  ${short(text, values)}`, () => tx.query<R>(text, values))
         let end: { value: T } | { error: unknown }
         try {
           end = { value: await orDead(actor, work({ ...tx, query: inner, one: async (text, values) => (await inner(text, values))[0] as never })) }
@@ -62,6 +63,10 @@ export function gatedDatabase(database: Database, actor: Actor, schedule: Schedu
     },
   }
 }
+
+/** Tells statements of one text apart, so that which comes first is no matter of this process. */
+const digest = (values: readonly unknown[]): string =>
+  createHash('sha256').update(JSON.stringify(values, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)) ?? '').digest('hex').slice(0, 6)
 
 /** Of what the dead were doing nothing is heard, but their connection ends. */
 const orDead = <T>(actor: Actor, work: Promise<T>): Promise<T> => Promise.race([work, actor.death.then(() => { throw new Ended() })])

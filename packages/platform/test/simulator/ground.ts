@@ -5,7 +5,7 @@ import { startEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { openDatabase, type Database } from '../../src/database/pool.ts'
 import { prepareDatabase } from '../prepared-database.ts'
 
-/** Ids that the database makes are counted: they decide what comes first among equals, and a seed is to be one story. */
+/** Ids and times that the database makes are counted: they decide what comes first among equals, and a seed is to be one story. */
 const COUNTED_IDS = `do $$
 declare
   each record;
@@ -14,16 +14,19 @@ begin
   create sequence simulated.ids;
   create function simulated.gen_random_uuid() returns uuid language sql volatile as
     'select md5(nextval(''simulated.ids'')::text)::uuid';
-  for each in select table_name, column_name from information_schema.columns
-    where table_schema = 'public' and column_default like '%gen_random_uuid()%'
+  create function simulated.now() returns timestamptz language sql volatile as
+    'select timestamptz ''2030-01-01 00:00:00+00'' + nextval(''simulated.ids'') * interval ''1 millisecond''';
+  for each in select table_name, column_name, case when column_default like '%uuid%' then 'gen_random_uuid' else 'now' end maker
+    from information_schema.columns
+    where table_schema = 'public' and (column_default like '%gen_random_uuid()%' or column_default like '%now()%')
   loop
-    execute format('alter table public.%I alter column %I set default simulated.gen_random_uuid()', each.table_name, each.column_name);
+    execute format('alter table public.%I alter column %I set default simulated.%I()', each.table_name, each.column_name, each.maker);
   end loop;
 end $$`
 
 /** Waiting for the disk proves nothing here, and nobody plans twice. */
 const SETTINGS = [
-  'jit = off', 'autovacuum = off', `deadlock_timeout = '20ms'`, 'synchronize_seqscans = off', 'synchronous_commit = off',
+  'jit = off', 'autovacuum = off', `deadlock_timeout = '4ms'`, 'synchronize_seqscans = off', 'synchronous_commit = off',
   'max_parallel_workers_per_gather = 0',
 ]
 
@@ -56,9 +59,12 @@ export class Ground {
     }
   }
 
-  /** How many connections wait for a lock that another holds. */
+  /**
+   * How many connections wait for a lock that another holds. Of the table of locks, not of what each says that it does: whoever
+   * lets a lock go writes there who has it next.
+   */
   async lockedCount(): Promise<number> {
-    const row = await this.#admin?.one<{ count: string }>(`select count(*)::text count from pg_stat_activity where wait_event_type = 'Lock'`)
+    const row = await this.#admin?.one<{ count: string }>('select count(distinct pid)::text count from pg_locks where not granted')
     return Number(row?.count ?? 0)
   }
 

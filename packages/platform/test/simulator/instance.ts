@@ -70,7 +70,7 @@ export class Instance {
     }, {})
     const networks = world.networks.map(({ network }) => network)
     const fetch = (async (input, init) => {
-      const answer = await schedule.gate(actor, `chain ${String(input).replace(/^https?:\/\/[^/]*/, '')}`, () => world.chainFaults.ask(input, init))
+      const answer = await schedule.gate(actor, `chain ${String(input).replace(/^https?:\/\/[^/]*/, '')} ${/"method":"(\w+)"/.exec(String(init?.body))?.[1] ?? ''}`, () => world.chainFaults.ask(input, init))
       const delayMs = world.chainFaults.delay()
       if (delayMs > 0) await schedule.sleep(actor, delayMs)
       return answer

@@ -38,6 +38,8 @@ const STUCK_MS = 20_000
 const OUTSIDE = /^(chain|node|devnet|sign|fund)\b/
 /** What has not come back by then may wait for a lock that another instance holds. */
 const LOCKED_AFTER_MS = 4
+/** More than the database takes to see that two wait for each other (`deadlock_timeout` of ground.ts). */
+const DEADLOCK_MS = 8
 
 /**
  * One thing at a time happens in the world of a simulation, and chance says which. Time passes only when nothing else can happen,
@@ -136,7 +138,11 @@ export class Schedule {
         done.then(() => true), new Promise<false>((resolve) => setTimeout(resolve, LOCKED_AFTER_MS, false)),
       ])
       if (isDone) break
-      if (!isOutside && await this.#lockedCount() >= this.#held.size) return
+      if (!isOutside && await this.#lockedCount() >= this.#held.size) {
+        // Two may wait for each other: which of them the database ends is the one that came last, once the first has looked.
+        await new Promise((resolve) => setTimeout(resolve, DEADLOCK_MS))
+        if (await this.#lockedCount() >= this.#held.size) return
+      }
       if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck at ${this.trace.at(-1)}`)
     }
     await this.#freed()

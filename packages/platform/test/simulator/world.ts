@@ -74,8 +74,10 @@ export class World {
     this.database = openDatabase(url, { max: 2, onError: () => undefined, now: () => this.schedule.nowMs })
     const codes = new Set(this.networks.map(({ network }) => network.code))
     this.devnet = await Devnet.start(this.#home, 0, {
-      manual: true, now: () => this.schedule.nowMs, families: FAMILIES.map((family) => (place) => family(place).filter(({ code }) => codes.has(code))),
+      now: () => this.schedule.nowMs, families: FAMILIES.map((family) => (place) => family(place).filter(({ code }) => codes.has(code))),
     })
+    // Ports are this machine's, and are told in errors.
+    this.devnet.url = 'http://chains.simulated'
     this.#fetch = chainsFetch(this.devnet)
     this.chainFaults = new ChainFaults(this, this.#fetch)
     const one = async (sql: string, values: unknown[]) => ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
