@@ -30,6 +30,9 @@ const SETTINGS = [
   'max_parallel_workers_per_gather = 0',
 ]
 
+/** A socket that has ended is seen by this process within it. */
+const CUT_SEEN_MS = 20
+
 /** A database server for many simulations; each has a database of its own. */
 export class Ground {
   readonly home = mkdtempSync(join(tmpdir(), 'custody-simulation-'))
@@ -68,10 +71,10 @@ export class Ground {
     return Number(row?.count ?? 0)
   }
 
-  /** Ends all connections to a database whose name for itself is this one, as a restart of the server does. */
-  async cut(name: string, application: string): Promise<void> {
-    await this.#admin?.query(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = $2', [name, application])
+  /** Ends all connections to a database, as a restart of the server does; resolves once everybody has seen it. */
+  async cut(name: string): Promise<void> {
+    await this.#admin?.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1', [name])
+    await new Promise((resolve) => setTimeout(resolve, CUT_SEEN_MS))
   }
 
   async stop(): Promise<void> {

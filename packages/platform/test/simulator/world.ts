@@ -10,13 +10,14 @@ import type { Caller } from '../../src/http/endpoint.ts'
 import { chainsFetch } from '../chains-fetch.ts'
 import { PUBLIC_KEY } from '../harness.ts'
 import { NodeRoom } from '../node-room.ts'
-import { NodeUnavailable } from '../../src/signing/nodes.ts'
 import { WholeKeys } from '../whole-keys.ts'
 import { ChainFaults } from './chain-faults.ts'
 import type { Chance } from './chance.ts'
 import type { Ground } from './ground.ts'
 import { Instance } from './instance.ts'
+import { NodeFaults } from './node-faults.ts'
 import { CALM, type Odds } from './odds.ts'
+import { Outside } from './outside.ts'
 import { PLACES, type Place } from './places.ts'
 import { Schedule } from './schedule.ts'
 
@@ -43,14 +44,20 @@ export class World {
   /** What has happened that is out of the ordinary, by kind. */
   readonly faults = new Map<string, number>()
   readonly lines: string[] = []
+  /** What must not be, seen on the way. */
+  readonly problems: string[] = []
   odds: Odds = CALM
   devnet!: Devnet
   databaseUrl = ''
+  #databaseName = ''
+  readonly #ground: Ground
   /** How much of the schedule's trace is the story itself. */
   storyLength = Infinity
   /** Not part of what is simulated: the oracle's own eyes. */
   database!: Database
   chainFaults!: ChainFaults
+  readonly nodeFaults: NodeFaults
+  readonly outside: Outside
   #fetch!: typeof globalThis.fetch
   #drop: () => Promise<void> = async () => undefined
   readonly #home = mkdtempSync(join(tmpdir(), 'custody-simulated-'))
@@ -65,10 +72,14 @@ export class World {
     this.assets = chosen.flatMap(({ assets }) => assets)
     this.keys = new WholeKeys(seed)
     this.nodes = new NodeRoom(3, () => this.schedule.nowMs, this.keys)
+    this.nodeFaults = new NodeFaults(this, this.nodes)
+    this.outside = new Outside(this)
+    this.#ground = ground
   }
 
   async open(ground: Ground): Promise<void> {
-    const { url, drop } = await ground.database()
+    const { name, url, drop } = await ground.database()
+    this.#databaseName = name
     this.databaseUrl = url
     this.#drop = drop
     this.database = openDatabase(url, { max: 2, onError: () => undefined, now: () => this.schedule.nowMs })
@@ -86,6 +97,9 @@ export class World {
       const subAccountId = await one(
         'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) returning id', [workspaceId, `sub-${index}`, index])
       const apiKey = createHash('sha256').update(`${this.seed}/${index}`).digest('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5')
+      await this.database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [
+        apiKey, subAccountId, PUBLIC_KEY,
+      ])
       this.nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: 'acme', sub_account: index })
       this.callers.push({
         apiKey, role: 'full', workspaceId, workspace: 'acme', subAccountId, subAccount: `sub-${index}`, subAccountIndex: index,
@@ -111,13 +125,18 @@ export class World {
     await instance.kill()
   }
 
+  /** All connections to the database end, as where its server starts again. */
+  async cutDatabase(): Promise<void> {
+    await this.#ground.cut(this.#databaseName)
+  }
+
   noted(kind: string): void {
     this.faults.set(kind, (this.faults.get(kind) ?? 0) + 1)
   }
 
   log(name: string): Logger {
     const write = (level: string) => (object: object, text?: string) => {
-      if (level !== 'debug') this.lines.push(`${name} ${level} ${typeof object === 'string' ? object : `${text ?? ''} ${JSON.stringify(object)}`}`)
+      if (level !== 'debug') this.lines.push(`${name} ${level} ${typeof object === 'string' ? object : `${text ?? ''} ${JSON.stringify(object, (_, value: unknown) => (value instanceof Error ? value.stack : value))}`}`)
     }
     return { info: write('info'), warn: write('warn'), error: write('error'), debug: () => undefined } as unknown as Logger
   }
@@ -128,20 +147,6 @@ export class World {
     const answer = await response.json() as Record<string, unknown>
     if (!response.ok) throw new Error(String(answer['error']))
     return answer
-  }
-
-  async askNode(node: number, method: string, path: string, body: unknown): Promise<never> {
-    const { chance, odds } = this
-    if (chance.rarely(odds.nodeAway)) {
-      this.noted('a node was not reached')
-      throw new NodeUnavailable(node, 'is away')
-    }
-    const answer = await this.nodes.call(node, method, path, body)
-    if (chance.rarely(odds.nodeLost)) {
-      this.noted('an answer of a node was lost')
-      throw new NodeUnavailable(node, 'no answer')
-    }
-    return answer as never
   }
 
   registryAsset(asset: string) {
