@@ -14,7 +14,7 @@ import { PriceFaces } from './prices/faces.ts'
 import { Quotes } from './prices/quotes.ts'
 import { localSolanaChains } from './solana/local.ts'
 import { localStellarChains } from './stellar/local.ts'
-import { manualTime, quickTime } from './timing.ts'
+import { manualTime, quickTime, toldTime } from './timing.ts'
 import { localTronChains } from './tron/local.ts'
 import { VenueFaces } from './venue/faces.ts'
 import { localXrpChains } from './xrp/local.ts'
@@ -36,6 +36,8 @@ export const FAMILIES: readonly Family[] = [
 export interface DevnetOptions {
   /** Blocks come on command only, and clocks stand between commands. */
   manual?: boolean
+  /** As `manual`, by this clock, in milliseconds since 1970, and with the same blocks each time. */
+  now?: () => number
   /** How many times as fast blocks come while something waits for them. */
   pace?: number
   families?: readonly Family[]
@@ -53,9 +55,9 @@ export class Devnet implements Stage {
   readonly #server: Server
   url = ''
 
-  private constructor(home: string, { manual = false, pace = 1, families = FAMILIES }: DevnetOptions) {
+  private constructor(home: string, { manual = false, now, pace = 1, families = FAMILIES }: DevnetOptions) {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    const place = { home, timing: manual ? manualTime() : quickTime(pace) }
+    const place = { home, timing: now ? toldTime(now) : manual ? manualTime() : quickTime(pace) }
     this.chains = families.flatMap((family) => family(place))
     this.risks = Risks.open(join(home, 'aml'))
     this.aml = new AmlFaces(() => this.risks)

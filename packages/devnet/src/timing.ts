@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 /** How a chain's time passes. */
 export interface Timing {
   /** Blocks come on command only. */
@@ -8,6 +10,8 @@ export interface Timing {
   halted?: boolean
   /** Milliseconds since 1970. */
   now: () => number
+  /** What makes one block unlike another; without it the machine's randomness. */
+  bytes?: (length: number) => Buffer
 }
 
 /** Blocks come at their pace, and the clock is this machine's. */
@@ -20,4 +24,11 @@ export const quickTime = (pace: number): Timing => ({ ...REAL_TIME, pace })
 export function manualTime(): Timing {
   const startMs = Date.now()
   return { manual: true, pace: 1, now: () => startMs }
+}
+
+/** As {@link manualTime}, by another clock, and each time with the same blocks. */
+export function toldTime(now: () => number): Timing {
+  let count = 0
+  const bytes = (length: number): Buffer => createHash('sha256').update(`block ${count++}`).digest().subarray(0, length)
+  return { manual: true, pace: 1, now, bytes }
 }

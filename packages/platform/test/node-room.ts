@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,8 +22,14 @@ const shared = new WholeKeys(7)
 /** Of every room that was not given keys of its own. */
 export const publicKeyAt = shared.at.secp256k1
 
-/** What a step of signing meets; `undefined`: nothing out of the ordinary. */
-export type Fault = 'refuse' | 'lost' | 'away' | undefined
+/** What a step of signing meets; `undefined`: nothing out of the ordinary. `torn`: one node has written it down, and the other ends. */
+export type Fault = 'refuse' | 'lost' | 'away' | 'torn' | undefined
+
+/** The same each time: a simulation's story is not to depend on it. */
+function identityOf(node: number): KeyObject {
+  const secret = createHash('sha256').update(`identity of node ${node}`).digest()
+  return createPrivateKey({ key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), secret]), format: 'der', type: 'pkcs8' })
+}
 
 export class NodeRoom {
   readonly home = mkdtempSync(join(tmpdir(), 'custody-nodes-'))
@@ -31,6 +37,8 @@ export class NodeRoom {
   /** Asked before every signature: `lost` signs and loses the answer. */
   fault: (order: Order) => Fault = () => undefined
   now: () => number
+  /** How far a node's clock is off, in milliseconds. */
+  readonly offMs = new Map<number, number>()
 
   readonly #keys: WholeKeys
 
@@ -39,23 +47,36 @@ export class NodeRoom {
     this.#keys = keys
     const identities = new Map<number, KeyObject>()
     for (let node = 1; node <= count; node++) {
-      const identity = generateKeyPairSync('ed25519')
-      identities.set(node, identity.publicKey)
-      const store = new Store(join(this.home, `record-${node}.sqlite`), () => this.now())
-      const judge = new Judge({ registry, store, identities, budgetFeeCaps: 10_000, keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }) })
-      const coordinator = {
-        sign: async (order: Order, partner: number) => (await this.#sign(node, partner, [order]))[0],
-        signAll: (orders: Order[], partner: number) => this.#sign(node, partner, orders),
-      }
-      this.#nodes.set(node, {
-        store,
-        registry,
-        judge,
-        coordinator,
-        config: { node, identity: identity.privateKey },
-        restoring: () => false,
-      } as unknown as Parts)
+      identities.set(node, createPublicKey(identityOf(node)))
+      this.#start(node, identities)
     }
+    this.#identities = identities
+  }
+
+  readonly #identities: ReadonlyMap<number, KeyObject>
+
+  #start(node: number, identities: ReadonlyMap<number, KeyObject>): void {
+    const keys = this.#keys
+    const store = new Store(join(this.home, `record-${node}.sqlite`), () => this.now() + (this.offMs.get(node) ?? 0))
+    const judge = new Judge({ registry, store, identities, budgetFeeCaps: 10_000, keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }) })
+    const coordinator = {
+      sign: async (order: Order, partner: number) => (await this.#sign(node, partner, [order]))[0],
+      signAll: (orders: Order[], partner: number) => this.#sign(node, partner, orders),
+    }
+    this.#nodes.set(node, {
+      store,
+      registry,
+      judge,
+      coordinator,
+      config: { node, identity: identityOf(node) },
+      restoring: () => false,
+    } as unknown as Parts)
+  }
+
+  /** A node ends and starts again: it knows what its record says. */
+  restart(node: number): void {
+    this.#nodes.get(node)?.store.close()
+    this.#start(node, this.#identities)
   }
 
   enrol(enrolment: { api_key: string; public_key_pem: string; role: 'full'; workspace: string; sub_account: number }): void {
@@ -101,6 +122,7 @@ export class NodeRoom {
     for (const [of, { judge, store }] of pair.entries()) {
       const session = { sessions: [], partner: (pair[1 - of] as Parts).config.node, peer_head: null }
       const steps = judge.admitAll(judged[of] as Verdict[], orders.map(() => session))
+      if (faults.includes('torn')) throw new NodeUnavailable(second, 'ended in mid-round')
       for (const [each, step] of steps.entries()) {
         if (!step.signed) store.append('signed', { step_height: step.height, ...(signed[each] as (typeof signed)[number]) })
       }

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { publicKeysBelow, type Curve, type PublicKeyAt, type WorkspaceKey } from '@custody/chains'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
@@ -15,6 +15,7 @@ export class WholeKeys {
   readonly #scalar: bigint
   /** Keys of paths, as each is asked for many times. */
   readonly #secrets = new Map<string, Uint8Array>()
+  readonly #scalars = new Map<string, bigint>()
 
   constructor(seed: number) {
     const bytes = Buffer.alloc(32)
@@ -42,6 +43,9 @@ export class WholeKeys {
 
   /** The scalar of a path: the same tweaks that its public key has. */
   #scalarAt(path: readonly number[]): bigint {
+    const name = path.join('/')
+    const known = this.#scalars.get(name)
+    if (known !== undefined) return known
     let scalar = this.#scalar
     let code = this.keys.ed25519.chainCode
     for (const index of path) {
@@ -51,13 +55,14 @@ export class WholeKeys {
       scalar = Fn.create(scalar + littleEndian(digest.subarray(0, 32)))
       code = digest.subarray(32)
     }
+    this.#scalars.set(name, scalar)
     return scalar
   }
 
-  /** RFC 8032 with a random nonce: a scalar that was derived has no seed to make one of. */
+  /** RFC 8032, with a nonce of the scalar and the message: a scalar that was derived has no seed to make one of. */
   #signEdwards(message: Uint8Array, path: readonly number[]): Uint8Array {
     const scalar = this.#scalarAt(path)
-    const nonce = Fn.create(littleEndian(randomBytes(64)))
+    const nonce = Fn.create(littleEndian(createHash('sha512').update(scalar.toString(16)).update(message).digest()))
     const point = BASE.multiply(nonce).toBytes()
     const hashed = createHash('sha512').update(point).update(BASE.multiply(scalar).toBytes()).update(message).digest()
     const response = Buffer.from(Fn.create(nonce + littleEndian(hashed) * scalar).toString(16).padStart(64, '0'), 'hex').reverse()

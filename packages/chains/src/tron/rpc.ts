@@ -53,12 +53,17 @@ export class TronClient implements ChainClient {
   readonly #assets: readonly Asset[]
   readonly #endpoint: RpcEndpoint
   readonly #fetch: Fetch
+  readonly #below: (end: number) => number
 
-  constructor(network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch) {
+  /** @param below a random whole number below this one */
+  constructor(
+    network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch, below: (end: number) => number = (end) => randomInt(end)
+  ) {
     this.network = network
     this.#assets = assets
     this.#endpoint = endpoint
     this.#fetch = fetch
+    this.#below = below
   }
 
   async #post<T>(path: string, body: Record<string, unknown> = {}): Promise<T> {
@@ -211,7 +216,7 @@ export class TronClient implements ChainClient {
     const [solid, head] = [await this.#now('walletsolidity'), await this.#now('wallet')]
     return {
       ...refBlock(solid.height, solid.hash), expiration: Math.ceil((head.time + LIFE_MS) / 1000) * 1000,
-      timestamp: head.time - randomInt(TIMESTAMP_SPREAD_MS),
+      timestamp: head.time - this.#below(TIMESTAMP_SPREAD_MS),
     }
   }
 

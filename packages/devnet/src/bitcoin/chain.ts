@@ -208,7 +208,7 @@ export class BitcoinChain {
       reward: subsidy(height, this.network.subsidy) + fees,
       payTo,
       // Random, so that a block of another branch is another block.
-      extraNonce: randomBytes(8),
+      extraNonce: this.timing.bytes?.(8) ?? randomBytes(8),
       segwit: this.network.segwit,
       txs,
     })

@@ -1,12 +1,6 @@
 import { parseAmount, type Asset } from '@custody/chains'
-import { signRequest } from '@custody/request-auth'
-import { createAddress } from '../../src/addresses/create-address.ts'
-import { ApiError } from '../../src/errors.ts'
+import { requestHeaders, signRequest } from '@custody/request-auth'
 import type { Caller } from '../../src/http/endpoint.ts'
-import { cancelTransaction } from '../../src/transactions/cancel.ts'
-import { createTransaction } from '../../src/transactions/create-transaction.ts'
-import { speedUp } from '../../src/transactions/speed-up.ts'
-import { createWallet } from '../../src/wallets/create-wallet.ts'
 import { PRIVATE_KEY } from '../harness.ts'
 import { bytesOf } from './chance.ts'
 import type { Instance } from './instance.ts'
@@ -36,6 +30,18 @@ export interface Wanted {
 /** Thrown where no answer came in time. */
 class NoAnswer extends Error {}
 
+/** What was asked is refused. */
+export class Refused extends Error {
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, text: string) {
+    super(text)
+    this.status = status
+    this.code = /"code":"(\w+)"/.exec(text)?.[1] ?? ''
+  }
+}
+
 export class Callers {
   readonly wanted: Wanted[] = []
   readonly #world: World
@@ -54,21 +60,27 @@ export class Callers {
     return this.#open === 0
   }
 
-  // oxlint-disable-next-line typescript/no-explicit-any -- any endpoint's handler
-  async #ask(endpoint: any, caller: Caller, path: string, body: Record<string, unknown>, params?: unknown): Promise<string> {
+  async #ask(caller: Caller, path: string, body: Record<string, unknown>): Promise<string> {
     const { schedule, chance, instances } = this.#world
     if (instances.length === 0) throw new NoAnswer()
-    const { services } = chance.of<Instance>(instances)
+    const instance = chance.of<Instance>(instances)
     // A request says when it was signed, and nodes take none that is old.
     const now = Math.floor(schedule.nowMs / 1000)
     const nonce = Buffer.from(this.#bytes(16)).toString('hex')
-    const signed = await schedule.gate(this.#actor, 'sign', () => signRequest({
-      apiKey: caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri: path, body: JSON.stringify(body), now, nonce,
-    }))
+    const payload = JSON.stringify(body)
+    const headers = await schedule.gate(this.#actor, `sign ${path}`, async () => requestHeaders(await signRequest({
+      apiKey: caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri: path, body: payload, now, nonce,
+    }), caller.apiKey))
+    // Asked with nothing else between, so that only what the platform itself waits for is the schedule's.
+    const server = await schedule.gate(this.#actor, `ask ${path}`, () => instance.server)
     const answered = (async () => {
-      const answer = await endpoint.handler({ services, caller, body, signed, query: undefined, params })
-      return (answer.text ?? JSON.stringify(answer.body)) as string
+      const { statusCode, payload: text } = await server.inject({
+        method: 'POST', url: path, payload, headers: { ...headers, 'content-type': 'application/json' },
+      })
+      if (statusCode >= 400) throw new Refused(statusCode, text)
+      return text
     })()
+    answered.catch(() => undefined)
     const late = new AbortController()
     const patience = schedule.sleep(this.#actor, PATIENCE_MS, late.signal).then(() => { throw new NoAnswer() })
     patience.catch(() => undefined)
@@ -79,17 +91,15 @@ export class Callers {
     }
   }
 
-  /** Asks until there is an answer. Throws what the platform refuses for good. */
-  // oxlint-disable-next-line typescript/no-explicit-any -- any endpoint's handler
-  async until(endpoint: any, caller: Caller, path: string, body: Record<string, unknown>, params?: unknown): Promise<string> {
+  /** Asks until there is an answer. @throws Refused for good */
+  async until(caller: Caller, path: string, body: Record<string, unknown>): Promise<string> {
     this.#open++
     try {
       for (;;) {
         try {
-          return await this.#ask(endpoint, caller, path, body, params)
+          return await this.#ask(caller, path, body)
         } catch (error) {
-          if (error instanceof ApiError && error.status < 500 && error.status !== 429) throw error
-          if (error instanceof ApiError && error.status === 500) throw error
+          if (error instanceof Refused && (error.status < 500 && error.status !== 429 || error.status === 500)) throw error
           await this.#world.schedule.sleep(this.#actor, AGAIN_MS)
         }
       }
@@ -98,13 +108,23 @@ export class Callers {
     }
   }
 
+  /** Something that somebody else does, in its turn. */
+  async outside(label: string, act: () => Promise<unknown>): Promise<void> {
+    this.#open++
+    try {
+      await this.#world.schedule.gate(this.#actor, label, act)
+    } finally {
+      this.#open--
+    }
+  }
+
   async wallets(): Promise<void> {
     for (const caller of this.#world.callers) {
       for (const asset of this.#world.assets) {
-        await this.until(createWallet, caller, '/dac/v1/create-wallet', { asset })
-        const { address, tag } = JSON.parse(await this.until(createAddress, caller, '/dac/v1/address', { asset })) as { address: string; tag?: string }
+        await this.until(caller, '/dac/v1/create-wallet', { asset })
+        const { address, tag } = JSON.parse(await this.until(caller, '/dac/v1/address', { asset })) as { address: string; tag?: string }
         const place = this.#world.networks.find(({ place: { assets } }) => assets.includes(asset))?.place
-        await this.#world.schedule.gate(this.#actor, 'fund', () =>
+        await this.outside(`fund ${asset} ${address}`, () =>
           this.#world.control({ command: 'fund', asset, address, amount: place?.held, ...(tag ? { tag } : {}) }))
       }
     }
@@ -131,11 +151,11 @@ export class Callers {
 
   async pay(wanted: Wanted): Promise<void> {
     try {
-      const answer = await this.until(createTransaction, wanted.caller, '/dac/v1/transaction', wanted.body)
+      const answer = await this.until(wanted.caller, '/dac/v1/transaction', wanted.body)
       wanted.answers.push(answer)
       wanted.id = (JSON.parse(answer) as { id: string }).id
     } catch (error) {
-      wanted.refused = error instanceof ApiError ? `${error.code} ${error.message}` : String((error as Error).stack)
+      wanted.refused = error instanceof Refused ? `${error.code} ${error.message}` : String((error as Error).stack)
     }
   }
 
@@ -143,9 +163,9 @@ export class Callers {
   async change(wanted: Wanted, what: 'cancel' | 'speed-up'): Promise<void> {
     const path = `/dac/v1/transaction/${wanted.id}/${what}`
     try {
-      await this.until(what === 'cancel' ? cancelTransaction : speedUp, wanted.caller, path, what === 'cancel' ? {} : { fee_level: 'high' }, { id: wanted.id })
+      await this.until(wanted.caller, path, what === 'cancel' ? {} : { fee_level: 'high' })
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error
+      if (!(error instanceof Refused) || error.status === 500) throw error
     }
   }
 }

@@ -1,7 +1,9 @@
 import { type Curve } from '@custody/chains'
+import type { FastifyInstance } from 'fastify'
 import { connectAll } from '../../src/app/connect.ts'
 import { localEndpoints } from '../../src/app/local.ts'
-import { openDatabase, type Database, type Queryable } from '../../src/database/pool.ts'
+import { openDatabase, type Database } from '../../src/database/pool.ts'
+import { autoForwardingLoop } from '../../src/auto-forwarding/loop.ts'
 import { scanLoop } from '../../src/deposits/scanner.ts'
 import type { Loop } from '../../src/engine/loop.ts'
 import { runLoops } from '../../src/engine/loop.ts'
@@ -9,82 +11,34 @@ import { Networks } from '../../src/engine/networks.ts'
 import { transactionLoop } from '../../src/engine/run.ts'
 import type { Services } from '../../src/engine/services.ts'
 import type { Environment } from '../../src/environment.ts'
+import { foldLoop } from '../../src/app/housekeeping.ts'
+import { publishLoop } from '../../src/events/publish.ts'
 import { fillTanksLoop } from '../../src/gas-tanks/ensure-tank.ts'
+import { Callers as KnownCallers } from '../../src/http/callers.ts'
+import { buildServer } from '../../src/http/server.ts'
+import { invoiceLoop } from '../../src/invoices/loop.ts'
 import { createMetrics } from '../../src/metrics.ts'
 import { readTiers } from '../../src/settings/tiers.ts'
 import { requeueSweepsLoop } from '../../src/deposits/sweeps.ts'
 import { turnOfDayLoop } from '../../src/prepaid-fee/turn-of-day.ts'
+import { Secrets } from '../../src/secrets.ts'
+import { watchReleasableLoop } from '../../src/staking/watch-releasable.ts'
+import { deliverLoop } from '../../src/webhooks/deliver.ts'
+import { distributor } from '../../src/webhooks/distribute.ts'
+import { Reach } from '../../src/webhooks/reach.ts'
 import type { SignerNodes } from '../../src/signing/nodes.ts'
 import { Bell } from '../../src/ledger/bell.ts'
 import { stageServices } from '../chain-stage.ts'
 import { bytesOf } from './chance.ts'
+import { ENDPOINTS } from './requests.ts'
+import { gatedDatabase, type LastCommit } from './gated-database.ts'
 import type { World } from './world.ts'
 import { Actor } from './schedule.ts'
 
-/** A process of the platform has ended in the middle of something. */
-class Ended extends Error {}
-
-/** What becomes of a commit under which its process ends. */
-export type LastCommit = 'unsent' | 'unheard'
-
-/**
- * A database of which each statement, each begin and each commit is a thing of its own that happens. Where its process is about
- * to die at the next commit, `lastCommit` says how.
- */
-function gatedDatabase(database: Database, actor: Actor, { schedule }: World, dying: () => LastCommit | null): Database {
-  const short = (text: string) => text.replace(/\s+/g, ' ').slice(0, 60)
-  const query = <T>(text: string, values?: readonly unknown[]) =>
-    schedule.gate(actor, short(text), () => database.query<T>(text, values))
-  return {
-    ...database,
-    query,
-    one: async (text, values) => (await query(text, values))[0] as never,
-    async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
-      // The driver runs `body` again where the database asks for it; each begin, and each end, is awaited by the schedule.
-      let begun = Promise.withResolvers<void>()
-      let whole: Promise<T> = Promise.reject(new Error('not begun'))
-      whole.catch(() => undefined)
-      const ended = () => Promise.race([whole.then(() => undefined, () => undefined), begun.promise])
-      const body = async (tx: Queryable): Promise<T> => {
-        begun.resolve()
-        begun = Promise.withResolvers<void>()
-        const inner = <R>(text: string, values?: readonly unknown[]) =>
-          schedule.gate(actor, `  ${short(text)}`, () => tx.query<R>(text, values))
-        let end: { value: T } | { error: unknown }
-        try {
-          end = { value: await orDead(actor, work({ ...tx, query: inner, one: async (text, values) => (await inner(text, values))[0] as never })) }
-        } catch (error) {
-          if (error instanceof Ended) throw error
-          end = { error }
-        }
-        const finish = Promise.withResolvers<void>()
-        void schedule.gate(actor, 'value' in end ? '  commit' : '  rollback', async () => {
-          if ('value' in end && dying() === 'unsent') {
-            actor.die()
-            finish.reject(new Ended())
-          } else finish.resolve()
-          await ended()
-          if ('value' in end && dying() === 'unheard') actor.die()
-        })
-        await orDead(actor, finish.promise)
-        if ('error' in end) throw end.error
-        return end.value
-      }
-      const outcome = Promise.withResolvers<T>()
-      void schedule.gate(actor, 'begin', async () => {
-        whole = database.transaction(body)
-        whole.then(outcome.resolve, outcome.reject)
-        await ended()
-      })
-      const value = await outcome.promise
-      if (actor.isDead) return new Promise(() => undefined)
-      return value
-    },
-  }
-}
-
-/** Of what the dead were doing nothing is heard, but their connection ends. */
-const orDead = <T>(actor: Actor, work: Promise<T>): Promise<T> => Promise.race([work, actor.death.then(() => { throw new Ended() })])
+/** How many times as seldom as in a platform its loops look for something to do. */
+const RARER = 6
+/** No pause is shorter: a worker that waits for a slow answer looks for more to do all the while. */
+const PAUSE_MS_MIN = 500
 
 /** An instance of the platform: it answers callers and does the work, as one process does. */
 export class Instance {
@@ -93,6 +47,7 @@ export class Instance {
   readonly #database: Database
   readonly #stop = new AbortController()
   readonly #work: Bell
+  #server: Promise<FastifyInstance> | null = null
   /** It ends at its next commit, in this way. */
   lastCommit: LastCommit | null = null
 
@@ -105,30 +60,49 @@ export class Instance {
       now: () => schedule.nowMs,
       uuid: () => Buffer.from(bytes(16)).toString('hex').replace(/(.{8})(.{3}).(.{3}).(.{3})(.{12}).*/, '$1-$2a-4$3-8$4-$5').slice(0, 36),
       bytes,
-      sleep: (ms, signal) => schedule.sleep(actor, ms, signal),
+      sleep: (ms, signal) => schedule.sleep(actor, Math.max(ms, PAUSE_MS_MIN), signal),
       checkpoint: () => undefined,
     }
     this.#work = new Bell(environment)
     this.#database = openDatabase(world.databaseUrl, {
       now: environment.now, onError: () => undefined, max: 30, onEvent: () => this.#work.ring(),
     })
-    const database = gatedDatabase(this.#database, actor, world, () => this.lastCommit)
+    const database = gatedDatabase(this.#database, actor, schedule, () => this.lastCommit)
     const signers = {
       ...world.nodes.signers,
       call: (node: number, method: string, path: string, body: unknown) =>
-        schedule.gate(actor, `node ${node} ${path}`, () => world.askNode(node, method, path, body)),
+        schedule.gate(actor, `node ${node} ${path}`, () => world.nodeFaults.ask(node, method, path, body)),
     } as unknown as SignerNodes
     const log = world.log(name)
     this.services = stageServices({
       environment, database, log, signers, metrics: createMetrics(), outbox: new Bell(environment), work: this.#work,
       keys: { get: async (_workspace: string, curve: Curve) => ({ at: world.keys.at[curve] }) },
-      settings: { network: 'local', pollMs: 1000, prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0 },
+      settings: {
+        network: 'local', pollMs: 500, prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {}, rateLimit: 10_000, rateScope: 'key',
+        trustProxy: 0, authLegacy: false,
+      },
       prices: { price: () => null },
-      aml: { providers: {}, sanctions: { has: () => false } },
+      aml: {
+        providers: { CHAINALYSIS: world.outside.provider(actor) }, sanctions: { has: () => false },
+        secrets: new Secrets(new Uint8Array(32), environment),
+      },
+      callers: new KnownCallers(database, environment),
+      feed: { ring: () => undefined },
+      webhooks: {
+        reach: new Reach(['127.0.0.0/8'], (() => undefined) as never), due: new Bell(environment), key: async () => ({ privateKey: null }),
+        sender: {
+          post: (url: string, headers: Record<string, string>, body: string) => world.outside.post(actor, url, headers, body), close: () => undefined,
+        },
+      },
       devnet: (command: Record<string, unknown>) => schedule.gate(actor, `devnet ${String(command["command"])}`, () => world.control(command)),
     }, {})
     const networks = world.networks.map(({ network }) => network)
-    const fetch = ((input, init) => schedule.gate(actor, `chain ${String(input).replace(/^https?:\/\/[^/]*/, '')}`, () => world.askChain(input, init))) as typeof globalThis.fetch
+    const fetch = (async (input, init) => {
+      const answer = await schedule.gate(actor, `chain ${String(input).replace(/^https?:\/\/[^/]*/, '')} ${/"method":"(\w+)"/.exec(String(init?.body))?.[1] ?? ''}`, () => world.chainFaults.ask(input, init))
+      const delayMs = world.chainFaults.delay()
+      if (delayMs > 0) await schedule.sleep(actor, delayMs)
+      return answer
+    }) as typeof globalThis.fetch
     const connected = connectAll({ ...this.services }, localEndpoints(world.devnet.url, networks), fetch)
     Object.assign(this.services, { networks: new Networks(connected) })
   }
@@ -141,8 +115,22 @@ export class Instance {
       fillTanksLoop(this.services),
       requeueSweepsLoop(this.services),
       turnOfDayLoop(this.services),
+      foldLoop(this.services),
+      autoForwardingLoop(this.services),
+      invoiceLoop(this.services),
+      watchReleasableLoop(this.services),
+      publishLoop(this.services, distributor),
+      deliverLoop(this.services),
     ]
-    void runLoops(this.services, loops, this.#stop.signal).catch(() => undefined)
+    // Less often than a platform asks: what happens is what counts here, and idle questions are most of what a seed costs.
+    const rarer = loops.map((loop) => ({ ...loop, everyMs: loop.everyMs * RARER }))
+    void runLoops(this.services, rarer, this.#stop.signal).catch(() => undefined)
+  }
+
+  /** Its face to callers. */
+  get server(): Promise<FastifyInstance> {
+    this.#server ??= buildServer(this.services, ENDPOINTS)
+    return this.#server
   }
 
   /** From one moment on it neither asks nor hears anything. Its connections are gone when this resolves. */

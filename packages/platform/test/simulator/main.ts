@@ -1,20 +1,21 @@
-// npm run simulate -- --seed S             one simulation
-// npm run simulate -- --seed S --seeds N   N of them, from S on
-// npm run simulate -- --seed S --draws F   the draws of a file in place of the seed's
-import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+// npm run simulate -- --seed S                      one simulation
+// npm run simulate -- --seed S --seeds N --jobs J   N of them, from S on, J at a time
+// npm run simulate -- --seed S --draws F            the draws of a file in place of the seed's
+import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { shrink } from './shrink.ts'
-import { simulate, type Report } from './simulate.ts'
-import { Ground } from './world.ts'
+import { inProcesses, inThisProcess } from './jobs.ts'
 
-const USAGE = 'Usage: npm run simulate -- [--seed S] [--seeds N] [--draws FILE] [--shrink SECONDS]'
+const USAGE = `Usage: npm run simulate -- [--seed S] [--seeds N] [--jobs J] [--shrink SECONDS] [--draws FILE]
+  --seed S      the first seed (1)
+  --seeds N     how many seeds are played, from S on (1)
+  --jobs J      how many processes play them (1)
+  --shrink T    where a seed fails, look T seconds for a shorter story that fails too (0)
+  --draws FILE  the draws of a failure that was kept, in place of the seed's`
 
 function wholeNumber(name: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
-  console.error(`--${name}: "${text}" is not a whole number. ${USAGE}`)
+  console.error(`--${name}: "${text}" is not a whole number.\n${USAGE}`)
   process.exit(2)
 }
 
@@ -22,57 +23,47 @@ function options() {
   try {
     return parseArgs({ options: {
       seed: { type: 'string', default: '1' }, seeds: { type: 'string', default: '1' }, draws: { type: 'string' },
-      shrink: { type: 'string', default: '0' },
+      shrink: { type: 'string', default: '0' }, jobs: { type: 'string', default: '1' }, help: { type: 'boolean', default: false },
     } }).values
   } catch (error) {
-    console.error(`${(error as Error).message}. ${USAGE}`)
+    console.error(`${(error as Error).message}.\n${USAGE}`)
     return process.exit(2)
   }
 }
 
 const values = options()
+if (values.help) {
+  console.log(USAGE)
+  process.exit(0)
+}
 const first = wholeNumber('seed', values.seed)
 const count = wholeNumber('seeds', values.seeds)
-const shrinkMs = wholeNumber('shrink', values.shrink) * 1000
+const jobs = wholeNumber('jobs', values.jobs)
 const given = values.draws === undefined ? null : JSON.parse(readFileSync(values.draws, 'utf8')) as number[]
+const terms = { shrinkMs: wholeNumber('shrink', values.shrink) * 1000, keepIn: tmpdir(), given }
 
-/** Everything that is known of a failure, where it can be read at leisure. */
-function keep(report: Report): string {
-  const folder = mkdtempSync(join(tmpdir(), `custody-seed-${report.seed}-`))
-  writeFileSync(join(folder, 'draws.json'), JSON.stringify(report.draws))
-  writeFileSync(join(folder, 'trace'), report.trace.join('\n'))
-  writeFileSync(join(folder, 'log'), report.lines.join('\n'))
-  return folder
+/** What a simulation writes it reads again at once, and then it is thrown away: memory is the place for it. */
+const MEMORY = '/dev/shm'
+const MEMORY_BYTES_MIN = 1_500_000_000
+if (existsSync(MEMORY)) {
+  const { bavail, bsize } = statfsSync(MEMORY)
+  if (bavail * bsize >= MEMORY_BYTES_MIN * Math.max(1, jobs)) process.env['TMPDIR'] = MEMORY
 }
 
-const ground = new Ground()
+const began = performance.now()
 const faults = new Map<string, number>()
-let transfers = 0
-let steps = 0
+const sums = { transfers: 0, steps: 0 }
 const failed: number[] = []
-process.once('SIGINT', () => void ground.stop().finally(() => process.exit(130)))
-process.once('SIGTERM', () => void ground.stop().finally(() => process.exit(143)))
-try {
-  await ground.start()
-  for (let seed = first; seed < first + count; seed++) {
-    const began = performance.now()
-    let report = await simulate(ground, seed, given)
-    const tookMs = performance.now() - began
-    transfers += report.transfers
-    steps += report.steps
-    for (const [kind, times] of report.faults) faults.set(kind, (faults.get(kind) ?? 0) + times)
-    const hash = createHash('sha256').update(report.trace.join('\n')).digest('hex').slice(0, 8)
-    console.log(`seed ${seed}: ${report.steps} steps (${hash}), ${JSON.stringify(report.ends)}, ${tookMs.toFixed(0)} ms`)
-    if (report.failure === null) continue
-    failed.push(seed)
-    if (shrinkMs > 0) report = await shrink(ground, report, shrinkMs)
-    console.log(`FAILED: ${report.failure}\n  its draws, what happened and the log: ${keep(report)}\n  again: npm run simulate -- --seed ${seed}`)
-  }
-} finally {
-  await ground.stop()
+for await (const told of jobs > 1 ? inProcesses(first, count, jobs, terms) : inThisProcess(first, count, terms)) {
+  console.log(told.text)
+  sums.transfers += told.transfers
+  sums.steps += told.steps
+  for (const [kind, times] of told.faults) faults.set(kind, (faults.get(kind) ?? 0) + times)
+  if (!told.isHeld) failed.push(told.seed)
 }
 for (const [kind, times] of [...faults].sort(([, a], [, b]) => b - a)) console.log(`${String(times).padStart(6)}  ${kind}`)
 const injected = [...faults.values()].reduce((sum, times) => sum + times, 0)
+const tookS = ((performance.now() - began) / 1000).toFixed(0)
 const held = failed.length === 0 ? 'all held' : `FAILED: ${failed.join(', ')}`
-console.log(`${count} seeds, ${transfers} transfers, ${steps} steps, ${injected} faults injected: ${held}`)
+console.log(`${count} seeds in ${tookS} s, ${sums.transfers} transfers, ${sums.steps} steps, ${injected} faults injected: ${held}`)
 process.exitCode = failed.length > 0 ? 1 : 0

@@ -1,5 +1,5 @@
 import { simulate, type Report } from './simulate.ts'
-import type { Ground } from './world.ts'
+import type { Ground } from './ground.ts'
 
 /** A draw of 0 is what happens where nothing out of the ordinary does; so fewer draws, and more zeros, are a shorter story. */
 const weight = (draws: readonly number[]): number => draws.reduce((sum, draw) => sum + (draw === 0 ? 0 : 1), 0)

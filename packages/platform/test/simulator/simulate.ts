@@ -1,8 +1,11 @@
-import { audit } from '../../src/audit/audit.ts'
 import { Chance } from './chance.ts'
-import { Callers, type Wanted } from './callers.ts'
-import { Instance } from './instance.ts'
-import { World, type Ground } from './world.ts'
+import { Callers } from './callers.ts'
+import { Deeds } from './deeds.ts'
+import { check } from './oracle.ts'
+import { strike, STRIKES } from './strikes.ts'
+import type { Ground } from './ground.ts'
+import { CALM, drawOdds } from './odds.ts'
+import { World } from './world.ts'
 
 /** What a simulation has shown. */
 export interface Report {
@@ -10,6 +13,7 @@ export interface Report {
   /** Null: all held. */
   failure: string | null
   draws: readonly number[]
+  networks: readonly string[]
   steps: number
   transfers: number
   ends: Record<string, number>
@@ -21,8 +25,17 @@ export interface Report {
 
 /** Longest that everything may take once the world is whole again, in simulated time. */
 const HEALED_MS_MAX = 6 * 3_600_000
-const STEPS_MAX = 60_000
+const STEPS_MAX = 25_000
 const ACTIONS = 14
+/** So many requests are asked again at the end. */
+const REPLAYED_MAX = 3
+/** So long blocks go on after everything has ended. */
+const CALM_MS = 20_000
+
+/** What has not come to its end. */
+const AT_WORK = `select 1 where exists (select 1 from transactions where status = 'pending' and not (kind = 'SWEEP' and plan ? 'waits'))
+  or exists (select 1 from webhook_deliveries where status = 'pending') or exists (select 1 from events where position is null)
+  or exists (select 1 from forward_rules where state in ('PENDING', 'ENDING'))`
 
 class Broken extends Error {}
 
@@ -31,10 +44,11 @@ export async function simulate(ground: Ground, seed: number, given: readonly num
   const chance = new Chance(seed, given)
   const world = new World(ground, seed, chance)
   const callers = new Callers(world)
+  const deeds = new Deeds(world, callers)
   let failure: string | null = null
   try {
     await world.open(ground)
-    await play(world, callers)
+    await play(world, callers, deeds)
   } catch (error) {
     failure = error instanceof Broken ? error.message : String((error as Error).stack)
   }
@@ -47,7 +61,7 @@ export async function simulate(ground: Ground, seed: number, given: readonly num
     await world.close()
   }
   return {
-    seed, failure, draws: chance.draws, steps: world.schedule.steps, transfers: callers.wanted.length, ends, faults: world.faults,
+    seed, failure, draws: chance.draws, networks: world.networks.map(({ place }) => place.code), steps: world.schedule.steps, transfers: callers.wanted.length, ends, faults: world.faults,
     trace: world.schedule.trace.slice(0, world.storyLength), lines: world.lines,
   }
 }
@@ -91,7 +105,7 @@ class Play {
   }
 }
 
-async function play(world: World, callers: Callers): Promise<void> {
+async function play(world: World, callers: Callers, deeds: Deeds): Promise<void> {
   const { chance, schedule } = world
   const stage = new Play(world)
   const instances = 1 + chance.below(3)
@@ -99,7 +113,7 @@ async function play(world: World, callers: Callers): Promise<void> {
 
   // A calm beginning: wallets with coins in them.
   let isReady = false
-  const ready = callers.wallets().then(() => { isReady = true })
+  const ready = deeds.begin().then(() => callers.wallets()).then(() => { isReady = true })
   ready.catch(() => undefined)
   await stage.until('wallets are made', async () => isReady, 3_600_000)
   await stage.until('wallets are funded', async () => {
@@ -110,31 +124,43 @@ async function play(world: World, callers: Callers): Promise<void> {
   }, 3_600_000)
 
   // The storm.
-  const odd = (most: number) => (chance.below(2) === 1 ? chance.below(most) : 0)
-  world.odds = { lost: odd(120), refused: odd(120), slow: odd(50), nodeLost: odd(120), nodeAway: odd(150), nodeRefuses: 0 }
-  const kinds = ['kill', 'end', 'pause', 'reorg', 'drop', 'restart'].filter(() => chance.below(2) === 1)
+  world.odds = drawOdds(chance)
+  world.outside.isStormy = true
+  const kinds = STRIKES.filter(() => chance.below(2) === 1)
   for (let action = 0; action < ACTIONS; action++) {
-    await act(world, callers)
+    if (deeds.products.size > 0 && chance.below(3) === 0) deeds.act()
+    else act(world, callers)
     const calm = 5 + chance.below(120)
     for (let count = 0; count < calm; count++) await stage.turn()
     if (kinds.length > 0 && chance.rarely(500)) await strike(world, chance.of(kinds))
   }
 
   // The world is whole again, and everything must come to its end.
-  world.odds = { lost: 0, refused: 0, slow: 0, nodeLost: 0, nodeAway: 0, nodeRefuses: 0 }
+  world.odds = CALM
+  world.outside.isStormy = false
+  world.outside.risks.clear()
+  world.nodeFaults.heal()
   if (world.instances.length === 0) world.start()
   await stage.until('everything ends', async () => {
     if (!callers.isQuiet) return false
-    return !(await world.database.one(`select 1 from transactions where status = 'pending'`))
+    if (await world.database.one('select 1 from frozen_addresses where unfrozen_at is null')) {
+      deeds.unfreeze().catch((error: unknown) => world.problems.push(`unfreezing: ${String((error as Error).stack)}`))
+      return false
+    }
+    return !(await world.database.one(AT_WORK))
   }, HEALED_MS_MAX)
+  // Who asks again is answered as before.
+  for (const wanted of callers.wanted.slice(0, REPLAYED_MAX)) void callers.pay(wanted)
+  await stage.until('replays are answered', async () => callers.isQuiet, HEALED_MS_MAX)
   // Blocks go on, so that what is final stays so.
-  const calmUntil = schedule.nowMs + 60_000
+  const calmUntil = schedule.nowMs + CALM_MS
   while (schedule.nowMs < calmUntil) await stage.turn()
   world.storyLength = schedule.trace.length
-  await check(world, callers)
+  const problems = [...world.problems, ...await check(world, callers, deeds)]
+  if (problems.length > 0) throw new Broken(problems.join('\n'))
 }
 
-async function act(world: World, callers: Callers): Promise<void> {
+function act(world: World, callers: Callers): void {
   const { chance } = world
   const known = callers.wanted.filter(({ id }) => id !== null)
   const what = known.length === 0 ? 0 : chance.below(8)
@@ -150,117 +176,3 @@ async function act(world: World, callers: Callers): Promise<void> {
   void callers.change(old, what === 6 ? 'cancel' : 'speed-up').catch((error: unknown) => world.lines.push(`change failed: ${String((error as Error).stack)}`))
 }
 
-async function strike(world: World, kind: string): Promise<void> {
-  const { chance, schedule } = world
-  const { network: { code }, place } = chance.of(world.networks)
-  const instance = world.instances.length > 0 ? chance.of<Instance>(world.instances) : null
-  switch (kind) {
-    case 'kill':
-      if (!instance) return void world.start()
-      world.noted('a process was killed')
-      await world.kill(instance)
-      if (chance.below(2) === 1 || world.instances.length === 0) world.start()
-      return
-    case 'end':
-      if (!instance) return
-      instance.lastCommit = chance.of(['unsent', 'unheard'] as const)
-      world.noted(`a process ended at a commit that was ${instance.lastCommit}`)
-      if (world.instances.length < 3) world.start()
-      return
-    case 'restart':
-      world.start()
-      if (world.instances.length > 3) await world.kill(world.instances[0] as Instance)
-      return
-    case 'pause':
-      if (!instance) return
-      world.noted('a process stood still')
-      instance.actor.pausedUntilMs = schedule.nowMs + 1000 * (1 + chance.below(200))
-      return
-    case 'reorg':
-      if (place.depthMax === 0) return
-      world.noted('a chain was reorganised')
-      await world.control({ command: 'reorg', network: code, depth: 1 + chance.below(place.depthMax), drop: chance.below(2) === 1 })
-      return
-    default: {
-      const row = await world.database.one<{ hash: string; network: string }>(
-        `select c.hash, c.network from chain_transactions c where c.network = $1 and c.state = 'SIGNED' and c.hash is not null order by c.id limit 1`, [code])
-      if (!row) return
-      world.noted('a node forgot a transaction')
-      await world.control({ command: 'drop', network: code, hash: row.hash }).catch(() => undefined)
-    }
-  }
-}
-
-/** What must hold once everything has ended. */
-async function check(world: World, callers: Callers): Promise<void> {
-  const { database } = world
-  const problems: string[] = []
-  const paid = new Map<string, number>()
-  for (const { place } of world.networks) {
-    const chain = world.devnet.chains.find(({ code }) => code === place.code)
-    const { head } = await (chain as NonNullable<typeof chain>).info()
-    for (let height = 0; height <= (head?.height ?? -1); height++) {
-      for (const { asset, address, amount } of await chain?.paymentsIn(height) ?? []) {
-        const name = `${asset} ${address.toLowerCase()} ${amount}`
-        paid.set(name, (paid.get(name) ?? 0) + 1)
-      }
-    }
-  }
-  for (const wanted of callers.wanted) problems.push(...await judged(world, wanted, paid))
-  // The oracle looks with eyes of its own.
-  const { services } = new Instance(world, 'oracle')
-  const eyes = { ...services, database, environment: { ...services.environment, sleep: async () => undefined } }
-  const report = await withSchedule(world, audit(eyes as typeof services))
-  if (!report.ok) problems.push(`the audit: ${JSON.stringify(report.differences).slice(0, 1500)}`)
-  problems.push(...await withSchedule(world, asBooked(eyes as typeof services)))
-  const left = await database.query(
-    `select kind, asset, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved', 'float_reserved') and balance <> 0`)
-  if (left.length > 0) problems.push(`something is still reserved: ${JSON.stringify(left)}`)
-  const below = await database.query(`select kind, asset, balance::text from ledger_accounts where kind in ('available', 'tank') and balance < 0`)
-  if (below.length > 0) problems.push(`a balance is below nothing: ${JSON.stringify(below)}`)
-  const open = await database.query(`select state, network, nonce::text from chain_transactions where state in ('BUILT', 'SIGNED', 'INCLUDED')`)
-  if (open.length > 0) problems.push(`chain transactions are open: ${JSON.stringify(open)}`)
-  if (problems.length > 0) throw new Broken(problems.join('\n'))
-}
-
-/** What is asked of chains through the schedule comes while the schedule goes on. */
-async function withSchedule<T>(world: World, work: Promise<T>): Promise<T> {
-  let isDone = false
-  const done = work.finally(() => { isDone = true })
-  done.catch(() => undefined)
-  while (!isDone) await world.schedule.step(world.schedule.nowMs + 100)
-  return done
-}
-
-/** What is booked of each transaction is what the chain says of it. */
-async function asBooked(services: Instance['services']): Promise<string[]> {
-  const problems: string[] = []
-  const rows = await services.database.query<{ network: string; hash: string; fee: string; block_hash: string; kind: string }>(
-    `select c.network, c.hash, c.fee::text, c.block_hash, t.kind from chain_transactions c join transactions t on t.id = c.transaction_id
-     where c.state = 'CONFIRMED'`)
-  for (const { network, hash, fee, block_hash: block, kind } of rows) {
-    const status = await services.networks.client(network).status(hash)
-    const said = status.state === 'included' ? { fee: String(status.fee ?? fee), block: status.blockHash } : { fee: status.state, block: '' }
-    if (said.fee !== fee || said.block !== block) problems.push(`${network} ${kind} ${hash}: booked with fee ${fee} in ${block}; the chain says ${said.fee} in ${said.block}`)
-  }
-  return problems
-}
-
-async function judged(world: World, wanted: Wanted, paid: ReadonlyMap<string, number>): Promise<string[]> {
-  const { asset, amount, to, units, sequence } = wanted
-  const what = `${sequence} (${amount} ${asset})`
-  const problems: string[] = []
-  const onChain = paid.get(`${asset} ${to.toLowerCase()} ${units}`) ?? 0
-  const rows = await world.database.query<{ id: string; status: string; state: string }>(
-    `select id, status, state from transactions where kind = 'WITHDRAWAL' and sub_account_id = $1 and sequence_id = $2`,
-    [wanted.caller.subAccountId, sequence])
-  if (rows.length > 1) problems.push(`${what}: there are ${rows.length} transfers`)
-  if (onChain > 1) problems.push(`${what}: it was paid ${onChain} times`)
-  const [row] = rows
-  if (wanted.refused !== null && !/^(INSUFFICIENT_BALANCE)/.test(wanted.refused)) problems.push(`${what}: it was refused: ${wanted.refused}`)
-  if (wanted.id !== null && row?.id !== wanted.id) problems.push(`${what}: it was answered as ${wanted.id} and is ${row?.id}`)
-  if (new Set(wanted.answers).size > 1) problems.push(`${what}: the answers differ: ${[...new Set(wanted.answers)].join(' | ')}`)
-  if (row && onChain !== (row.status === 'confirmed' ? 1 : 0)) problems.push(`${what}: it is ${row.status} (${row.state}), and the chain has it ${onChain} times`)
-  if (!row && onChain > 0) problems.push(`${what}: the chain has it, and the books do not`)
-  return problems
-}

@@ -1,0 +1,101 @@
+import type { World } from './world.ts'
+
+type Fetch = typeof globalThis.fetch
+
+/** Longest that an answer is on its way. */
+const LATE_MS_MAX = 8000
+/** An endpoint behind the others answers as it did up to so many questions of the same text ago. */
+const OLD_MAX = 6
+
+/** Questions by which something is asked to be done; an old answer to them would be none. */
+const BROADCASTS = /send_?raw|sendtransaction|broadcast|\/submit|tx\/submit|"submit"|sendTransaction/i
+
+interface Answered { status: number; headers: Headers; body: string }
+
+/** What stands between the platform and the chains: an endpoint that is away, slow, behind, or wrong. */
+export class ChainFaults {
+  readonly #world: World
+  readonly #fetch: Fetch
+  /** What was answered before, by question. */
+  readonly #before = new Map<string, string[]>()
+
+  constructor(world: World, fetch: Fetch) {
+    this.#world = world
+    this.#fetch = fetch
+  }
+
+  /** How long the answer to the next question is under way, in simulated milliseconds. */
+  delay(): number {
+    const { chance, odds } = this.#world
+    if (!chance.rarely(odds.late)) return 0
+    this.#world.noted('an answer of a chain was late')
+    return 100 + chance.below(LATE_MS_MAX)
+  }
+
+  async ask(input: Parameters<Fetch>[0], init: RequestInit | undefined): Promise<Response> {
+    const { chance, odds } = this.#world
+    if (chance.rarely(odds.refused)) {
+      this.#world.noted('a chain was not reached')
+      throw new TypeError('fetch failed')
+    }
+    if (chance.rarely(odds.busy)) {
+      this.#world.noted('a chain was too busy to answer')
+      return new Response('busy', { status: chance.below(2) === 0 ? 503 : 429 })
+    }
+    const { signal: _, ...rest } = init ?? {}
+    const response = await this.#fetch(input, rest)
+    const { status, headers } = response
+    const answered = this.#wrong(String(input), String(init?.body ?? ''), { status, headers, body: await response.text() })
+    if (chance.rarely(odds.lost)) {
+      this.#world.noted('an answer of a chain was lost')
+      throw new TypeError('fetch failed')
+    }
+    return new Response(answered.body, { status, headers })
+  }
+
+  /** The answer as an endpoint gives it that is behind, ahead, or leaves out what it should tell. */
+  #wrong(url: string, question: string, answer: Answered): Answered {
+    if (answer.status !== 200 || BROADCASTS.test(`${url} ${question}`)) return answer
+    const { chance, odds } = this.#world
+    const text = `${url} ${question.replace(/"id":\d+,/, '')}`
+    const before = this.#before.get(text) ?? []
+    this.#before.set(text, [...before, answer.body].slice(-OLD_MAX))
+    if (before.length > 0 && chance.rarely(odds.old)) {
+      const body = chance.of(before)
+      if (plain(body) === plain(answer.body)) return answer
+      this.#world.noted('a chain answered as it stood before')
+      const id = /"id":(\d+),/.exec(question)?.[1]
+      return { ...answer, body: id === undefined ? body : body.replace(/"id":\d+/, `"id":${id}`) }
+    }
+    const wrong = ahead(question, answer.body, () => chance.rarely(odds.ahead) && 1 + chance.below(3))
+    if (wrong !== null) {
+      this.#world.noted('a chain told of a head that it has not')
+      return { ...answer, body: wrong }
+    }
+    if (question.includes('"eth_getLogs"') && answer.body.includes('"topics"') && chance.rarely(odds.partial)) {
+      this.#world.noted('a chain left out a log')
+      return { ...answer, body: withoutALog(answer.body) }
+    }
+    return answer
+  }
+}
+
+const plain = (body: string): string => body.replace(/"id":\d+/, '')
+
+/** An answer about the newest block, with another height; null: it is none, or it stays as it is. */
+function ahead(question: string, body: string, by: () => number | false): string | null {
+  if (/eth_getBlockByNumber.*"latest"/.test(question)) {
+    const more = by()
+    return more === false ? null : body.replace(/"number":"0x([0-9a-f]+)"/, (_, height: string) => `"number":"0x${(parseInt(height, 16) + more).toString(16)}"`)
+  }
+  if (/"getblockchaininfo"/.test(question)) {
+    const more = by()
+    return more === false ? null : body.replace(/"blocks":(\d+)/, (_, height: string) => `"blocks":${Number(height) + more}`)
+  }
+  return null
+}
+
+function withoutALog(body: string): string {
+  const answer = JSON.parse(body) as { result: unknown[] }
+  return JSON.stringify({ ...answer, result: answer.result.slice(1) })
+}

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import type { Database, Queryable } from '../../src/database/pool.ts'
+import type { Actor, Schedule } from './schedule.ts'
+
+/** A process of the platform has ended in the middle of something. */
+class Ended extends Error {}
+
+/** What becomes of a commit under which its process ends. */
+export type LastCommit = 'unsent' | 'unheard'
+
+/**
+ * A database of which each statement, each begin and each commit is a thing of its own that happens. Where its process is about
+ * to die at the next commit, `lastCommit` says how.
+ */
+export function gatedDatabase(database: Database, actor: Actor, schedule: Schedule, dying: () => LastCommit | null): Database {
+  const short = (text: string, values: readonly unknown[] = []) => `${text.replace(/\s+/g, ' ').slice(0, 60)} ${digest(values)}`
+  const query = <T>(text: string, values?: readonly unknown[]) =>
+    schedule.gate(actor, short(text, values), () => database.query<T>(text, values))
+  return {
+    ...database,
+    query,
+    one: async (text, values) => (await query(text, values))[0] as never,
+    async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
+      // The driver runs `body` again where the database asks for it; each begin, and each end, is awaited by the schedule.
+      let begun = Promise.withResolvers<void>()
+      let whole: Promise<T> = Promise.reject(new Error('not begun'))
+      whole.catch(() => undefined)
+      const ended = () => Promise.race([whole.then(() => undefined, () => undefined), begun.promise])
+      const body = async (tx: Queryable): Promise<T> => {
+        begun.resolve()
+        begun = Promise.withResolvers<void>()
+        const inner = <R>(text: string, values?: readonly unknown[]) =>
+          schedule.gate(actor, `  ${short(text, values)}`, () => tx.query<R>(text, values))
+        let end: { value: T } | { error: unknown }
+        try {
+          end = { value: await orDead(actor, work({ ...tx, query: inner, one: async (text, values) => (await inner(text, values))[0] as never })) }
+        } catch (error) {
+          if (error instanceof Ended) throw error
+          end = { error }
+        }
+        const finish = Promise.withResolvers<void>()
+        void schedule.gate(actor, 'value' in end ? '  commit' : '  rollback', async () => {
+          if ('value' in end && dying() === 'unsent') {
+            actor.die()
+            finish.reject(new Ended())
+          } else finish.resolve()
+          await ended()
+          if ('value' in end && dying() === 'unheard') actor.die()
+        })
+        await orDead(actor, finish.promise)
+        if ('error' in end) throw end.error
+        return end.value
+      }
+      const outcome = Promise.withResolvers<T>()
+      void schedule.gate(actor, 'begin', async () => {
+        whole = database.transaction(body)
+        whole.then(outcome.resolve, outcome.reject)
+        await ended()
+      })
+      const value = await outcome.promise
+      if (actor.isDead) return new Promise(() => undefined)
+      return value
+    },
+  }
+}
+
+/** Tells statements of one text apart, so that which comes first is no matter of this process. */
+const digest = (values: readonly unknown[]): string =>
+  createHash('sha256').update(JSON.stringify(values, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)) ?? '').digest('hex').slice(0, 6)
+
+/** Of what the dead were doing nothing is heard, but their connection ends. */
+const orDead = <T>(actor: Actor, work: Promise<T>): Promise<T> => Promise.race([work, actor.death.then(() => { throw new Ended() })])

@@ -1,0 +1,67 @@
+import { NodeUnavailable } from '../../src/signing/nodes.ts'
+import type { NodeRoom } from '../node-room.ts'
+import type { World } from './world.ts'
+
+/** Longest that a node is down. */
+const DOWN_S_MAX = 150
+/** A node's clock is wrong by so much at most: a request is believed for some minutes. */
+const OFF_S_MAX = 240
+
+/** What stands between the platform and its signer nodes, and what happens to these. */
+export class NodeFaults {
+  readonly #world: World
+  readonly #room: NodeRoom
+  /** Until when each is down, in simulated milliseconds. */
+  readonly #downUntilMs = new Map<number, number>()
+
+  constructor(world: World, room: NodeRoom) {
+    this.#world = world
+    this.#room = room
+    room.fault = () => {
+      const { chance, odds } = world
+      if (chance.rarely(odds.nodeTorn)) {
+        world.noted('a node ended in mid-round')
+        return 'torn'
+      }
+      if (!chance.rarely(odds.nodeRefuses)) return undefined
+      world.noted('a node refused')
+      return 'refuse'
+    }
+  }
+
+  async ask(node: number, method: string, path: string, body: unknown): Promise<never> {
+    const { chance, odds, schedule } = this.#world
+    if ((this.#downUntilMs.get(node) ?? 0) > schedule.nowMs) throw new NodeUnavailable(node, 'is down')
+    if (chance.rarely(odds.nodeAway)) {
+      this.#world.noted('a node was not reached')
+      throw new NodeUnavailable(node, 'is away')
+    }
+    const answer = await this.#room.call(node, method, path, body)
+    if (chance.rarely(odds.nodeLost)) {
+      this.#world.noted('an answer of a node was lost')
+      throw new NodeUnavailable(node, 'no answer')
+    }
+    return answer as never
+  }
+
+  /** One of three is down for a while, and starts again with what its record says. */
+  strikeDown(): void {
+    const { chance, schedule } = this.#world
+    const node = 1 + chance.below(3)
+    this.#world.noted('a node was down for a while')
+    this.#downUntilMs.set(node, schedule.nowMs + 1000 * (1 + chance.below(DOWN_S_MAX)))
+    this.#room.restart(node)
+  }
+
+  /** The clock of one of three is off, until {@link heal}. */
+  strikeClock(): void {
+    const { chance } = this.#world
+    this.#world.noted('the clock of a node was off')
+    this.#room.offMs.set(1 + chance.below(3), 1000 * (chance.below(2 * OFF_S_MAX) - OFF_S_MAX))
+  }
+
+  heal(): void {
+    this.#downUntilMs.clear()
+    this.#room.offMs.clear()
+  }
+}
