@@ -12,13 +12,16 @@ import { systemEnvironment } from '../src/environment.ts'
 import { bindDatabase, bindHome, checkHome, checkNodesNetwork } from '../src/app/binding.ts'
 import { readiness } from '../src/app/readiness.ts'
 import { observe } from '../src/app/observe.ts'
+import { startPlatform } from '../src/app/platform.ts'
 import { checkPort } from '../src/app/preflight.ts'
+import { thisMachine, type World } from '../src/app/world.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { Hold } from '../src/engine/hold.ts'
 import { Networks } from '../src/engine/networks.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
+import { readSettings } from '../src/settings/settings.ts'
 import { registry, useDatabase } from './deposits-support.ts'
 
 /** What a start refuses, and what says that a running platform is unwell. */
@@ -156,4 +159,18 @@ test('a start that cannot be says in one line which setting is wrong', () => {
     assert.match(said, expected)
     assert.doesNotMatch(said, /hidden|\bE[A-Z]{4,}\b|at \w+ \(/, 'neither a password nor a stack')
   }
+})
+
+test('a database of our own that dies beneath a start makes it begin anew, with nothing of the first left', async () => {
+  let [started, stopped] = [0, 0]
+  const counted = async () => { stopped++ }
+  const dying = { ...database.get(), one: async () => { throw Object.assign(new Error('the database system is in recovery mode'), { code: '57P03' }) }, close: counted }
+  const world: World = {
+    ...thisMachine(), log: { write: () => undefined }, openDatabase: () => dying as Database,
+    startPostgres: async () => { started++; return { url: 'postgresql://nowhere', adopted: false, pid: () => null, stop: counted } },
+    startLocal: async () => ({ children: [], devnetUrl: 'http://127.0.0.1:1' }),
+  }
+  const settings = { ...readSettings({ CUSTODY_HOME: join(folder, 'dying') }), port: 0 }
+  await assert.rejects(startPlatform(settings, async () => ({ close: () => undefined }), world), /recovery mode/)
+  assert.deepEqual([started, stopped], [5, 10])
 })
