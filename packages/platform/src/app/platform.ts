@@ -50,7 +50,7 @@ import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 import { readiness } from './readiness.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, identityFolder } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
-import { takeHome } from '../home.ts'
+import { shortageOf, takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
 import { panel } from './panel.ts'
 import { createPeople } from '../people/people.ts'
@@ -159,7 +159,7 @@ async function start(
   })
   const services: Services = {
     settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
-    hold: new Hold(), outbox, work,
+    hold: new Hold(shortageOf(settings.home, environment.now)), outbox, work,
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
     checkout: {
