@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Chance } from '../simulator/chance.ts'
 import { KINDS, type Installation, type Kind } from './installation.ts'
 
-/**
- * How often a kind comes, of all: a platform that is killed takes nodes and chains with it, and with a kill a second it would do
- * little but start.
- */
+/** How often a kind comes, of all. */
 const WEIGHTS: Record<Kind, number> = {
   'platform': 2, 'PostgreSQL': 2, 'a PostgreSQL backend': 2, 'signer 1': 3, 'signer 2': 3, 'signer 3': 3, 'chains': 2, 'Ethereum engine': 2,
 }
+/** After these nobody answers for some seconds. With one of them every few seconds an installation would do nothing but start. */
+const GREAT: ReadonlySet<Kind> = new Set(['platform', 'PostgreSQL', 'a PostgreSQL backend'])
+/** So many in a thousand of them come all the same while nobody answers: starts and recoveries are killed too. */
+const GREAT_AGAIN = 100
 const DRAWN: readonly Kind[] = KINDS.flatMap((kind) => Array.from({ length: WEIGHTS[kind] }, () => kind))
 
 /** Kills by kind -9 at random until it is told to end. */
@@ -36,7 +37,9 @@ export class Storm {
   async rage(everyMs: number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(everyMs / 2 + this.#chance.below(Math.max(1, everyMs)))
-      for (let tries = 0; tries < 5 && !signal.aborted; tries++) if (this.strike(this.#chance.of(DRAWN))) break
+      const mayGreat = await this.#installation.answers() || this.#chance.rarely(GREAT_AGAIN)
+      const kinds = mayGreat ? DRAWN : DRAWN.filter((kind) => !GREAT.has(kind))
+      for (let tries = 0; tries < 5 && !signal.aborted; tries++) if (this.strike(this.#chance.of(kinds))) break
     }
   }
 
