@@ -1,5 +1,6 @@
 import { existsSync, globSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { callPlatform } from '../../src/operator/connect.ts'
 import type { Story } from './story.ts'
 
 const LOOK_MS = 8000
@@ -14,6 +15,12 @@ export function movedBy(library: string, file: string): Record<string, string> {
   return { LD_PRELOAD: library, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' }
 }
 
+async function halt({ installation, payments }: Story, halted: boolean): Promise<void> {
+  for (const network of new Set(payments.places.map((place) => place.network))) {
+    await callPlatform(installation.home, 'devnet', { command: 'halt', network, halted })
+  }
+}
+
 /** The platform's clock jumps by hours while transfers are under way, and back: first forward, then backward. */
 export async function clockJumps(story: Story, file: string): Promise<string[]> {
   const { installation } = story
@@ -23,6 +30,8 @@ export async function clockJumps(story: Story, file: string): Promise<string[]> 
   }
   await story.begin()
   for (const offset of ['+6h', '-6h']) {
+    // No block comes meanwhile, so that what was accepted waits, by the wrong clock, for what comes later.
+    await halt(story, true)
     story.send(12)
     await story.answered()
     set(offset)
@@ -32,6 +41,7 @@ export async function clockJumps(story: Story, file: string): Promise<string[]> 
     await sleep(LOOK_MS)
     story.expect('the platform runs', await installation.answers('/livez'), installation.lastLines())
     set('+0')
+    await halt(story, false)
     await story.expectSoon('with the right time again new transfers are taken', async () => (await story.tried()).status === 200, RECOVERY_MS, () => installation.readiness())
     await story.expectSoon('and all that was accepted ends', async () => await story.payments.pending() === 0, RECOVERY_MS, () => story.payments.pending())
   }
