@@ -205,7 +205,7 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     why: 'Fewer signer nodes answer than the operation needs: two for a rule, three for a new key.', action: 'Repeat it.', retry: 'again',
   },
   UNAVAILABLE: {
-    why: 'The service starts or stops, its database is away, or it holds writes until the nodes’ records are adopted.',
+    why: 'The service starts or stops, its database is away, its disk is full, or it holds writes until the nodes’ records are adopted.',
     action: 'Repeat it; `GET /readyz` says when it takes transfers.', retry: 'again',
   },
 }

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 
 /** The folder of all data, as CUSTODY_HOME names it. */
@@ -35,6 +35,28 @@ export function closedFolder(path: string): void {
   const { uid, mode } = lstatSync(path)
   if (process.getuid && (uid !== process.getuid() || (mode & 0o077) !== 0)) {
     throw new Error(`${path} must belong to this user and be closed to others: remove it, or choose a shorter CUSTODY_HOME`)
+  }
+}
+
+/** What is under way goes on with this much: it needs some, and a database server whose log finds no room ends. */
+const ROOM_BYTES_MIN = 64 * 1024 ** 2
+const ROOM_KEPT_MS = 1000
+
+/** Tells, as often as it is asked, why nothing new should be begun: the data folder's disk is full, or nearly; null where it is not. */
+export function shortageOf(home: string, now: () => number, bytesMin = ROOM_BYTES_MIN): () => string | null {
+  let [lookedAt, shortage] = [-Infinity, null as string | null]
+  return () => {
+    if (Math.abs(now() - lookedAt) < ROOM_KEPT_MS) return shortage
+    lookedAt = now()
+    try {
+      const { bavail, bsize } = statfsSync(home)
+      const mebibytes = Math.round(bytesMin / 1024 ** 2)
+      shortage = bavail * bsize < bytesMin ? `the disk of the data folder has less than ${mebibytes} MiB left` : null
+    } catch {
+      // What a file system does not tell is no reason to stop.
+      shortage = null
+    }
+    return shortage
   }
 }
 

@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { FORMS } from '../src/database/forms.ts'
 import { applyFunctions } from '../src/database/functions.ts'
 import { BEFORE_SQUASH, migrate, SQUASHED } from '../src/database/migrate.ts'
-import { isConnectionError, openDatabase, type Database } from '../src/database/pool.ts'
+import { isConnectionError, openDatabase, shortageOfDatabase, type Database } from '../src/database/pool.ts'
 import { useDatabase } from './deposits-support.ts'
 
 const installation = useDatabase({ migrated: false })
@@ -171,6 +171,10 @@ test('a connection that is cut is told as such, whatever was under way; a mistak
   }
 
   assert.equal(isConnectionError(await failure(database.query('select nothing'))), false)
+  for (const code of ['EMFILE', 'ENFILE', 'EAGAIN']) assert.equal(isConnectionError(Object.assign(new Error(code), { code })), true, code)
+  assert.deepEqual(['53100', '53300', '42601', undefined].map((code) => shortageOfDatabase({ code })), [
+    'its disk is full', 'it has no memory or connection to spare', null, null,
+  ])
   const [alone] = await Promise.all([failure(database.query('select pg_sleep(60)')), asleep()])
   assert.equal(isConnectionError(alone), true, String(alone))
   await installation.get().query(`select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()`)

@@ -161,6 +161,26 @@ test('an event that its webhooks cannot be given keeps no other from being told'
   assert.deepEqual([new Set(given), errors.length], [new Set([objects[0], objects[2]]), 1])
 })
 
+test('a database that has no room for a moment keeps events from nobody: they are given once there is room', async () => {
+  const user = await api.user('full')
+  const object = randomUUID()
+  await tell(api.database, user, object)
+  const given: string[] = []
+  let refusals = 2
+  const spoilt = {
+    ...distributor,
+    write: async (_: unknown, __: unknown, events: readonly { object: string }[]) => {
+      if (refusals-- > 0) throw Object.assign(new Error('could not extend file'), { code: '53100' })
+      given.push(...events.map((event) => event.object))
+    },
+  }
+  await assert.rejects(publish(api.services, spoilt), { code: '53100' })
+  assert.equal((await list(user)).data.length, 0, 'it is not in the log before those it is for have it')
+  refusals = 0
+  while (await publish(api.services, spoilt) > 0);
+  assert.deepEqual([given, (await list(user)).data.map((event) => event.object)], [[object], [object]])
+})
+
 test('a home of before the log: its events are given places in their order, and nobody is sent what is old', async () => {
   const user = await api.user('before')
   await api.database.query(

@@ -6,19 +6,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { shortageOf } from '../src/home.ts'
 import { audit } from '../src/audit/audit.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { bindDatabase, bindHome, checkHome, checkNodesNetwork } from '../src/app/binding.ts'
 import { readiness } from '../src/app/readiness.ts'
 import { observe } from '../src/app/observe.ts'
+import { startPlatform } from '../src/app/platform.ts'
 import { checkPort } from '../src/app/preflight.ts'
+import { thisMachine, type World } from '../src/app/world.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { Hold } from '../src/engine/hold.ts'
 import { Networks } from '../src/engine/networks.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
+import { readSettings } from '../src/settings/settings.ts'
 import { registry, useDatabase } from './deposits-support.ts'
 
 /** What a start refuses, and what says that a running platform is unwell. */
@@ -116,13 +120,30 @@ test('readiness tells when nothing can be signed, and metrics do', async () => {
   const up = { ready: true, mode: 'local' }
   const metrics = createMetrics()
   const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, metrics, environment: systemEnvironment(), signers: nodes(...statuses) }) as unknown as Services
-  assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', signing: 'ok', signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
+  assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', disk: 'ok', signing: 'ok', signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
   const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))
   assert.deepEqual([dead.ready, dead.signing, dead.checks['signer_3']], [true, false, 'waits for its restoration'])
   assert.match(dead.checks['signing'] ?? '', /^dead: 1 of 3 signer nodes can sign, 2 are needed/)
   observe(at(null, up, null))
   const text = await metrics.text()
   for (const line of ['custody_signing_possible 0', 'custody_signer_up{node="1"} 0', 'custody_signer_up{node="2"} 1', 'custody_scrape_failed 0']) assert.ok(text.includes(`${line}\n`), line)
+})
+
+test('a data folder without room is said: nothing new is taken, and readiness tells', async () => {
+  let now = 0
+  const shortage = (bytesMin: number) => shortageOf(folder, () => now, bytesMin)
+  assert.equal(shortage(0)(), null)
+  assert.equal(shortageOf(join(folder, 'nowhere'), () => now)(), null)
+  const full = shortage(2 ** 60)
+  assert.equal(full(), 'the disk of the data folder has less than 1099511627776 MiB left')
+  const hold = new Hold(full)
+  assert.throws(() => hold.assertOpen(), { code: 'UNAVAILABLE', message: /^nothing new is taken now: the disk of the data folder/ })
+  hold.assertNone()
+  const services = { database: database.get(), hold, registry, environment: systemEnvironment(), signers: nodes(null, null, null) } as unknown as Services
+  const { ready, checks } = await readiness(services)
+  assert.deepEqual([ready, checks['disk']], [false, full()])
+  now += 500
+  assert.equal(full(), hold.shortage, 'the disk is not asked for each request')
 })
 
 test('a port in use is said before anything else is started', async () => {
@@ -156,4 +177,18 @@ test('a start that cannot be says in one line which setting is wrong', () => {
     assert.match(said, expected)
     assert.doesNotMatch(said, /hidden|\bE[A-Z]{4,}\b|at \w+ \(/, 'neither a password nor a stack')
   }
+})
+
+test('a database of our own that dies beneath a start makes it begin anew, with nothing of the first left', async () => {
+  let [started, stopped] = [0, 0]
+  const counted = async () => { stopped++ }
+  const dying = { ...database.get(), one: async () => { throw Object.assign(new Error('the database system is in recovery mode'), { code: '57P03' }) }, close: counted }
+  const world: World = {
+    ...thisMachine(), log: { write: () => undefined }, openDatabase: () => dying as Database,
+    startPostgres: async () => { started++; return { url: 'postgresql://nowhere', adopted: false, pid: () => null, stop: counted } },
+    startLocal: async () => ({ children: [], devnetUrl: 'http://127.0.0.1:1' }),
+  }
+  const settings = { ...readSettings({ CUSTODY_HOME: join(folder, 'dying') }), port: 0 }
+  await assert.rejects(startPlatform(settings, async () => ({ close: () => undefined }), world), /recovery mode/)
+  assert.deepEqual([started, stopped], [5, 10])
 })

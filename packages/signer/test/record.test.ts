@@ -46,6 +46,29 @@ test('rule 3: the clock never goes back, over a restart too', () => {
   second.close()
 })
 
+test('a record without room takes nothing, and says so before anything is signed; with room again it goes on', () => {
+  const path = join(folder, 'full.sqlite')
+  const store = new Store(path, () => IAT * 1000)
+  store.append('backup', { keys: 0, made_at: 1 })
+  const { height, head } = store.record
+  // No page more, as on a disk that is full.
+  const { page_count: pages } = store.record.database.prepare('PRAGMA page_count').get() as { page_count: number }
+  store.record.database.exec(`PRAGMA max_page_count=${pages}`)
+  const large = (nonce: string) => ({
+    kind: 'seen' as const,
+    body: { api_key: 'k', nonce, intent: 'i'.repeat(3000), content: 'content', transaction_id: 't', iat: IAT, exp: IAT + 25, timely: true },
+  })
+  assert.throws(() => store.appendAll(['a', 'b', 'c'].map(large)), /full/)
+  assert.deepEqual([store.record.height, store.record.head, store.state.seen.size], [height, head, 0])
+  store.appendSoon('backup', { keys: 1, made_at: 2 })
+  store.record.database.exec('PRAGMA max_page_count=1000000')
+  store.appendAll([large('d')])
+  store.close()
+  const again = new Store(path, () => IAT * 1000)
+  assert.deepEqual([again.record.height, again.state.seen.size], [height + 2, 1], 'what waited is there, what was refused is not')
+  again.close()
+})
+
 test('rule 3: 24 hours; 7 days for what was seen live, here or by a peer who signed it', () => {
   const store = new Store(join(folder, 'age.sqlite'), () => IAT * 1000)
   const identity = generateKeyPairSync('ed25519')

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
+import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
 
 export interface ChildOptions {
@@ -22,12 +23,13 @@ const STOP_TIMEOUT_MS = 6000
 
 /**
  * A process that belongs to this one. It reads a pipe that we hold: when we die, however, it ends by itself.
- * When it dies it is started again, after a growing pause.
+ * When it dies it is started again, after a growing pause, for as long as it takes.
  */
 export class Child {
   readonly options: ChildOptions
   readonly #log: Logger
   #process: ChildProcess | null = null
+  #isReady = false
   #stopping = false
   #failures = 0
   #restart: NodeJS.Timeout | null = null
@@ -39,6 +41,11 @@ export class Child {
 
   get pid(): number | null {
     return this.#process?.pid ?? null
+  }
+
+  /** It runs and has said that it is ready. */
+  get isReady(): boolean {
+    return this.#isReady
   }
 
   /** Starts it and answers what the ready line names. Throws where it does not become ready. */
@@ -55,7 +62,7 @@ export class Child {
     }
   }
 
-  #spawn(): Promise<string> {
+  async #spawn(): Promise<string> {
     const { name, script, args, logFile, env, nodeArgs, ready } = this.options
     const log = openSync(logFile, 'a', 0o600)
     const child = spawn(process.execPath, [...(nodeArgs ?? []), script, ...args], {
@@ -76,25 +83,38 @@ export class Child {
         const match = ready.exec(text)
         if (!match) return
         isReady = true
+        this.#isReady = true
         this.#failures = 0
         clearTimeout(timer)
         resolve(match[1] ?? '')
       })
-      child.once('error', reject)
+      // It was never there: neither its end nor its time is waited for.
+      child.once('error', (error) => {
+        clearTimeout(timer)
+        if (this.#process === child) this.#process = null
+        reject(error)
+      })
       child.once('exit', (code, signal) => {
         clearTimeout(timer)
         if (this.#process === child) this.#process = null
         if (!isReady) return reject(new Error(`${name} did not start (${signal ?? `exit ${String(code)}`}); see ${logFile}`))
+        this.#isReady = false
         if (this.#stopping) return
-        const pause = Math.min(RESTART_MAX_MS, RESTART_MIN_MS * 2 ** this.#failures++)
         this.#log.warn({ child: name, code, signal }, 'a process ended; it is started again')
-        this.#restart = setTimeout(() => {
-          this.#spawn().catch(
-            (error: Error) => this.#log.error({ child: name, err: error.message }, 'a process could not be started again')
-          )
-        }, pause)
+        this.#startAgain()
       })
     })
+  }
+
+  #startAgain(): void {
+    const pause = Math.min(RESTART_MAX_MS, RESTART_MIN_MS * 2 ** this.#failures++)
+    this.#restart = setTimeout(() => {
+      this.#spawn().catch((error: unknown) => {
+        if (this.#stopping) return
+        this.#log.error({ child: this.options.name, err: reasonOf(error) }, 'a process could not be started again; it is tried again')
+        this.#startAgain()
+      })
+    }, pause)
   }
 
   async stop(): Promise<void> {

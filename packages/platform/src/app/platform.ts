@@ -15,6 +15,7 @@ import { narrate } from '../ledger/narrate.ts'
 import { openApiWebhooks } from '../events/openapi.ts'
 import { eventPollMs, publishLoop } from '../events/publish.ts'
 import { migrate } from '../database/migrate.ts'
+import { isConnectionError } from '../database/pool.ts'
 import { scanLoop } from '../deposits/scanner.ts'
 import { AddressBook } from '../addresses/book.ts'
 import { startedNetworksShared } from '../addresses/start-scan.ts'
@@ -53,7 +54,7 @@ import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 import { readiness } from './readiness.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, identityFolder } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
-import { takeHome } from '../home.ts'
+import { shortageOf, takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
 import { panel } from './panel.ts'
 import { createPeople } from '../people/people.ts'
@@ -81,15 +82,24 @@ export interface RunningPlatform {
 /** The face to the operator, started where this process has the workers. */
 type Operate = (services: Services) => Promise<{ close(): Promise<void> | void }>
 
+/** A database that dies beneath so many starts in a row has a reason that will not go away. */
+const STARTS_MAX = 5
+
 /** Starts everything that the settings ask for, in the order in which it is needed. */
 export async function startPlatform(settings: Settings, operate: Operate, world: World = thisMachine()): Promise<RunningPlatform> {
-  const undo: (() => Promise<void> | void)[] = []
   const log = pino({ level: settings.logLevel, redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'] }, world.log)
-  try {
-    return await start(settings, world, log, undo, operate)
-  } catch (error) {
-    for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
-    throw (error as NodeJS.ErrnoException).path?.startsWith(settings.home) ? homeProblem(error, settings.home) : error
+  for (let attempt = 1; ; attempt++) {
+    const undo: (() => Promise<void> | void)[] = []
+    try {
+      return await start(settings, world, log, undo, operate)
+    } catch (error) {
+      for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
+      if ((error as NodeJS.ErrnoException).path?.startsWith(settings.home)) throw homeProblem(error, settings.home)
+      // Our own server is started again by us, also where it dies beneath a start.
+      const isOurs = settings.role === 'all' && settings.databaseUrl === null
+      if (!isOurs || !isConnectionError(error) || attempt === STARTS_MAX) throw error
+      log.warn({ err: reasonOf(error) }, 'the database ended during the start, which begins anew')
+    }
   }
 }
 
@@ -110,7 +120,7 @@ async function start(
   const local = settings.network === 'local'
   const runtimeFile = join(settings.home, 'runtime.json')
   const [postgres, chains] = await Promise.all([
-    all && settings.databaseUrl === null ? world.startPostgres(settings.home).then((started) => {
+    all && settings.databaseUrl === null ? world.startPostgres(settings.home, (what) => log.warn(what)).then((started) => {
       undo.push(() => started.stop())
       return started
     }) : null,
@@ -154,7 +164,7 @@ async function start(
   })
   const services: Services = {
     settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
-    hold: new Hold(), outbox, work, pressure, receipts: new Receipts({ signers, environment, database, log, pressure }),
+    hold: new Hold(shortageOf(settings.home, environment.now)), outbox, work, pressure, receipts: new Receipts({ signers, environment, database, log, pressure }),
     knownWallets: new KnownWallets(database), withdrawals: new Withdrawals(database),
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },

@@ -104,6 +104,7 @@ function alertsOf(services: Services, { nodes, chains, queue, tanks, webhooks }:
   const say = (level: 'warning' | 'critical', code: string, message: string) => alerts.push({ level, code, message })
   const ready = nodes.filter((node) => node.ready).length
   if (services.hold.because !== null) say('critical', 'HELD', services.hold.because)
+  if (services.hold.shortage !== null) say('critical', 'DISK_FULL', services.hold.shortage)
   const able = `${ready} of ${nodes.length} signer nodes can sign`
   if (ready < NODES_NEEDED) say('critical', 'NOTHING_SIGNS', `${able}; ${NODES_NEEDED} are needed`)
   else if (ready < nodes.length) say('warning', 'NODE_AWAY', able)

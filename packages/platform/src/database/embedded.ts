@@ -1,10 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, chownSync, closeSync, cpSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync, chownSync, closeSync, cpSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { reasonOf } from '@custody/chains/reason'
 import { closedFolder } from '../home.ts'
 import { openDatabase } from './pool.ts'
 
@@ -12,6 +15,13 @@ const NOBODY = 65_534
 const START_TIMEOUT_MS = 60_000
 /** A server that died is started again within this time. */
 const WATCH_MS = 500
+const POLL_MS = 100
+/** Between two tries to start one that does not start: at first, and in the end. */
+const LAUNCH_MIN_MS = 80
+const LAUNCH_MAX_MS = 2000
+const STOP_MS = 8000
+/** A server that was told to end has this long for it, and for each harder way. */
+const ENDING_MS = 5000
 /** sun_path holds 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`. */
 const SOCKET_FOLDER_LENGTH_MAX = 85
 
@@ -48,19 +58,21 @@ function runner(home: string): Runner {
   return { native: copy, wrap: (command, args) => [command, args, { uid: NOBODY, gid: NOBODY }] }
 }
 
-async function answers(url: string): Promise<boolean> {
+/** `ending`: it was told to shut down, and has not ended. */
+async function heardOf(url: string): Promise<'ready' | 'ending' | 'silent'> {
   const database = openDatabase(url, { max: 1, onError: () => undefined })
   try {
     await database.query('select 1')
-    return true
-  } catch {
-    return false
+    return 'ready'
+  } catch (error) {
+    return reasonOf(error).includes('is shutting down') ? 'ending' : 'silent'
   } finally {
     await database.close()
   }
 }
 
-function postmasterPid(data: string): number | null {
+/** The process that a lock file names, if it runs: not always a server, as ids of processes are given again. */
+function lockingPid(data: string): number | null {
   try {
     const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n', 1)[0])
     if (!Number.isInteger(pid) || pid <= 1) return null
@@ -71,11 +83,49 @@ function postmasterPid(data: string): number | null {
   }
 }
 
+/** The server of a folder, if it runs. */
+function postmasterPid(data: string): number | null {
+  const pid = lockingPid(data)
+  if (pid === null || !existsSync('/proc/self/cmdline')) return pid
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(data) ? pid : null
+  } catch {
+    return null
+  }
+}
+
 /**
- * Starts PostgreSQL on a Unix socket below `home`, or adopts the one that a killed start left running.
+ * PostgreSQL starts on no folder whose lock file names a process that runs, be it another program by now. One that names its
+ * own parent it takes for an old one, and still looks whether anything of the former server is left. A lock file with nothing
+ * in it was left by a server that died, or had no room, before it could write; one that starts now fills it at once.
+ */
+function disownLock(data: string): void {
+  const file = join(data, 'postmaster.pid')
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (!found) return
+  if (found.size === 0 && Date.now() - found.mtimeMs > ENDING_MS) return rmSync(file)
+  const stranger = lockingPid(data)
+  if (stranger === null || stranger === process.pid || postmasterPid(data) !== null) return
+  const [, ...rest] = readFileSync(file, 'utf8').split('\n')
+  // Whole or not at all: a disk may be full.
+  writeFileSync(`${file}.custody`, [process.pid, ...rest].join('\n'), { mode: 0o600 })
+  renameSync(`${file}.custody`, file)
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch { /* it has ended */ }
+}
+
+/**
+ * Starts PostgreSQL on a Unix socket below `home`, or adopts the one that a killed start left running; one that dies is started
+ * again. @param hear is told of what is done without being asked for
  * @throws Error with PostgreSQL's own last lines when it does not come up within 60 s
  */
-export async function startEmbeddedPostgres(home: string): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(
+  home: string, hear: (what: string) => void = () => undefined,
+): Promise<EmbeddedPostgres> {
   const folder = join(home, 'postgres')
   const data = join(folder, 'data')
   const preferred = join(folder, 'socket')
@@ -109,41 +159,58 @@ export async function startEmbeddedPostgres(home: string): Promise<EmbeddedPostg
   }
   const logFile = join(home, 'postgres.log')
   const lastLines = () => readFileSync(logFile, 'utf8').trim().slice(-800)
-  const adopted = postmasterPid(data) !== null && await answers(urlPostgres)
+  const adopted = postmasterPid(data) !== null && await heardOf(urlPostgres) === 'ready'
+  /** @returns whether it has ended */
+  const launch = (): (() => boolean) => {
+    disownLock(data)
+    const [command, list, identity] = run.wrap(join(run.native, 'bin', 'postgres'), [
+      '-D', data, '-k', socket, '-c', 'listen_addresses=', '-c', 'max_connections=100', '-c', 'shared_buffers=64MB',
+      '-c', 'unix_socket_permissions=0700', '-c', 'log_min_messages=warning', '-c', 'timezone=UTC', '-c', 'max_wal_size=256MB',
+    ])
+    // A file, not a pipe: the server outlives a killed parent.
+    const log = openSync(logFile, 'a', 0o600)
+    const started = spawn(command, list, {
+      ...identity, stdio: ['ignore', 'ignore', log], detached: true, env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }, cwd: '/',
+    })
+    let exited = false
+    started.once('exit', () => (exited = true))
+    started.once('error', () => (exited = true))
+    closeSync(log)
+    started.unref()
+    return () => exited
+  }
+  let watching = true
   const start = async (): Promise<void> => {
     const deadline = Date.now() + START_TIMEOUT_MS
+    let hasEnded = () => true
+    let pauseMs = LAUNCH_MIN_MS
+    let endingSince: number | null = null
     for (;;) {
-      const [command, list, identity] = run.wrap(join(run.native, 'bin', 'postgres'), [
-        '-D', data, '-k', socket, '-c', 'listen_addresses=', '-c', 'max_connections=100', '-c', 'shared_buffers=64MB',
-        '-c', 'unix_socket_permissions=0700', '-c', 'log_min_messages=warning', '-c', 'timezone=UTC', '-c', 'max_wal_size=256MB',
-      ])
-      // A file, not a pipe: the server outlives a killed parent.
-      const log = openSync(logFile, 'a', 0o600)
-      const started = spawn(command, list, {
-        ...identity, stdio: ['ignore', 'ignore', log], detached: true, env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' }, cwd: '/',
-      })
-      let exited = false
-      started.once('exit', () => (exited = true))
-      started.once('error', () => (exited = true))
-      closeSync(log)
-      while (!exited && Date.now() < deadline) {
-        if (await answers(urlPostgres)) {
-          started.unref()
-          return
-        }
-        await sleep(100)
-      }
+      const heard = await heardOf(urlPostgres)
+      if (heard === 'ready' || !watching) return
       if (Date.now() > deadline) throw new Error(`PostgreSQL did not start: ${lastLines()}`)
-      // A lock file of a killed run may stand for half a second: try again, never delete it.
-      await sleep(300)
+      const pid = postmasterPid(data)
+      endingSince = heard === 'ending' ? endingSince ?? Date.now() : null
+      const endingMs = endingSince === null ? 0 : Date.now() - endingSince
+      if (pid !== null && endingMs > ENDING_MS) {
+        // Some of its own processes may never end. What is committed is in its log either way.
+        hear('a PostgreSQL that was told to end does not end; it is ended at once')
+        signal(pid, endingMs > 3 * ENDING_MS ? 'SIGKILL' : 'SIGQUIT')
+        await sleep(ENDING_MS)
+      } else if (pid === null && hasEnded()) {
+        hasEnded = launch()
+        // A disk that is full stays so for a while.
+        await sleep(pauseMs = Math.min(LAUNCH_MAX_MS, pauseMs * 1.3))
+      } else await sleep(POLL_MS)
     }
   }
   if (!adopted) await start()
-  let watching = true
   const watch = (async () => {
     while (watching) {
       await sleep(WATCH_MS, undefined, { ref: false })
-      if (watching && postmasterPid(data) === null) await start().catch(() => undefined)
+      if (!watching || postmasterPid(data) !== null) continue
+      hear('PostgreSQL ended; it is started again')
+      await start().catch((error: unknown) => hear(reasonOf(error)))
     }
   })()
   const admin = openDatabase(urlPostgres, { max: 1, onError: () => undefined })
@@ -161,9 +228,10 @@ export async function startEmbeddedPostgres(home: string): Promise<EmbeddedPostg
       void watch
       const pid = postmasterPid(data)
       if (pid === null) return
-      process.kill(pid, 'SIGINT')
-      const until = Date.now() + 8000
-      while (postmasterPid(data) !== null && Date.now() < until) await sleep(50)
+      signal(pid, 'SIGINT')
+      const until = Date.now() + STOP_MS
+      while (postmasterPid(data) === pid && Date.now() < until) await sleep(50)
+      if (postmasterPid(data) === pid) signal(pid, 'SIGQUIT')
     },
   }
 }

@@ -50,12 +50,30 @@ class ConnectionLost extends Error {
   }
 }
 
-const SYSTEM_CODES = new Set<unknown>(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT'])
+const SYSTEM_CODES = new Set<unknown>([
+  'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT',
+  // No descriptor for another connection, here, on this machine or in the server's queue.
+  'EMFILE', 'ENFILE', 'EAGAIN',
+])
 
 /** True for errors of a connection that was lost or refused: the statement may or may not have been done. */
 export function isConnectionError(error: unknown): boolean {
   const code = codeOf(error)
   return error instanceof ConnectionLost || SYSTEM_CODES.has(code) || (typeof code === 'string' && /^(08|57P0)/.test(code))
+}
+
+/** Why the server refuses for now what it would do at another time: its disk is full, or it has no memory or connection to spare. */
+export function shortageOfDatabase(error: unknown): string | null {
+  const code = codeOf(error)
+  if (code === '53100') return 'its disk is full'
+  return typeof code === 'string' && /^53/.test(code) ? 'it has no memory or connection to spare' : null
+}
+
+/** The same may go well a moment later: it says nothing about what was asked. */
+export function isPassing(error: unknown): boolean {
+  const code = codeOf(error)
+  // 57014: it took longer than a statement may.
+  return isConnectionError(error) || shortageOfDatabase(error) !== null || code === '57014' || RETRIED.has(code)
 }
 
 export interface DatabaseOptions {

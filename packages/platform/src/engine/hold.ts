@@ -9,6 +9,12 @@ export interface Held { cause: 'comparing' | 'unheard' | 'outdated' | 'adopting'
  */
 export class Hold {
   #held: Held | null = null
+  readonly #shortage: () => string | null
+
+  /** @param shortage why nothing new is begun although nothing is held: what is under way goes on */
+  constructor(shortage: () => string | null = () => null) {
+    this.#shortage = shortage
+  }
 
   get held(): Held | null {
     return this.#held
@@ -17,6 +23,11 @@ export class Hold {
   /** Why nothing is written; null where everything goes on. */
   get because(): string | null {
     return this.#held?.reason ?? null
+  }
+
+  /** Why nothing new is begun, where there is no room for it. */
+  get shortage(): string | null {
+    return this.#shortage()
   }
 
   /** The records are being adopted: nothing else compares or works. */
@@ -31,6 +42,13 @@ export class Hold {
   /** @throws ApiError `UNAVAILABLE` while nothing is written */
   assertNone(): void {
     if (this.#held !== null) throw new ApiError('UNAVAILABLE', `nothing is changed now: ${this.#held.reason}`)
+  }
+
+  /** @throws ApiError `UNAVAILABLE` while nothing is written, and while there is no room for anything new */
+  assertOpen(): void {
+    this.assertNone()
+    const { shortage } = this
+    if (shortage !== null) throw new ApiError('UNAVAILABLE', `nothing new is taken now: ${shortage}`)
   }
 
   /** Marks that records are being adopted; afterwards the next comparison decides whether the database stays held. */

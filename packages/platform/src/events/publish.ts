@@ -1,6 +1,6 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { EventType } from '../database/event-types.ts'
-import { isConnectionError, type Queryable } from '../database/pool.ts'
+import { isPassing, type Queryable } from '../database/pool.ts'
 import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
 import { objectOf } from './object.ts'
@@ -51,10 +51,10 @@ export async function publish(services: Services, distributor: Distributor): Pro
   const { database } = services
   if (await database.one(`select 1 from events where ${IS_WAITING} limit 1`) === undefined) return 0
   const published = await batch(services, distributor.write, BATCH).catch(async (error: unknown) => {
-    if (isConnectionError(error)) throw error
+    if (isPassing(error)) throw error
     // What one event is about must not keep all others from being told.
     return batch(services, distributor.write, 1).catch(async (reason: unknown) => {
-      if (isConnectionError(reason)) throw reason
+      if (isPassing(reason)) throw reason
       services.log.error({ err: reasonOf(reason) }, 'an event could not be given to its webhooks; it is in the log alone')
       return batch(services, async () => undefined, 1)
     })

@@ -1,6 +1,6 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isConnectionError } from '../database/pool.ts'
+import { isConnectionError, shortageOfDatabase } from '../database/pool.ts'
 import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { problemType, reasonOf } from './openapi/problems.ts'
@@ -92,6 +92,8 @@ function translate(error: unknown, request: FastifyRequest): ApiError | null {
   if (known) return new ApiError(known[0], known[1], known[2] === undefined ? {} : { field: known[2] })
   if (statusCode === 404) return new ApiError('NOT_FOUND', 'no such path')
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new ApiError('INVALID_REQUEST', 'the request is not valid')
+  const shortage = shortageOfDatabase(error)
+  if (shortage !== null) return new ApiError('UNAVAILABLE', `the database cannot take this now: ${shortage}; try again`)
   if (isConnectionError(error)) return new ApiError('UNAVAILABLE', 'the database cannot be reached; try again')
   return null
 }

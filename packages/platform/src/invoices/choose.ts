@@ -54,7 +54,7 @@ export async function choose(services: Services, id: string, asset: string): Pro
   const owner = await ownerOf(services, seen)
   if (wanted.address === null) {
     assertOpen(services, seen)
-    services.hold.assertNone()
+    services.hold.assertOpen()
     await readyFor(services, owner, found, BigInt(wanted.amount), 'asset')
   }
   return services.database.transaction(async (tx) => {

@@ -37,7 +37,7 @@ export function readWorkspace(services: Services, invitation: Invitation, worksp
   }
   if (workspace === undefined) throw new ApiError('INVALID_REQUEST', 'workspace: is required', { field: 'workspace' })
   // A workspace that an older database makes would get the keys of one that exists.
-  services.hold.assertNone()
+  services.hold.assertOpen()
   return workspace
 }
 

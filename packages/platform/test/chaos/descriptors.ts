@@ -1,0 +1,56 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connect, type Socket } from 'node:net'
+import type { Kind } from './installation.ts'
+import type { Story } from './story.ts'
+
+const STRANGERS = 200
+const TRIES = 8
+
+/** Sets how many file descriptors a running process may have. */
+function limit(pid: number, soft: number): boolean {
+  return spawnSync('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]).status === 0
+}
+
+const openOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
+
+/** Processes may open no further file: first the platform, with strangers at its door, then two signer nodes. */
+export async function descriptorsGone(story: Story): Promise<string[]> {
+  const { installation } = story
+  await story.begin()
+  const pidOf = (kind: Kind) => installation.pids(kind)[0] as number
+  const platform = pidOf('platform')
+  story.send(12)
+  await story.answered()
+  if (!limit(platform, openOf(platform))) throw new Error('prlimit cannot limit the platform')
+  story.say(`the platform may open no more than its ${openOf(platform)} files`)
+  const strangers: Socket[] = Array.from({ length: STRANGERS }, () => connect(installation.port, '127.0.0.1').on('error', () => undefined))
+  installation.kill('signer 3')
+  story.send(12)
+  const seen = new Map<string, number>()
+  for (let at = 0; at < TRIES; at++) {
+    const { status, code } = await story.tried()
+    seen.set(`${status} ${code}`, (seen.get(`${status} ${code}`) ?? 0) + 1)
+    await sleep(1000)
+  }
+  story.say(`meanwhile requests were answered: ${[...seen].map(([answer, count]) => `${count} × ${answer}`).join(', ')}`)
+  story.expect('each was done, refused with 503, or not answered at all', [...seen.keys()].every((answer) => /^(200|503|0) /.test(answer)), [...seen])
+  story.expect('the platform is the same process', pidOf('platform') === platform, installation.lastLines())
+  for (const socket of strangers) socket.destroy()
+  limit(platform, 4096)
+  await story.expectSoon('with files again it is ready, and the node that had died meanwhile with it', async () => await installation.answers('/readyz?deep')
+    && (await installation.readiness())?.checks['signer_3'] === 'ok', 60_000, () => installation.readiness())
+  await story.answered()
+
+  const nodes = (['signer 1', 'signer 2'] as const).map(pidOf)
+  for (const pid of nodes) limit(pid, openOf(pid))
+  story.say('two signer nodes may open no further file')
+  story.send(12)
+  await story.answered()
+  await sleep(8000)
+  story.expect('both are the same processes', (['signer 1', 'signer 2'] as const).map(pidOf).join() === nodes.join())
+  for (const pid of nodes) limit(pid, 4096)
+  await story.expectSoon('all that was accepted ends', async () => await story.payments.pending() === 0, 90_000, () => installation.readiness())
+  return story.end()
+}

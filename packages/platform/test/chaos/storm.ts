@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Chance } from '../simulator/chance.ts'
+import { KINDS, type Installation, type Kind } from './installation.ts'
+
+/** How often a kind comes, of all. */
+const WEIGHTS: Record<Kind, number> = {
+  'platform': 2, 'PostgreSQL': 2, 'a PostgreSQL backend': 2, 'signer 1': 3, 'signer 2': 3, 'signer 3': 3, 'chains': 2, 'Ethereum engine': 2,
+}
+/** After these nobody answers for some seconds. With one of them every few seconds an installation would do nothing but start. */
+const GREAT: ReadonlySet<Kind> = new Set(['platform', 'PostgreSQL', 'a PostgreSQL backend'])
+/** So many in a thousand of them come all the same while nobody answers: starts and recoveries are killed too. */
+const GREAT_AGAIN = 100
+const DRAWN: readonly Kind[] = KINDS.flatMap((kind) => Array.from({ length: WEIGHTS[kind] }, () => kind))
+
+/** Kills by kind -9 at random until it is told to end. */
+export class Storm {
+  readonly kills = new Map<Kind, number>(KINDS.map((kind) => [kind, 0]))
+  readonly #installation: Installation
+  readonly #chance: Chance
+
+  constructor(installation: Installation, chance: Chance) {
+    this.#installation = installation
+    this.#chance = chance
+  }
+
+  get total(): number {
+    return [...this.kills.values()].reduce((sum, count) => sum + count, 0)
+  }
+
+  strike(kind: Kind): boolean {
+    const isDone = this.#installation.kill(kind, this.#chance.below(1000))
+    if (isDone) this.kills.set(kind, (this.kills.get(kind) ?? 0) + 1)
+    return isDone
+  }
+
+  /** One kill every so many milliseconds, at times that the chance spreads; what is dead already is left, and another one taken. */
+  async rage(everyMs: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(everyMs / 2 + this.#chance.below(Math.max(1, everyMs)))
+      const mayGreat = await this.#installation.answers() || this.#chance.rarely(GREAT_AGAIN)
+      const kinds = mayGreat ? DRAWN : DRAWN.filter((kind) => !GREAT.has(kind))
+      for (let tries = 0; tries < 5 && !signal.aborted; tries++) if (this.strike(this.#chance.of(kinds))) break
+    }
+  }
+
+  /** Each kind so many times, one after the other, each once its process runs. */
+  async each(times: number, pauseMs: number, signal: AbortSignal): Promise<void> {
+    for (let round = 0; round < times; round++) {
+      for (const kind of KINDS) {
+        while (!signal.aborted && !this.strike(kind)) await sleep(50)
+        await sleep(pauseMs)
+        // What else there is to kill comes with it.
+        if (kind === 'platform') await this.#installation.ready()
+      }
+    }
+  }
+}

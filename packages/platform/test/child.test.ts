@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { Child } from '../src/app/child.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'custody-child-'))
+const said: string[] = []
+const log = pino({ level: 'warn' }, { write: (text: string) => { said.push((JSON.parse(text) as { msg: string }).msg) } })
+/** Adds a line at each start; the starts that its list names end before they are ready. */
+const script = join(folder, 'child.mjs')
+writeFileSync(script, `
+import { appendFileSync, readFileSync } from 'node:fs'
+const [, , starts, failing] = process.argv
+appendFileSync(starts, process.pid + '\\n')
+if (failing.split(',').includes(String(readFileSync(starts, 'utf8').trim().split('\\n').length))) process.exit(1)
+process.stdin.once('end', () => process.exit(0)).resume()
+console.log('ready here')
+`)
+const children: Child[] = []
+after(async () => {
+  await Promise.all(children.map((child) => child.stop()))
+  rmSync(folder, { recursive: true })
+})
+
+function childNamed(name: string, failing: string): { child: Child; starts: () => number; logFolder: string } {
+  const [starts, logFolder] = [join(folder, `${name}-starts`), join(folder, `${name}-logs`)]
+  writeFileSync(starts, '')
+  mkdirSync(logFolder)
+  const child = new Child({ name, script, args: [starts, failing], logFile: join(logFolder, 'log'), ready: /^ready (\S+)$/m }, log)
+  children.push(child)
+  return { child, starts: () => readFileSync(starts, 'utf8').trim().split('\n').length, logFolder }
+}
+
+async function until(what: string, holds: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 10_000; !holds(); await sleep(20)) assert.ok(Date.now() < deadline, `${what}: not within 10 s`)
+}
+
+const killed = (child: Child) => process.kill(child.pid as number, 'SIGKILL')
+
+test('a child that dies again before it is ready is started until it is', async () => {
+  const { child, starts } = childNamed('weak', '2,3')
+  assert.equal(await child.start(), 'here')
+  killed(child)
+  await until('the fourth start', () => starts() === 4 && child.isReady)
+  assert.deepEqual(said.splice(0), [
+    'a process ended; it is started again', ...Array.from({ length: 2 }, () => 'a process could not be started again; it is tried again'),
+  ])
+})
+
+test('neither is it given up, nor does this process end, where its log cannot be opened for a while', async () => {
+  const { child, starts, logFolder } = childNamed('mute', '')
+  await child.start()
+  rmSync(logFolder, { recursive: true })
+  killed(child)
+  await until('a failed try', () => said.includes('a process could not be started again; it is tried again'))
+  mkdirSync(logFolder)
+  await until('the second start', () => starts() === 2 && child.isReady)
+})
+
+test('what is stopped between two tries stays so', async () => {
+  const { child, starts } = childNamed('stopped', '2')
+  await child.start()
+  said.length = 0
+  killed(child)
+  await until('a failed try', () => said.includes('a process could not be started again; it is tried again'))
+  await child.stop()
+  assert.deepEqual([child.pid, child.isReady, starts()], [null, false, 2])
+})
