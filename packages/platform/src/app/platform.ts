@@ -164,8 +164,9 @@ async function start(
   })
   const services: Services = {
     settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
-    hold: new Hold(shortageOf(settings.home, environment.now)), outbox, work, pressure, receipts: new Receipts({ signers, environment, database, log, pressure }),
-    knownWallets: new KnownWallets(database), withdrawals: new Withdrawals(database),
+    hold: new Hold(shortageOf(settings.home, environment.now)), outbox, work, pressure,
+    receipts: new Receipts({ signers, environment, database, log, pressure }), knownWallets: new KnownWallets(database),
+    withdrawals: new Withdrawals(database),
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
     checkout: {

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { before, test } from 'node:test'
+import { lockedBalance, post, type AccountKind, type Posting } from '../src/ledger/post.ts'
+import { useDatabase } from './deposits-support.ts'
+import * as fc from '../../../test/property.ts'
+
+/** The books against a second writing of their rules: whatever is posted, in whatever order, and refused or not. */
+const installation = useDatabase()
+const database = () => installation.get()
+
+type Account = Required<Omit<Posting, 'amount'>>
+const places: { workspace: string; wallet: string | null }[] = []
+before(async () => {
+  await installation.started
+  for (const name of ['first', 'second']) {
+    const [workspace, owner, wallet] = [randomUUID(), randomUUID(), randomUUID()]
+    await database().query('insert into workspaces (id, name) values ($1, $2)', [workspace, name])
+    await database().query(`insert into sub_accounts (id, workspace_id, name, path_index) values ($1, $2, 'main', 1)`, [owner, workspace])
+    await database().query(`insert into wallets (id, workspace_id, sub_account_id, asset, network) values ($1, $2, $3, 'ETH', 'ETH')`, [
+      wallet, workspace, owner])
+    places.push({ workspace, wallet: null }, { workspace, wallet })
+  }
+})
+
+/** Below zero these may be, as they stand for what is outside. */
+const UNBOUND: readonly AccountKind[] = ['chain', 'fees']
+const account = fc.record({
+  place: fc.nat(3), asset: fc.constantFrom('ETH', 'USDT_ETH'), kind: fc.constantFrom<AccountKind>('available', 'reserved', 'chain'),
+  address: fc.constantFrom(null, '0xa', '0xb'),
+})
+const amount = fc.constantFrom(-3n, -1n, 0n, 1n, 2n, 3n)
+/** Most are made to balance, of which some lie in one account alone. */
+const entry = fc.record({
+  kind: fc.constantFrom('reserve', 'settle'), reference: fc.nat(30), overdraw: fc.boolean(), isBalanced: fc.integer({ min: 0, max: 5 }),
+  postings: fc.array(fc.record({ account, amount }), { minLength: 1, maxLength: 4 }), outside: account,
+})
+
+const nameOf = ({ workspace, wallet, asset, kind, address }: Account) => `${workspace} ${wallet} ${asset} ${kind} ${address}`
+
+/** What the books should say. */
+class Model {
+  readonly balances = new Map<string, { account: Account; balance: bigint; overdrawn: boolean }>()
+  readonly posted = new Set<string>()
+
+  /** @returns what `post` should answer, or throw */
+  post(kind: string, reference: string, postings: readonly (Account & { amount: bigint })[], overdraw: boolean): boolean | RegExp {
+    if (this.posted.has(`${kind} ${reference}`)) return false
+    const sums = new Map<string, bigint>()
+    const moved = new Map<string, { account: Account; amount: bigint }>()
+    for (const { amount: by, ...each } of postings) {
+      sums.set(each.asset, (sums.get(each.asset) ?? 0n) + by)
+      moved.set(nameOf(each), { account: each, amount: (moved.get(nameOf(each))?.amount ?? 0n) + by })
+    }
+    if ([...sums.values()].some((sum) => sum !== 0n)) return /does not balance/
+    const after = [...moved].filter(([, { amount: by }]) => by !== 0n).map(([name, { account: each, amount: by }]) => {
+      const known = this.balances.get(name)
+      const balance = (known?.balance ?? 0n) + by
+      return [name, { account: each, balance, overdrawn: ((known?.overdrawn ?? false) || overdraw) && balance < 0n }] as const
+    })
+    if (after.some(([, { account: { kind: what }, balance, overdrawn }]) => balance < 0n && !overdrawn && !UNBOUND.includes(what))) {
+      return /ledger_not_negative/
+    }
+    for (const [name, each] of after) this.balances.set(name, each)
+    this.posted.add(`${kind} ${reference}`)
+    return true
+  }
+}
+
+test('what is posted balances, once, in its own account, and never below zero but by leave', async () => {
+  await fc.assert(fc.asyncProperty(fc.array(entry, { minLength: 4, maxLength: 25 }), async (entries) => {
+    const model = new Model()
+    const run = randomUUID()
+    for (const each of entries) {
+      const at = ({ place, ...rest }: typeof each.outside): Account => ({ ...places[place] as typeof places[0], ...rest })
+      const postings: (Account & { amount: bigint })[] = each.postings.map((one) => ({ ...at(one.account), amount: one.amount }))
+      if (each.isBalanced > 0) {
+        for (const asset of ['ETH', 'USDT_ETH'] as const) {
+          const sum = postings.filter((one) => one.asset === asset).reduce((total, one) => total + one.amount, 0n)
+          postings.push({ ...at({ ...each.outside, asset, kind: 'chain' }), amount: -sum })
+        }
+      }
+      const [reference, expected] = [`${run} ${each.reference}`, model.post(each.kind, `${run} ${each.reference}`, postings, each.overdraw)]
+      const done = post(database(), each.kind, reference, postings, each.overdraw ? { overdraw: true } : {})
+      if (expected instanceof RegExp) await assert.rejects(done, expected)
+      else assert.equal(await done, expected)
+    }
+    const rows = await database().query<{ name: string; balance: string; overdrawn: boolean; posted: string }>(
+      `select concat_ws(' ', workspace_id, coalesce(wallet_id::text, 'null'), asset, kind, coalesce(address, 'null')) name, balance::text, overdrawn,
+         (select coalesce(sum(p.amount), 0)::text from ledger_postings p where p.account_id = a.id) posted
+       from ledger_accounts a where balance <> 0 or overdrawn`)
+    const shown = [...model.balances].filter(([, { balance }]) => balance !== 0n)
+      .map(([name, { balance, overdrawn }]) => ({ name, balance: `${balance}`, overdrawn, posted: `${balance}` }))
+    const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
+    assert.deepEqual(rows.sort(byName), shown.sort(byName))
+    assert.deepEqual(await database().query('select 1 from ledger_postings where amount = 0'), [], 'what moves nothing is not written')
+    for (const { account: each, balance } of model.balances.values()) assert.equal(await lockedBalance(database(), each), balance)
+    await database().query('truncate ledger_postings, ledger_entries, ledger_accounts restart identity')
+  }), { numRuns: 40, interruptAfterTimeLimit: 60_000, markInterruptAsFailure: true })
+})
+
+test('an account is made once, whoever asks for it at the same time, and each form of its name is another', async () => {
+  const forms = places.flatMap(({ workspace, wallet }) => ['ETH', 'USDT_ETH'].flatMap((asset) => (['available', 'chain'] as const).flatMap((kind) => (
+    [null, '0xa', '0xb'].map((address) => ({ workspace, wallet, asset, kind, address }))))))
+  const ask = ({ workspace, wallet, asset, kind, address }: Account) => database().one<{ id: string }>(
+    'select ledger_account($1, $2, $3, $4, $5)::text id', [workspace, wallet, asset, kind, address])
+  const ids = await Promise.all([...forms, ...forms].map(ask))
+  assert.equal(new Set(ids.slice(0, forms.length).map((each) => each?.id)).size, forms.length)
+  assert.deepEqual(ids.slice(forms.length), ids.slice(0, forms.length))
+  assert.equal((await database().query('select 1 from ledger_accounts')).length, forms.length)
+  assert.equal(await lockedBalance(database(), forms[0] as Account), 0n)
+  await database().query('truncate ledger_postings, ledger_entries, ledger_accounts restart identity')
+})
+
+test('a wallet can send what it holds above its chain’s reserve, and what is looked at stays as it is', async () => {
+  const { workspace, wallet } = places[1] as { workspace: string; wallet: string }
+  const own = { workspace, wallet, asset: 'ETH', kind: 'available', address: null } as const
+  await post(database(), 'deposit', 'one', [{ ...own, amount: 10n }, { ...own, kind: 'chain', address: '0xa', amount: -10n }])
+  const can = async (total: bigint, reserve: bigint | null) => (await database().one<{ can: boolean }>(
+    'select spendable($1, $2, $3, $4, $5) can', [workspace, wallet, 'ETH', total.toString(), reserve?.toString() ?? null]))?.can
+  assert.deepEqual(
+    await Promise.all([can(10n, null), can(10n, 0n), can(11n, null), can(10n, 1n), can(9n, 1n)]), [true, true, false, false, true])
+  const other = await database().one<{ can: boolean }>('select spendable($1, $2, $3, 1, 0) can', [workspace, wallet, 'USDT_ETH'])
+  assert.equal(other?.can, false)
+  await database().transaction(async (tx) => {
+    await tx.query('select spendable($1, $2, $3, 1, 0)', [workspace, wallet, 'ETH'])
+    const free = await database().query(
+      'select 1 from ledger_accounts where wallet_id = $1 and asset = $2 and kind = $3 for update skip locked',
+      [wallet, 'ETH', 'available'])
+    assert.deepEqual(free, [], 'nobody else takes of it meanwhile')
+  })
+})

@@ -1,0 +1,39 @@
+/**
+ * What is mutated, and the tests that must notice: the cheap and broad ones first, as the first that fails ends a mutant.
+ * `mutate`: Stryker's patterns (a file, or lines of it). `sql`: functions of the database, mutated by sql.mjs.
+ */
+const platform = (...names) => names.map((name) => `packages/platform/test/${name}.test.ts`)
+const signer = (...names) => names.map((name) => `packages/signer/test/${name}.test.ts`)
+const functions = (...names) => names.map((name) => `packages/platform/src/database/functions/${name}.sql`)
+
+export const MODULES = {
+  'request-auth': {
+    mutate: ['packages/request-auth/src/**/*.ts'],
+    tests: ['claims', 'rfc7515-rs256', 'rfc8259-json', 'public-keys', 'web-sign'].map((name) => `packages/request-auth/test/${name}.test.ts`),
+  },
+  ledger: {
+    mutate: ['packages/platform/src/ledger/post.ts'],
+    sql: functions(
+      'ledger_account', 'ledger_post', 'spendable', 'prepaid_adjust', 'prepaid_balance', 'prepaid_charge', 'prepaid_lock', 'prepaid_move',
+      'prepaid_release', 'prepaid_reserve', 'prepaid_tell',
+    ),
+    tests: platform('ledger', 'prepaid-fee-order', 'api-at-once'),
+  },
+  idempotency: {
+    mutate: [
+      'packages/platform/src/http/replay.ts', 'packages/platform/src/engine/payload.ts', 'packages/platform/src/transactions/write-withdrawal.ts',
+    ],
+    sql: functions('create_withdrawal', 'create_withdrawals', 'admit_requests'),
+    tests: platform('api-at-once', 'api-transactions', 'api-wallets'),
+  },
+  exclusive: {
+    mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],
+    tests: signer('amend', 'xrp', 'stellar', 'cardano', 'solana', 'runs', 'voids', 'attacks'),
+  },
+  policy: {
+    mutate: ['packages/signer/src/policy/**/*.ts', '!packages/signer/src/policy/exclusivity.ts', '!packages/signer/src/policy/nonce.ts'],
+    tests: signer(
+      'amend', 'solana', 'cardano', 'xrp', 'stellar', 'shared-fuel', 'runs', 'voids', 'tron', 'staking', 'attacks', 'forward', 'siphon', 'erased',
+    ),
+  },
+}
