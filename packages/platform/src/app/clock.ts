@@ -32,8 +32,8 @@ export function clockLoop({ database, log }: Services): Loop {
       try {
         await database.transaction(async (tx) => {
           for (const [table, columns] of Object.entries(TIMES)) {
-            const earlier = columns.map((name) => (
-              `${name} = case when ${name} > $1 then greatest($1::timestamptz, ${name} - $2::bigint * interval '1 millisecond') else ${name} end`))
+            const earlier = columns.map((name) => `${name} = case when ${name} > $1
+              then greatest($1::timestamptz, ${name} - $2::bigint * interval '1 millisecond') else ${name} end`)
             await tx.query(
               `update ${table} set ${earlier.join(', ')} where ${columns.map((name) => `${name} > $1`).join(' or ')}`,
               [database.now(), Math.round(backMs)])

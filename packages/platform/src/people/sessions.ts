@@ -44,7 +44,8 @@ export class Sessions {
     const now = this.#environment.now()
     const key = hash.toString('hex')
     const known = this.#known.get(key)
-    if (known && Math.abs(now - known.at) < REMEMBER_MS && Math.abs(now - known.seenAt) < SEEN_EVERY_MS) return known.isOver(now) ? null : known.session
+    const isKnown = known && Math.abs(now - known.at) < REMEMBER_MS && Math.abs(now - known.seenAt) < SEEN_EVERY_MS
+    if (isKnown) return known.isOver(now) ? null : known.session
     const row = await this.#database.one<{
       id: string; person_id: string; email: string; name: string; confirmed_at: Date; expires_at: Date; last_seen_at: Date
     }>(
