@@ -1,12 +1,34 @@
-// npm run fuzz -- --target chains|answers|nodes|api --minutes M --seed S    docs/fuzzing.md
+// npm run fuzz -- --target chains|nodes|api --minutes M --seed S    docs/fuzzing.md
 import { parseArgs } from 'node:util'
 import { fuzz, type Order } from './run.ts'
 
-const USAGE = 'Usage: npm run fuzz -- --target chains|answers|nodes|api [--minutes M] [--seed S] [--from CASE] [--count CASES]'
+const USAGE = 'Usage: npm run fuzz -- --target chains|nodes|api [--minutes M] [--seed S] [--from CASE] [--count CASES]'
 const TARGETS: Record<string, (order: Order) => Promise<Awaited<ReturnType<typeof fuzz>>>> = {
   async chains(order) {
     const { chains } = await import('./chains.ts')
     return fuzz(order, chains)
+  },
+  async nodes(order) {
+    const { Nodes } = await import('./nodes.ts')
+    const nodes = new Nodes()
+    try {
+      await nodes.open()
+      order.say(`calls that were right, of: ${nodes.paths.join(', ')}`)
+      return await fuzz(order, (dice, tell) => nodes.play(dice, tell))
+    } finally {
+      await nodes.close()
+    }
+  },
+  async api(order) {
+    const { Api } = await import('./api.ts')
+    const api = new Api()
+    try {
+      await api.open()
+      order.say(`${api.count} operations of docs/openapi.json`)
+      return await fuzz(order, (dice, tell) => api.play(dice, tell))
+    } finally {
+      await api.close()
+    }
   },
 }
 
