@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { call, fundedWallet, terminal, TestPlatform, transferBody, type Transfer, type User } from '../harness.ts'
 import { document } from '../against-document.ts'
 import { mutateJson, mutateText, oddText, oddValue, type Dice } from './dice.ts'
@@ -11,7 +12,7 @@ interface Operation {
 }
 interface Known { method: string; path: string; operation: Operation }
 
-const STREAMS = new Set(['streamEvents', 'streamCheckoutEvents', 'watchInvoice'])
+const ANSWER_MS_MAX = 30_000
 const ODD_JSON = ['1e400', '-0', '00', '0x1', 'NaN', '[', '{"a":1,"a":2}', '{"__proto__":1}', '\ufeff{}', '{"amount":1e999999}', '['.repeat(2000) + ']'.repeat(2000), `{"asset":"${'x'.repeat(60_000)}"}`, '"\\ud800"', '{}{}', 'null', '']
 const spec = document as unknown as { paths: Record<string, Record<string, Operation>>; components: { schemas: Record<string, Schema>; parameters?: Record<string, Parameter> } }
 
@@ -51,7 +52,8 @@ export class Api {
   readonly #operations: Known[] = Object.entries(spec.paths).flatMap(([path, methods]) => Object.entries(methods)
     .filter(([method]) => ['get', 'post', 'put', 'patch', 'delete'].includes(method))
     .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })))
-    .filter(({ operation, path }) => !STREAMS.has(operation.operationId) && !/stream|listen/.test(path))
+    // A stream has no end.
+    .filter(({ operation }) => !JSON.stringify(operation).includes('text/event-stream'))
   #user!: User
   #reader!: User
   /** What exists: assets, addresses, ids. */
@@ -108,11 +110,11 @@ export class Api {
     } else if (method !== 'GET' && dice.in100(50)) body = JSON.stringify(wild ? oddValue(dice) : {})
     const user = dice.in100(4) ? this.#reader : this.#user
     const input = { operation: operation.operationId, method, path, body: typeof body === 'string' ? body.slice(0, 3000) : body }
-    const before = performance.now()
     // It holds the answer against the document, its schema and its statuses; what it throws is what differs.
-    const answer = await call(user, method, path, body).catch((error: unknown) => { throw new Found('the answer is not as described, or none', input, error) })
+    const asked = call(user, method, path, body).catch((error: unknown) => { throw new Found('the answer is not as described, or none', input, error) })
+    const answer = await Promise.race([asked, sleep(ANSWER_MS_MAX, null, { ref: false })])
+    if (answer === null) throw new Found(`${operation.operationId} was not answered within ${ANSWER_MS_MAX / 1000} s`, input)
     tell(`${answer.status}`)
     if (answer.status >= 500 && !(answer.status === 503 && /^(NETWORK|EXCHANGE|PROVIDER|PRICE)_UNAVAILABLE$/.test(String(answer.body['code'])))) throw new Found(`${operation.operationId} answered ${answer.status} ${String(answer.body['code'])}`, { ...input, answer: answer.text.slice(0, 600) })
-    if (performance.now() - before > 15_000) throw new Found(`${operation.operationId} took ${Math.round(performance.now() - before)} ms`, input)
   }
 }

@@ -120,14 +120,19 @@ export function mutateJson(dice: Dice, given: unknown): unknown {
   for (let left = 1 + dice.below(2); left > 0; left--) {
     const { holder, key } = dice.of(places)
     const list = holder as Record<string | number, unknown>
-    const old = list[key]
+    // What was left out before may be inherited.
+    const old = Object.hasOwn(list, key) ? list[key] : null
     switch (dice.below(8)) {
       case 0: if (Array.isArray(holder)) holder.splice(Number(key), 1); else delete list[key]; break
       case 1: if (Array.isArray(holder)) holder.push(old); else Object.defineProperty(list, oddText(dice).slice(0, 300), { value: oddValue(dice), enumerable: true, configurable: true, writable: true }); break
       case 2: if (typeof old === 'string') list[key] = mutateText(dice, old); else if (typeof old === 'number') list[key] = dice.of([old + 1, -old, old * 1e15, old + 0.5, String(old)]); else list[key] = oddValue(dice); break
       case 3: if (typeof old === 'string') list[key] = mutateText(dice, old); else list[key] = [old]; break
       case 4: if (typeof old === 'string' && /^([0-9a-f]{2})+$/i.test(old)) list[key] = Buffer.from(mutateBytes(dice, Buffer.from(old, 'hex'), [dice.bytes(40)])).toString('hex'); else list[key] = oddValue(dice); break
-      case 5: { const other = dice.of(places); list[key] = structuredClone((other.holder as Record<string | number, unknown>)[other.key]); break }
+      case 5: {
+        const other = dice.of(places)
+        if (Object.hasOwn(other.holder, other.key)) list[key] = structuredClone((other.holder as Record<string | number, unknown>)[other.key])
+        break
+      }
       default: list[key] = oddValue(dice)
     }
   }
