@@ -58,12 +58,18 @@ export function exclusive(registry: Registry, earlier: DecodedTransaction, next:
 
 /**
  * The same unsigned transaction at another place in its account's order.
- * @throws ChainError `SHAPE` where transactions of the family have no number
+ * @throws ChainError `SHAPE` where transactions of the family have no number, or this one cannot have it
  */
 export function withNonce(network: Network, unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
   const { renumber } = familyOf(network)
   if (!renumber) throw new ChainError('SHAPE', `transactions of ${network.name} have no number`)
-  return renumber(unsigned, nonce)
+  try {
+    return renumber(unsigned, nonce)
+  } catch (error) {
+    if (error instanceof ChainError) throw error
+    // The libraries that read and write the bytes have errors of their own.
+    throw new ChainError('SHAPE', `${network.code}: the transaction cannot have the number ${nonce}`)
+  }
 }
 
 /** Address of a workspace key at a path, in the network's own spelling. */

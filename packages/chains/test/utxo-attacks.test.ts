@@ -30,6 +30,22 @@ test('the plain transfer decodes', () => {
   assert.equal(decode(unsigned).fee_max, 1000n)
 })
 
+test('an output of more than 2^63 satoshi is no payment of a negative amount', () => {
+  for (const value of ['ffffffffffffffff', '0000000000000080']) {
+    const bytes = unsigned.bytes.replace('3075000000000000', value)
+    assert.notEqual(bytes, unsigned.bytes)
+    refuses(() => decode({ ...unsigned, bytes }), 'SHAPE', /an amount that no output has/)
+  }
+})
+
+test('a text that is far too long for an address is none at once', () => {
+  const before = process.cpuUsage().user
+  assert.equal(familyOf(BTC).format?.(BTC, 'x'.repeat(70_000)), null)
+  refuses(() => utxo.scriptOf(BTC, 'x'.repeat(70_000)), 'ADDRESS')
+  // Base58 takes time by the square of the length: seconds.
+  assert.ok(process.cpuUsage().user - before < 500_000)
+})
+
 test('a second payment, no payment, an output no address stands for', () => {
   refuses(() => decode(edited((each) => each.addOutput(scriptTo([8, 0, 8]), 500n))), 'SHAPE', /exactly one payment/)
   refuses(() => decode({ ...unsigned, change: undefined }), 'SHAPE', /exactly one payment/)

@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 575fa55e1098a87a882ef535810fc23790afef7a9d073af55b752d3f23558f2f
+// document c4a6fcc71a9d93aed707826bd6123e9c8aad2c8c257c6b7a581adf3f399575b8
 // types e73d1c12c728c6b904e7b20cd03d1ea2dd9f2e916ac3cc92b45a7807bfcc15c2
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

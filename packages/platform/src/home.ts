@@ -43,11 +43,12 @@ const ROOM_BYTES_MIN = 64 * 1024 ** 2
 const ROOM_KEPT_MS = 1000
 
 /** Tells, as often as it is asked, why nothing new should be begun: the data folder's disk is full, or nearly; null where it is not. */
-export function shortageOf(home: string, now: () => number, bytesMin = ROOM_BYTES_MIN): () => string | null {
+export function shortageOf(home: string, clock: () => number, bytesMin = ROOM_BYTES_MIN): () => string | null {
   let [lookedAt, shortage] = [-Infinity, null as string | null]
   return () => {
-    if (Math.abs(now() - lookedAt) < ROOM_KEPT_MS) return shortage
-    lookedAt = now()
+    const atMs = clock()
+    if (Math.abs(atMs - lookedAt) < ROOM_KEPT_MS) return shortage
+    lookedAt = atMs
     try {
       const { bavail, bsize } = statfsSync(home)
       const mebibytes = Math.round(bytesMin / 1024 ** 2)

@@ -69,6 +69,13 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
   assert.equal((await ask('POST', '/dac/v1/prepaid-fee?x=1', {})).body.field, 'x')
 })
 
+test('an object that cannot be told as text or number, in place of a text, is another shape and no error of ours', async () => {
+  for (const odd of ['{"length":{"toString":1,"valueOf":1}}', '{"length":{"toString":null,"valueOf":null}}']) {
+    const { status, text } = await ask('POST', '/dac/v1/validate-address', `{"asset":"ETH","address":${odd}}`)
+    assert.equal(status, 400, text)
+  }
+})
+
 test('null for an optional field is the same as none, and for a required one it is missing', async () => {
   assert.equal((await ask('POST', '/dac/v1/create-wallet', { asset: 'BTC' })).status, 200)
   const address = await call<{ label: string | null }>(user, 'POST', '/dac/v1/address', '{"asset":"BTC","label":null}')

@@ -3,9 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, test } from 'node:test'
 import type { Database } from '../src/database/pool.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
+import { clockLoop } from '../src/app/clock.ts'
 import { housekeepingLoop } from '../src/app/housekeeping.ts'
+import { shared } from '../src/engine/shared.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { Callers } from '../src/http/callers.ts'
 import { advance, claim, LEASE_MS, wake } from '../src/engine/lease.ts'
 import { useDatabase, World, type Tenant } from './deposits-support.ts'
+import { PUBLIC_KEY } from './harness.ts'
 
 /**
  * Leases, due work and windows run by the Environment's clock. It stands years behind the machine's here, for which
@@ -90,4 +95,48 @@ test('a spent nonce is kept for ten minutes of the clock, and a rate window for 
   now += 1
   await tidy()
   assert.equal((await admit())?.nonce_ok, true)
+})
+
+test('a clock that was hours ahead and is set right: what waited by it is due by the right one, and nothing is early by more than the error', async () => {
+  const HOURS = 6 * 3_600_000
+  await database.query(`update network_scans set updated_at = $1`, [database.now()])
+  const loop = clockLoop(world.services)
+  await loop.run(new AbortController().signal)
+  const [sooner, leased, later] = [await withdrawal(START + 1000), await withdrawal(START), await withdrawal(START + HOURS + 5000)]
+  now += HOURS
+  await loop.run(new AbortController().signal)
+  assert.deepEqual([await dueOf(sooner), await dueOf(later)], [START + 1000, START + HOURS + 5000], 'forward nothing is changed: it is due as it is')
+  assert.deepEqual(new Set(await taken()), new Set([sooner, leased]))
+  now = START + 2000
+  await loop.run(new AbortController().signal)
+  assert.equal(await dueOf(later), START + 2000 + 5000)
+  assert.deepEqual(await taken(), [], 'what is leased stays so for as long as the lease had left')
+  now += LEASE_MS + 1
+  assert.deepEqual(new Set(await taken()), new Set([sooner, leased, later]))
+  now += 6 * 3_600_000
+  await database.query(`update network_scans set updated_at = $1`, [database.now()])
+  const put = await withdrawal(now + 5000)
+  now -= HOURS
+  await clockLoop(world.services).run(new AbortController().signal)
+  assert.equal(await dueOf(put), now + 5000, 'a process that starts after that sees it too')
+  const before = await dueOf(later)
+  now -= 900
+  await loop.run(new AbortController().signal)
+  assert.equal(await dueOf(later), before, 'a clock is corrected by less than a second all the time')
+})
+
+test('what this process remembers for a moment it does not remember for hours when the clock is set back', async () => {
+  let asked = 0
+  const question = shared(async () => ++asked, 1000, () => now)
+  const key = randomUUID()
+  await database.query(
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [key, alice.subAccount, PUBLIC_KEY])
+  const callers = new Callers(database, { ...systemEnvironment(), now: () => now })
+  now += 6 * 3_600_000
+  await question()
+  assert.equal((await callers.find(key))?.apiKey, key)
+  await database.query('update api_users set revoked_at = $2 where api_key = $1', [key, database.now()])
+  now = START
+  assert.equal(await question(), 2)
+  assert.equal(await callers.find(key), null, 'a key that was revoked is')
 })

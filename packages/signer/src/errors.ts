@@ -1,4 +1,4 @@
-import { ZodError, type ZodType } from 'zod'
+import { ZodError, type ZodSafeParseResult, type ZodType } from 'zod'
 
 /** Every refusal of a node: the stable code, the rule of the design it stands for, and the HTTP status. */
 const CODES = {
@@ -103,9 +103,19 @@ export function errorAnswer(error: unknown): { status: number; body: Record<stri
   return { status: 500, body: { error: 'INTERNAL', rule: 0, message: 'The node met an unexpected error; see its log' } }
 }
 
+/** Null where the library throws: its checks of length compare what may be an object that no number can be made of. */
+export function parsedBy<T>(schema: ZodType<T>, value: unknown): ZodSafeParseResult<T> | null {
+  try {
+    return schema.safeParse(value)
+  } catch (error) {
+    if (error instanceof TypeError) return null
+    throw error
+  }
+}
+
 /** A partner's answer in the shape it must have; another one is the partner's failure, not the caller's. */
 export function shapeOfAnswer<T>(schema: ZodType<T>, value: unknown, node: number): T {
-  const parsed = schema.safeParse(value)
-  if (!parsed.success) throw new Refusal('PEER_UNAVAILABLE', `The answer of peer node ${node} has another shape`, { node })
+  const parsed = parsedBy(schema, value)
+  if (!parsed?.success) throw new Refusal('PEER_UNAVAILABLE', `The answer of peer node ${node} has another shape`, { node })
   return parsed.data
 }

@@ -31,6 +31,9 @@ const CURVE: Parameters<typeof initEccLib>[0] = {
 /** Not before the first taproot address: the library tries the arithmetic out, which is a sixth of what a node's start takes. */
 const readyForTaproot = (): void => { initEccLib(CURVE) }
 
+/** Base58 is read in a time that grows with the square of the length: nothing longer is read at all. */
+const LENGTH_MAX = 90
+
 /** UTXO parameters of a network. Throws ChainError `NETWORK` where it has none. */
 export function paramsOf(network: Network): UtxoParams {
   if (!network.utxo) throw new ChainError('NETWORK', `${network.code} has no UTXO parameters`)
@@ -79,6 +82,7 @@ function isUnusedWitnessProgram(script: Uint8Array): boolean {
 
 /** Output script of an address; Bitcoin Cash also reads the base58 spelling. Throws ChainError `ADDRESS`. */
 export function scriptOf(network: Network, text: string): Uint8Array {
+  if (text.length > LENGTH_MAX) throw new ChainError('ADDRESS', 'has a length no address has')
   const prefix = paramsOf(network).cashaddr_prefix
   const cash = prefix === undefined ? null : cashScriptOf(prefix, text)
   if (cash) return cash
@@ -129,7 +133,7 @@ function isBase58Script(script: Uint8Array): boolean {
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const refused = refusedTag(addressTag)
   if (refused) return refused
-  if (text.length < 14 || text.length > 90) return { valid: false, reason: 'has a length no address has' }
+  if (text.length < 14 || text.length > LENGTH_MAX) return { valid: false, reason: 'has a length no address has' }
   if (hasUnusedWitnessVersion(network, text)) {
     return { valid: false, reason: 'has a witness version that is not in use: anyone could take coins sent there' }
   }

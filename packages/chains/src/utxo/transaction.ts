@@ -41,6 +41,8 @@ function parse(unsigned: UnsignedTransaction): Transaction {
   if (transaction.toHex() !== unsigned.bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   if (transaction.version !== 2) throw new ChainError('SHAPE', 'version must be 2')
   if (transaction.locktime !== 0) throw new ChainError('SHAPE', 'locktime must be 0')
+  // Eight bytes are read as a number with a sign, which amounts have none of.
+  if (transaction.outs.some(({ value }) => value < 0n)) throw new ChainError('SHAPE', 'has an amount that no output has')
   if (transaction.ins.length !== unsigned.inputs.length) throw new ChainError('SHAPE', 'inputs and their paths differ in number')
   return transaction
 }

@@ -50,6 +50,7 @@ import { SignerNodes } from '../signing/nodes.ts'
 import { watchReleasableLoop } from '../staking/watch-releasable.ts'
 import { transactionLoop } from '../engine/run.ts'
 import { runLoops, type Loop } from '../engine/loop.ts'
+import { clockLoop } from './clock.ts'
 import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 import { readiness } from './readiness.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, identityFolder } from './local.ts'
@@ -287,6 +288,7 @@ function workLoops(services: Services): Loop[] {
     watchTanksLoop(services),
     turnOfDayLoop(services),
     watchReleasableLoop(services),
+    clockLoop(services),
     housekeepingLoop(services),
     foldLoop(services),
     autoForwardingLoop(services),

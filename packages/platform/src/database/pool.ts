@@ -66,7 +66,7 @@ export function isConnectionError(error: unknown): boolean {
 export function shortageOfDatabase(error: unknown): string | null {
   const code = codeOf(error)
   if (code === '53100') return 'its disk is full'
-  return typeof code === 'string' && /^53/.test(code) ? 'it has no memory or connection to spare' : null
+  return typeof code === 'string' && code.startsWith('53') ? 'it has no memory or connection to spare' : null
 }
 
 /** The same may go well a moment later: it says nothing about what was asked. */

@@ -51,7 +51,7 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
       }
       const now = services.environment.now()
       const tip = await chain.client.tip()
-      if (done !== null && now - done.at < FULL_PASS_MS && isSame(done.tip, tip)) {
+      if (done !== null && Math.abs(now - done.at) < FULL_PASS_MS && isSame(done.tip, tip)) {
         knownAt = new Date(now)
         services.metrics.scannedAt.labels(network.code).set(now / 1000)
         return false

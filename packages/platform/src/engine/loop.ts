@@ -89,7 +89,7 @@ class Lookout {
       for (const at of due) {
         const loop = this.#loops[at] as Loop
         const since = this.#waiting.get(loop)
-        if (since !== undefined && now - since >= loop.everyMs) this.#bells.get(loop)?.ring()
+        if (since !== undefined && Math.abs(now - since) >= loop.everyMs) this.#bells.get(loop)?.ring()
       }
     }
   }

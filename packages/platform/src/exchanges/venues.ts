@@ -165,7 +165,7 @@ export class Venues {
   async #loaded(exchange: string): Promise<Public> {
     const shared = await this.#exchange(exchange)
     const now = this.#o.environment.now()
-    if (shared.markets.size > 0 && now - shared.loadedAt < MARKETS_MS) return shared
+    if (shared.markets.size > 0 && Math.abs(now - shared.loadedAt) < MARKETS_MS) return shared
     shared.loading ??= this.#load(shared).finally(() => (shared.loading = null))
     await shared.loading
     return shared
@@ -189,7 +189,7 @@ export class Venues {
     const now = this.#o.environment.now()
     const key = `${client.id} ${what}`
     const known = this.#recent.get(key)
-    const answer = known && now - known.at < RECENT_MS ? known.answer as Promise<T> : ask()
+    const answer = known && Math.abs(now - known.at) < RECENT_MS ? known.answer as Promise<T> : ask()
     if (answer !== known?.answer) {
       if (this.#recent.size >= RECENT_MAX) this.#recent.clear()
       this.#recent.set(key, { at: now, answer })

@@ -22,7 +22,7 @@ export function keptOn(
   }
   return async (address) => {
     const last = known.get(address)
-    if (last && environment.now() - last.at < FRESH_MS) return last.value
+    if (last && Math.abs(environment.now() - last.at) < FRESH_MS) return last.value
     return soon(environment, read(address), last?.value ?? fallback)
   }
 }

@@ -36,7 +36,7 @@ interface Admitted { nonceOk: boolean; requests: number; window: { start: number
 export class Callers {
   readonly #database: Database
   readonly #environment: Environment
-  readonly #known = new Map<string, { caller: KnownCaller | null; until: number }>()
+  readonly #known = new Map<string, { caller: KnownCaller | null; at: number }>()
   /** When this process last wrote down that a key was used. */
   readonly #used = new Map<string, number>()
   readonly #admissions: Batch<Asking, Admitted>
@@ -66,7 +66,7 @@ export class Callers {
   /** Null where the key is unknown or revoked. */
   async find(apiKey: string): Promise<KnownCaller | null> {
     const known = this.#known.get(apiKey)
-    if (known && known.until > this.#environment.now()) return known.caller
+    if (known && Math.abs(this.#environment.now() - known.at) < REMEMBER_MS) return known.caller
     const row = await this.#database.one<{
       api_key: string; role: 'full' | 'read-only'; public_key_pem: string; rate_limit: number | null; sub_account_id: string
       ip_allow_list: string[]; person_id: string | null
@@ -85,7 +85,7 @@ export class Callers {
     // Unknown keys are not remembered: their number has no bound.
     if (caller) {
       if (this.#known.size >= REMEMBERED_MAX) this.#known.clear()
-      this.#known.set(apiKey, { caller, until: this.#environment.now() + REMEMBER_MS })
+      this.#known.set(apiKey, { caller, at: this.#environment.now() })
     }
     return caller
   }
@@ -93,7 +93,7 @@ export class Callers {
   /** Writes down that a key was used, at most once a minute. Nobody waits for it: a line that is lost is one minute's. */
   used(apiKey: string): void {
     const now = this.#environment.now()
-    if (now - (this.#used.get(apiKey) ?? 0) < USED_EVERY_MS) return
+    if (Math.abs(now - (this.#used.get(apiKey) ?? 0)) < USED_EVERY_MS) return
     if (this.#used.size >= REMEMBERED_MAX) this.#used.clear()
     this.#used.set(apiKey, now)
     this.#database.query(

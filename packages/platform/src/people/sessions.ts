@@ -25,7 +25,7 @@ export interface Session {
   confirmedAt: Date
 }
 
-interface Known { session: Session; isOver(now: number): boolean; until: number; seenAt: number }
+interface Known { session: Session; isOver(now: number): boolean; at: number; seenAt: number }
 
 /** Who is signed in. A session's token is in its cookie alone; here is what it hashes to. */
 export class Sessions {
@@ -44,7 +44,8 @@ export class Sessions {
     const now = this.#environment.now()
     const key = hash.toString('hex')
     const known = this.#known.get(key)
-    if (known && known.until > now && now - known.seenAt < SEEN_EVERY_MS) return known.isOver(now) ? null : known.session
+    const isKnown = known && Math.abs(now - known.at) < REMEMBER_MS && Math.abs(now - known.seenAt) < SEEN_EVERY_MS
+    if (isKnown) return known.isOver(now) ? null : known.session
     const row = await this.#database.one<{
       id: string; person_id: string; email: string; name: string; confirmed_at: Date; expires_at: Date; last_seen_at: Date
     }>(
@@ -64,7 +65,7 @@ export class Sessions {
     const session = { id: row.id, personId: row.person_id, email: row.email, name: row.name, confirmedAt: row.confirmed_at }
     if (this.#known.size >= REMEMBERED_MAX) this.#known.clear()
     const expires = row.expires_at.getTime()
-    this.#known.set(key, { session, isOver: (at) => at >= expires, until: now + REMEMBER_MS, seenAt })
+    this.#known.set(key, { session, isOver: (at) => at >= expires, at: now, seenAt })
     return session
   }
 

@@ -94,7 +94,7 @@ export function compareLoop(services: Services): Loop {
     everyMs: RETRY_MS,
     async run() {
       const now = services.environment.now()
-      if (now - comparedAt < (services.hold.because === null ? CHECK_MS : HELD_CHECK_MS)) return false
+      if (Math.abs(now - comparedAt) < (services.hold.because === null ? CHECK_MS : HELD_CHECK_MS)) return false
       comparedAt = now
       await compareRecords(services)
       return false

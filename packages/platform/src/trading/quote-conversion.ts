@@ -7,7 +7,7 @@ export const quoteConversion = endpoint({
   id: 'quoteConversion', tag: 'Trading',
   description: 'What a conversion would bring now at the best linked account, and until when `quote` holds.',
   errors: [
-    'NOT_FOUND', 'CONVERSION_UNAVAILABLE', 'PRICE_UNAVAILABLE', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE',
+    'NOT_FOUND', 'INVALID_AMOUNT', 'CONVERSION_UNAVAILABLE', 'PRICE_UNAVAILABLE', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE',
     'EXCHANGE_UNSUPPORTED',
   ],
   method: 'POST', path: '/dac/v1/conversions/quote', summary: 'Quote a conversion', access: 'write', body: z.strictObject(conversionBody),

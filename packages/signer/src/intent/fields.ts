@@ -1,6 +1,6 @@
 import { AuthError, JsonNumber, parseJson } from '@custody/request-auth'
 import type { z } from 'zod'
-import { Refusal } from '../errors.ts'
+import { parsedBy, Refusal } from '../errors.ts'
 import type { Proven } from './request.ts'
 
 /** A field of the caller's body that is not what it must be. */
@@ -21,9 +21,9 @@ export function bodyOf<T>(proven: Proven, schema: z.ZodType<T>): T {
   if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof JsonNumber) {
     throw badField('body', 'must be a JSON object')
   }
-  const result = schema.safeParse(body)
-  if (result.success) return result.data
-  const issue = result.error.issues[0]
+  const result = parsedBy(schema, body)
+  if (result?.success) return result.data
+  const issue = result?.error.issues[0]
   if (issue?.code === 'unrecognized_keys') throw badField((issue.keys[0] as string).slice(0, 64), 'unknown field')
   const field = issue?.path[0] === undefined ? 'body' : String(issue.path[0])
   throw badField(field, Object.hasOwn(body, field) || field === 'body' ? issue?.message ?? 'is not valid' : 'is required')

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { z } from 'zod'
-import { Refusal } from '../errors.ts'
+import { parsedBy, Refusal } from '../errors.ts'
 
 /** A body of more than so many times the limit is not read to its end. */
 const HEARD_TIMES_MAX = 2
@@ -40,8 +40,8 @@ export function parseBody(text: string): unknown {
 
 /** A command's body in its shape. @throws Refusal BAD_ORDER that names the field */
 export function shaped<T>(schema: z.ZodType<T>, body: unknown): T {
-  const parsed = schema.safeParse(body)
-  if (parsed.success) return parsed.data
-  const issue = parsed.error.issues[0]
+  const parsed = parsedBy(schema, body)
+  if (parsed?.success) return parsed.data
+  const issue = parsed?.error.issues[0]
   throw new Refusal('BAD_ORDER', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'has another shape'}`.slice(0, 300))
 }

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bodyOf } from '../src/intent/fields.ts'
+import type { Proven } from '../src/intent/request.ts'
+import { signedRequestSchema } from '../src/intent/request.ts'
+import { shapeOfAnswer } from '../src/errors.ts'
+import { shaped } from '../src/transport/body.ts'
+
+test('an object that cannot be told as text or number, in place of a text, is another shape and no error of the node', () => {
+  const odd = JSON.parse('{"length":{"toString":1,"valueOf":1}}') as unknown
+  const request = { token: 'a', method: 'POST', uri: '/', body: odd }
+  assert.throws(() => shaped(signedRequestSchema, request), { code: 'BAD_ORDER' })
+  assert.throws(() => shapeOfAnswer(signedRequestSchema, request, 2), { code: 'PEER_UNAVAILABLE' })
+  const proven = { request: { body: JSON.stringify(request) } } as Proven
+  assert.throws(() => bodyOf(proven, signedRequestSchema), { code: 'BAD_REQUEST_FIELD' })
+})
