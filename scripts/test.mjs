@@ -116,10 +116,10 @@ function rememberResolved() {
   for (const path of [join('node_modules', '.package-lock.json'), ...manifests]) {
     if (existsSync(join(root, path))) hash.update(`${path}\0`).update(readFileSync(join(root, path)))
   }
-  const name = `resolved-${hash.digest('hex').slice(0, 16)}.json`
+  const name = `modules-${hash.digest('hex').slice(0, 16)}`
   mkdirSync(CACHE, { recursive: true })
-  for (const old of readdirSync(CACHE)) if (old.startsWith('resolved-') && !old.startsWith(name)) rmSync(join(CACHE, old))
-  process.env.CUSTODY_TEST_RESOLVED = join(CACHE, name)
+  for (const old of readdirSync(CACHE)) if (old.startsWith('modules-') && old !== name) rmSync(join(CACHE, old), { recursive: true })
+  process.env.CUSTODY_TEST_MODULES = join(CACHE, name)
   process.env.NODE_OPTIONS = [process.env.NODE_OPTIONS, ...preload('./test-resolved.mjs')].join(' ').trim()
 }
 

@@ -35,7 +35,7 @@ function validator(pointer: string): ValidateFunction {
   const known = compiled.get(pointer)
   if (known) return known
   if (!ajv) {
-    ajv = new Ajv2020({ strict: false, validateFormats: true, allErrors: false })
+    ajv = new Ajv2020({ strict: false, validateFormats: true, allErrors: false, code: { optimize: false } })
     ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)
     ajv.addFormat('uri', /^https?:\/\/\S+$/)
     for (const name of ['decimal', 'double', 'uuid']) ajv.addFormat(name, true)

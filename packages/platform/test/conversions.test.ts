@@ -8,7 +8,6 @@ import { createConversion } from '../src/trading/create-conversion.ts'
 import { quoteConversion } from '../src/trading/quote-conversion.ts'
 import { readConversion } from '../src/trading/read-conversion.ts'
 import { useDatabase } from './deposits-support.ts'
-import { empty } from './emptied.ts'
 import { TradingStage, type Order } from './trading-stage.ts'
 
 /** One coin for another at the best of the linked accounts: what a book makes of an amount, and orders over real ccxt. */
@@ -19,7 +18,7 @@ interface Conversion {
 let current: TradingStage | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async () => {
-  await empty(database.get(), 'conversions')
+  await database.get().query('truncate conversions')
   return (current = new TradingStage(database.get())).begin()
 }
 const refused = (code: string, message: RegExp) => (error: unknown) =>

@@ -4,7 +4,8 @@ const statements = new WeakMap<Database, Map<string, string>>()
 
 /**
  * Empties tables and all that refer to them, as `truncate … cascade` does, by deleting: that makes no new files for some
- * sixty tables and their indices, and no connection plans its statements anew. Triggers do not run.
+ * sixty tables and their indices, and no connection plans its statements anew. Triggers do not run. Rows that come afterwards
+ * may lie in another order than they came in: not for tests of what is taken in turn at one moment of a clock (orders).
  */
 export async function empty(database: Database, ...tables: string[]): Promise<void> {
   const known = statements.get(database) ?? new Map<string, string>()

@@ -20,7 +20,6 @@ import { TRANSFERS } from '../src/exchange-transfers/transfer.ts'
 import type { Asset } from '@custody/chains'
 import { Bell } from '../src/ledger/bell.ts'
 import { newId, useDatabase } from './deposits-support.ts'
-import { empty } from './emptied.ts'
 import { FakeVenue } from './fake-venue.ts'
 import { InvoiceStage } from './invoices-stage.ts'
 import { sees } from './told.ts'
@@ -48,7 +47,7 @@ class Stage extends InvoiceStage {
 
   override async begin(): Promise<this> {
     await super.begin()
-    await empty(this.database, 'exchange_accounts')
+    await this.database.query('truncate exchange_accounts cascade')
     this.account = (await this.ask<{ id: string }>(createAccount, {
       exchange: 'kraken', label: 'main', api_key: 'key', api_secret: 'secret', allow_withdrawal: true,
     })).body.id

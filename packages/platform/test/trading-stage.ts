@@ -20,7 +20,6 @@ import { claimOrder } from '../src/trading/lease.ts'
 import { workOn } from '../src/trading/loop.ts'
 import { readOrder } from '../src/trading/read-order.ts'
 import { stageServices } from './chain-stage.ts'
-import { empty } from './emptied.ts'
 import { FakeKraken } from './fake-kraken.ts'
 import { plain, PUBLIC_KEY } from './harness.ts'
 
@@ -74,10 +73,9 @@ export class TradingStage {
   }
 
   async begin(): Promise<this> {
-    await empty(
-      this.database, 'workspaces', 'sub_accounts', 'api_users', 'ledger_accounts', 'ledger_entries', 'ledger_postings', 'prepaid_accounts',
-      'prepaid_volumes', 'events', 'exchange_accounts', 'exchange_balances', 'exchange_nonces', 'orders', 'order_fills',
-    )
+    await this.database.query(
+      `truncate workspaces, sub_accounts, api_users, ledger_accounts, ledger_entries, ledger_postings, prepaid_accounts, prepaid_volumes, events,
+         exchange_accounts, exchange_balances, exchange_nonces, orders, order_fills cascade`)
     this.caller = await this.tenant('one')
     this.accountId = (await this.link()).id
     return this
