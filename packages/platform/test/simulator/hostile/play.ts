@@ -12,7 +12,7 @@ const WORKSPACE = 'acme'
 const TOKEN = registry.asset('USDT_ETH')?.contract_address as string
 
 /** What a hostile platform came to. */
-export interface Hostile { failure: string | null; draws: readonly number[]; asked: number; signed: number; refusals: ReadonlyMap<string, number>; faults: ReadonlyMap<string, number> }
+export interface Hostile { failure: string | null; draws: readonly number[]; asked: number; signed: number; refusals: ReadonlyMap<string, number>; faults: ReadonlyMap<string, number>; asks: readonly string[] }
 
 /** A platform asks three nodes, any two of them, for whatever chance makes up; the oracle reads what they sign. */
 export async function playHostile(seed: number, given: readonly number[] | null = null): Promise<Hostile> {
@@ -35,6 +35,8 @@ class Stage {
   readonly #voids = new Map<string, Set<number>>()
   #nowMs = Date.UTC(2030, 0, 1)
   #asked = 0
+  /** What was asked, and what came of it. */
+  readonly #asks: string[] = []
 
   constructor(seed: number, given: readonly number[] | null) {
     this.chance = new Chance(seed, given)
@@ -63,7 +65,7 @@ class Stage {
     const { problems, count } = this.#signatures
     return {
       failure: problems.length > 0 ? problems.join('\n') : null, draws: this.chance.draws, asked: this.#asked, signed: count,
-      refusals: this.#refusals, faults: this.#faults,
+      refusals: this.#refusals, faults: this.#faults, asks: this.#asks,
     }
   }
 
@@ -96,9 +98,14 @@ class Stage {
   /** @returns what was answered, or null where it was refused or nobody heard */
   async #ask(node: number, path: string, body: unknown): Promise<unknown> {
     this.#asked++
+    const at = this.#asks.push(`${this.#nowMs} node ${node} ${path} ${JSON.stringify(body)}`) - 1
+    const told = (what: string) => { this.#asks[at] = `${this.#asks[at]} -> ${what}` }
     try {
-      return await this.room.call(node, 'POST', path, body)
+      const answer = await this.room.call(node, 'POST', path, body)
+      told('done')
+      return answer
     } catch (error) {
+      told(error instanceof NodeRefused ? JSON.stringify(error.body) : String(error))
       if (error instanceof NodeRefused) {
         const code = String((error.body as { error?: unknown }).error)
         this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1)
@@ -114,12 +121,14 @@ class Stage {
     if (receipt !== null) wish.receipts.push(receipt)
   }
 
+  /** One node, or several, are told never to sign for it any more. */
   async #void(wish: Wish): Promise<void> {
-    const node = 1 + this.chance.below(3)
-    if (await this.#ask(node, '/void', { request: wish.request }) === null) return
-    const held = this.#voids.get(wish.name) ?? new Set()
-    this.#voids.set(wish.name, held.add(node))
-    if (held.size >= 2) this.#signatures.voided(wish.name)
+    for (const node of [1, 2, 3]) {
+      if (this.chance.below(3) === 0 || await this.#ask(node, '/void', { request: wish.request }) === null) continue
+      const held = this.#voids.get(wish.name) ?? new Set()
+      this.#voids.set(wish.name, held.add(node))
+      if (held.size >= 2) this.#signatures.voided(wish.name)
+    }
   }
 
   async #cancel(wish: Wish): Promise<void> {
