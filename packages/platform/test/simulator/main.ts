@@ -7,11 +7,12 @@ import { tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { inProcesses, inThisProcess } from './jobs.ts'
 
-const USAGE = `Usage: npm run simulate -- [--seed S] [--seeds N] [--jobs J] [--hostile] [--shrink SECONDS] [--draws FILE]
+const USAGE = `Usage: npm run simulate -- [--seed S] [--seeds N] [--jobs J] [--hostile] [--brief] [--shrink SECONDS] [--draws FILE]
   --seed S      the first seed (1)
   --seeds N     how many seeds are played, from S on (1)
   --jobs J      how many processes play them (1)
   --hostile     a platform that asks three signer nodes for whatever chance makes up, in place of an honest one in a storm
+  --brief       tell of seeds that fail, and of the sums
   --shrink T    where a seed fails, look T seconds for a shorter story that fails too (0)
   --draws FILE  the draws of a failure that was kept, in place of the seed's`
 
@@ -25,7 +26,7 @@ function options() {
   try {
     return parseArgs({ options: {
       seed: { type: 'string', default: '1' }, seeds: { type: 'string', default: '1' }, draws: { type: 'string' },
-      shrink: { type: 'string', default: '0' }, jobs: { type: 'string', default: '1' }, hostile: { type: 'boolean', default: false },
+      shrink: { type: 'string', default: '0' }, jobs: { type: 'string', default: '1' }, hostile: { type: 'boolean', default: false }, brief: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     } }).values
   } catch (error) {
@@ -60,7 +61,7 @@ const faults = new Map<string, number>()
 const sums = new Map<string, number>()
 const failed: number[] = []
 for await (const told of jobs > 1 ? inProcesses(first, count, jobs, terms) : inThisProcess(first, count, terms)) {
-  console.log(told.text)
+  if (!values.brief || !told.isHeld) console.log(told.text)
   for (const [name, value] of Object.entries(told.counts)) sums.set(name, (sums.get(name) ?? 0) + value)
   for (const [kind, times] of told.faults) faults.set(kind, (faults.get(kind) ?? 0) + times)
   if (!told.isHeld) failed.push(told.seed)
