@@ -45,7 +45,7 @@ test('the oracle sees a second payment, another amount, receiver or wallet, what
     all.voided(wish.name)
     all.payment(wish, ...signed({ maxFeePerGas: 3_000_000_000n }), null)
   }), /after two nodes had voided/)
-  assert.match(seen((all) => all.fuel([wish], 5n, SINK_ETH, ...signed({ to: SINK_ETH, value: 6n }, [0, 60, 0]))), /fuel of more than 5/)
+  assert.match(seen((all) => all.fuel([wish], '', 5n, SINK_ETH, ...signed({ to: SINK_ETH, value: 6n }, [0, 60, 0]))), /fuel of more than 5/)
 })
 
 test('a hostile seed is the same story each time, and its draws play it again', async () => {

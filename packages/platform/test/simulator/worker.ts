@@ -22,7 +22,7 @@ process.on('message', (seed: number | 'end') => {
   }, (error: unknown) => {
     if (isEnding) return
     console.error(error)
-    process.exit(1)
+    void ground.stop().finally(() => process.exit(1))
   })
 })
 process.send?.('ready')

@@ -54,7 +54,10 @@ export class Forger {
   /** The payment's purpose, with receipts that are its own, another's, or none. */
   pay(wish: Wish): Record<string, unknown> {
     const receipts = this.#forge(wish.receipts, () => this.#chance.of(this.#people.wishes).receipts).slice(0, 3)
-    return { kind: 'pay', request: this.#request(wish), ...(receipts.length > 0 ? { receipts } : {}) }
+    const faster = this.#forge(wish.speedUps, () => this.#chance.of(this.#people.wishes).cancels).at(-1)
+    return {
+      kind: 'pay', request: this.#request(wish), ...(receipts.length > 0 ? { receipts } : {}), ...(faster ? { speed_up: { request: faster } } : {}),
+    }
   }
 
   cancel(wish: Wish): Record<string, unknown> {
@@ -105,6 +108,20 @@ export class Forger {
       inputs: [{ funding: coin, output: 0, path: from }], amount, payTo: this.#forge(own ? back : SINK_BTC_SCRIPT, () => back),
       ...(own ? {} : { change: { path: changePath, value: this.#forge(290_000n - amount, () => this.#chance.of([1000n, 400_000n])) } }),
     })
+  }
+
+  /** What a deposit address holds, to the first address of its wallet. */
+  sweep(subAccount: number): Item {
+    const index = 1 + this.#chance.below(2)
+    const asset = this.#chance.of(['ETH', 'USDT_ETH'])
+    const path = [subAccount, ETH.chain_index, this.#forge(index, () => this.#chance.of([0, 1, 2]))]
+    const home = this.address(ETH, [subAccount, ETH.chain_index, 0])
+    const to = this.#forge(home, () => this.#chance.of([...SINKS, this.address(ETH, [3 - subAccount, ETH.chain_index, 0])]))
+    const options = { nonce: this.#nonce(path), maxFeePerGas: this.#forge(2n * GWEI, () => 100_000n * GWEI) }
+    return {
+      purpose: { kind: 'sweep', sub_account: this.#forge(subAccount, () => this.#chance.of([0, 1, 2])), asset, address_index: index },
+      unsigned: this.#forge(asset, () => 'ETH') === 'ETH' ? eth(path, { ...options, to, value: 5n }) : usdt(path, to, 5n, options),
+    }
   }
 
   /** Fuel for one payment, or for several that share it. */

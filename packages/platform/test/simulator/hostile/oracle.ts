@@ -55,21 +55,31 @@ export class Signatures {
     this.#add(wish.name, found, bytes, isCancel)
   }
 
-  /** Of fuel: to the payer's own address, once for each payment, and no more than its parts could cost. */
-  fuel(wishes: readonly (Wish | undefined)[], most: bigint, to: string | null, found: Read, bytes: string): void {
+  /** Of a sweep: from a deposit address to the first address of the same sub-account. */
+  sweep(home: string, found: Read): void {
+    this.count++
+    const [pays, more] = found.pays
+    if (more || !pays || found.sub < 1 || found.index < 1 || !same(pays.to, home)) this.#wrong(`a sweep to another than ${home}`, found)
+    this.#assertFee(found)
+  }
+
+  /**
+   * Of fuel: to the payer's own address, once for each payment, and no more than its parts could cost.
+   * @param faster the caller's order to speed the payment up, which has a fuel of its own; else empty
+   */
+  fuel(wishes: readonly (Wish | undefined)[], faster: string, most: bigint, to: string | null, found: Read, bytes: string): void {
     if (wishes.includes(undefined)) return this.#wrong('fuel for what nobody wished', found)
     const [pays, more] = found.pays
     if (more || found.asset !== 'ETH' || found.sub !== 0 || !pays || to === null || !same(pays.to, to) || pays.units > most) {
       this.#wrong(`fuel of more than ${most}, or to another than ${to}`, found)
     }
     if (new Set(wishes.map((wish) => wish?.name)).size !== wishes.length) this.#wrong('fuel that names a payment twice', found)
-    for (const wish of wishes) this.#add(`fuel ${wish?.name}`, found, bytes)
+    for (const wish of wishes) this.#add(`fuel ${wish?.name} ${faster}`, found, bytes)
   }
 
   #add(name: string, found: Read, bytes: string, isCancel = false): void {
     this.count++
-    const limit = 10n ** BigInt((DECIMALS[found.asset] ?? 18) === 8 ? 6 : 17)
-    if (found.fee > limit) this.#wrong('a fee above the cap', found)
+    this.#assertFee(found)
     const all = this.#by.get(name) ?? []
     for (const earlier of all) {
       if (!earlier.places.some((place) => found.places.includes(place))) this.#wrong(`two that do not exclude each other, for ${name}`, { earlier, found })
@@ -79,6 +89,11 @@ export class Signatures {
     // What pays nobody may be signed after a void.
     if (!isCancel && this.#voided.has(name) && !this.#voided.get(name)?.has(bytes)) this.#wrong(`signed after two nodes had voided ${name}`, found)
     this.#bytes.set(name, known.add(bytes))
+  }
+
+  #assertFee(found: Read): void {
+    const limit = 10n ** BigInt((DECIMALS[found.asset] ?? 18) === 8 ? 6 : 17)
+    if (found.fee > limit) this.#wrong('a fee above the cap', found)
   }
 
   #wrong(what: string, shown: unknown): void {

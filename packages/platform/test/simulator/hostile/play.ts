@@ -72,7 +72,7 @@ class Stage {
   async #act(): Promise<void> {
     const { chance } = this
     const wish = chance.of(this.#people.wishes)
-    switch (chance.below(16)) {
+    switch (chance.below(18)) {
       case 0: return this.#people.wish()
       case 1: return this.#show(wish)
       case 2: return this.#people.cancel(wish)
@@ -91,6 +91,8 @@ class Stage {
       case 7: case 8: return this.#cancel(wish)
       case 9: case 10: return this.#fuel()
       case 11: case 12: return this.#run()
+      case 13: return this.#sign([this.#forger.sweep(chance.of(this.#people.list).subAccount)])
+      case 14: return this.#people.speedUp(wish)
       default: return this.#sign([{ purpose: this.#forger.pay(wish), unsigned: this.#forger.unsigned(wish, false) }])
     }
   }
@@ -187,7 +189,11 @@ class Stage {
       const subs = new Set(wishes.map((wish) => wish?.person.subAccount))
       const [sub] = subs
       const to = subs.size === 1 && sub !== undefined ? this.#forger.address(ETH, [sub, ETH.chain_index, 0]) : null
-      return this.#signatures.fuel(wishes, most, to, found, bytes)
+      const faster = /"speed_up":{"request":{"token":"([^"]+)"/.exec(JSON.stringify(purpose['for']))?.[1] ?? ''
+      return this.#signatures.fuel(wishes, faster, most, to, found, bytes)
+    }
+    if (purpose['kind'] === 'sweep') {
+      return this.#signatures.sweep(this.#forger.address(ETH, [found.sub, ETH.chain_index, 0]), found)
     }
     const isCancel = purpose['kind'] === 'cancel'
     const wish = this.#wishOf(isCancel ? purpose['of'] : purpose)

@@ -22,6 +22,8 @@ export interface Wish {
   receipts: unknown[]
   /** Caller's orders to cancel it. */
   cancels: SignedRequest[]
+  /** And to pay more for it. */
+  speedUps: SignedRequest[]
 }
 
 const text = (units: bigint, decimals: number): string =>
@@ -65,12 +67,16 @@ export class People {
     const request = await this.#sign(person, '/dac/v1/transaction', body)
     const nonce = `nonce-${this.#count}`
     this.wishes.push({
-      person, asset, units, to, request, id: transactionId(person.apiKey, nonce), receipts: [], cancels: [],
+      person, asset, units, to, request, id: transactionId(person.apiKey, nonce), receipts: [], cancels: [], speedUps: [],
       name: sequence ? `${person.subAccount} ${sequence}` : `${person.apiKey} ${nonce}`,
     })
   }
 
   async cancel(wish: Wish): Promise<void> {
     wish.cancels.push(await this.#sign(wish.person, `/dac/v1/transaction/${wish.id}/cancel`, '{}'))
+  }
+
+  async speedUp(wish: Wish): Promise<void> {
+    wish.speedUps.push(await this.#sign(wish.person, `/dac/v1/transaction/${wish.id}/speed-up`, '{}'))
   }
 }
