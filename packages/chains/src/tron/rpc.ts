@@ -57,7 +57,8 @@ export class TronClient implements ChainClient {
 
   /** @param below a random whole number below this one */
   constructor(
-    network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch, below: (end: number) => number = (end) => randomInt(end)
+    network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch,
+    below: (end: number) => number = (end) => randomInt(end),
   ) {
     this.network = network
     this.#assets = assets

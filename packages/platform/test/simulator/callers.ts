@@ -77,6 +77,8 @@ export class Callers {
       const { statusCode, payload: text } = await server.inject({
         method: 'POST', url: path, payload, headers: { ...headers, 'content-type': 'application/json' },
       })
+      // Of the dead nobody hears anything.
+      if (instance.actor.isDead) return new Promise<never>(() => undefined)
       if (statusCode >= 400) throw new Refused(statusCode, text)
       return text
     })()

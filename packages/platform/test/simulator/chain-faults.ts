@@ -43,9 +43,17 @@ export class ChainFaults {
       return new Response('busy', { status: chance.below(2) === 0 ? 503 : 429 })
     }
     const { signal: _, ...rest } = init ?? {}
+    const text = String(init?.body ?? '')
+    if (/"method":"send_?raw_?transaction|"method":"(eth_sendRaw|send)Transaction"/i.test(text) && chance.rarely(odds.unwilling)) {
+      this.#world.noted('a chain refused a broadcast')
+      // Some take it all the same.
+      if (chance.below(2) === 0) await this.#fetch(input, rest)
+      const id = /"id":(\d+)/.exec(text)?.[1] ?? '1'
+      return Response.json({ jsonrpc: '2.0', id: Number(id), error: { code: -32_000, message: 'txpool is full' } })
+    }
     const response = await this.#fetch(input, rest)
     const { status, headers } = response
-    const answered = this.#wrong(String(input), String(init?.body ?? ''), { status, headers, body: await response.text() })
+    const answered = this.#wrong(String(input), text, { status, headers, body: await response.text() })
     if (chance.rarely(odds.lost)) {
       this.#world.noted('an answer of a chain was lost')
       throw new TypeError('fetch failed')
@@ -73,8 +81,8 @@ export class ChainFaults {
       return { ...answer, body: wrong }
     }
     if (question.includes('"eth_getLogs"') && answer.body.includes('"topics"') && chance.rarely(odds.partial)) {
-      this.#world.noted('a chain left out a log')
-      return { ...answer, body: withoutALog(answer.body) }
+      this.#world.noted('a chain knew a block and not yet its logs')
+      return { ...answer, body: answer.body.replace(/"result":.*$/s, '"error":{"code":-32000,"message":"unknown block"}}') }
     }
     return answer
   }
@@ -93,9 +101,4 @@ function ahead(question: string, body: string, by: () => number | false): string
     return more === false ? null : body.replace(/"blocks":(\d+)/, (_, height: string) => `"blocks":${Number(height) + more}`)
   }
   return null
-}
-
-function withoutALog(body: string): string {
-  const answer = JSON.parse(body) as { result: unknown[] }
-  return JSON.stringify({ ...answer, result: answer.result.slice(1) })
 }

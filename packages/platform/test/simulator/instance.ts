@@ -36,9 +36,9 @@ import type { World } from './world.ts'
 import { Actor } from './schedule.ts'
 
 /** How many times as seldom as in a platform its loops look for something to do. */
-const RARER = 6
+const RARER = 12
 /** No pause is shorter: a worker that waits for a slow answer looks for more to do all the while. */
-const PAUSE_MS_MIN = 500
+const PAUSE_MS_MIN = 1000
 
 /** An instance of the platform: it answers callers and does the work, as one process does. */
 export class Instance {

@@ -10,7 +10,7 @@ export async function* inThisProcess(first: number, count: number, terms: Terms)
   process.once('SIGINT', ended(130))
   process.once('SIGTERM', ended(143))
   try {
-    await ground.start()
+    if (!terms.isHostile) await ground.start()
     for (let seed = first; seed < first + count; seed++) yield await playSeed(ground, seed, terms)
   } finally {
     await ground.stop()

@@ -1,15 +1,18 @@
 // npm run simulate -- --seed S                      one simulation
 // npm run simulate -- --seed S --seeds N --jobs J   N of them, from S on, J at a time
 // npm run simulate -- --seed S --draws F            the draws of a file in place of the seed's
+// npm run simulate -- --hostile --seed S --seeds N  a hostile platform before three nodes
 import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { inProcesses, inThisProcess } from './jobs.ts'
 
-const USAGE = `Usage: npm run simulate -- [--seed S] [--seeds N] [--jobs J] [--shrink SECONDS] [--draws FILE]
+const USAGE = `Usage: npm run simulate -- [--seed S] [--seeds N] [--jobs J] [--hostile] [--brief] [--shrink SECONDS] [--draws FILE]
   --seed S      the first seed (1)
   --seeds N     how many seeds are played, from S on (1)
   --jobs J      how many processes play them (1)
+  --hostile     a platform that asks three signer nodes for whatever chance makes up, in place of an honest one in a storm
+  --brief       tell of seeds that fail, and of the sums
   --shrink T    where a seed fails, look T seconds for a shorter story that fails too (0)
   --draws FILE  the draws of a failure that was kept, in place of the seed's`
 
@@ -23,7 +26,8 @@ function options() {
   try {
     return parseArgs({ options: {
       seed: { type: 'string', default: '1' }, seeds: { type: 'string', default: '1' }, draws: { type: 'string' },
-      shrink: { type: 'string', default: '0' }, jobs: { type: 'string', default: '1' }, help: { type: 'boolean', default: false },
+      shrink: { type: 'string', default: '0' }, jobs: { type: 'string', default: '1' }, hostile: { type: 'boolean', default: false }, brief: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
     } }).values
   } catch (error) {
     console.error(`${(error as Error).message}.\n${USAGE}`)
@@ -40,7 +44,9 @@ const first = wholeNumber('seed', values.seed)
 const count = wholeNumber('seeds', values.seeds)
 const jobs = wholeNumber('jobs', values.jobs)
 const given = values.draws === undefined ? null : JSON.parse(readFileSync(values.draws, 'utf8')) as number[]
-const terms = { shrinkMs: wholeNumber('shrink', values.shrink) * 1000, keepIn: tmpdir(), given }
+const terms = {
+  isHostile: values.hostile, shrinkMs: wholeNumber('shrink', values.shrink) * 1000, keepIn: tmpdir(), given,
+}
 
 /** What a simulation writes it reads again at once, and then it is thrown away: memory is the place for it. */
 const MEMORY = '/dev/shm'
@@ -52,12 +58,11 @@ if (existsSync(MEMORY)) {
 
 const began = performance.now()
 const faults = new Map<string, number>()
-const sums = { transfers: 0, steps: 0 }
+const sums = new Map<string, number>()
 const failed: number[] = []
 for await (const told of jobs > 1 ? inProcesses(first, count, jobs, terms) : inThisProcess(first, count, terms)) {
-  console.log(told.text)
-  sums.transfers += told.transfers
-  sums.steps += told.steps
+  if (!values.brief || !told.isHeld) console.log(told.text)
+  for (const [name, value] of Object.entries(told.counts)) sums.set(name, (sums.get(name) ?? 0) + value)
   for (const [kind, times] of told.faults) faults.set(kind, (faults.get(kind) ?? 0) + times)
   if (!told.isHeld) failed.push(told.seed)
 }
@@ -65,5 +70,5 @@ for (const [kind, times] of [...faults].sort(([, a], [, b]) => b - a)) console.l
 const injected = [...faults.values()].reduce((sum, times) => sum + times, 0)
 const tookS = ((performance.now() - began) / 1000).toFixed(0)
 const held = failed.length === 0 ? 'all held' : `FAILED: ${failed.join(', ')}`
-console.log(`${count} seeds in ${tookS} s, ${sums.transfers} transfers, ${sums.steps} steps, ${injected} faults injected: ${held}`)
+console.log(`${count} seeds in ${tookS} s, ${[...sums].map(([name, value]) => `${value} ${name}`).join(', ')}, ${injected} faults injected: ${held}`)
 process.exitCode = failed.length > 0 ? 1 : 0

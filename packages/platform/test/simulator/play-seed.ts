@@ -2,37 +2,59 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Ground } from './ground.ts'
-import { shrink } from './shrink.ts'
-import { simulate, type Report } from './simulate.ts'
+import { playHostile } from './hostile/play.ts'
+import { shrink, type Run } from './shrink.ts'
+import { simulate } from './simulate.ts'
 
-/** What is told of a seed, as it is handed from process to process. */
-export interface Told { seed: number; isHeld: boolean; text: string; transfers: number; steps: number; faults: [string, number][] }
+/** What is told of a seed, as it is handed from process to process. `counts`: what is summed over all seeds. */
+export interface Told { seed: number; isHeld: boolean; text: string; counts: Record<string, number>; faults: [string, number][] }
 
-/** Of a simulation beside its seed. `keepIn`: folder for what is known of failures. `given`: draws in place of the seed's. */
-export interface Terms { shrinkMs: number; keepIn: string; given: readonly number[] | null }
+/**
+ * Of simulations beside their seeds. `isHostile`: a hostile platform before three nodes, in place of a platform in a storm;
+ * `keepIn`: folder for what is known of failures; `given`: draws in place of the seed's.
+ */
+export interface Terms { isHostile: boolean; shrinkMs: number; keepIn: string; given: readonly number[] | null }
+
+interface Played extends Run { summary: string; counts: Record<string, number>; faults: ReadonlyMap<string, number>; trace: readonly string[]; lines: readonly string[] }
+
+async function storm(ground: Ground, seed: number, draws: readonly number[] | null): Promise<Played> {
+  const report = await simulate(ground, seed, draws)
+  const { steps, transfers, networks, ends, trace } = report
+  const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 8)
+  return { ...report, counts: { transfers, steps }, summary: `${networks.join(' ')}, ${steps} steps (${hash}), ${JSON.stringify(ends)}` }
+}
+
+async function hostile(seed: number, draws: readonly number[] | null): Promise<Played> {
+  const report = await playHostile(seed, draws)
+  const { asked, signed } = report
+  const refused = [...report.refusals.values()].reduce((sum, count) => sum + count, 0)
+  return {
+    ...report, counts: { asked, signed, refused }, trace: report.asks, lines: [],
+    summary: `${asked} asked, ${signed} signed, ${refused} refused`,
+  }
+}
 
 /** Everything that is known of a failure, where it can be read at leisure. */
-function keep(report: Report, keepIn: string): string {
-  const folder = mkdtempSync(join(keepIn, `custody-seed-${report.seed}-`))
-  writeFileSync(join(folder, 'draws.json'), JSON.stringify(report.draws))
-  writeFileSync(join(folder, 'trace'), report.trace.join('\n'))
-  writeFileSync(join(folder, 'log'), report.lines.join('\n'))
+function keep(seed: number, { draws, trace, lines }: Played, keepIn: string): string {
+  const folder = mkdtempSync(join(keepIn, `custody-seed-${seed}-`))
+  writeFileSync(join(folder, 'draws.json'), JSON.stringify(draws))
+  writeFileSync(join(folder, 'trace'), trace.join('\n'))
+  writeFileSync(join(folder, 'log'), lines.join('\n'))
   return folder
 }
 
-export async function playSeed(ground: Ground, seed: number, { shrinkMs, keepIn, given }: Terms): Promise<Told> {
+export async function playSeed(ground: Ground, seed: number, { isHostile, shrinkMs, keepIn, given }: Terms): Promise<Told> {
+  const play = (draws: readonly number[] | null) => (isHostile ? hostile(seed, draws) : storm(ground, seed, draws))
   const began = performance.now()
-  let report = await simulate(ground, seed, given)
+  let played = await play(given)
   const tookMs = performance.now() - began
-  const { transfers, steps } = report
-  const hash = createHash('sha256').update(report.trace.join('\n')).digest('hex').slice(0, 8)
-  const lines = [`seed ${seed}: ${report.networks.join(' ')}, ${steps} steps (${hash}), ${JSON.stringify(report.ends)}, ${tookMs.toFixed(0)} ms`]
-  const faults = [...report.faults]
-  const isHeld = report.failure === null
+  const { counts, faults, summary } = played
+  const lines = [`seed ${seed}: ${summary}, ${tookMs.toFixed(0)} ms`]
+  const isHeld = played.failure === null
   if (!isHeld) {
-    if (shrinkMs > 0) report = await shrink(ground, report, shrinkMs)
-    lines.push(`FAILED: ${report.failure}`, `  its draws, what happened and the log: ${keep(report, keepIn)}`)
-    lines.push(`  again: npm run simulate -- --seed ${seed}`)
+    if (shrinkMs > 0) played = await shrink(played, play, shrinkMs)
+    lines.push(`FAILED: ${played.failure}`, `  its draws, what happened and the log: ${keep(seed, played, keepIn)}`)
+    lines.push(`  again: npm run simulate -- --seed ${seed}${isHostile ? ' --hostile' : ''}`)
   }
-  return { seed, isHeld, text: lines.join('\n'), transfers, steps, faults }
+  return { seed, isHeld, text: lines.join('\n'), counts, faults: [...faults] }
 }

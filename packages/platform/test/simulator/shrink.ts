@@ -1,19 +1,19 @@
-import { simulate, type Report } from './simulate.ts'
-import type { Ground } from './ground.ts'
+/** What a run came to, and by which draws. */
+export interface Run { failure: string | null; draws: readonly number[] }
 
 /** A draw of 0 is what happens where nothing out of the ordinary does; so fewer draws, and more zeros, are a shorter story. */
 const weight = (draws: readonly number[]): number => draws.reduce((sum, draw) => sum + (draw === 0 ? 0 : 1), 0)
 
 /**
  * Looks for a shorter list of draws that fails too: cuts the end off, then lets span after span be ordinary.
- * @param withinMs of real time
+ * @param run plays draws @param withinMs of real time
  */
-export async function shrink(ground: Ground, failed: Report, withinMs: number): Promise<Report> {
+export async function shrink<R extends Run>(failed: R, run: (draws: readonly number[]) => Promise<R>, withinMs: number): Promise<R> {
   const until = performance.now() + withinMs
   let best = failed
   const better = async (draws: readonly number[]): Promise<boolean> => {
     if (weight(draws) >= weight(best.draws) || performance.now() > until) return false
-    const report = await simulate(ground, failed.seed, draws)
+    const report = await run(draws)
     if (report.failure === null || weight(report.draws) >= weight(best.draws)) return false
     best = report
     return true

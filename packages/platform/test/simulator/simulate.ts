@@ -26,7 +26,7 @@ export interface Report {
 /** Longest that everything may take once the world is whole again, in simulated time. */
 const HEALED_MS_MAX = 6 * 3_600_000
 const STEPS_MAX = 25_000
-const ACTIONS = 14
+const ACTIONS = 12
 /** So many requests are asked again at the end. */
 const REPLAYED_MAX = 3
 /** So long blocks go on after everything has ended. */
@@ -130,7 +130,7 @@ async function play(world: World, callers: Callers, deeds: Deeds): Promise<void>
   for (let action = 0; action < ACTIONS; action++) {
     if (deeds.products.size > 0 && chance.below(3) === 0) deeds.act()
     else act(world, callers)
-    const calm = 5 + chance.below(120)
+    const calm = 5 + chance.below(100)
     for (let count = 0; count < calm; count++) await stage.turn()
     if (kinds.length > 0 && chance.rarely(500)) await strike(world, chance.of(kinds))
   }

@@ -14,7 +14,7 @@ async function end(): Promise<void> {
 // However the process ends that gave the seeds.
 process.once('disconnect', () => void end())
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end())
-await ground.start()
+if (!terms.isHostile) await ground.start()
 process.on('message', (seed: number | 'end') => {
   if (seed === 'end') return void end()
   playSeed(ground, seed, terms).then((told) => {
@@ -22,7 +22,7 @@ process.on('message', (seed: number | 'end') => {
   }, (error: unknown) => {
     if (isEnding) return
     console.error(error)
-    process.exit(1)
+    void ground.stop().finally(() => process.exit(1))
   })
 })
 process.send?.('ready')

@@ -1,0 +1,150 @@
+import { address as bech32 } from 'bitcoinjs-lib'
+import { addressAt, type Network, type UnsignedTransaction } from '@custody/chains'
+import type { SignedRequest } from '@custody/request-auth'
+import { BTC, btc, ETH, eth, funding, SINK_BTC_SCRIPT, usdt, type EthOptions, type Workspace } from '../../../../signer/test/house.ts'
+import type { WholeKeys } from '../../whole-keys.ts'
+import type { Chance } from '../chance.ts'
+import type { People, Wish } from './requests.ts'
+import { SINKS } from './requests.ts'
+
+/** How many of a thousand details are forged. */
+const FORGED = 120
+const GWEI = 1_000_000_000n
+const CHANGE_INDEX = 0x7fffffff
+
+export interface Item { purpose: Record<string, unknown>; unsigned: UnsignedTransaction }
+
+/** What a platform asks of the nodes that is honest in most details, and forged in some. */
+export class Forger {
+  readonly #chance: Chance
+  readonly #keys: WholeKeys
+  readonly #people: People
+  /** The next number of each account, as far as the platform cares. */
+  readonly nonces = new Map<string, number>()
+  /** The number at which a payment was signed, by its name. */
+  readonly placed = new Map<string, number>()
+  /** What every coin holds that was ever shown. */
+  readonly coins = new Map<string, bigint>()
+  readonly #funding: { path: number[]; coin: ReturnType<typeof funding> }[] = []
+
+  constructor(chance: Chance, keys: WholeKeys, people: People) {
+    this.#chance = chance
+    this.#keys = keys
+    this.#people = people
+  }
+
+  #forge<T>(honest: T, forged: () => T): T {
+    return this.#chance.rarely(FORGED) ? forged() : honest
+  }
+
+  address(network: Network, path: number[]): string {
+    return addressAt(network, this.#keys.keys.secp256k1, path)
+  }
+
+  #request(wish: Wish): SignedRequest {
+    const { request } = wish
+    return this.#forge(request, () => this.#chance.of([
+      { ...request, body: request.body.replace(/"amount":"?[0-9.]+"?/, '"amount":"9.9"') },
+      { ...request, body: request.body.replace(/"destination_address":"\w+"/, `"destination_address":"${SINKS[1]}"`) },
+      { ...request, token: this.#chance.of(this.#people.wishes).request.token },
+      { ...request, uri: `${request.uri}/other/cancel` },
+    ]))
+  }
+
+  /** The payment's purpose, with receipts that are its own, another's, or none. */
+  pay(wish: Wish): Record<string, unknown> {
+    const receipts = this.#forge(wish.receipts, () => this.#chance.of(this.#people.wishes).receipts).slice(0, 3)
+    const faster = this.#forge(wish.speedUps, () => this.#chance.of(this.#people.wishes).cancels).at(-1)
+    return {
+      kind: 'pay', request: this.#request(wish), ...(receipts.length > 0 ? { receipts } : {}), ...(faster ? { speed_up: { request: faster } } : {}),
+    }
+  }
+
+  cancel(wish: Wish): Record<string, unknown> {
+    const cancels = this.#forge(wish.cancels, () => this.#chance.of(this.#people.wishes).cancels)
+    return { kind: 'cancel', of: this.pay(wish), request: cancels.at(-1) ?? wish.request }
+  }
+
+  #nonce(path: number[], plus = 0, of = ''): number {
+    const placed = this.placed.get(of)
+    const next = placed !== undefined && plus === 0 ? placed : (this.nonces.get(path.join('/')) ?? 0) + plus
+    return this.#forge(next, () => Math.max(0, next + this.#chance.of([-2, -1, -1, 1, 2])))
+  }
+
+  /** @param plus how many of a run come before it; `own`: it is to pay the payer's own wallet */
+  unsigned(wish: Wish, own: boolean, plus = 0): UnsignedTransaction {
+    const sub = this.#forge(wish.person.subAccount, () => this.#chance.of([0, 1, 2, 3]))
+    if (wish.asset === 'BTC') return this.#btc(sub, wish, own)
+    const path = [sub, ETH.chain_index, this.#forge(0, () => 1)]
+    const options: EthOptions = {
+      nonce: this.#nonce(path, plus, wish.name),
+      maxFeePerGas: this.#forge(2n * GWEI, () => this.#chance.of([GWEI, 3n * GWEI, 100_000n * GWEI])),
+      ...(this.#chance.rarely(20) ? { chainId: 1 } : {}),
+    }
+    const to = this.#forge(own ? this.address(ETH, path) : wish.to, () => this.#chance.of([...SINKS, this.address(ETH, [0, ETH.chain_index, 0])]))
+    const units = this.#forge(own ? 0n : wish.units, () => wish.units + BigInt(this.#chance.of([-1, 1, 1000])))
+    const isToken = this.#forge(wish.asset === 'USDT_ETH' && !own, () => wish.asset !== 'USDT_ETH')
+    return isToken ? usdt(path, to, units, options) : eth(path, { ...options, to, value: units })
+  }
+
+  #btc(sub: number, wish: Wish, own: boolean): UnsignedTransaction {
+    const workspace = {
+      key: this.#keys.keys.secp256k1, publicKeyAt: this.#keys.at.secp256k1,
+    } as unknown as Workspace
+    const path = [sub, BTC.chain_index, 0]
+    // A coin that was there before, or another one.
+    const mine = this.#funding.filter((each) => each.path[0] === sub)
+    if (mine.length === 0 || this.#chance.below(4) === 0) {
+      const coin = funding(workspace, [{ path, value: 300_000n }])
+      mine.push({ path, coin })
+      this.#funding.push({ path, coin })
+      this.coins.set(`${coin.getId()}:0`, 300_000n)
+    }
+    const { coin, path: from } = this.#chance.of(this.#forge(mine, () => this.#funding))
+    const amount = this.#forge(own ? 290_000n : wish.units, () => wish.units + 1n)
+    const changePath = this.#forge([sub, BTC.chain_index, CHANGE_INDEX], () => [this.#chance.of([0, 1, 2]), BTC.chain_index, this.#chance.of([0, 5, CHANGE_INDEX])])
+    const back = scriptOf(this.address(BTC, [sub, BTC.chain_index, CHANGE_INDEX]))
+    return btc(workspace, {
+      inputs: [{ funding: coin, output: 0, path: from }], amount, payTo: this.#forge(own ? back : SINK_BTC_SCRIPT, () => back),
+      ...(own ? {} : { change: { path: changePath, value: this.#forge(290_000n - amount, () => this.#chance.of([1000n, 400_000n])) } }),
+    })
+  }
+
+  /** What a deposit address holds, to the first address of its wallet. */
+  sweep(subAccount: number): Item {
+    const index = 1 + this.#chance.below(2)
+    const asset = this.#chance.of(['ETH', 'USDT_ETH'])
+    const path = [subAccount, ETH.chain_index, this.#forge(index, () => this.#chance.of([0, 1, 2]))]
+    const home = this.address(ETH, [subAccount, ETH.chain_index, 0])
+    const to = this.#forge(home, () => this.#chance.of([...SINKS, this.address(ETH, [3 - subAccount, ETH.chain_index, 0])]))
+    const options = { nonce: this.#nonce(path), maxFeePerGas: this.#forge(2n * GWEI, () => 100_000n * GWEI) }
+    return {
+      purpose: { kind: 'sweep', sub_account: this.#forge(subAccount, () => this.#chance.of([0, 1, 2])), asset, address_index: index },
+      unsigned: this.#forge(asset, () => 'ETH') === 'ETH' ? eth(path, { ...options, to, value: 5n }) : usdt(path, to, 5n, options),
+    }
+  }
+
+  /** Fuel for one payment, or for several that share it. */
+  fuel(wishes: readonly Wish[]): Item {
+    const [first, ...others] = wishes as [Wish, ...Wish[]]
+    const cost = (): { gas: string; max_fee_per_gas: string } => ({
+      gas: this.#forge('65000', () => '6500000'), max_fee_per_gas: this.#forge(String(2n * GWEI), () => String(2000n * GWEI)),
+    })
+    const costs = wishes.map(cost)
+    const most = costs.reduce((sum, { gas, max_fee_per_gas: price }) => sum + BigInt(gas) * BigInt(price) * 12n / 10n, 0n)
+    const path = this.#forge([0, ETH.chain_index, 0], () => [first.person.subAccount, ETH.chain_index, 0])
+    const to = this.#forge(this.address(ETH, [first.person.subAccount, ETH.chain_index, 0]), () => this.#chance.of(SINKS))
+    const value = this.#forge(most, () => this.#chance.of([most + 1n, 2n * most, most / 2n]))
+    const purpose = {
+      kind: 'fuel', for: this.pay(first), ...costs[0],
+      ...(others.length === 0 ? {} : { beside: others.map((wish, at) => ({ for: this.pay(wish), ...costs[at + 1] })) }),
+    }
+    return { purpose, unsigned: eth(path, { to, value, nonce: this.#nonce(path) }) }
+  }
+}
+
+/** The script of a bech32 address of version 0. */
+function scriptOf(address: string): Buffer {
+  const { data } = bech32.fromBech32(address)
+  return Buffer.concat([Buffer.from([0, data.length]), data])
+}
