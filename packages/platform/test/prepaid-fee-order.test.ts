@@ -159,6 +159,79 @@ test('events tell of a fifth, a twentieth and the end, each once until the next 
   await model.check()
 })
 
+test('each stage begins exactly at its share, and is told with what is left and what it was', async () => {
+  const events = async (workspace: string) => (await database.query<{ type: string; payload: object }>(
+    'select type, payload from events where workspace_id = $1 order by id', [workspace])).map(({ type, payload }) => ({ type, ...payload }))
+  const after = async (topUp: bigint, ...fees: bigint[]) => {
+    const model = new Model()
+    await model.open()
+    await model.adjust(topUp)
+    for (const fee of fees) await model.reserve(fee)
+    await model.check()
+    return events(model.workspace)
+  }
+  const usd = { currency: 'USD', topped_up_to: 10 }
+  const [low, twentieth] = [
+    { type: 'prepaid_fee.low', balance: 2, percent: 20, ...usd }, { type: 'prepaid_fee.low', balance: 0.5, percent: 5, ...usd }]
+  assert.deepEqual(await after(10_000_000n, 7_999_999n), [])
+  assert.deepEqual(await after(10_000_000n, 8_000_000n), [low])
+  assert.deepEqual(await after(10_000_000n, 8_000_000n, 1_499_999n), [low])
+  assert.deepEqual(await after(10_000_000n, 8_000_000n, 1_500_000n), [low, twentieth])
+  // The least fee of this test is 50 millionths.
+  assert.deepEqual((await after(10_000_000n, 9_999_950n)).map(({ type, ...more }) => [type, more]), [
+    ['prepaid_fee.low', { balance: 0.00005, percent: 5, ...usd }]])
+  assert.deepEqual(await after(10_000_000n, 9_999_951n), [{ type: 'prepaid_fee.empty', balance: 0.000049, percent: 0, ...usd }])
+  assert.deepEqual((await after(100n, 100n)).map(({ type }) => type), ['prepaid_fee.empty'])
+  assert.deepEqual(await after(100n, 0n), [], 'a fee of nothing tells nothing')
+})
+
+test('a correction may take all and no more, tells of what is left, and is the new level only where it adds', async () => {
+  const model = new Model()
+  await model.open()
+  const adjust = async (amount: bigint, reference: string = randomUUID(), least = 0n) => (await database.one<{ left: string }>(
+    'select prepaid_adjust($1, $2, $3, $4)::text as left', [model.workspace, reference, `${amount}`, `${least}`]))?.left
+  const account = () => database.one('select level::text, told from prepaid_accounts where workspace_id = $1', [model.workspace])
+  const told = async () => (await database.query<{ type: string }>('select type from events where workspace_id = $1 order by id', [model.workspace]))
+    .map(({ type }) => type)
+  assert.equal(await adjust(100n, 'first'), '100')
+  assert.equal(await adjust(100n, 'first'), '100', 'once for each reference')
+  assert.deepEqual(await account(), { level: '100', told: 0 })
+  assert.equal(await adjust(-21n), '79')
+  assert.deepEqual([await account(), await told()], [{ level: '100', told: 0 }, []])
+  assert.equal(await adjust(-59n), '20')
+  assert.deepEqual([await account(), await told()], [{ level: '100', told: 1 }, ['prepaid_fee.low']])
+  await assert.rejects(adjust(-21n), { code: 'CU001', detail: '20' })
+  assert.equal(await adjust(-20n), '0', 'all that it holds')
+  assert.deepEqual([await account(), await told()], [{ level: '100', told: 3 }, ['prepaid_fee.low', 'prepaid_fee.empty']])
+  assert.equal(await adjust(1n), '1')
+  assert.deepEqual(await account(), { level: '1', told: 0 }, 'what is told begins anew')
+  assert.equal(await adjust(1n, 'short', 3n), '2')
+  assert.deepEqual([await account(), (await told()).at(-1)], [{ level: '2', told: 3 }, 'prepaid_fee.empty'], 'too little for any transfer')
+})
+
+test('what was never reserved is neither charged nor given back; what is given back can be told of again', async () => {
+  const model = new Model()
+  await model.open()
+  await model.adjust(1000n)
+  const once = async (call: string, id: string) => (await database.one<{ done: boolean }>(`select ${call}($1, $2) done`, [id, DAY]))?.done
+  const free = randomUUID()
+  await database.query(
+    `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, platform_fee)
+     values ($1, 'WITHDRAWAL', $2, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', 'CREATED', 'pending', 5)`, [free, model.workspace])
+  assert.deepEqual([await once('prepaid_charge', free), await once('prepaid_release', free)], [false, false])
+  await model.reserve(960n)
+  const id = [...model.fees.keys()][0] as string
+  const told = async () => (await database.one<{ told: number }>('select told from prepaid_accounts where workspace_id = $1', [model.workspace]))?.told
+  assert.equal(await told(), 3, 'less is left than the least fee')
+  assert.equal(await once('prepaid_release', id), true)
+  assert.equal(await told(), 2)
+  assert.deepEqual([await once('prepaid_charge', id), await once('prepaid_release', id)], [false, false])
+  await database.query('update prepaid_accounts set told = 1 where workspace_id = $1', [model.workspace])
+  await model.reserve(10n)
+  assert.equal(await once('prepaid_release', [...model.fees.keys()][1] as string), true)
+  assert.equal(await told(), 1, 'only what was empty is told anew')
+})
+
 test('tiers: by volume, by name; fees are shares with a least, rounded up; mistakes in the setting are named', () => {
   const tiers = readTiers(DEFAULT_TIERS)
   const usd = (amount: number) => BigInt(amount) * 1_000_000n

@@ -29,7 +29,7 @@ export function parsePublicKey(pem: string): KeyObject {
   if (bits < MODULUS_BITS_MIN) throw new AuthError('public_key', `has ${bits} bits; at least ${MODULUS_BITS_MIN} are required`)
   if (bits > MODULUS_BITS_MAX) throw new AuthError('public_key', `has ${bits} bits; at most ${MODULUS_BITS_MAX} are accepted`)
   if ((details.publicExponent ?? 0n) < 65_537n || (details.publicExponent ?? 0n) % 2n === 0n) {
-    throw new AuthError('public_key', 'has a public exponent below 65537')
+    throw new AuthError('public_key', 'has a public exponent below 65537, or an even one')
   }
   return key
 }

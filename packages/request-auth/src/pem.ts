@@ -22,12 +22,11 @@ const SEQUENCE = 0x30
 /** AlgorithmIdentifier of rsaEncryption with its NULL (RFC 8017, appendix C). */
 const RSA_ENCRYPTION = Uint8Array.from([SEQUENCE, 13, OID, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00])
 
-/** One DER value: tag, length, content. */
+/** One DER value: tag, length, content of 128 bytes or more, as everything around an RSA key has. */
 function der(tag: number, content: Uint8Array): Uint8Array<ArrayBuffer> {
   const size: number[] = []
   for (let left = content.length; left > 0; left = Math.floor(left / 256)) size.unshift(left % 256)
-  const length = content.length < 128 ? [content.length] : [0x80 | size.length, ...size]
-  return Uint8Array.from([tag, ...length, ...content])
+  return Uint8Array.from([tag, 0x80 | size.length, ...size, ...content])
 }
 
 /** Where the content of the DER value at an offset begins and ends. */

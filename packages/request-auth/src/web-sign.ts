@@ -69,8 +69,8 @@ export function requestSigner(privateKey: PrivateKey): RequestSigner {
   let key: Promise<Imported> | undefined
   return async (options) => {
     const input = tokenInput(options, bodyHash(options.body ?? ''))
-    key ??= imported()
-    const signature = await subtle().sign(ALGORITHM.name, await key, Uint8Array.from(utf8ToBytes(input)))
+    const own = await (key ??= imported())
+    const signature = await subtle().sign(ALGORITHM.name, own, Uint8Array.from(utf8ToBytes(input)))
     return signedRequest(options, input, new Uint8Array(signature))
   }
 }

@@ -1,7 +1,8 @@
 // Each claim of the signed request, refused by its own name, and the edges of every window.
 import assert from 'node:assert/strict'
+import { createSign } from 'node:crypto'
 import { test } from 'node:test'
-import { bodyHash, CLOCK_SKEW_S, requestHeaders, signRequest, transactionId, WINDOW_S } from '../src/index.ts'
+import { bodyHash, claimedNonceAndSubject, CLOCK_SKEW_S, requestHeaders, signRequest, transactionId, WINDOW_S } from '../src/index.ts'
 import { TOKEN_LIFETIME_S } from '../src/token.ts'
 import { API_KEY, house, NOW, refuses, rsaPair, URI } from './support.ts'
 
@@ -168,4 +169,51 @@ test('the id of what a request creates is frozen: nodes and platforms of every v
   // No pair can be spelled as another.
   const ids = [['a', 'bc'], ['ab', 'c'], ['a","b', 'c'], ['a', 'b","c'], ['', 'abc'], ['a', '\ud800'], ['a', '\ufffd'], ['a', '1'], ['a', '01']].map(([sub, nonce]) => transactionId(sub as string, nonce as string))
   assert.equal(new Set(ids).size, ids.length)
+})
+
+test('each refusal says in words what to mend', async () => {
+  const said = async (promise: Promise<unknown>) => promise.then(() => 'taken', (error: Error) => `${error.name}: ${error.message}`)
+  const signed = await sign()
+  const [header, payload] = signed.token.split('.') as [string, string, string]
+  const encode = (text: string) => Buffer.from(text).toString('base64url')
+  const signedText = async (text: string) => {
+    const input = `${header}.${encode(text)}`
+    return { ...signed, token: `${input}.${createSign('RSA-SHA256').update(input).sign(pair.privateKey).toString('base64url')}` }
+  }
+  const headed = (text: string) => ({ ...signed, token: `${encode(text)}.${payload}.AAAA` })
+  const cases: readonly (readonly [() => Promise<unknown>, string])[] = [
+    [() => verify({ ...signed, token: `${header}.${payload}` }), 'is not a JWT of three base64url segments'],
+    [() => verify({ ...signed, token: `${header}..AAAA` }), 'is not a JWT of three base64url segments'],
+    [() => verify(headed('{"alg":"HS256"}')), 'must be RS256'],
+    [() => verify(headed('{"alg":"RS256","crit":[]}')), 'critical header extensions are not supported'],
+    [() => verify(headed('[]')), 'has a header that is not an object'],
+    [() => verify(headed('{"alg":"RS256","alg":"RS256"}')), 'has a header that is not strict JSON'],
+    [() => verify({ ...signed, token: `${header}.${payload}.AAAA` }), 'does not match the public key registered for this API key'],
+    [async () => verify(await signedText('{"iat":1,"iat":1}')), 'has a payload that is not strict JSON'],
+    [async () => verify(await signedText('7')), 'has a payload that is not an object'],
+    [async () => verify(await signedText('null')), 'has a payload that is not an object'],
+    [async () => verify(await withClaims({ iat: 'x' })), 'must be an integer: seconds since the Unix Epoch'],
+    [async () => verify(await withClaims({ exp: NOW })), 'must be later than iat'],
+    [() => verify(signed, { now: NOW - 60 }), `lies in the future: check the clock (server time ${NOW - 60})`],
+    [() => verify(signed, { now: NOW + 60 }), `has passed (server time ${NOW + 60})`],
+    [async () => verify(await withClaims({ sub: 'x' })), 'must equal the x-api-key header'],
+    [async () => verify(await withClaims({ uri: '/x' })), 'must be the path of the request, with or without its query'],
+    [async () => verify(await withClaims({ bodyHash: undefined })), 'is missing: lowercase hex SHA-256 of the raw body, of the empty string where there is none'],
+    [async () => verify(await withClaims({ bodyHash: EMPTY_HASH })), 'is not the lowercase hex SHA-256 of the body received'],
+    [async () => verify(await withClaims({ nonce: '' })), 'must be a non-empty string of at most 128 characters, or an integer'],
+  ]
+  for (const [refused, sentence] of cases) assert.equal(await said(refused()), `AuthError: ${sentence}`)
+  assert.throws(() => claimedNonceAndSubject('x'), { name: 'AuthError', message: 'has a payload that is not strict JSON' })
+  assert.throws(() => claimedNonceAndSubject('{}'), { name: 'AuthError', message: 'has a payload that is not strict JSON' })
+  assert.throws(() => claimedNonceAndSubject(`x.${encode('{"nonce":"n"}')}`), { name: 'AuthError', message: 'is missing' })
+})
+
+test('limits are reached, not only passed', async () => {
+  const longest = 'n'.repeat(128)
+  assert.equal((await verify(await sign({ nonce: longest }))).nonce, longest)
+  const pad = async (length: number) => sign({ claims: { pad: 'x'.repeat(length) } })
+  const grown = (await pad(1000)).token.length
+  const most = await pad(1000 + Math.floor(((8192 - grown) * 3) / 4))
+  assert.ok(most.token.length > 8188 && most.token.length <= 8192, String(most.token.length))
+  assert.equal((await verify(most)).sub, API_KEY)
 })

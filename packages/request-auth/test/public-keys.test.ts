@@ -65,3 +65,21 @@ test('broken contents are refused', () => {
     assert.throws(() => parsePublicKey(text), AuthError)
   }))
 })
+
+test('bits, exponent and length have their limits, and those are accepted', () => {
+  const jwk = pair.publicKey.export({ format: 'jwk' })
+  const withBits = (bits: number) => {
+    const n = Buffer.alloc(bits / 8, 0xff)
+    return spki(createPublicKey({ format: 'jwk', key: { ...jwk, n: n.toString('base64url') } }))
+  }
+  assert.equal(parsePublicKey(withBits(16_384)).asymmetricKeyDetails?.modulusLength, 16_384)
+  refusesSync(() => parsePublicKey(withBits(16_392)), 'public_key', /^has 16392 bits; at most 16384 are accepted$/)
+  const even = spki(createPublicKey({ format: 'jwk', key: { ...jwk, e: Buffer.from([1, 0, 2]).toString('base64url') } }))
+  refusesSync(() => parsePublicKey(even), 'public_key', /^has a public exponent below 65537, or an even one$/)
+  const [first, ...rest] = pem.trim().split('\n')
+  const filled = (length: number) => [`${first}${' '.repeat(length - pem.trim().length)}`, ...rest].join('\n')
+  assert.ok(parsePublicKey(filled(16_384)).equals(pair.publicKey))
+  refusesSync(() => parsePublicKey(filled(16_385)), 'public_key', /one PEM block/)
+  const unread = `-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----`
+  refusesSync(() => parsePublicKey(unread), 'public_key', /^is not a readable PEM public key$/)
+})

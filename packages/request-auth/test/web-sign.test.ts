@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { bodyHash as bodyHashByNode } from '../src/index.ts'
+import { bodyHash as bodyHashByNode, parsePrivateKey } from '../src/index.ts'
+import { pkcs8OfPem } from '../src/pem.ts'
 import * as web from '../src/web.ts'
 import { API_KEY, house, NOW, refuses, refusesSync, rsaPair, URI } from './support.ts'
 
@@ -62,5 +63,49 @@ test('an Ed25519 identity is read from its PEM, and nothing else is one', () => 
   const x25519 = generateKeyPairSync('x25519').publicKey.export({ type: 'spki', format: 'pem' }) as string
   for (const not of [x25519, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, '', text.slice(0, -30), `${text}${text}`]) {
     assert.equal(web.ed25519OfPem(not), null)
+  }
+})
+
+test('a key that is cut, or is something else within, is refused in both forms', () => {
+  const wrap = (label: string, bytes: Uint8Array) => `-----BEGIN ${label}-----\n${Buffer.from(bytes).toString('base64')}\n-----END ${label}-----`
+  const changed = (bytes: Uint8Array, at: number) => bytes.with(at, (bytes[at] as number) ^ 1)
+  const pkcs1 = Uint8Array.from(pair.privateKey.export({ type: 'pkcs1', format: 'der' }))
+  for (const [label, bytes] of [['PRIVATE KEY', der], ['RSA PRIVATE KEY', pkcs1]] as const) {
+    assert.deepEqual(pkcs8OfPem(wrap(label, bytes)), der)
+    for (const text of [wrap(label, bytes.subarray(0, -1)), wrap(label, changed(bytes, 0)), wrap(label, bytes.subarray(0, 3)), wrap(label, new Uint8Array())]) {
+      refusesSync(() => pkcs8OfPem(text), 'private_key', /^is not a readable PEM private key/)
+    }
+  }
+  // Tags of version and algorithm, and an algorithm that is none of RSA's.
+  for (const at of [4, 7]) refusesSync(() => pkcs8OfPem(wrap('PRIVATE KEY', changed(der, at))), 'private_key', /^is not a readable PEM private key/)
+  for (const at of [9, 12, 19]) refusesSync(() => pkcs8OfPem(wrap('PRIVATE KEY', changed(der, at))), 'private_key', /^is of another algorithm/)
+  refusesSync(() => pkcs8OfPem('-----BEGIN OPENSSH PRIVATE KEY-----'), 'private_key', /^is an OpenSSH key/)
+  refusesSync(() => pkcs8OfPem('-----BEGIN CERTIFICATE-----'), 'private_key', /^is a public key/)
+  refusesSync(() => pkcs8OfPem(`-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n`), 'private_key', /^is encrypted/)
+  refusesSync(() => parsePrivateKey('-----BEGIN OPENSSH PRIVATE KEY-----'), 'private_key', /^is an OpenSSH key/)
+  refusesSync(() => parsePrivateKey('x'), 'private_key', /^is not a readable PEM private key \("BEGIN PRIVATE KEY"\)$/)
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  refusesSync(() => parsePrivateKey(ec), 'private_key', /^is a key of ec: an RSA key is needed$/)
+})
+
+test('what is imported cannot be exported again; without WebCrypto it is said', async (t) => {
+  const imports = t.mock.method(crypto.subtle, 'importKey')
+  await web.requestSigner(pem('pkcs8'))(options)
+  assert.deepEqual(imports.mock.calls.map(({ arguments: [form, , algorithm, extractable, usages] }) => [form, algorithm, extractable, usages]), [
+    ['pkcs8', RS256, false, ['sign']]])
+  const found = Object.getOwnPropertyDescriptor(globalThis, 'crypto') as PropertyDescriptor
+  for (const none of [undefined, {}]) {
+    Object.defineProperty(globalThis, 'crypto', { configurable: true, value: none })
+    try {
+      await refuses(web.requestSigner(pem('pkcs8'))({ ...options }), 'private_key', /^cannot be used here: there is no WebCrypto/)
+    } finally {
+      Object.defineProperty(globalThis, 'crypto', found)
+    }
+  }
+  const bare = { type: 'private', extractable: false, algorithm: { name: RS256.name }, usages: ['sign'] }
+  refusesSync(() => web.requestSigner(bare), 'private_key', /SHA-256 is needed/)
+  const algorithm = { name: RS256.name, hash: { name: 'SHA-256' } }
+  for (const half of [{ type: 'public', usages: ['sign'] }, { type: 'private', usages: ['decrypt'] }]) {
+    refusesSync(() => web.requestSigner({ ...half, extractable: false, algorithm }), 'private_key', /not for signing/)
   }
 })
