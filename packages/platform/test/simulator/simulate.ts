@@ -37,6 +37,10 @@ const AT_WORK = `select 1 where exists (select 1 from transactions where status 
   or exists (select 1 from webhook_deliveries where status = 'pending') or exists (select 1 from events where position is null)
   or exists (select 1 from forward_rules where state in ('PENDING', 'ENDING'))`
 
+/** What a reorganisation took of a tank's first fill is paid again, as an operator would who sees that it never came. */
+const REFILLED = `update gas_tanks g set first_fill_hash = null where first_fill_hash is not null and not exists (
+  select 1 from ledger_accounts a where a.kind = 'tank' and a.workspace_id = g.workspace_id and a.asset = g.network and a.balance > 0)`
+
 class Broken extends Error {}
 
 /** Plays one seed. What it finds is in the report; it throws only where the simulator itself is at fault. */
@@ -140,6 +144,7 @@ async function play(world: World, callers: Callers, deeds: Deeds): Promise<void>
   world.outside.isStormy = false
   world.outside.risks.clear()
   world.nodeFaults.heal()
+  await world.database.query(REFILLED)
   if (world.instances.length === 0) world.start()
   await stage.until('everything ends', async () => {
     if (!callers.isQuiet) return false
