@@ -105,10 +105,16 @@ export class NodeRoom {
     const pair = [first, second].map((node) => this.#nodes.get(node) as Parts)
     const judged: Verdict[][] = []
     for (const parts of pair) {
-      const verdicts = await parts.judge.judgeAll(orders)
-      this.#learn(parts, verdicts[0] as Verdict)
-      parts.judge.assertAllAllowed(verdicts)
-      judged.push(verdicts)
+      try {
+        const verdicts = await parts.judge.judgeAll(orders)
+        this.#learn(parts, verdicts[0] as Verdict)
+        parts.judge.assertAllAllowed(verdicts)
+        judged.push(verdicts)
+      } catch (error) {
+        // What the partner refuses is passed on with its number: the first would sign with another.
+        if (!(error instanceof Refusal) || parts === pair[0]) throw error
+        throw new Refusal(error.code, error.message, { ...error.detail, node: second })
+      }
     }
     const signed = orders.map(({ unsigned }) => {
       const { curve } = registry.network(unsigned.network) as Network
