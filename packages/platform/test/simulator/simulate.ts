@@ -156,7 +156,8 @@ async function play(world: World, callers: Callers, deeds: Deeds): Promise<void>
   }, HEALED_MS_MAX)
   // Who asks again is answered as before.
   for (const wanted of callers.wanted.slice(0, REPLAYED_MAX)) void callers.pay(wanted)
-  await stage.until('replays are answered', async () => callers.isQuiet, HEALED_MS_MAX)
+  // What was refused in the storm may be taken now.
+  await stage.until('replays are answered, and end', async () => callers.isQuiet && !(await world.database.one(AT_WORK)), HEALED_MS_MAX)
   // Blocks go on, so that what is final stays so.
   const calmUntil = schedule.nowMs + CALM_MS
   while (schedule.nowMs < calmUntil) await stage.turn()
