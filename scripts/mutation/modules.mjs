@@ -9,7 +9,11 @@ const functions = (...names) => names.map((name) => `packages/platform/src/datab
 export const MODULES = {
   'request-auth': {
     mutate: ['packages/request-auth/src/**/*.ts'],
-    tests: ['claims', 'bodies', 'rfc7515-rs256', 'rfc8259-json', 'public-keys', 'web-sign'].map((name) => `packages/request-auth/test/${name}.test.ts`),
+    tests: [
+      ...['claims', 'bodies', 'rfc7515-rs256', 'rfc8259-json', 'public-keys', 'web-sign'].map((name) => `packages/request-auth/test/${name}.test.ts`),
+      // What the schemas say of themselves is the API's document.
+      ...platform('openapi'),
+    ],
   },
   ledger: {
     mutate: ['packages/platform/src/ledger/post.ts'],
