@@ -1,4 +1,5 @@
-import { ZodError, type ZodSafeParseResult, type ZodType } from 'zod'
+import { parsedBy } from '@custody/request-auth/bodies'
+import { ZodError, type ZodType } from 'zod'
 
 /** Every refusal of a node: the stable code, the rule of the design it stands for, and the HTTP status. */
 const CODES = {
@@ -101,16 +102,6 @@ export function errorAnswer(error: unknown): { status: number; body: Record<stri
   }
   if (error instanceof ZodError) return { status: 400, body: { error: 'BAD_ORDER', rule: 0, message: 'The call has another shape' } }
   return { status: 500, body: { error: 'INTERNAL', rule: 0, message: 'The node met an unexpected error; see its log' } }
-}
-
-/** Null where the library throws: its checks of length compare what may be an object that no number can be made of. */
-export function parsedBy<T>(schema: ZodType<T>, value: unknown): ZodSafeParseResult<T> | null {
-  try {
-    return schema.safeParse(value)
-  } catch (error) {
-    if (error instanceof TypeError) return null
-    throw error
-  }
 }
 
 /** A partner's answer in the shape it must have; another one is the partner's failure, not the caller's. */

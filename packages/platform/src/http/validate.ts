@@ -1,4 +1,5 @@
 import { AuthError, JsonNumber, parseJson } from '@custody/request-auth'
+import { parsedBy } from '@custody/request-auth/bodies'
 import type { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { likelyName } from './likely.ts'
@@ -72,14 +73,8 @@ function unknownName(name: string, what: 'field' | 'parameter', known: readonly 
 }
 
 function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
-  let result: z.ZodSafeParseResult<T>
-  try {
-    result = schema.safeParse(value, { error: inOurWords })
-  } catch (error) {
-    // Checks of length compare what may be an object that no number can be made of: the library throws.
-    if (error instanceof TypeError) throw new ApiError('INVALID_REQUEST', `${part}: has a value of another kind`, { field: part })
-    throw error
-  }
+  const result = parsedBy(schema, value, { error: inOurWords })
+  if (result === null) throw new ApiError('INVALID_REQUEST', `${part}: has a value of another kind`, { field: part })
   if (result.success) return result.data
   const [issue] = result.error.issues
   const field = issue && issue.path.length > 0 ? issue.path.map(String).join('.') : part

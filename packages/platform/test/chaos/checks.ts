@@ -24,7 +24,7 @@ export async function atRest(payments: Payments, timeoutMs: number): Promise<voi
 }
 
 /** What the service says, once everything is at rest: replays, ends, the list, the audit. @returns what does not hold */
-export async function askedAgain(installation: Installation, payments: Payments): Promise<string[]> {
+async function askedAgain(installation: Installation, payments: Payments): Promise<string[]> {
   const problems: string[] = []
   await atOnce(payments.wanted, async (wanted) => {
     await payments.ask(wanted)
@@ -58,7 +58,7 @@ function parsed(text: string): { compared?: number } {
  * What the chains' own blocks say, read of their journals while nothing else runs: each confirmed transfer is in them once, with
  * the hash that the service names, and each other not at all.
  */
-export async function onChains(installation: Installation, payments: Payments): Promise<{ problems: string[]; compared: number }> {
+async function onChains(installation: Installation, payments: Payments): Promise<{ problems: string[]; compared: number }> {
   const problems: string[] = []
   const paid = new Map<string, string[]>()
   const devnet = await Devnet.start(join(installation.home, 'devnet'), (await freePorts(1))[0] as number, { manual: true })
@@ -88,4 +88,18 @@ export async function onChains(installation: Installation, payments: Payments): 
     else compared++
   }
   return { problems, compared }
+}
+
+/** Asks once more what is at rest, ends the installation, and reads the chains. @returns what does not hold, and how many were compared */
+export async function endWell(installation: Installation, payments: Payments): Promise<{ problems: string[]; compared: number }> {
+  const problems = await askedAgain(installation, payments)
+  const status = await installation.stop()
+  if (status !== 0) problems.push(`SIGTERM: it ended with ${String(status)}`)
+  const left = installation.left()
+  if (left.length > 0) problems.push(`after its end there still run: ${left.join('; ')}`)
+  problems.push(...installation.ended.map((why) => `the platform ended by itself: ${why}`))
+  const chains = await onChains(installation, payments)
+  problems.push(...chains.problems)
+  if (chains.compared === 0) problems.push('nothing was compared')
+  return { problems, compared: chains.compared }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Chance } from '../simulator/chance.ts'
-import { askedAgain, atRest, onChains } from './checks.ts'
+import { atRest, endWell } from './checks.ts'
 import type { Installation } from './installation.ts'
 import { Payments } from './payments.ts'
 import { Storm } from './storm.ts'
@@ -59,15 +59,7 @@ export async function killed(installation: Installation, story: Story): Promise<
   gaveUp.abort()
   await atRest(payments, REST_MS)
   say(`${seconds()} s: all is at rest`)
-  const problems = await askedAgain(installation, payments)
-  const status = await installation.stop()
-  if (status !== 0) problems.push(`SIGTERM: it ended with ${String(status)}`)
-  const left = installation.left()
-  if (left.length > 0) problems.push(`after its end there still run: ${left.join('; ')}`)
-  problems.push(...installation.ended.map((why) => `the platform ended by itself: ${why}`))
-  const chains = await onChains(installation, payments)
-  problems.push(...chains.problems)
-  if (chains.compared === 0) problems.push('nothing was compared')
+  const { problems, compared } = await endWell(installation, payments)
   if (storm.total === 0) problems.push('nothing was killed')
   for (const [kind, count] of storm.kills) say(`${String(count).padStart(6)}  ${kind} killed`)
   for (const [code, count] of payments.unanswered) say(`${String(count).padStart(6)}  requests without success: ${code}`)
@@ -77,7 +69,7 @@ export async function killed(installation: Installation, story: Story): Promise<
     ends.set(key, (ends.get(key) ?? 0) + 1)
   }
   for (const [end, count] of [...ends].sort()) say(`${String(count).padStart(6)}  ${end}`)
-  say(`seed ${story.seed}: ${payments.wanted.length} transfers, ${storm.total} kills, ${installation.starts} starts of the platform, ${chains.compared} compared with the chains, ${seconds()} s`)
+  say(`seed ${story.seed}: ${payments.wanted.length} transfers, ${storm.total} kills, ${installation.starts} starts of the platform, ${compared} compared with the chains, ${seconds()} s`)
   installation.note('transfers', payments.wanted.map(({ wallets, place, ids, ...each }) => ({ ...each, units: String(each.units), asset: place.asset, of: wallets.subAccount, ids: [...ids] })))
   return problems
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CustodyError } from '@custody/client'
 import { Chance } from '../simulator/chance.ts'
-import { askedAgain, atRest, onChains } from './checks.ts'
+import { atRest, endWell } from './checks.ts'
 import type { Installation } from './installation.ts'
 import { Payments, type Wanted } from './payments.ts'
 
@@ -81,18 +81,11 @@ export class Story {
     this.#under.abort()
     await atRest(payments, REST_MS)
     this.say('all is at rest')
-    problems.push(...await askedAgain(installation, payments))
-    const status = await installation.stop()
-    if (status !== 0) problems.push(`SIGTERM: it ended with ${String(status)}`)
-    const left = installation.left()
-    if (left.length > 0) problems.push(`after its end there still run: ${left.join('; ')}`)
-    problems.push(...installation.ended.map((why) => `the platform ended by itself: ${why}`))
-    const chains = await onChains(installation, payments)
-    problems.push(...chains.problems)
-    if (chains.compared === 0) problems.push('nothing was compared')
+    const end = await endWell(installation, payments)
+    problems.push(...end.problems)
     const ends = payments.wanted.map(({ end }) => end?.status ?? 'unknown')
     const counted = [...new Set(ends)].map((end) => `${ends.filter((each) => each === end).length} ${end}`).join(', ')
-    this.say(`${payments.wanted.length} transfers (${counted}), ${chains.compared} compared with the chains, ${installation.starts} starts of the platform`)
+    this.say(`${payments.wanted.length} transfers (${counted}), ${end.compared} compared with the chains, ${installation.starts} starts of the platform`)
     return problems
   }
 }

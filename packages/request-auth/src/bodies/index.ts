@@ -3,6 +3,7 @@
  * other takes, with the same limits, counted alike.
  */
 export * from './fields.ts'
+export * from './parsed.ts'
 export * from './rule.ts'
 export * from './staking.ts'
 export * from './transfer.ts'

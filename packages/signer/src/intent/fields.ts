@@ -1,6 +1,7 @@
 import { AuthError, JsonNumber, parseJson } from '@custody/request-auth'
+import { parsedBy } from '@custody/request-auth/bodies'
 import type { z } from 'zod'
-import { parsedBy, Refusal } from '../errors.ts'
+import { Refusal } from '../errors.ts'
 import type { Proven } from './request.ts'
 
 /** A field of the caller's body that is not what it must be. */

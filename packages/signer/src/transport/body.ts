@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { parsedBy } from '@custody/request-auth/bodies'
 import type { z } from 'zod'
-import { parsedBy, Refusal } from '../errors.ts'
+import { Refusal } from '../errors.ts'
 
 /** A body of more than so many times the limit is not read to its end. */
 const HEARD_TIMES_MAX = 2
