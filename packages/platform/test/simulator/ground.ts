@@ -27,9 +27,13 @@ end $$`
 /** Waiting for the disk proves nothing here, and nobody plans twice. */
 const SETTINGS = [
   'jit = off', 'autovacuum = off', `deadlock_timeout = '4ms'`, 'synchronize_seqscans = off', 'synchronous_commit = off',
-  'max_parallel_workers_per_gather = 0',
+  'max_parallel_workers_per_gather = 0', 'plan_cache_mode = force_generic_plan', 'fsync = off', 'full_page_writes = off',
 ]
 
+/** Longer than an ended connection takes to go. */
+const CUT_MS_MAX = 5000
+/** How often is asked whether a connection has ended. */
+const ENDED_POLL_MS = 2
 /** A socket that has ended is seen by this process within it. */
 const CUT_SEEN_MS = 20
 
@@ -58,7 +62,10 @@ export class Ground {
     return {
       name,
       url: (this.#postgres as { url: string }).url.replace('/custody?', `/${name}?`),
-      drop: async () => void await this.#admin?.query(`drop database if exists ${name} with (force)`),
+      drop: async () => {
+        await this.#ended(name)
+        await this.#admin?.query(`drop database if exists ${name}`)
+      },
     }
   }
 
@@ -73,8 +80,18 @@ export class Ground {
 
   /** Ends all connections to a database, as a restart of the server does; resolves once everybody has seen it. */
   async cut(name: string): Promise<void> {
-    await this.#admin?.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1', [name])
+    await this.#ended(name)
     await new Promise((resolve) => setTimeout(resolve, CUT_SEEN_MS))
+  }
+
+  async #ended(name: string): Promise<void> {
+    // Not by the server's own waiting, which looks every tenth of a second, one connection after the other.
+    await this.#admin?.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+    const end = performance.now() + CUT_MS_MAX
+    while (await this.#admin?.one('select 1 from pg_stat_activity where datname = $1', [name])) {
+      if (performance.now() > end) throw new Error(`a connection to ${name} does not end`)
+      await new Promise((resolve) => setTimeout(resolve, ENDED_POLL_MS))
+    }
   }
 
   async stop(): Promise<void> {
