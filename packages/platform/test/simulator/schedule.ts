@@ -117,6 +117,8 @@ export class Schedule {
 
   /** Lets one thing happen, or time pass until something may. False: nothing will ever happen again. */
   async step(untilMs: number): Promise<boolean> {
+    // Also while there is always something to do: a timer that rang only in idle moments would never ring in a busy world.
+    this.#ring()
     await this.settled()
     const open = this.#open()
     const gate = open.length > 0 ? open[this.#chance.below(open.length)] : undefined

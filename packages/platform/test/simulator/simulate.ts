@@ -156,11 +156,14 @@ async function play(world: World, callers: Callers, deeds: Deeds): Promise<void>
   }, HEALED_MS_MAX)
   // Who asks again is answered as before.
   for (const wanted of callers.wanted.slice(0, REPLAYED_MAX)) void callers.pay(wanted)
-  // What was refused in the storm may be taken now.
-  await stage.until('replays are answered, and end', async () => callers.isQuiet && !(await world.database.one(AT_WORK)), HEALED_MS_MAX)
-  // Blocks go on, so that what is final stays so.
-  const calmUntil = schedule.nowMs + CALM_MS
-  while (schedule.nowMs < calmUntil) await stage.turn()
+  // What was refused in the storm may be taken now. A rule may forward what came last only once all else has ended.
+  const isQuiet = async () => callers.isQuiet && !(await world.database.one(AT_WORK))
+  do {
+    await stage.until('what came late ends', isQuiet, HEALED_MS_MAX)
+    // Blocks go on, so that what is final stays so.
+    const calmUntil = schedule.nowMs + CALM_MS
+    while (schedule.nowMs < calmUntil) await stage.turn()
+  } while (!await isQuiet())
   world.storyLength = schedule.trace.length
   const problems = [...world.problems, ...await check(world, callers, deeds)]
   if (problems.length > 0) throw new Broken(problems.join('\n'))
