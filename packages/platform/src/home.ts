@@ -38,6 +38,16 @@ export function closedFolder(path: string): void {
   }
 }
 
+/** Room that is left on the disk of a folder; null where that is not told. */
+export function freeBytes(folder: string): number | null {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize
+  } catch {
+    return null
+  }
+}
+
 /** What is under way goes on with this much: it needs some, and a database server whose log finds no room ends. */
 const ROOM_BYTES_MIN = 64 * 1024 ** 2
 const ROOM_KEPT_MS = 1000
@@ -49,14 +59,10 @@ export function shortageOf(home: string, clock: () => number, bytesMin = ROOM_BY
     const atMs = clock()
     if (Math.abs(atMs - lookedAt) < ROOM_KEPT_MS) return shortage
     lookedAt = atMs
-    try {
-      const { bavail, bsize } = statfsSync(home)
-      const mebibytes = Math.round(bytesMin / 1024 ** 2)
-      shortage = bavail * bsize < bytesMin ? `the disk of the data folder has less than ${mebibytes} MiB left` : null
-    } catch {
-      // What a file system does not tell is no reason to stop.
-      shortage = null
-    }
+    const free = freeBytes(home)
+    const mebibytes = Math.round(bytesMin / 1024 ** 2)
+    // What a file system does not tell is no reason to stop.
+    shortage = free !== null && free < bytesMin ? `the disk of the data folder has less than ${mebibytes} MiB left` : null
     return shortage
   }
 }

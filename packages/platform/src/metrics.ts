@@ -1,33 +1,65 @@
-import { Counter, Gauge, Registry } from 'prom-client'
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 export interface Metrics {
   contentType: string
   text(): Promise<string>
   /** Done before each scrape. Where it fails, the scrape answers what is known and `custody_scrape_failed` is 1. */
   onScrape(look: () => Promise<void>): void
+  /** What every process of Node tells of itself (processor, memory, event loop, collections); it watches from then on. */
+  watchProcess(): void
   requests: Counter<'method' | 'path' | 'status'>
+  requestSeconds: Histogram<'method' | 'path'>
   steps: Counter<'kind' | 'state' | 'outcome'>
+  ended: Counter<'kind' | 'network' | 'outcome'>
+  endedSeconds: Histogram<'kind' | 'network'>
   signatures: Counter<'outcome'>
+  signingSeconds: Histogram<'outcome'>
+  rpcRequests: Counter<'network' | 'outcome'>
+  rpcSeconds: Histogram<'network'>
+  deliveries: Counter<'outcome'>
   ordersUnknown: Counter<'exchange'>
   ordersWaiting: Gauge<'exchange' | 'status'>
   scanned: Gauge<'network'>
   scannedAt: Gauge<'network'>
   headLag: Gauge<'network'>
   signerUp: Gauge<'node'>
+  signerClock: Gauge<'node'>
+  signerKeysReady: Gauge<'node' | 'curve'>
+  signerPeersDown: Gauge<'node'>
   signingPossible: Gauge
   waiting: Gauge<'kind' | 'state'>
   waitingAge: Gauge<'kind' | 'state'>
+  suspense: Gauge<'network'>
   tankBalance: Gauge<'workspace' | 'network'>
   tankOk: Gauge<'workspace' | 'network'>
+  prepaidBalance: Gauge<'workspace'>
+  eventsWaiting: Gauge
+  eventsAge: Gauge
+  webhooksWaiting: Gauge
+  webhooksAge: Gauge
+  webhooksDisabled: Gauge
+  auditAt: Gauge
+  auditDifferences: Gauge
+  auditCompared: Gauge
+  diskFree: Gauge
 }
+
+/** From a statement to a chain that hangs. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+/** From a block of the fastest chain to a day. */
+const TRANSFER_SECONDS = [1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 86_400]
 
 export function createMetrics(): Metrics {
   const registry = new Registry()
+  const registers = [registry]
   const gauge = <T extends string>(name: string, help: string, ...labelNames: T[]) => new Gauge<T>({
-    name, help, labelNames, registers: [registry],
+    name, help, labelNames, registers,
   })
   const counter = <T extends string>(name: string, help: string, ...labelNames: T[]) => new Counter<T>({
-    name, help, labelNames, registers: [registry],
+    name, help, labelNames, registers,
+  })
+  const histogram = <T extends string>(name: string, help: string, buckets: number[], ...labelNames: T[]) => new Histogram<T>({
+    name, help, buckets, labelNames, registers,
   })
   const scrapeFailed = gauge('custody_scrape_failed', '1: the gauges of this scrape are old, because database or nodes could not be asked')
   let look: (() => Promise<void>) | null = null
@@ -38,19 +70,43 @@ export function createMetrics(): Metrics {
       return registry.metrics()
     },
     onScrape: (asked) => { look = asked },
+    watchProcess: () => collectDefaultMetrics({ register: registry }),
     requests: counter('custody_http_requests_total', 'HTTP requests', 'method', 'path', 'status'),
+    requestSeconds: histogram('custody_http_request_seconds', 'From a request’s head to its answer’s end', SECONDS, 'method', 'path'),
     steps: counter('custody_work_steps_total', 'Steps of transfers', 'kind', 'state', 'outcome'),
+    ended: counter('custody_transactions_ended_total', 'Transactions that came to their end on the chain', 'kind', 'network', 'outcome'),
+    endedSeconds: histogram(
+      'custody_transaction_seconds', 'From a transaction’s creation to its confirmation', TRANSFER_SECONDS, 'kind', 'network'),
     signatures: counter('custody_sign_orders_total', 'Orders to the signer nodes', 'outcome'),
+    signingSeconds: histogram(
+      'custody_sign_order_seconds', 'From an order to the signer nodes to its last answer, all pairs that were asked', SECONDS, 'outcome'),
+    rpcRequests: counter('custody_rpc_requests_total', 'Questions to chain endpoints', 'network', 'outcome'),
+    rpcSeconds: histogram('custody_rpc_seconds', 'Time to the head of a chain endpoint’s answer', SECONDS, 'network'),
+    deliveries: counter('custody_webhook_deliveries_total', 'Tries to deliver an event; given_up: the last one of a delivery', 'outcome'),
     ordersUnknown: counter('custody_orders_unknown_total', 'Orders whose fate could not be learned for two minutes', 'exchange'),
     ordersWaiting: gauge('custody_orders_waiting', 'Orders at exchanges that have not ended', 'exchange', 'status'),
     scanned: gauge('custody_scanned_height', 'Last scanned block', 'network'),
     scannedAt: gauge('custody_scanned_timestamp_seconds', 'When a network was last scanned to its head without an error', 'network'),
     headLag: gauge('custody_head_lag_blocks', 'Blocks between the head that the endpoint tells and the last scanned one', 'network'),
     signerUp: gauge('custody_signer_up', '1: the signer node answers and can sign', 'node'),
+    signerClock: gauge('custody_signer_clock_offset_seconds', 'How far a node’s clock is ahead of this one, to about a second', 'node'),
+    signerKeysReady: gauge('custody_signer_keys_ready', 'Keys that are made and certified for workspaces to come', 'node', 'curve'),
+    signerPeersDown: gauge('custody_signer_peers_unreachable', 'Other nodes that a signer node does not reach', 'node'),
     signingPossible: gauge('custody_signing_possible', '1: at least two signer nodes can sign; 0: transfers wait'),
     waiting: gauge('custody_transactions_waiting', 'Transactions under way', 'kind', 'state'),
     waitingAge: gauge('custody_transactions_oldest_seconds', 'Age of the oldest transaction under way', 'kind', 'state'),
+    suspense: gauge('custody_deposits_in_suspense', 'Deposits that nobody’s wallet could be told of', 'network'),
     tankBalance: gauge('custody_gas_tank_balance', 'Coins of a gas tank', 'workspace', 'network'),
     tankOk: gauge('custody_gas_tank_ok', '1: the gas tank holds at least its threshold', 'workspace', 'network'),
+    prepaidBalance: gauge('custody_prepaid_balance_usd', 'What a workspace’s prepaid fee account holds', 'workspace'),
+    eventsWaiting: gauge('custody_events_unpublished', 'Committed events without a place in the log'),
+    eventsAge: gauge('custody_events_oldest_seconds', 'Age of the oldest committed event without a place in the log'),
+    webhooksWaiting: gauge('custody_webhook_deliveries_waiting', 'Events that wait for their receivers'),
+    webhooksAge: gauge('custody_webhook_oldest_seconds', 'Age of the oldest delivery that waits, of receivers that are not disabled'),
+    webhooksDisabled: gauge('custody_webhooks_disabled', 'Receivers that get nothing, having failed too often'),
+    auditAt: gauge('custody_audit_timestamp_seconds', 'When the books were last held against the chains'),
+    auditDifferences: gauge('custody_audit_differences', 'Differences that the last audit found'),
+    auditCompared: gauge('custody_audit_compared', 'Addresses, coins and balances that the last audit compared'),
+    diskFree: gauge('custody_disk_free_bytes', 'Room on the disk of the data folder'),
   }
 }

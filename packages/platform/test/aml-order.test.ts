@@ -10,6 +10,7 @@ import { LEVELS, type RiskLevel } from '../src/aml/levels.ts'
 import { sealToken } from '../src/aml/policy.ts'
 import { ProviderError, type Provider } from '../src/aml/providers/provider.ts'
 import { unfreezeAddress } from '../src/aml/unfreeze-address.ts'
+import { createMetrics } from '../src/metrics.ts'
 import { screenAgain } from '../src/transactions/screening.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
@@ -75,7 +76,7 @@ class World {
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
     this.services = stageServices({
       environment, database, log: silent,
-      metrics: { steps: { labels: () => ({ inc: () => undefined }) } },
+      metrics: createMetrics(),
       aml: { providers: { CHAINALYSIS: provider }, sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) }, secrets: new Secrets(new Uint8Array(32), environment) },
     }, { ETH: {} })
     const name = randomUUID()

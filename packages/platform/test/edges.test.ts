@@ -5,6 +5,7 @@ import { ProviderError, ProviderHttp } from '../src/aml/providers/provider.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
+import { createMetrics } from '../src/metrics.ts'
 import { coinGecko } from '../src/prices/coingecko.ts'
 import { exchange } from '../src/prices/exchange.ts'
 import { SourceError } from '../src/prices/source.ts'
@@ -25,7 +26,7 @@ async function served(o: {
   const services = {
     settings: { trustProxy: o.trustProxy ?? 0, rateLimit: o.rateLimit ?? 1000 }, checkout: { base: 'http://edges.test' },
     environment: { ...systemEnvironment(), now: () => clock.now },
-    metrics: { requests: { labels: () => ({ inc: () => undefined }) } },
+    metrics: createMetrics(),
     log: { error: () => undefined, warn: () => undefined, info: () => undefined },
     pressure: new Pressure(),
     readiness: o.readiness ?? (async () => ({ ready: true, checks: {} })),

@@ -7,6 +7,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { post } from '../src/ledger/post.ts'
+import { createMetrics } from '../src/metrics.ts'
 import { DEFAULT_TIERS, readTiers } from '../src/settings/tiers.ts'
 import { reconcile, type ReconcileReport } from '../src/recovery/reconcile.ts'
 import { stageServices } from './chain-stage.ts'
@@ -82,7 +83,7 @@ export class World {
       },
       settings: { network: 'local', role: 'all', pollMs: 10, prepaidTiers: readTiers(DEFAULT_TIERS), feeBumpAfterMs: 0 },
       keys: { get: async () => ({ at: publicKeyAt }) },
-      metrics: { steps: { labels: () => ({ inc: () => undefined }) } },
+      metrics: createMetrics(),
       signers: {
         peers: [1, 2, 3].map((node) => ({ node })),
         call: async (node: number, _method: string, _path: string, body: { from: number }) => this.history(node, body.from),

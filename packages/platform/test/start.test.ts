@@ -8,6 +8,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { shortageOf } from '../src/home.ts'
 import { audit } from '../src/audit/audit.ts'
+import { latestAudit, recordedAudit } from '../src/audit/recorded.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { bindDatabase, bindHome, checkHome, checkNodesNetwork } from '../src/app/binding.ts'
@@ -109,17 +110,20 @@ test('an audit that compared nothing fails, and so does one that could not look 
   const services = { database: database.get(), registry, networks: new Networks([]), environment: { ...systemEnvironment(), sleep: async () => undefined } } as unknown as Services
   const empty = await audit(services)
   assert.deepEqual([empty.ok, empty.compared, empty.differences], [false, 0, []])
+  assert.equal(await latestAudit(database.get()), undefined)
   const { id } = (await database.get().one<{ id: string }>(`insert into workspaces (name) values ('acme') returning id`))!
   await post(database.get(), 'test', 'audit', [{ workspace: id, asset: 'ETH', kind: 'tank', amount: 5n }, { workspace: id, asset: 'ETH', kind: 'chain', amount: -5n }])
-  const unseen = await audit(services)
+  const unseen = await recordedAudit(services)
   assert.equal(unseen.ok, false)
+  const { differences, compared } = (await latestAudit(database.get()))!
+  assert.deepEqual([differences, compared], [1, 0], 'who watches sees it')
   assert.deepEqual(unseen.differences.map(({ subject, network, workspace, ledger }) => [subject, network, workspace, ledger]), [['not compared', 'ETH', 'acme', '0.000000000000000005']])
 })
 
 test('readiness tells when nothing can be signed, and metrics do', async () => {
   const up = { ready: true, mode: 'local' }
   const metrics = createMetrics()
-  const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, metrics, environment: systemEnvironment(), signers: nodes(...statuses) }) as unknown as Services
+  const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, metrics, environment: systemEnvironment(), settings: { home: folder }, signers: nodes(...statuses) }) as unknown as Services
   assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', disk: 'ok', signing: 'ok', signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
   const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))
   assert.deepEqual([dead.ready, dead.signing, dead.checks['signer_3']], [true, false, 'waits for its restoration'])

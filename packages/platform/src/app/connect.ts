@@ -1,16 +1,34 @@
-import type { FamilyName, Fetch, Registry, RpcEndpoint } from '@custody/chains'
+import type { FamilyName, Fetch, Network, RpcEndpoint } from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../engine/chain.ts'
+import type { Metrics } from '../metrics.ts'
 import * as list from './families.ts'
 
 const families: Partial<Record<FamilyName, Connect>> = list
 
-/** The chains of all networks that have an endpoint. */
+/** The chains of all networks that have an endpoint. @param metrics counts what they are asked, and how long it takes */
 export function connectAll(
-  context: ChainContext, endpoints: Readonly<Record<string, RpcEndpoint>>, fetch: Fetch, registry: Registry = context.registry,
+  context: ChainContext, endpoints: Readonly<Record<string, RpcEndpoint>>, fetch: Fetch, metrics?: Metrics,
 ): Chain[] {
-  return registry.networks.flatMap((network) => {
+  return context.registry.networks.flatMap((network) => {
     const endpoint = endpoints[network.code]
     const connect = families[network.family]
-    return endpoint && connect ? [connect(context, network, endpoint, fetch)] : []
+    return endpoint && connect ? [connect(context, network, endpoint, metrics ? watched(fetch, metrics, network) : fetch)] : []
   })
+}
+
+/** A question that is not answered, or by the endpoint's own failure, is `failed`; what it refuses is an answer. */
+function watched(fetch: Fetch, metrics: Metrics, { code }: Network): Fetch {
+  return async (url, init) => {
+    const ended = metrics.rpcSeconds.labels(code).startTimer()
+    try {
+      const answer = await fetch(url, init)
+      metrics.rpcRequests.labels(code, answer.status >= 500 || answer.status === 429 ? 'failed' : 'answered').inc()
+      return answer
+    } catch (error) {
+      metrics.rpcRequests.labels(code, 'failed').inc()
+      throw error
+    } finally {
+      ended()
+    }
+  }
 }

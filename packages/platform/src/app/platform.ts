@@ -163,6 +163,8 @@ async function start(
   const aml = createAml({
     home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log,
   })
+  const metrics = createMetrics()
+  metrics.watchProcess()
   const services: Services = {
     settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
     hold: new Hold(shortageOf(settings.home, environment.now)), outbox, work, pressure,
@@ -174,7 +176,7 @@ async function start(
       base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
       checkWebhook: (url, field) => checkUrl(services, url, field), moved,
     },
-    networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch)),
+    networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch, metrics)),
     callers: new Callers(database, environment),
     aml,
     people: createPeople({ database, environment, secrets: aml.secrets, rateLimit: settings.rateLimit }),
@@ -186,7 +188,7 @@ async function start(
     trading: { due: new Bell(environment) },
     exchangeTransfers: { due: new Bell(environment) },
     webhooks: createWebhooks({ services: () => services, environment, allow: settings.webhookAllow, resolve: world.resolve }),
-    metrics: createMetrics(),
+    metrics,
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(services),
   }

@@ -20,6 +20,11 @@ export async function endTransaction(services: Services, tx: Queryable, row: Tra
   await advance(tx, row, {
     ...end, ...(row.hash === null ? {} : { hash: row.hash }), fee: o.fee, confirmations: o.confirmations, last_error: null,
   })
+  // Where the commit fails it is counted again: these are for watching.
+  services.metrics.ended.labels(row.kind, row.network, end.status).inc()
+  if (end.status === 'confirmed') {
+    services.metrics.endedSeconds.labels(row.kind, row.network).observe((services.environment.now() - row.created_at.getTime()) / 1000)
+  }
   if (!told) return
   const shown = presentTransaction(
     { ...row, confirmed_at: null, failure_reason: null, ...end, fee: o.fee.toString(), confirmations: o.confirmations }, services.registry

@@ -105,7 +105,9 @@ export async function buildServer<O extends Operation = never>(
     done(null, payload)
   })
   server.addHook('onResponse', (request, reply, done) => {
-    services.metrics.requests.labels(request.method, request.routeOptions.url ?? 'none', String(reply.statusCode)).inc()
+    const path = request.routeOptions.url ?? 'none'
+    services.metrics.requests.labels(request.method, path, String(reply.statusCode)).inc()
+    services.metrics.requestSeconds.labels(request.method, path).observe(reply.elapsedTime / 1000)
     if (reply.statusCode >= 400) logProblem(services, request, reply)
     done()
   })

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
-import { audit } from '../audit/audit.ts'
+import { recordedAudit } from '../audit/recorded.ts'
 import { ApiError } from '../errors.ts'
 import { closedFolder } from '../home.ts'
 import type { Services } from '../engine/services.ts'
@@ -58,7 +58,7 @@ const COMMANDS: Record<string, Command> = {
   'reconcile start': startReconcile,
   'reconcile outcome': reconcileOutcome,
   events: eventsAfter,
-  audit: async (services) => ({ ...await audit(services) }),
+  audit: async (services) => ({ ...await recordedAudit(services) }),
   devnet: async (services, input) => {
     if (!services.devnet) throw new OperatorError('the local chains exist only with CUSTODY_NETWORK=local')
     try {

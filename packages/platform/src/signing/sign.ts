@@ -86,10 +86,19 @@ export async function signRun(
   return { kind: 'signed', nodes: answer.nodes, signatures: answer.body.run.map(read) }
 }
 
+type Asked<T> = { kind: 'answered'; nodes: [number, number]; body: T } | NotSigned
+
 /** Asks pairs of nodes until one answers. @param inputs how many signatures are wanted */
-async function askPairs<T>(
-  services: Signing, path: string, body: object, inputs: number, account: Account
-): Promise<{ kind: 'answered'; nodes: [number, number]; body: T } | NotSigned> {
+async function askPairs<T>(services: Signing, path: string, body: object, inputs: number, account: Account): Promise<Asked<T>> {
+  const began = services.environment.now()
+  const answer = await askEachPair<T>(services, path, body, inputs, account)
+  const outcome = answer.kind === 'answered' ? 'signed' : answer.kind
+  services.metrics.signingSeconds.labels(outcome).observe(Math.max(0, services.environment.now() - began) / 1000)
+  if (outcome !== 'signed') services.metrics.signatures.labels(outcome).inc()
+  return answer
+}
+
+async function askEachPair<T>(services: Signing, path: string, body: object, inputs: number, account: Account): Promise<Asked<T>> {
   let refused: NodeRefused | null = null
   let unavailable = 'no signer node is configured'
   const refusedBy = new Set<number>()
@@ -125,10 +134,8 @@ async function askPairs<T>(
   }
   // One node alone may be wrong; what two refuse is refused.
   if (refused && refusedBy.size >= 2) {
-    services.metrics.signatures.labels('refused').inc()
     return { kind: 'refused', code: refused.code, message: refused.message, body: refused.body, isUntouched }
   }
-  services.metrics.signatures.labels('unavailable').inc()
   return {
     kind: 'unavailable',
     isUntouched, at,

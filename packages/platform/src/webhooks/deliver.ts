@@ -84,6 +84,7 @@ export async function attempt(services: Services, delivery: Claimed, signal: Abo
     at: new Date(at).toISOString(), duration_ms: answer.durationMs, url: delivery.url, status: answer.status, error: answer.error,
     answer: answer.text,
   }
+  services.metrics.deliveries.labels(answer.error === null ? 'delivered' : delivery.tries_left > 1 ? 'failed' : 'given_up').inc()
   if (answer.error === null) await delivered(database, delivery, shown)
   else await services.database.transaction((tx) => failed(services, tx, delivery, shown, answer))
   environment.checkpoint('webhooks.recorded')

@@ -1,0 +1,20 @@
+import type { Services } from '../../engine/services.ts'
+import { heardStatus } from '../../signing/status.ts'
+import { canSign, SIGNERS_NEEDED } from '../readiness.ts'
+
+export async function lookAtNodes({ signers, metrics, environment }: Services): Promise<void> {
+  const nodes = await heardStatus(signers)
+  metrics.signerClock.reset()
+  metrics.signerKeysReady.reset()
+  metrics.signerPeersDown.reset()
+  for (const each of nodes) {
+    const node = String(each.node)
+    metrics.signerUp.labels(node).set(canSign(each) ? 1 : 0)
+    if (each.status === null) continue
+    const { clockS, keysReady, peersDown } = each.status
+    if (clockS !== null) metrics.signerClock.labels(node).set(clockS - Math.floor(environment.now() / 1000))
+    for (const [curve, count] of Object.entries(keysReady)) metrics.signerKeysReady.labels(node, curve).set(count)
+    metrics.signerPeersDown.labels(node).set(peersDown)
+  }
+  metrics.signingPossible.set(nodes.filter(canSign).length >= SIGNERS_NEEDED ? 1 : 0)
+}
