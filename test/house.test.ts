@@ -39,6 +39,7 @@ const NEVER: Record<string, string[]> = {
   reference: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout', 'client', 'console'],
   console: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout'],
   'request-auth': ['*'],
+  tracing: ['*'],
   client: ['platform', 'signer', 'threshold', 'devnet'],
   devnet: ['chains'],
 }

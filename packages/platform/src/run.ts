@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
+import { startTracing } from '@custody/tracing'
 import { startPlatform } from './app/platform.ts'
 import { consoleOrigin, firstOwnerToken, linkOf } from './people/invitations.ts'
 import { startOperatorServer } from './operator/server.ts'
@@ -16,6 +17,7 @@ process.on(
 
 try {
   const settings = readSettings()
+  const stopTracing = await startTracing('custody', process.env)
   const platform = await startPlatform(settings, startOperatorServer)
   process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)
   const first = settings.role === 'all' ? await firstOwnerToken(platform.services) : null
@@ -26,7 +28,7 @@ try {
     if (ending) return
     ending = true
     setTimeout(() => process.exit(1), STOP_MS_MAX).unref()
-    platform.stop().then(() => process.exit(0), (error: unknown) => {
+    platform.stop().then(stopTracing).then(() => process.exit(0), (error: unknown) => {
       process.stderr.write(`custody: could not stop cleanly: ${reasonOf(error)}\n`)
       process.exit(1)
     })

@@ -1,19 +1,29 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { startTracing } from '@custody/tracing'
+import { startCollector } from '../../tracing/test/collector.ts'
 import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 const platform = new TestPlatform()
 let alice: User
+let collector: Awaited<ReturnType<typeof startCollector>>
+let stopTracing: () => Promise<void>
 
 const BTC_TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 const ETH_TO = '0x00000000000000000000000000000000000000b1'
 
 before(async () => {
+  collector = await startCollector()
+  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = collector.url
+  stopTracing = await startTracing('custody', process.env)
   await platform.start()
   alice = await platform.user('alice')
   await Promise.all([fundedWallet(platform, alice, 'BTC', '2'), fundedWallet(platform, alice, 'ETH', '5').then(() => fundedWallet(platform, alice, 'USDT_ETH', '1000'))])
 })
-after(() => platform.remove())
+after(async () => {
+  collector.close()
+  await platform.remove()
+})
 
 const post = (body: string, user = alice, base?: string) => call<Transfer>(user, 'POST', '/dac/v1/transaction', body, base ? { base } : {})
 
@@ -214,4 +224,26 @@ test('the books agree with the chains', async () => {
   await platform.atRest()
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
+})
+
+test('a transfer is one trace, from its request to its end, across platform and nodes', async () => {
+  const sent = await platform.user('tracy')
+  await fundedWallet(platform, sent, 'BTC', '1')
+  const { body } = await post(transferBody('BTC', '0.25', BTC_TO), sent)
+  assert.equal((await terminal(sent, body.id)).status, 'confirmed')
+  await stopTracing()
+  const spans = collector.spans.filter(({ traceId }) => traceId === body.id.replaceAll('-', ''))
+  const named = (name: string) => spans.find((span) => span.name === name) ?? assert.fail(`no ${name} in ${spans.map((span) => span.name).join(', ')}`)
+  const whole = named('withdrawal')
+  assert.deepEqual(whole.attributes, { kind: 'WITHDRAWAL', asset: 'BTC', network: 'BTC', outcome: 'confirmed' })
+  for (const name of ['request', 'queued', 'signing', 'signed', 'confirming']) assert.equal(named(name).parentSpanId, whole.spanId, name)
+  // Across the two links: what a node tells is within what the platform asked, and the partner's within the node's.
+  assert.equal(named('signer POST /sign').parentSpanId, named('signing').spanId)
+  assert.equal(named('/sign').parentSpanId, named('signer POST /sign').spanId)
+  const asked = spans.filter(({ name }) => name.startsWith('peer '))
+  assert.ok(asked.length > 0 && asked.every(({ parentSpanId }) => parentSpanId === named('/sign').spanId))
+  const heard = spans.filter(({ name }) => name.startsWith('/peer/'))
+  assert.ok(heard.length > 0 && heard.every(({ parentSpanId }) => asked.some(({ spanId }) => spanId === parentSpanId)))
+  assert.ok(spans.some(({ name, attributes }) => name === 'chain' && attributes['network'] === 'BTC'))
+  for (const secret of [BTC_TO, '0.25', '25000000', sent.apiKey]) assert.ok(!JSON.stringify(spans).includes(secret), secret)
 })

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { startTracing } from '@custody/tracing'
 import { loadConfig } from './config.ts'
 import { realEnvironment } from './environment.ts'
 import { openLog, reason } from './log.ts'
@@ -13,11 +14,12 @@ async function main(): Promise<void> {
   const environment = realEnvironment
   const config = loadConfig(values.home)
   const log = openLog(config.node, () => environment.now())
+  const stopTracing = await startTracing(`custody-signer-${config.node}`, process.env)
   const { stop } = await startNode(config, environment, log, process.env)
   const end = (why: string): void => {
     log('info', 'ending', { why })
     setTimeout(() => { environment.exit(1) }, STOP_MS_MAX).unref()
-    stop().then(() => { environment.exit(0) }, (error: unknown) => {
+    stop().then(stopTracing).then(() => { environment.exit(0) }, (error: unknown) => {
       log('error', 'could not end cleanly', { reason: reason(error) })
       environment.exit(1)
     })

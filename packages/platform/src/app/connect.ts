@@ -1,4 +1,5 @@
 import type { FamilyName, Fetch, Network, RpcEndpoint } from '@custody/chains'
+import { inSpan } from '@custody/tracing'
 import type { Chain, ChainContext, Connect } from '../engine/chain.ts'
 import type { Metrics } from '../metrics.ts'
 import * as list from './families.ts'
@@ -21,7 +22,7 @@ function watched(fetch: Fetch, metrics: Metrics, { code }: Network): Fetch {
   return async (url, init) => {
     const ended = metrics.rpcSeconds.labels(code).startTimer()
     try {
-      const answer = await fetch(url, init)
+      const answer = await inSpan('chain', { network: code }, () => fetch(url, init))
       metrics.rpcRequests.labels(code, answer.status >= 500 || answer.status === 429 ? 'failed' : 'answered').inc()
       return answer
     } catch (error) {

@@ -53,6 +53,7 @@ export async function startLocal(home: string, log: Logger): Promise<{ children:
     if (setup.status !== 0) throw new Error(`the signer nodes could not be set up: ${(setup.stderr || setup.stdout).trim().slice(-800)}`)
   }
   const signers = [1, 2, 3].map((node) => new Child({
+    env: tracingSettings(),
     name: `signer-${node}`, nodeArgs: SMALL, script: join(SIGNER, 'main.ts'),
     args: ['--home', join(signersFolder(home), `node-${node}`)],
     logFile: join(logs, `signer-${node}.log`), ready: /^signer \d+ ready (\S+)$/m,
@@ -72,6 +73,12 @@ export async function startLocal(home: string, log: Logger): Promise<{ children:
     throw failed.reason
   }
   return { children, devnetUrl: `http://127.0.0.1:${ports.devnet}` }
+}
+
+/** Where traces go to, for a child; its own name there is its own. */
+function tracingSettings(): Record<string, string> {
+  const isOurs = (name: string) => name.startsWith('OTEL_') && name !== 'OTEL_SERVICE_NAME'
+  return Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (isOurs(name) && value ? [[name, value]] : [])))
 }
 
 /** Where the local chains' RPC is. */

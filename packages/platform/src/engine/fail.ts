@@ -2,6 +2,7 @@ import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
 import { voidIntent } from '../signing/void.ts'
+import { noteEnd } from './ended.ts'
 import { advance } from './lease.ts'
 import { wakeNextNonce } from './nonce-order.ts'
 import { presentTransaction } from './present.ts'
@@ -105,6 +106,7 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
   // A transfer that never reached a chain has cost nothing.
   const end = { state, status: 'failed' as const, failure_reason: ending.reason ?? reason, fee: ending.fee ?? 0n, plan: ending.plan ?? {} }
   await advance(tx, row, end)
+  noteEnd(services, row, 'failed')
   await kind.failed?.(services, tx, row, ending)
   if (!ASKED_FOR.has(row.kind)) return
   const shown = presentTransaction({ ...row, ...end, fee: end.fee.toString(), plan: planned(row, end.plan) }, services.registry)

@@ -1,4 +1,5 @@
 import { assemble, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
+import { notePart } from '@custody/tracing'
 import type { Queryable } from '../database/pool.ts'
 import { RUN_MAX, signRun, type SignOrder } from '../signing/sign.ts'
 import { LEASE_MS, LeaseLost } from './lease.ts'
@@ -112,7 +113,11 @@ export async function signTogether(services: Services, run: readonly Member[], a
   const workspace = await services.database.one<{ name: string }>('select name from workspaces where id = $1', [first.row.workspace_id])
   const orders: Omit<SignOrder, 'workspace'>[] = []
   for (const { row, built } of run) orders.push({ purpose: await askPurpose(services, row), unsigned: built.unsigned })
+  const startMs = services.environment.now()
   const outcome = await signRun(services, workspace?.name as string, orders, account)
+  // The session is told of in the trace of the first; the others say where.
+  const told = { together_with: first.row.id, payments: run.length, outcome: outcome.kind }
+  for (const { row } of run.slice(1)) notePart(row.id, 'signing', told, startMs, services.environment.now())
   if (outcome.kind !== 'signed') {
     const { isUntouched } = outcome
     const at = outcome.kind === 'refused' ? outcome.body['at'] : outcome.at

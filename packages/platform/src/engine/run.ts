@@ -1,4 +1,5 @@
 import { reasonOf } from '@custody/chains/reason'
+import { inTrace } from '@custody/tracing'
 import type { Services, Step } from './services.ts'
 import { advance, claim, LEASE_MS, LeaseLost, type Change } from './lease.ts'
 import type { Loop } from './loop.ts'
@@ -31,6 +32,11 @@ const STEPS: Partial<Record<State, Step>> = {
 
 /** One step of one leased transaction. An error leaves the state as it is and tries again later. */
 export async function runStep(services: Services, row: TransactionRow): Promise<void> {
+  const { kind, asset, network, state, attempts } = row
+  await inTrace(row.id, state.toLowerCase(), { kind, asset, network, attempts }, () => doStep(services, row))
+}
+
+async function doStep(services: Services, row: TransactionRow): Promise<void> {
   const step = services.kinds[row.kind].steps?.[row.state] ?? STEPS[row.state]
   try {
     if (!step) throw new Error(`state ${row.state} has no step`)

@@ -1,6 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
+import { noteEnd } from './ended.ts'
 import { advance } from './lease.ts'
 import { presentTransaction } from './present.ts'
 import type { Outcome, Services } from './services.ts'
@@ -20,11 +21,7 @@ export async function endTransaction(services: Services, tx: Queryable, row: Tra
   await advance(tx, row, {
     ...end, ...(row.hash === null ? {} : { hash: row.hash }), fee: o.fee, confirmations: o.confirmations, last_error: null,
   })
-  // Where the commit fails it is counted again: these are for watching.
-  services.metrics.ended.labels(row.kind, row.network, end.status).inc()
-  if (end.status === 'confirmed') {
-    services.metrics.endedSeconds.labels(row.kind, row.network).observe((services.environment.now() - row.created_at.getTime()) / 1000)
-  }
+  noteEnd(services, row, end.status)
   if (!told) return
   const shown = presentTransaction(
     { ...row, confirmed_at: null, failure_reason: null, ...end, fee: o.fee.toString(), confirmations: o.confirmations }, services.registry

@@ -2,6 +2,7 @@ import { createPublicKey, verify, type KeyObject } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { Agent, request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
+import { inSpan, traceHeader } from '@custody/tracing'
 
 /** What the platform knows of a node; written by the nodes' set-up. */
 export interface NodePeer {
@@ -79,7 +80,11 @@ export class SignerNodes {
   }
 
   /** @throws NodeRefused (4xx), NodeUnavailable (connection, time-out, 5xx) */
-  async call<T>(node: number, method: 'GET' | 'POST', path: string, body: unknown, timeoutMs: number): Promise<T> {
+  call<T>(node: number, method: 'GET' | 'POST', path: string, body: unknown, timeoutMs: number): Promise<T> {
+    return inSpan(`signer ${method} ${path}`, { node }, () => this.#call<T>(node, method, path, body, timeoutMs))
+  }
+
+  async #call<T>(node: number, method: 'GET' | 'POST', path: string, body: unknown, timeoutMs: number): Promise<T> {
     const peer = this.peers.find((each) => each.node === node)
     const agent = this.#agents.get(node)
     if (!peer || !agent) throw new NodeUnavailable(node, 'is not configured')
@@ -87,7 +92,7 @@ export class SignerNodes {
     const { status, text } = await new Promise<{ status: number; text: string }>((resolve, reject) => {
       const outgoing = httpsRequest({
         agent, host: peer.host, port: peer.port, method, path, servername: '', signal: AbortSignal.timeout(timeoutMs),
-        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) },
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload), ...traceHeader() },
       }, (response) => {
         const chunks: Buffer[] = []
         let size = 0

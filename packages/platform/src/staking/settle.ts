@@ -5,6 +5,7 @@ import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { floatPostings, overdraws } from '../gas-tanks/float.ts'
+import { noteEnd } from '../engine/ended.ts'
 import { advance } from '../engine/lease.ts'
 import { tankFeePostings } from '../gas-tanks/lend.ts'
 import { giveBackStake, leftOver } from './fail.ts'
@@ -38,6 +39,7 @@ export async function settleStaking(
     await advance(tx, row, {
       state: 'REVERTED', status: 'failed', failure_reason: reason, fee: paid, confirmations: o.confirmations, last_error: null,
     })
+    noteEnd(services, row, 'failed')
     return emit(
       tx, row.workspace_id, row.sub_account_id, 'transaction.failed',
       stringifyJson(
@@ -61,6 +63,7 @@ export async function settleStaking(
     state: 'CONFIRMED', status: 'confirmed', confirmed_at: confirmedAt, amount, fee: paid, confirmations: o.confirmations, last_error: null,
     ...(row.hash === null ? {} : { hash: row.hash }),
   })
+  noteEnd(services, row, 'confirmed')
   const shown = presentTransaction(
     {
       ...row, state: 'CONFIRMED', status: 'confirmed', confirmed_at: confirmedAt, amount: amount.toString(), fee: paid.toString(),

@@ -1,6 +1,7 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
 import { transferBody, type TransferBody } from '@custody/request-auth/bodies'
+import { notePart } from '@custody/tracing'
 import { findAsset } from '../assets/find-asset.ts'
 import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
@@ -116,6 +117,10 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
     throw exhausted(error, platform.fee) ?? error
   }
   services.environment.checkpoint('transaction.created')
+  if (!answer.replayed) {
+    const told = { kind: row.kind, asset: row.asset, network: row.network }
+    notePart(row.id, 'request', told, now.getTime(), services.environment.now())
+  }
   if (answer.replayed) return replayed(answer.response, isSamePayload(answer.payload_hash, payloadHash))
   services.database.tell({ type: 'transaction.created', workspace: caller.workspaceId, payload: response })
   if (exchange) services.database.tell({ type: 'exchange_transfer.created', workspace: caller.workspaceId, payload: exchange.shown })

@@ -1,5 +1,6 @@
 import { Agent, request as httpsRequest } from 'node:https'
 import type { PeerCertificate } from 'node:tls'
+import { traceHeader } from '@custody/tracing'
 import type { Config, Peer } from '../config.ts'
 
 /** The other end did not answer in time, or not at all. Never a reason for a ban. */
@@ -42,7 +43,7 @@ export class Link {
         port: this.peer.port,
         path,
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'content-length': bytes.length },
+        headers: { 'content-type': 'application/json', 'content-length': bytes.length, ...traceHeader() },
       })
       // One clock for connecting, sending and the whole answer: a stopped process accepts connections and says nothing.
       const timer = setTimeout(

@@ -1,3 +1,4 @@
+import { inSpan } from '@custody/tracing'
 import { hex } from '../canonical.ts'
 import type { Config, Peer } from '../config.ts'
 import type { Environment } from '../environment.ts'
@@ -101,7 +102,7 @@ export class Peers {
     let text: string
     try {
       const sealed = seal(this.#config.identity, this.#header(node, call, request, false, 0, binding), body)
-      text = await link.post(call, sealed, timeout, bytesMaxOf(call))
+      text = await inSpan(`peer ${call}`, { node: link.peer.node }, () => link.post(call, sealed, timeout, bytesMaxOf(call)))
     } catch (error) {
       if (error instanceof Unreachable) {
         this.#reachable.set(node, false)

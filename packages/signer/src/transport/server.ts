@@ -2,6 +2,7 @@ import { constants } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
+import { continued, type Attributes } from '@custody/tracing'
 import type { Config } from '../config.ts'
 import { errorAnswer, Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
@@ -54,6 +55,9 @@ export function openServer(config: Config, handlers: Handlers, log: Log): Server
     headersTimeout: 10_000,
     maxHeaderSize: 8192,
   }, (request, response) => {
+    // What a trace is called, and nothing else, is taken from this header: it authorises nothing and is not written down here.
+    const within = <T>(path: string, attributes: Attributes, work: () => Promise<T>): Promise<T> =>
+      continued([request.headers['traceparent']].flat()[0], path.slice(0, 40), attributes, work)
     const handle = async (): Promise<void> => {
       const role = roleOf(request)
       if (!role) {
@@ -65,10 +69,12 @@ export function openServer(config: Config, handlers: Handlers, log: Log): Server
       const isPeerCall = path.startsWith('/peer/')
       if (isPeerCall !== (role.kind === 'peer')) throw new Refusal('NOT_ALLOWED', 'This certificate may not call this endpoint')
       if (role.kind === 'peer') {
-        const result = await handlers.peer(role.node, path, await readText(request, PEER_BYTES_MAX))
+        const text = await readText(request, PEER_BYTES_MAX)
+        const result = await within(path, { from: role.node }, () => handlers.peer(role.node, path, text))
         answer(response, result.status, result.text)
       } else {
-        const result = await handlers.platform(method, path, method === 'GET' ? '' : await readText(request, PLATFORM_BYTES_MAX))
+        const text = method === 'GET' ? '' : await readText(request, PLATFORM_BYTES_MAX)
+        const result = await within(path, { from: 'platform' }, () => handlers.platform(method, path, text))
         answer(response, result.status, JSON.stringify(result.body))
       }
     }
