@@ -3,7 +3,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { context as contexts, ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags, type Context, type Span } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
-import { BatchSpanProcessor, ParentBasedSampler, SamplingDecision, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace'
+import {
+  BatchSpanProcessor, ParentBasedSampler, SamplingDecision, TraceIdRatioBasedSampler, TracerProvider,
+} from '@opentelemetry/sdk-trace'
 import type { Attributes, Tracing } from './index.ts'
 
 /** Spans are for looking at: what cannot be sent within this time when a process ends is lost. */
