@@ -172,8 +172,8 @@ test('a connection that is cut is told as such, whatever was under way; a mistak
 
   assert.equal(isConnectionError(await failure(database.query('select nothing'))), false)
   for (const code of ['EMFILE', 'ENFILE', 'EAGAIN']) assert.equal(isConnectionError(Object.assign(new Error(code), { code })), true, code)
-  assert.deepEqual(['53100', '53300', '42601', undefined].map((code) => shortageOfDatabase({ code })), [
-    'its disk is full', 'it has no memory or connection to spare', null, null,
+  assert.deepEqual(['53100', '53300', '57014', '42601', undefined].map((code) => shortageOfDatabase({ code })), [
+    'its disk is full', 'it has no memory or connection to spare', 'it took longer than a statement may', null, null,
   ])
   const [alone] = await Promise.all([failure(database.query('select pg_sleep(60)')), asleep()])
   assert.equal(isConnectionError(alone), true, String(alone))

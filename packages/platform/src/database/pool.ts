@@ -62,18 +62,19 @@ export function isConnectionError(error: unknown): boolean {
   return error instanceof ConnectionLost || SYSTEM_CODES.has(code) || (typeof code === 'string' && /^(08|57P0)/.test(code))
 }
 
-/** Why the server refuses for now what it would do at another time: its disk is full, or it has no memory or connection to spare. */
+/** Why the server refuses for now what it would do at another time: its disk is full, it is too slow, or has nothing to spare. */
 export function shortageOfDatabase(error: unknown): string | null {
   const code = codeOf(error)
   if (code === '53100') return 'its disk is full'
+  // It was ended, and all that it did is undone.
+  if (code === '57014') return 'it took longer than a statement may'
   return typeof code === 'string' && code.startsWith('53') ? 'it has no memory or connection to spare' : null
 }
 
 /** The same may go well a moment later: it says nothing about what was asked. */
 export function isPassing(error: unknown): boolean {
   const code = codeOf(error)
-  // 57014: it took longer than a statement may.
-  return isConnectionError(error) || shortageOfDatabase(error) !== null || code === '57014' || RETRIED.has(code)
+  return isConnectionError(error) || shortageOfDatabase(error) !== null || RETRIED.has(code)
 }
 
 export interface DatabaseOptions {
