@@ -13,7 +13,8 @@ async function main(): Promise<void> {
   const environment = realEnvironment
   const config = loadConfig(values.home)
   const log = openLog(config.node, () => environment.now())
-  const { stop } = await startNode(config, environment, log, process.env)
+  // Whoever ends a node that still waits for its key ends it as well: there is nothing to close yet.
+  let stop = async (): Promise<void> => {}
   const end = (why: string): void => {
     log('info', 'ending', { why })
     setTimeout(() => { environment.exit(1) }, STOP_MS_MAX).unref()
@@ -29,6 +30,7 @@ async function main(): Promise<void> {
     process.stdin.on('error', () => { end('standard input closed') })
     process.stdin.resume()
   }
+  stop = (await startNode(config, environment, log, process.env)).stop
   process.stdout.on('error', () => {})
   process.stdout.write(`signer ${config.node} ready https://${config.host}:${config.port}\n`)
 }
