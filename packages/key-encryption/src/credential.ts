@@ -34,7 +34,9 @@ export function credential(setting: string, value: string, surroundings: Surroun
     const path = pathOf(setting, value, surroundings)
     let bytes: Buffer
     try {
-      if (!DESCRIPTOR.test(path) && (statSync(path).mode & 0o007) !== 0) throw new KekError('SETTING', `${setting}: ${path} is open to everybody: chmod 600`)
+      if (!DESCRIPTOR.test(path) && (statSync(path).mode & 0o007) !== 0) {
+        throw new KekError('SETTING', `${setting}: ${path} is open to everybody: chmod 600`)
+      }
       bytes = readSecret(path)
     } catch (error) {
       if (error instanceof KekError) throw error

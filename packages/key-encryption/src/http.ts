@@ -6,7 +6,7 @@ import { KekError } from './errors.ts'
 const ANSWER_BYTES_MAX = 65_536
 const TRIES = 3
 const PAUSE_MS = 200
-export const TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 export interface Call {
   /** Before every message: which provider. */
@@ -54,7 +54,8 @@ function once({ provider, method, url, headers = {}, body, ca, timeoutMs = TIMEO
       response.on('aborted', () => { away('broke off its answer') })
     })
     request.on('error', (error: NodeJS.ErrnoException) => {
-      away(error.name === 'AbortError' || error.name === 'TimeoutError' ? `did not answer within ${timeoutMs} ms` : `cannot be reached (${error.code ?? error.name})`)
+      const isLate = error.name === 'AbortError' || error.name === 'TimeoutError'
+      away(isLate ? `did not answer within ${timeoutMs} ms` : `cannot be reached (${error.code ?? error.name})`)
     })
     request.end(body)
   })

@@ -2,7 +2,7 @@
 export { readSecret } from './credential.ts'
 export { KekError, type KekErrorCode } from './errors.ts'
 export {
-  completed, makeEntry, openKeys, parseKeyFile, readKeyFile, writeDurably, writeKeyFile, type DataKey, type KeyEntry, type KeyFile,
+  makeEntry, openKeys, parseKeyFile, readKeyFile, writeDurably, writeKeyFile, type DataKey, type KeyEntry, type KeyFile,
 } from './key-file.ts'
 export { openKek } from './open.ts'
 export { readKek, type KekSettings } from './settings.ts'

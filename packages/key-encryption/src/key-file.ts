@@ -40,7 +40,9 @@ export function parseKeyFile(text: string, path: string): KeyFile {
     throw new KekError('SETTING', `${path} is not JSON`)
   }
   const parsed = fileSchema.safeParse(value)
-  if (!parsed.success) throw new KekError('SETTING', `${path} is no file of wrapped keys: ${z.prettifyError(parsed.error).split('\n', 1)[0]}`)
+  if (!parsed.success) {
+    throw new KekError('SETTING', `${path} is no file of wrapped keys: ${z.prettifyError(parsed.error).split('\n', 1)[0]}`)
+  }
   return parsed.data
 }
 
@@ -56,10 +58,12 @@ export function writeDurably(path: string, bytes: string | Uint8Array): void {
   closeSync(folder)
 }
 
-export const writeKeyFile = (path: string, file: KeyFile): void => { writeDurably(path, `${JSON.stringify(fileSchema.parse(file), null, 2)}\n`) }
+export function writeKeyFile(path: string, file: KeyFile): void {
+  writeDurably(path, `${JSON.stringify(fileSchema.parse(file), null, 2)}\n`)
+}
 
 /** Settings with what a new key needs and nobody types: the salt of a passphrase. */
-export function completed(settings: KekSettings): KekSettings {
+function completed(settings: KekSettings): KekSettings {
   return settings.kind === 'passphrase' && !settings.salt ? { ...settings, salt: randomBytes(16).toString('hex') } : settings
 }
 

@@ -11,15 +11,19 @@ const kindsOf = {
     kind: z.literal('passphrase'), file: secret.optional(), salt: z.string().regex(/^([0-9a-f]{2}){16,64}$/).optional(),
   }),
   pkcs11: z.strictObject({
-    kind: z.literal('pkcs11'), module: text, token: text, key: text, id: z.string().regex(/^([0-9a-f]{2}){1,64}$/).optional(), pin_file: secret,
+    kind: z.literal('pkcs11'), module: text, token: text, key: text, id: z.string().regex(/^([0-9a-f]{2}){1,64}$/).optional(),
+    pin_file: secret,
   }),
   'aws-kms': z.strictObject({
-    kind: z.literal('aws-kms'), key: z.string().regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]+$/, 'must be the ARN of a key, no alias'),
+    kind: z.literal('aws-kms'),
+    key: z.string().regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]+$/, 'must be the ARN of a key, no alias'),
     credentials_file: secret, profile: text.default('default'), endpoint: text.optional(), ca_file: text.optional(),
   }),
   'gcp-kms': z.strictObject({
     kind: z.literal('gcp-kms'),
-    key: z.string().regex(/^projects\/[^/]+\/locations\/[^/]+\/keyRings\/[^/]+\/cryptoKeys\/[^/]+$/, 'must be projects/…/locations/…/keyRings/…/cryptoKeys/…'),
+    key: z.string().regex(
+      /^projects\/[^/]+\/locations\/[^/]+\/keyRings\/[^/]+\/cryptoKeys\/[^/]+$/, 'must be projects/…/locations/…/keyRings/…/cryptoKeys/…'
+    ),
     credentials_file: secret, endpoint: text.optional(), ca_file: text.optional(),
   }),
   vault: z.strictObject({
@@ -31,7 +35,7 @@ const kindsOf = {
     'needs token_file, or role_id and secret_id_file',
   ),
 }
-export const KINDS = Object.keys(kindsOf) as (keyof typeof kindsOf)[]
+const KINDS = Object.keys(kindsOf) as (keyof typeof kindsOf)[]
 
 /** The settings of one provider: public words, which may stand in files and logs. Secrets are named by where they are. */
 export const kekSchema = z.union([
@@ -42,7 +46,9 @@ export type SettingsOf<K extends KekSettings['kind']> = Extract<KekSettings, { k
 
 function parse(setting: string, value: unknown): KekSettings {
   const kind = (value as { kind?: unknown } | null)?.kind
-  if (typeof kind !== 'string' || !Object.hasOwn(kindsOf, kind)) throw new KekError('SETTING', `${setting}: the provider is one of ${KINDS.join(', ')}`)
+  if (typeof kind !== 'string' || !Object.hasOwn(kindsOf, kind)) {
+    throw new KekError('SETTING', `${setting}: the provider is one of ${KINDS.join(', ')}`)
+  }
   const parsed = kindsOf[kind as keyof typeof kindsOf].safeParse(value)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues

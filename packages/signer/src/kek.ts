@@ -14,7 +14,9 @@ const USAGE = `usage: kek.ts status --home HOME
 PROVIDER: KIND:name=value,name=value or @FILE with the same as JSON (docs/production/keys.md)`
 
 async function main(): Promise<void> {
-  const { values, positionals: [command] } = parseArgs({ options: { home: { type: 'string' }, kek: { type: 'string' } }, allowPositionals: true })
+  const { values, positionals: [command] } = parseArgs({
+    options: { home: { type: 'string' }, kek: { type: 'string' } }, allowPositionals: true,
+  })
   const settings = values.kek === undefined ? null : readKek('--kek', values.kek)
   const home = values.home === undefined ? null : resolve(values.home)
   const say = (value: unknown): void => { process.stdout.write(`${JSON.stringify(value, null, 2)}\n`) }

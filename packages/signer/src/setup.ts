@@ -158,7 +158,9 @@ async function setupLocal(parent: string, { ports, kek, env = process.env }: Set
 /** Where nobody names another provider. */
 function passphraseOf(env: NodeJS.ProcessEnv): KekSettings {
   if (!env['CUSTODY_SIGNER_PASSPHRASE_FILE']) {
-    throw new SetupError('mainnet needs --kek PROVIDER, or a passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE')
+    throw new SetupError(
+      'mainnet needs --kek PROVIDER, or a passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE'
+    )
   }
   return { kind: 'passphrase' }
 }
@@ -266,7 +268,9 @@ if (import.meta.main) {
       process.exit(0)
     }
     if (!values.home || !values.ports) {
-      throw new SetupError('usage: setup.ts --home PARENT --ports p1,p2,p3 [--mode local|mainnet] [--node N] [--peers FILE] [--kek PROVIDER]')
+      throw new SetupError(
+        'usage: setup.ts --home PARENT --ports p1,p2,p3 [--mode local|mainnet] [--node N] [--peers FILE] [--kek PROVIDER]'
+      )
     }
     const ports = values.ports.split(',').map(Number)
     if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536)) throw new SetupError('--ports must be port numbers')

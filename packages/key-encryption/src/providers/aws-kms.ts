@@ -9,7 +9,9 @@ import type { KeyEncryption, Surroundings } from '../types.ts'
 
 /** What a refusal means, by AWS's names of exceptions. */
 const REFUSALS: Record<string, [KekErrorCode, string]> = {
-  AccessDeniedException: ['DENIED', 'permission denied: credentials_file: may it kms:Encrypt and kms:Decrypt with this key and these words?'],
+  AccessDeniedException: [
+    'DENIED', 'permission denied: credentials_file: may it kms:Encrypt and kms:Decrypt with this key and these words?',
+  ],
   UnrecognizedClientException: ['DENIED', 'credentials_file: AWS does not know these credentials'],
   InvalidSignatureException: ['DENIED', 'credentials_file: the signature was refused: a wrong secret, or this host’s clock'],
   ExpiredTokenException: ['DENIED', 'credentials_file: the credentials have ended'],
@@ -33,7 +35,9 @@ function readCredentials(text: string, profile: string): Credentials {
     if (section === profile && pair) found[pair[1]!] = pair[2]!
   }
   const { aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey, aws_session_token: sessionToken } = found
-  if (!accessKeyId || !secretAccessKey) throw new KekError('SETTING', `aws-kms: credentials_file: has no aws_access_key_id and aws_secret_access_key in [${profile}]`)
+  if (!accessKeyId || !secretAccessKey) {
+    throw new KekError('SETTING', `aws-kms: credentials_file: has no aws_access_key_id and aws_secret_access_key in [${profile}]`)
+  }
   return { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) }
 }
 
@@ -57,7 +61,8 @@ export function openAws(settings: SettingsOf<'aws-kms'>, surroundings: Surroundi
           'X-Amz-Date': new Date(now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
         },
       }, readCredentials(read().toString('utf8'), settings.profile))
-      return { provider: 'aws-kms', method: 'POST', url: new URL('/', address), headers: signed.headers, body, ca, timeoutMs: surroundings.timeoutMs }
+      const { timeoutMs } = surroundings
+      return { provider: 'aws-kms', method: 'POST', url: new URL('/', address), headers: signed.headers, body, ca, timeoutMs }
     })
     const json = jsonOf(answer)
     if (answer.status === 200 && json) {
@@ -73,7 +78,8 @@ export function openAws(settings: SettingsOf<'aws-kms'>, surroundings: Surroundi
   return {
     id,
     async wrap(dataKey, binding) {
-      const { CiphertextBlob: blob } = await ask('Encrypt', { Plaintext: Buffer.from(dataKey).toString('base64'), EncryptionContext: binding })
+      const plain = Buffer.from(dataKey).toString('base64')
+      const { CiphertextBlob: blob } = await ask('Encrypt', { Plaintext: plain, EncryptionContext: binding })
       // Which of a key's materials encrypted is within the blob, and AWS does not say it.
       return { kek_id: id, kek_version: 'aws', text: fromBase64(blob, 'aws-kms').toString('base64') }
     },

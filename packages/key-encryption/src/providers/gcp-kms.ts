@@ -30,7 +30,9 @@ function refusal(answer: Answer, doing: 'token' | 'encrypt' | 'decrypt'): KekErr
     return new KekError('NO_KEY', 'gcp-kms: key: the version is disabled or destroyed')
   }
   if (doing === 'decrypt') {
-    return new KekError('REFUSED', 'gcp-kms: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed')
+    return new KekError(
+      'REFUSED', 'gcp-kms: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed'
+    )
   }
   return new KekError('SETTING', `gcp-kms: key: does not encrypt (${status}): its purpose must be encryption`)
 }

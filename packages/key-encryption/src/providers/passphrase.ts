@@ -16,13 +16,17 @@ export function openPassphrase({ file, salt }: SettingsOf<'passphrase'>, surroun
   const place = file ?? surroundings.passphraseFile
   const setting = file ? 'passphrase: file' : 'CUSTODY_SIGNER_PASSPHRASE_FILE'
   if (!place) {
-    throw new KekError('SETTING', 'passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE')
+    throw new KekError(
+      'SETTING', 'passphrase: file: name a file or descriptor (such as /dev/fd/3), at a signer node in CUSTODY_SIGNER_PASSPHRASE_FILE'
+    )
   }
   const read = credential(setting, place, surroundings)
   let key: Promise<Buffer> | null = null
   return heldKek(`passphrase:${salt}`, setting, () => (key ??= (async () => {
     const message = line(read())
-    if (message.trim().length < LETTERS_MIN) throw new KekError('SETTING', `${setting}: the passphrase must have at least ${LETTERS_MIN} characters`)
+    if (message.trim().length < LETTERS_MIN) {
+      throw new KekError('SETTING', `${setting}: the passphrase must have at least ${LETTERS_MIN} characters`)
+    }
     return promisify(argon2)('argon2id', { ...COST, message, nonce: Buffer.from(salt, 'hex') })
   })()))
 }

@@ -24,15 +24,22 @@ function load(): Addon {
 }
 
 /** The setting that a refusal of the token's is about: the addon's messages begin with what was being done. */
-const SETTINGS: Record<string, string> = { login: 'pin_file', module: 'module', token: 'token', slots: 'token', key: 'key', pin: 'pin_file' }
+const SETTINGS: Record<string, string> = {
+  login: 'pin_file', module: 'module', token: 'token', slots: 'token', key: 'key', pin: 'pin_file',
+}
 
 function kekError(error: unknown): KekError {
   if (error instanceof KekError) return error
   const [code = '', message = ''] = (error instanceof Error ? error.message : String(error)).split('|')
   const known: readonly string[] = ['AWAY', 'DENIED', 'NO_KEY', 'SETTING']
-  if (code === 'SEALED') return new KekError('REFUSED', 'pkcs11: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed')
+  if (code === 'SEALED') {
+    return new KekError(
+      'REFUSED', 'pkcs11: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed'
+    )
+  }
   const setting = SETTINGS[message.split(':')[0]!]
-  return new KekError(known.includes(code) ? code as KekErrorCode : 'AWAY', `pkcs11:${setting ? ` ${setting}:` : ''} ${message}`.slice(0, 300))
+  const text = `pkcs11:${setting ? ` ${setting}:` : ''} ${message}`
+  return new KekError(known.includes(code) ? code as KekErrorCode : 'AWAY', text.slice(0, 300))
 }
 
 function placeOf({ module, token, key: label, id, pin_file: pin }: SettingsOf<'pkcs11'>, surroundings: Surroundings) {
@@ -55,7 +62,8 @@ export function openToken(settings: SettingsOf<'pkcs11'>, surroundings: Surround
       try {
         const wrapped = await addon.wrapKey(place(), associatedData(binding), dataKey)
         return {
-          kek_id: id, kek_version: Buffer.from(wrapped.id).toString('hex'), text: Buffer.concat([wrapped.iv, wrapped.text]).toString('base64'),
+          kek_id: id, kek_version: Buffer.from(wrapped.id).toString('hex'),
+          text: Buffer.concat([wrapped.iv, wrapped.text]).toString('base64'),
         }
       } catch (error) {
         throw kekError(error)

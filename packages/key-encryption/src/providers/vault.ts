@@ -22,7 +22,9 @@ function refusal(answer: Answer, key: string, doing: 'encrypt' | 'decrypt' | 'lo
   }
   if (said.includes('version')) return new KekError('NO_KEY', `vault: key: ${key} has no such version`)
   if (doing === 'decrypt') {
-    return new KekError('REFUSED', 'vault: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed')
+    return new KekError(
+      'REFUSED', 'vault: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed'
+    )
   }
   return new KekError('SETTING', `vault: key: ${key} does not encrypt (${answer.status}): it must be of type aes256-gcm96, not derived`)
 }
@@ -37,7 +39,8 @@ export function openVault(settings: SettingsOf<'vault'>, surroundings: Surroundi
     ? credential('vault: token_file', settings.token_file!, surroundings)
     : credential('vault: secret_id_file', settings.secret_id_file!, surroundings)
   const post = (path: string, body: unknown, token: string | null): Promise<Answer> => call(() => ({
-    provider: 'vault', method: 'POST', url: new URL(`/v1/${path}`, address), ca, timeoutMs: surroundings.timeoutMs, body: JSON.stringify(body),
+    provider: 'vault', method: 'POST', url: new URL(`/v1/${path}`, address), ca, timeoutMs: surroundings.timeoutMs,
+    body: JSON.stringify(body),
     headers: {
       'content-type': 'application/json', 'x-vault-request': 'true',
       ...(token === null ? {} : { 'x-vault-token': token }), ...(namespace ? { 'x-vault-namespace': namespace } : {}),
@@ -70,7 +73,9 @@ export function openVault(settings: SettingsOf<'vault'>, surroundings: Surroundi
       return { kek_id: id, kek_version: version, text: text as string }
     },
     async unwrap({ kek_version: version, text }, binding) {
-      if (TEXT.exec(text)?.[1] !== version) throw new KekError('REFUSED', 'vault: the wrapped key is of another version than it says, or none of Vault’s')
+      if (TEXT.exec(text)?.[1] !== version) {
+        throw new KekError('REFUSED', 'vault: the wrapped key is of another version than it says, or none of Vault’s')
+      }
       const data = await ask('decrypt', { ciphertext: text, associated_data: associatedData(binding).toString('base64') })
       return dataKeyOf(fromBase64(data['plaintext'], 'vault'), 'vault')
     },

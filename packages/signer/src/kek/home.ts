@@ -1,5 +1,6 @@
 import {
-  KekError, makeEntry, openKeys, parseKeyFile, readKeyFile, readSecret, writeKeyFile, type Binding, type KekSettings, type KeyFile, type Surroundings,
+  KekError, makeEntry, openKeys, parseKeyFile, readKeyFile, readSecret, writeKeyFile, type Binding, type KekSettings, type KeyFile,
+  type Surroundings,
 } from '@custody/key-encryption'
 import { Vault } from '@custody/threshold'
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,4 +1,6 @@
-import { KekError, makeEntry, readKeyFile, writeDurably, writeKeyFile, type KekSettings, type KeyEntry, type KeyFile } from '@custody/key-encryption'
+import {
+  KekError, makeEntry, readKeyFile, writeDurably, writeKeyFile, type KekSettings, type KeyEntry, type KeyFile,
+} from '@custody/key-encryption'
 import { sealedUnder, Vault, type KeyMaterial } from '@custody/threshold'
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -83,7 +85,9 @@ async function finish(home: string, store: Store, env: NodeJS.ProcessEnv, step: 
   }
   if (others.length > 0) writeKeyFile(keyFileOf(home), { version: 1, keys: [first] } satisfies KeyFile)
   step('keys dropped')
-  if (config.kek.kind !== 'wrapped') writeDurably(join(home, 'config.json'), `${JSON.stringify({ ...config, kek: { kind: 'wrapped' } }, null, 2)}\n`)
+  if (config.kek.kind !== 'wrapped') {
+    writeDurably(join(home, 'config.json'), `${JSON.stringify({ ...config, kek: { kind: 'wrapped' } }, null, 2)}\n`)
+  }
   step('config written')
   // The file that setup makes, once nothing names it: also where the run that should have done it was cut off.
   const stale = join(home, 'kek')
