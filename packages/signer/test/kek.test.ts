@@ -188,6 +188,25 @@ test('a rotation killed at any step leaves a home whose every share opens, and t
   }
 })
 
+test('a node that waits ends with its standard input, as every node does', async () => {
+  const parent = join(folder, 'waiting')
+  await makeHomes(parent, await freePorts(3))
+  const home = join(parent, 'node-1')
+  const file = JSON.parse(readFileSync(join(home, 'keys.json'), 'utf8'))
+  const [nobody] = await freePorts(1)
+  const vault = { kind: 'vault', address: `http://127.0.0.1:${nobody}`, mount: 'transit', key: 'k', auth_mount: 'approle', token_file: passphrase }
+  writeFileSync(join(home, 'keys.json'), JSON.stringify({ ...file, keys: [{ ...file.keys[0], kek: vault, kek_version: '1', wrapped: 'vault:v1:AAAA' }] }))
+  // What stands for a token holds spaces: said before anybody is asked.
+  const run = () => spawnSync(process.execPath, [join(import.meta.dirname, '../src/main.ts'), '--home', home], { encoding: 'utf8', input: '', timeout: 60_000 })
+  const refused = run()
+  assert.equal(refused.status, 1)
+  assert.match(refused.stderr, /vault: token_file: does not hold a token/)
+  vault.token_file = fileOf('token', 'a-token\n')
+  writeFileSync(join(home, 'keys.json'), JSON.stringify({ ...file, keys: [{ ...file.keys[0], kek: vault, kek_version: '1', wrapped: 'vault:v1:AAAA' }] }))
+  const { status, signal, stdout } = run()
+  assert.deepEqual([status, signal, stdout], [0, null, ''])
+})
+
 test('what cannot be is refused before anything is written', async () => {
   const parent = join(folder, 'refused')
   await makeHomes(parent, await freePorts(3))
