@@ -47,6 +47,9 @@ export function secretsKeyStatus(file: string): SecretsKeyStatus {
  * @throws KekError
  */
 export async function wrapSecretsKey(file: string, settings: KekSettings, env: NodeJS.ProcessEnv): Promise<SecretsKeyStatus> {
+  if (settings.kind === 'file' && resolve(dirname(file), settings.path) === resolve(file)) {
+    throw new Error('--kek: file: the secrets key would wrap itself: name another file')
+  }
   const key = await keyOf(file, env)
   const entry = await makeEntry(settings, surroundingsOf(file, env), bindingOf, key)
   key.fill(0)

@@ -25,6 +25,10 @@ test('the secrets key is put under a provider: what it sealed opens, the bytes i
   const plain = await Secrets.open(home, null, environment)
   const sealed = plain.seal('webhook 1', 'a secret')
   const key = readFileSync(file)
+  for (const path of ['secrets.key', './secrets.key', file]) {
+    await assert.rejects(wrapSecretsKey(file, { kind: 'file', path }, {}), /wrap itself/)
+  }
+  assert.deepEqual(readFileSync(file), key)
   assert.equal(secretsKeyStatus(file).provider, 'none')
   linkSync(file, join(home, 'blocks'))
   const { status, stderr } = custody(['wrap', '--kek', `passphrase:file=${passphrase}`])

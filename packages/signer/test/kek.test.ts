@@ -215,6 +215,11 @@ test('what cannot be is refused before anything is written', async () => {
   const written = () => [readFileSync(join(home, 'keys.json'), 'utf8'), readdirSync(home).sort().join()]
   await opens(home)
   await rotate(home, { kind: 'file', path: 'kek' }, process.env)
+  // By whatever path it is named: the file that wraps is not the one that goes.
+  for (const path of [join(home, 'kek'), './kek']) {
+    await rotate(home, { kind: 'file', path }, process.env)
+    await opens(home)
+  }
   const before = written()
   await assert.rejects(rotate(home, wrong, process.env), /12 characters/)
   assert.deepEqual(written(), before)

@@ -65,6 +65,24 @@ test('mainnet: one node at a time, a passphrase, no shared home, no plain key fi
   assert.ok(!existsSync(join(`${home}-1`, 'kek')))
 })
 
+test('mainnet: the keys are wrapped by the provider that is named, once', () => {
+  const passphrase = join(folder, 'another-passphrase')
+  writeFileSync(passphrase, 'a long enough passphrase\n', { mode: 0o600 })
+  const home = join(folder, 'provider')
+  const args = ['--home', home, '--ports', '21001', '--mode', 'mainnet', '--node', '1']
+  assert.match(run([...args, '--kek', 'file']).stderr, /local only/)
+  assert.match(run([...args, '--kek', 'vault:key=x']).stderr, /--kek: vault address/)
+  assert.match(run([...args, '--kek', 'vault:address=http://127.0.0.1:9,key=x,token_file=/nowhere']).stderr, /vault: token_file: \/nowhere cannot be read/)
+  assert.ok(!existsSync(join(home, 'keys.json')), 'nothing was made for a provider that does not answer')
+  const { status, stderr } = run([...args, '--kek', `passphrase:file=${passphrase}`])
+  assert.equal(status, 0, stderr)
+  const [{ kek }] = JSON.parse(readFileSync(join(home, 'keys.json'), 'utf8')).keys
+  assert.deepEqual([kek.kind, kek.file], ['passphrase', passphrase])
+  // The second call need not say it again, and may not say another.
+  assert.equal(run(args).status, 0)
+  assert.match(run([...args, '--kek', 'vault:address=http://127.0.0.1:9,key=x,token_file=/nowhere']).stderr, /wrapped by passphrase already/)
+})
+
 test('unclear calls get a sentence', () => {
   assert.match(run([]).stderr, /usage/)
   assert.match(run(['--home', folder, '--ports', 'x']).stderr, /port numbers/)

@@ -2,8 +2,8 @@ import {
   KekError, makeEntry, readKeyFile, writeDurably, writeKeyFile, type KekSettings, type KeyEntry, type KeyFile,
 } from '@custody/key-encryption'
 import { sealedUnder, Vault, type KeyMaterial } from '@custody/threshold'
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readFileSync, realpathSync, unlinkSync, writeSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { loadConfig, type ConfigFile } from '../config.ts'
 import { Store } from '../store/index.ts'
 import { readShares, sharesFolder } from '../store/shares.ts'
@@ -63,6 +63,13 @@ function lock(home: string): Store {
 
 const configOf = (home: string): ConfigFile => JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as ConfigFile
 
+/** Whether a key counts on a file, by whatever path it names it; a credential's place is systemd's, and is never taken for another. */
+function isFileOf({ kek }: KeyEntry, home: string, path: string): boolean {
+  if (kek.kind !== 'file') return false
+  const named = resolve(home, kek.path)
+  return kek.path.startsWith('credential:') || !existsSync(named) || realpathSync(named) === realpathSync(path)
+}
+
 /** Every share under the first key of keys.json; then, where no share is under another one, the others go. */
 async function finish(home: string, store: Store, env: NodeJS.ProcessEnv, step: (step: Step) => void): Promise<number> {
   const config = configOf(home)
@@ -91,7 +98,7 @@ async function finish(home: string, store: Store, env: NodeJS.ProcessEnv, step: 
   step('config written')
   // The file that setup makes, once nothing names it: also where the run that should have done it was cut off.
   const stale = join(home, 'kek')
-  if (existsSync(stale) && !(first.kek.kind === 'file' && join(home, first.kek.path) === stale)) wipe(stale)
+  if (existsSync(stale) && !isFileOf(first, home, stale)) wipe(stale)
   step('file wiped')
   return moved
 }
