@@ -1,17 +1,23 @@
-// Builds the Rust addon of packages/threshold and puts it where its TypeScript face looks for it.
+// Builds the Rust addons of packages/threshold and packages/key-encryption and puts them where their TypeScript faces look.
 // Runs after `npm install`, under any Node from 20 on. Nothing is compiled when nothing changed:
-// a threshold.node newer than every source file is left alone, so an image that carries a built
-// addon needs no Rust. Linux and macOS; the addon checks Unix file modes.
+// an addon newer than every source file of its own is left alone, so an image that carries built
+// addons needs no Rust. Linux and macOS; the addons check Unix file modes.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const native = join(dirname(fileURLToPath(import.meta.url)), '..', 'packages', 'threshold', 'native')
-const addon = join(native, 'threshold.node')
+const packages = join(dirname(fileURLToPath(import.meta.url)), '..', 'packages')
+// One folder for both: what they have in common is compiled once.
+const target = join(packages, 'threshold', 'native', 'target')
+const ADDONS = [
+  { name: 'threshold', native: join(packages, 'threshold', 'native') },
+  { name: 'pkcs11', native: join(packages, 'key-encryption', 'native') },
+]
+const fileOf = ({ name, native }) => join(native, `${name}.node`)
 
-function sources() {
+function sources(native) {
   const src = join(native, 'src')
   return [
     ...['Cargo.toml', 'Cargo.lock', 'build.rs'].map((name) => join(native, name)),
@@ -19,10 +25,11 @@ function sources() {
   ]
 }
 
-function isCurrent() {
-  if (!existsSync(addon)) return false
-  const built = statSync(addon).mtimeMs
-  return sources().every((file) => statSync(file).mtimeMs <= built)
+function isCurrent(addon) {
+  const file = fileOf(addon)
+  if (!existsSync(file)) return false
+  const built = statSync(file).mtimeMs
+  return sources(addon.native).every((source) => statSync(source).mtimeMs <= built)
 }
 
 function findCargo() {
@@ -35,7 +42,8 @@ function fail(text) {
   process.exit(1)
 }
 
-function build() {
+function build(addon) {
+  const { name, native } = addon
   const cargo = findCargo()
   if (!cargo) {
     fail(
@@ -45,7 +53,6 @@ function build() {
         'then run: npm run postinstall',
     )
   }
-  const target = join(native, 'target')
   const started = Date.now()
   // The sources' time before the build, so that an edit made while cargo runs is not missed.
   const result = spawnSync(cargo, ['build', '--release', '--locked', '--target-dir', target], {
@@ -59,18 +66,20 @@ function build() {
     )
   }
   const suffix = process.platform === 'darwin' ? 'dylib' : 'so'
-  const library = join(target, 'release', `libcustody_threshold.${suffix}`)
+  const library = join(target, 'release', `libcustody_${name}.${suffix}`)
   // A rename, never a write in place: a running signer has the old file mapped.
-  const fresh = `${addon}.${process.pid}`
+  const fresh = `${fileOf(addon)}.${process.pid}`
   try {
     copyFileSync(library, fresh)
     utimesSync(fresh, new Date(started), new Date(started))
-    renameSync(fresh, addon)
+    renameSync(fresh, fileOf(addon))
   } finally {
     rmSync(fresh, { force: true })
   }
-  console.log(`threshold addon built in ${((Date.now() - started) / 1000).toFixed(1)} s`)
+  console.log(`${name} addon built in ${((Date.now() - started) / 1000).toFixed(1)} s`)
 }
 
-if (isCurrent()) console.log('threshold addon is up to date')
-else build()
+for (const addon of ADDONS) {
+  if (isCurrent(addon)) console.log(`${addon.name} addon is up to date`)
+  else build(addon)
+}

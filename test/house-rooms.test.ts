@@ -10,8 +10,8 @@ import { find, read } from './tree.ts'
 const RANKS: Record<string, readonly Rank[]> = {
   signer: [
     ['canonical.ts', 'environment.ts', 'errors.ts', 'log.ts', 'config.ts'],
-    'envelope.ts', 'store', 'transport', 'intent', 'sessions', 'keys', 'enrolment', 'policy', 'signing', 'parts.ts', 'api', 'operator',
-    'node.ts', 'run.ts', 'main.ts', 'setup.ts',
+    'envelope.ts', 'store', 'transport', 'kek', 'intent', 'sessions', 'keys', 'enrolment', 'policy', 'signing', 'parts.ts', 'api', 'operator',
+    'node.ts', 'run.ts', 'main.ts', 'setup.ts', 'kek.ts',
   ],
   devnet: [
     ['errors.ts', 'base58.ts', 'gate.ts', 'processes.ts', 'examples.ts', 'registry.ts', 'timing.ts', 'journal.ts', 'ws.d.ts'],
@@ -19,6 +19,9 @@ const RANKS: Record<string, readonly Rank[]> = {
     ['http-server.ts', 'ledger-chain.ts'], 'local-chain.ts', 'on-demand.ts', 'ledger-local.ts', 'evm',
     ['bitcoin', 'cardano', 'ethereum', 'solana', 'stellar', 'tron', 'xrp', 'aml', 'prices'], 'venue',
     'contracts.ts', 'control.ts', 'devnet.ts', 'run.ts', 'main.ts',
+  ],
+  'key-encryption': [
+    ['errors.ts', 'types.ts', 'crc32c.ts'], ['binding.ts', 'credential.ts', 'http.ts', 'settings.ts'], 'providers', 'open.ts', 'key-file.ts', 'index.ts',
   ],
   platform: [
     ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts', 'batch.ts', 'pressure.ts', 'ccxt.ts'], 'errors-explained.ts', 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',

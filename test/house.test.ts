@@ -33,6 +33,7 @@ const NEVER: Record<string, string[]> = {
   signer: ['platform'],
   chains: ['*'],
   threshold: ['*'],
+  'key-encryption': ['*'],
   site: ['*'],
   checkout: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'request-auth', 'client', 'console'],
   'api-types': ['*'],

@@ -1,12 +1,68 @@
+import {
+  makeEntry, openKeys, parseKeyFile, writeKeyFile, type Binding, type KekSettings, type KeyFile, type Surroundings,
+} from '@custody/key-encryption'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import type { Environment } from './environment.ts'
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const VERSION = 1
+
+const bindingOf = (name: string): Binding => ({ purpose: 'custody/platform/secrets-key', name })
+const surroundingsOf = (file: string, env: NodeJS.ProcessEnv): Surroundings => ({ folder: dirname(file), env })
+
+/** The file that CUSTODY_SECRETS_KEY names (`@FILE`); null where it holds the key itself, or is not set. */
+export const secretsFile = (setting: string | null): string | null => (setting?.startsWith('@') ? resolve(setting.slice(1)) : null)
+
+/** What a file of the secrets key holds: the key itself, or one that somebody else's key wraps. */
+function read(file: string): { key: Buffer } | { wrapped: KeyFile } {
+  const bytes = readFileSync(file)
+  if (bytes.length === KEY_BYTES) return { key: bytes }
+  return { wrapped: parseKeyFile(bytes.toString('utf8'), file) }
+}
+
+async function keyOf(file: string, env: NodeJS.ProcessEnv): Promise<Buffer> {
+  const found = read(file)
+  if ('key' in found) return found.key
+  const [opened] = await openKeys(found.wrapped, surroundingsOf(file, env), bindingOf)
+  return Buffer.from(opened!.key.buffer, opened!.key.byteOffset, opened!.key.length)
+}
+
+export interface SecretsKeyStatus { provider: string; kek_id: string | null; kek_version: string | null }
+
+/** Who wraps the secrets key; `none`: it lies in the clear. */
+export function secretsKeyStatus(file: string): SecretsKeyStatus {
+  const found = read(file)
+  if ('key' in found) return { provider: 'none', kek_id: null, kek_version: null }
+  const { kek, kek_id, kek_version } = found.wrapped.keys[0]!
+  return { provider: kek.kind, kek_id, kek_version }
+}
+
+/**
+ * Puts the secrets key under a key-encryption key, the first or another one. The key itself stays, as everything in the
+ * database is sealed under it. The file is replaced whole; bytes that lay in the clear are overwritten.
+ * @throws KekError
+ */
+export async function wrapSecretsKey(file: string, settings: KekSettings, env: NodeJS.ProcessEnv): Promise<SecretsKeyStatus> {
+  if (settings.kind === 'file' && resolve(dirname(file), settings.path) === resolve(file)) {
+    throw new Error('--kek: file: the secrets key would wrap itself: name another file')
+  }
+  const key = await keyOf(file, env)
+  const entry = await makeEntry(settings, surroundingsOf(file, env), bindingOf, key)
+  key.fill(0)
+  const before = openSync(file, 'r+')
+  try {
+    writeKeyFile(file, { version: 1, keys: [entry] })
+    writeSync(before, Buffer.alloc(fstatSync(before).size), 0, undefined, 0)
+    fsyncSync(before)
+  } finally {
+    closeSync(before)
+  }
+  return secretsKeyStatus(file)
+}
 
 /** Seals secrets of others (keys of screening providers) for the database: AES-256-GCM, bound to where they belong. */
 export class Secrets {
@@ -20,8 +76,16 @@ export class Secrets {
     this.#environment = environment
   }
 
-  /** The key of CUSTODY_SECRETS_KEY (base64), else of `secrets.key` in the home, made there at the first start. */
-  static open(home: string, setting: string | null, environment: Environment): Secrets {
+  /**
+   * The key of CUSTODY_SECRETS_KEY (base64, or `@FILE`), else of `secrets.key` in the home, made there at the first start.
+   * Where a file holds a wrapped key it is unwrapped now, once: whoever wraps it may be away afterwards.
+   * @throws KekError where it cannot be
+   */
+  static async open(
+    home: string, setting: string | null, environment: Environment, env: NodeJS.ProcessEnv = process.env
+  ): Promise<Secrets> {
+    const named = secretsFile(setting)
+    if (named !== null) return new Secrets(await keyOf(named, env), environment)
     if (setting !== null) {
       const key = Buffer.from(setting, 'base64')
       if (key.length !== KEY_BYTES) throw new Error(`CUSTODY_SECRETS_KEY: must be ${KEY_BYTES} bytes in base64`)
@@ -37,7 +101,7 @@ export class Secrets {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       }
     }
-    return new Secrets(readFileSync(file), environment)
+    return new Secrets(await keyOf(file, env), environment)
   }
 
   /** @param owner where the secret belongs; it opens nowhere else */

@@ -93,14 +93,14 @@ test('a refreshed list is taken up without a restart; an older, shrunken or brok
   assert.throws(() => new Sanctions(() => file, log))
 })
 
-test('secrets open only with their key and where they belong', () => {
+test('secrets open only with their key and where they belong', async () => {
   const home = join(folder, 'home')
   const environment = systemEnvironment()
-  const secrets = Secrets.open(home, null, environment)
+  const secrets = await Secrets.open(home, null, environment)
   assert.equal(statSync(join(home, 'secrets.key')).mode & 0o777, 0o600)
   const sealed = secrets.seal('aml 1', 'tökén')
   assert.ok(!sealed.includes('tökén'))
-  assert.equal(Secrets.open(home, null, environment).open('aml 1', sealed), 'tökén')
+  assert.equal((await Secrets.open(home, null, environment)).open('aml 1', sealed), 'tökén')
   assert.notDeepEqual(secrets.seal('aml 1', 'tökén'), sealed)
   assert.throws(() => secrets.open('aml 2', sealed), /does not open/)
   for (let at = 0; at < sealed.length; at++) {
@@ -108,9 +108,9 @@ test('secrets open only with their key and where they belong', () => {
     changed[at] = (changed[at] as number) ^ 1
     assert.throws(() => secrets.open('aml 1', changed))
   }
-  const other = Secrets.open(home, Buffer.alloc(32, 7).toString('base64'), environment)
+  const other = await Secrets.open(home, Buffer.alloc(32, 7).toString('base64'), environment)
   assert.throws(() => other.open('aml 1', sealed), /another secrets key/)
-  assert.throws(() => Secrets.open(home, 'c2hvcnQ=', environment), /CUSTODY_SECRETS_KEY/)
+  await assert.rejects(Secrets.open(home, 'c2hvcnQ=', environment), /CUSTODY_SECRETS_KEY/)
   assert.ok(readFileSync(join(home, 'secrets.key')).length === 32)
 })
 

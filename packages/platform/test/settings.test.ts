@@ -101,7 +101,7 @@ test('what is wrong is said in one sentence that names the variable, and never a
     ['CUSTODY_PREPAID_TIERS', 'A:1:0:0:0', /^CUSTODY_PREPAID_TIERS: the first tier must apply from a volume of 0; a tier is NAME:VOLUME/],
     ['CUSTODY_SWEEP_COST_MULTIPLE', 'a lot', /^CUSTODY_SWEEP_COST_MULTIPLE: /],
     ['DATABASE_URL', 'mysql://u:hidden@h/d', 'DATABASE_URL: must begin with postgresql://'],
-    ['CUSTODY_SECRETS_KEY', 'hidden', 'CUSTODY_SECRETS_KEY: must be 32 bytes in base64'],
+    ['CUSTODY_SECRETS_KEY', 'hidden', 'CUSTODY_SECRETS_KEY: must be 32 bytes in base64, or @FILE'],
   ] as const) {
     let message = ''
     try {

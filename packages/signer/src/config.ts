@@ -16,7 +16,9 @@ const configSchema = z.strictObject({
   socket: z.string(),
   /** The operator's recovery public key of this node, hex. Backups are encrypted to it. */
   recovery_public_key: z.string(),
+  /** `wrapped`: keys.json says who wraps the home's keys. The others are of homes of before, whose shares they seal themselves. */
   kek: z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('wrapped') }),
     z.strictObject({ kind: z.literal('file'), path: z.string() }),
     z.strictObject({ kind: z.literal('passphrase'), salt: z.string().regex(/^[0-9a-f]{32,}$/) }),
   ]),

@@ -1,14 +1,14 @@
 import { loadRegistry } from '@custody/chains'
-import { Vault } from '@custody/threshold'
-import { readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { platformCall } from './api/index.ts'
-import { fromHex } from './canonical.ts'
 import { ConfigError, type Config } from './config.ts'
 import { SubAccounts } from './enrolment/sub-accounts.ts'
 import type { Environment } from './environment.ts'
 import { Refusal } from './errors.ts'
+import { keysAsWritten } from './kek/home.ts'
+import { awaitVault } from './kek/wait.ts'
 import { Backups } from './keys/backup.ts'
 import { Bans } from './keys/bans.ts'
 import { Ceremonies } from './keys/ceremony.ts'
@@ -26,16 +26,6 @@ import { Store } from './store/index.ts'
 import { Peers } from './transport/peers.ts'
 import { openServer } from './transport/server.ts'
 
-async function openVault(config: Config, env: NodeJS.ProcessEnv): Promise<Vault> {
-  if (config.kek.kind === 'file') return Vault.open({ kind: 'file', path: join(config.home, config.kek.path) })
-  const file = env['CUSTODY_SIGNER_PASSPHRASE_FILE']
-  if (!file) {
-    throw new ConfigError('This node needs its passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE')
-  }
-  const passphrase = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
-  return Vault.open({ kind: 'passphrase', passphrase, salt: fromHex(config.kek.salt) })
-}
-
 const TICK_MS = 2000
 /** The clock's high-water mark goes to disk every so many ticks. */
 const CLOCK_TICKS = 15
@@ -45,10 +35,16 @@ const QUIET_TICKS = 5
 export async function startNode(
   config: Config, environment: Environment, log: Log, env: NodeJS.ProcessEnv
 ): Promise<{ parts: Parts; stop: () => Promise<void> }> {
+  // Before the record, whose lock a rotation needs that may be what this node waits for.
+  const written = keysAsWritten(config.home)
+  const vault = await awaitVault(config, env, log, () => environment.now(), listenOperator)
   const store = new Store(join(config.home, 'record.sqlite'), () => environment.now())
+  if (keysAsWritten(config.home) !== written) {
+    store.close()
+    throw new ConfigError('keys.json was changed while this node started: start it again')
+  }
   const registry = loadRegistry(config.mode)
   freezeRegistry(registry, store)
-  const vault = await openVault(config, env)
   const peers = new Peers(config, store, environment, log)
   const bans = new Bans(store, log)
   const ceremonies = new Ceremonies({ config, store, peers, environment, log, vault, bans })

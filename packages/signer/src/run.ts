@@ -15,7 +15,8 @@ async function main(): Promise<void> {
   const config = loadConfig(values.home)
   const log = openLog(config.node, () => environment.now())
   const stopTracing = await startTracing(`custody-signer-${config.node}`, process.env)
-  const { stop } = await startNode(config, environment, log, process.env)
+  // Whoever ends a node that still waits for its key ends it as well: there is nothing to close yet.
+  let stop = async (): Promise<void> => {}
   const end = (why: string): void => {
     log('info', 'ending', { why })
     setTimeout(() => { environment.exit(1) }, STOP_MS_MAX).unref()
@@ -31,6 +32,7 @@ async function main(): Promise<void> {
     process.stdin.on('error', () => { end('standard input closed') })
     process.stdin.resume()
   }
+  stop = (await startNode(config, environment, log, process.env)).stop
   process.stdout.on('error', () => {})
   process.stdout.write(`signer ${config.node} ready https://${config.host}:${config.port}\n`)
 }

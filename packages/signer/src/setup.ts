@@ -1,5 +1,5 @@
 import 'reflect-metadata'
-import { Vault } from '@custody/threshold'
+import { readKek, type KekSettings } from '@custody/key-encryption'
 import { X509CertificateGenerator, cryptoProvider } from '@peculiar/x509'
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, webcrypto } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { reasonOf } from '@custody/chains/reason'
 import type { ConfigFile } from './config.ts'
+import { keyFileOf, makeHomeKey } from './kek/home.ts'
 import { backupFileSchema, readRecoverySecret } from './keys/backup.ts'
 import { openText } from './keys/sealed.ts'
 
@@ -21,6 +22,8 @@ export interface SetupOptions {
   mode: 'local' | 'mainnet'
   node?: number
   peers?: string
+  /** Who wraps the keys of the homes; local: a file of the home, mainnet: a passphrase. */
+  kek?: KekSettings
   env?: NodeJS.ProcessEnv
 }
 
@@ -107,7 +110,7 @@ const closed = (path: string): string => {
 
 const TIMEOUTS = { round: 5000, keygen: 60_000, sign: 30_000 }
 
-async function setupLocal(parent: string, ports: readonly number[]): Promise<void> {
+async function setupLocal(parent: string, { ports, kek, env = process.env }: SetupOptions): Promise<void> {
   if (ports.length !== 3 || new Set(ports).size !== 3) throw new SetupError('--ports needs three different ports: p1,p2,p3')
   const platform = join(parent, 'platform')
   if (existsSync(join(platform, 'peers.json'))) return
@@ -125,7 +128,7 @@ async function setupLocal(parent: string, ports: readonly number[]): Promise<voi
   for (const { node, home, port } of nodes) {
     const recoveryFile = join(parent, `recovery-${node}`)
     const configFile = join(home, 'config.json')
-    if (!existsSync(join(home, 'kek'))) await Vault.createKeyFile(join(home, 'kek'))
+    if (kek || !existsSync(keyFileOf(home))) await makeHomeKey(home, { node, mode: 'local' }, kek ?? { kind: 'file', path: 'kek' }, env)
     const socket = socketOf(home)
     sockets[node] = socket
     if (socket !== join(home, 'operator.sock')) closed(join(socket, '..'))
@@ -136,7 +139,7 @@ async function setupLocal(parent: string, ports: readonly number[]): Promise<voi
     const config: ConfigFile = {
       version: 1, node, mode: 'local', host: HOST, port, socket,
       recovery_public_key: recovery.public,
-      kek: { kind: 'file', path: 'kek' },
+      kek: { kind: 'wrapped' },
       peers: halves.filter((each) => each.node !== node),
       platform_certificate: readFileSync(join(platform, 'tls.crt'), 'utf8'),
       pool: { secp256k1: 2, ed25519: 2 },
@@ -152,11 +155,21 @@ async function setupLocal(parent: string, ports: readonly number[]): Promise<voi
   write(join(platform, 'peers.json'), `${JSON.stringify({ version: 1, mode: 'local', nodes: listed }, null, 2)}\n`)
 }
 
+/** Where nobody names another provider. */
+function passphraseOf(env: NodeJS.ProcessEnv): KekSettings {
+  if (!env['CUSTODY_SIGNER_PASSPHRASE_FILE']) {
+    throw new SetupError(
+      'mainnet needs --kek PROVIDER, or a passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE'
+    )
+  }
+  return { kind: 'passphrase' }
+}
+
 /**
  * mainnet, in two calls at each node: the first makes keys and prints the public half; the second, with --peers FILE
  * (public halves of the other two, the platform's certificate and the recovery public key), writes config.json.
  */
-async function setupMainnet(home: string, { node, ports, peers, env = process.env }: SetupOptions): Promise<void> {
+async function setupMainnet(home: string, { node, ports, peers, kek, env = process.env }: SetupOptions): Promise<void> {
   if (node === undefined || ![1, 2, 3].includes(node)) {
     throw new SetupError('mainnet is set up one node at a time: --node 1, 2 or 3, on its own host')
   }
@@ -168,13 +181,9 @@ async function setupMainnet(home: string, { node, ports, peers, env = process.en
     }
   }
   if (existsSync(join(home, 'kek'))) throw new SetupError('A plain-file key-encryption key is for local only')
-  if (!env['CUSTODY_SIGNER_PASSPHRASE_FILE']) {
-    throw new SetupError('mainnet needs a passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE')
-  }
-  if (readFileSync(env['CUSTODY_SIGNER_PASSPHRASE_FILE'], 'utf8').trim().length < 12) {
-    throw new SetupError('The passphrase must have at least 12 characters')
-  }
   closed(home)
+  // The second call need not name again what the first one made.
+  if (kek || !existsSync(keyFileOf(home))) await makeHomeKey(home, { node, mode: 'mainnet' }, kek ?? passphraseOf(env), env)
   await makeIdentity(home, node)
   if (!peers) {
     process.stdout.write(`${JSON.stringify(half(home, node, ports[0]!))}\n`)
@@ -193,7 +202,7 @@ async function setupMainnet(home: string, { node, ports, peers, env = process.en
   const config: ConfigFile = {
     version: 1, node, mode: 'mainnet', host: HOST, port: ports[0]!, socket,
     recovery_public_key: given.recovery_public_key,
-    kek: { kind: 'passphrase', salt: randomBytes(16).toString('hex') },
+    kek: { kind: 'wrapped' },
     peers: given.peers,
     platform_certificate: given.platform_certificate,
     pool: { secp256k1: 2, ed25519: 2 },
@@ -207,7 +216,9 @@ async function setupMainnet(home: string, { node, ports, peers, env = process.en
  * A new home for a node whose host is lost: configuration, identity and TLS keys from its backup. Shares and memory
  * come back by the operator's `restore` once the node runs.
  */
-export async function restoreHome(o: { home: string; file: string; recoverySecretFile: string; env?: NodeJS.ProcessEnv }): Promise<void> {
+export async function restoreHome(
+  o: { home: string; file: string; recoverySecretFile: string; kek?: KekSettings; env?: NodeJS.ProcessEnv }
+): Promise<void> {
   const home = resolve(o.home)
   if (existsSync(join(home, 'config.json'))) throw new SetupError(`${home} has a configuration already`)
   const backup = backupFileSchema.parse(JSON.parse(readFileSync(o.file, 'utf8')))
@@ -221,22 +232,22 @@ export async function restoreHome(o: { home: string; file: string; recoverySecre
     secret.fill(0)
   }
   const config = JSON.parse(files['config.json']!) as ConfigFile
-  if (config.mode !== 'local' && !(o.env ?? process.env)['CUSTODY_SIGNER_PASSPHRASE_FILE']) {
-    throw new SetupError('mainnet needs a passphrase: name its file in CUSTODY_SIGNER_PASSPHRASE_FILE')
-  }
+  const env = o.env ?? process.env
+  const kek: KekSettings = o.kek ?? (config.mode === 'local' ? { kind: 'file', path: 'kek' } : passphraseOf(env))
   closed(home)
   const socket = socketOf(home)
   if (socket !== join(home, 'operator.sock')) closed(join(socket, '..'))
-  if (config.kek.kind === 'file') await Vault.createKeyFile(join(home, 'kek'))
+  // A key of its own: the lost home's died with it, and shares come sealed to the recovery key.
+  await makeHomeKey(home, config, kek, env)
   for (const name of ['identity.key', 'identity.pub', 'tls.key', 'tls.crt']) write(join(home, name), files[name]!)
-  write(join(home, 'config.json'), `${JSON.stringify({ ...config, socket }, null, 2)}\n`)
+  write(join(home, 'config.json'), `${JSON.stringify({ ...config, kek: { kind: 'wrapped' }, socket }, null, 2)}\n`)
 }
 
 export async function setup(options: SetupOptions): Promise<void> {
   const home = resolve(options.home)
   if (options.mode === 'local') {
     if (options.node !== undefined) throw new SetupError('--node is for mainnet; local makes all three')
-    await setupLocal(home, options.ports)
+    await setupLocal(home, options)
   } else await setupMainnet(home, options)
 }
 
@@ -244,26 +255,29 @@ if (import.meta.main) {
   const { values } = parseArgs({
     options: {
       home: { type: 'string' }, ports: { type: 'string' }, mode: { type: 'string', default: 'local' }, node: { type: 'string' },
-      peers: { type: 'string' }, restore: { type: 'string' }, 'recovery-secret-file': { type: 'string' },
+      peers: { type: 'string' }, kek: { type: 'string' }, restore: { type: 'string' }, 'recovery-secret-file': { type: 'string' },
     },
   })
   try {
+    const kek = values.kek === undefined ? {} : { kek: readKek('--kek', values.kek) }
     if (values.restore) {
       if (!values.home || !values['recovery-secret-file']) {
-        throw new SetupError('usage: setup.ts --home HOME --restore BACKUP --recovery-secret-file FILE')
+        throw new SetupError('usage: setup.ts --home HOME --restore BACKUP --recovery-secret-file FILE [--kek PROVIDER]')
       }
-      await restoreHome({ home: values.home, file: values.restore, recoverySecretFile: values['recovery-secret-file'] })
+      await restoreHome({ home: values.home, file: values.restore, recoverySecretFile: values['recovery-secret-file'], ...kek })
       process.exit(0)
     }
     if (!values.home || !values.ports) {
-      throw new SetupError('usage: setup.ts --home PARENT --ports p1,p2,p3 [--mode local|mainnet] [--node N] [--peers FILE]')
+      throw new SetupError(
+        'usage: setup.ts --home PARENT --ports p1,p2,p3 [--mode local|mainnet] [--node N] [--peers FILE] [--kek PROVIDER]'
+      )
     }
     const ports = values.ports.split(',').map(Number)
     if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536)) throw new SetupError('--ports must be port numbers')
     if (values.mode !== 'local' && values.mode !== 'mainnet') throw new SetupError('--mode is local or mainnet')
     await setup({
       home: values.home, ports, mode: values.mode, ...(values.node ? { node: Number(values.node) } : {}),
-      ...(values.peers ? { peers: values.peers } : {}),
+      ...(values.peers ? { peers: values.peers } : {}), ...kek,
     })
   } catch (error) {
     process.stderr.write(`setup: ${reasonOf(error)}\n`)

@@ -16,7 +16,7 @@ import { copyOf, prepared } from './prepared.ts'
 const KEYS = { secp256k1: 8, ed25519: 3 }
 const SOURCES = [
   'packages/signer/src', 'packages/chains/src', 'packages/chains/data',
-  'packages/threshold/native/threshold.node', 'package-lock.json', 'packages/signer/test/homes.ts',
+  'packages/threshold/native/threshold.node', 'packages/key-encryption/src', 'package-lock.json', 'packages/signer/test/homes.ts',
 ]
 const NODES = [1, 2, 3] as const
 
@@ -44,8 +44,10 @@ export function editConfigs(parent: string, edit: (config: HomeConfig) => void):
 }
 
 /** A node in a process of its own; `hear` gets all that it says. Resolves when it is ready. */
-export async function runNode(home: string, hear: (text: string) => void = () => {}): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts'), '--home', home], { stdio: ['pipe', 'pipe', 'pipe'] })
+export async function runNode(home: string, hear: (text: string) => void = () => {}, env: NodeJS.ProcessEnv = {}): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts'), '--home', home], {
+    stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, ...env },
+  })
   let heard = ''
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {

@@ -42,7 +42,7 @@ test('a deep home gets a short socket path', () => {
 
 test('mainnet: one node at a time, a passphrase, no shared home, no plain key file', () => {
   const passphrase = join(folder, 'passphrase')
-  writeFileSync(passphrase, 'a long enough passphrase\n')
+  writeFileSync(passphrase, 'a long enough passphrase\n', { mode: 0o600 })
   const env = { CUSTODY_SIGNER_PASSPHRASE_FILE: passphrase }
   const home = join(folder, 'mainnet')
   assert.match(run(['--home', home, '--ports', '1,2,3', '--mode', 'mainnet'], env).stderr, /one node at a time/)
@@ -57,11 +57,30 @@ test('mainnet: one node at a time, a passphrase, no shared home, no plain key fi
   writeFileSync(file, JSON.stringify({ peers: halves.slice(1), platform_certificate: readFileSync(join(folder, 'local', 'platform', 'tls.crt'), 'utf8'), recovery_public_key: '11'.repeat(32) }))
   assert.equal(run(['--home', `${home}-1`, '--ports', '21001', '--mode', 'mainnet', '--node', '1', '--peers', file], env).status, 0)
   const config = JSON.parse(readFileSync(join(`${home}-1`, 'config.json'), 'utf8'))
-  assert.equal(config.kek.kind, 'passphrase')
+  assert.equal(config.kek.kind, 'wrapped')
+  assert.equal(JSON.parse(readFileSync(join(`${home}-1`, 'keys.json'), 'utf8')).keys[0].kek.kind, 'passphrase')
   assert.match(run(['--home', `${home}-1`], {}, 'main').stderr, /passphrase/)
   writeFileSync(join(`${home}-1`, 'config.json'), JSON.stringify({ ...config, kek: { kind: 'file', path: 'kek' } }))
   assert.match(run(['--home', `${home}-1`], env, 'main').stderr, /local only/)
   assert.ok(!existsSync(join(`${home}-1`, 'kek')))
+})
+
+test('mainnet: the keys are wrapped by the provider that is named, once', () => {
+  const passphrase = join(folder, 'another-passphrase')
+  writeFileSync(passphrase, 'a long enough passphrase\n', { mode: 0o600 })
+  const home = join(folder, 'provider')
+  const args = ['--home', home, '--ports', '21001', '--mode', 'mainnet', '--node', '1']
+  assert.match(run([...args, '--kek', 'file']).stderr, /local only/)
+  assert.match(run([...args, '--kek', 'vault:key=x']).stderr, /--kek: vault address/)
+  assert.match(run([...args, '--kek', 'vault:address=http://127.0.0.1:9,key=x,token_file=/nowhere']).stderr, /vault: token_file: \/nowhere cannot be read/)
+  assert.ok(!existsSync(join(home, 'keys.json')), 'nothing was made for a provider that does not answer')
+  const { status, stderr } = run([...args, '--kek', `passphrase:file=${passphrase}`])
+  assert.equal(status, 0, stderr)
+  const [{ kek }] = JSON.parse(readFileSync(join(home, 'keys.json'), 'utf8')).keys
+  assert.deepEqual([kek.kind, kek.file], ['passphrase', passphrase])
+  // The second call need not say it again, and may not say another.
+  assert.equal(run(args).status, 0)
+  assert.match(run([...args, '--kek', 'vault:address=http://127.0.0.1:9,key=x,token_file=/nowhere']).stderr, /wrapped by passphrase already/)
 })
 
 test('unclear calls get a sentence', () => {

@@ -21,7 +21,7 @@ export type {
   SignResult,
   Step,
 } from './types.ts'
-export { Vault } from './vault.ts'
+export { sealedUnder, Vault } from './vault.ts'
 export type { VaultOptions } from './vault.ts'
 
 /** The engine behind each curve, with the exact version of its library. */

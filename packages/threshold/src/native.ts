@@ -8,6 +8,7 @@ import type { InMessage, OutMessage, ShareMeta } from './types.ts'
 export interface NativeVault {
   sealBackup(sealed: Uint8Array, meta: ShareMeta, recoveryPublicKey: Uint8Array): Promise<Uint8Array>
   restoreBackup(backup: Uint8Array, recoverySecretKey: Uint8Array, meta: ShareMeta): Promise<Uint8Array>
+  rewrap(sealed: Uint8Array, meta: ShareMeta): Promise<Uint8Array>
 }
 
 export interface NativeKey {
@@ -37,6 +38,7 @@ export interface NativeSession {
 interface Addon {
   openVaultFile(path: string): Promise<NativeVault>
   openVaultPassphrase(passphrase: string, salt: Uint8Array): Promise<NativeVault>
+  openVaultKeys(keys: { name: Uint8Array; key: Uint8Array }[], earlier?: NativeVault): NativeVault
   createKeyFile(path: string): Promise<void>
   startKeygen(
     vault: NativeVault,

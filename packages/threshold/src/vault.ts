@@ -6,6 +6,7 @@ import type { ShareMeta } from './types.ts'
 export type VaultOptions =
   | { kind: 'file'; path: string }
   | { kind: 'passphrase'; passphrase: string; salt: Uint8Array }
+  | { kind: 'keys'; keys: readonly { name: string; key: Uint8Array }[]; earlier?: Vault }
 
 const natives = new WeakMap<Vault, NativeVault>()
 
@@ -21,14 +22,14 @@ export class Vault {
    * - `file`: 32 random bytes, readable by their owner alone (mode 600 is checked).
    * - `passphrase`: argon2id, 64 MiB, three passes (RFC 9106). At least 12 bytes, salt at least 16.
    *   Takes about 0.2 s. A wrong passphrase is noticed when the first share does not open.
+   * - `keys`: 32 bytes each, with names of 16 hex digits, which sealed shares carry. The first seals, all of
+   *   them open. `earlier`: a vault of the other kinds, for what was sealed before there were names. The
+   *   caller should overwrite the keys afterwards.
    * @throws {ThresholdError} SEALED, BAD_ARGUMENT
    */
   static async open(options: VaultOptions): Promise<Vault> {
     try {
-      const native =
-        options.kind === 'file'
-          ? await addon.openVaultFile(options.path)
-          : await addon.openVaultPassphrase(options.passphrase, options.salt)
+      const native = await openNative(options)
       const vault = new Vault()
       natives.set(vault, native)
       return vault
@@ -44,6 +45,18 @@ export class Vault {
   static async createKeyFile(path: string): Promise<void> {
     try {
       await addon.createKeyFile(path)
+    } catch (error) {
+      throw fromNative(error)
+    }
+  }
+
+  /**
+   * The same share, sealed under the key that seals here. It is opened on the way, in native memory.
+   * @throws {ThresholdError} SEALED, BAD_ARGUMENT
+   */
+  async rewrap(sealedShare: Uint8Array, meta: ShareMeta): Promise<Uint8Array> {
+    try {
+      return await nativeVault(this).rewrap(sealedShare, meta)
     } catch (error) {
       throw fromNative(error)
     }
@@ -74,6 +87,21 @@ export class Vault {
       throw fromNative(error)
     }
   }
+}
+
+async function openNative(options: VaultOptions): Promise<NativeVault> {
+  if (options.kind === 'file') return addon.openVaultFile(options.path)
+  if (options.kind === 'passphrase') return addon.openVaultPassphrase(options.passphrase, options.salt)
+  const keys = options.keys.map(({ name, key }) => ({ name: new Uint8Array(Buffer.from(name, 'hex')), key }))
+  return addon.openVaultKeys(keys, options.earlier && nativeVault(options.earlier))
+}
+
+/** The name of the key that a share is sealed under; null: sealed before keys had names. Undefined: not a sealed share. */
+export function sealedUnder(sealedShare: Uint8Array): string | null | undefined {
+  const bytes = Buffer.from(sealedShare)
+  const magic = bytes.toString('latin1', 0, 4)
+  if (magic === 'TSS1') return null
+  return magic === 'TSS2' && bytes.length > 12 ? bytes.toString('hex', 4, 12) : undefined
 }
 
 export function nativeVault(vault: Vault): NativeVault {

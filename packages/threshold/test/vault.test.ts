@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import * as fc from '../../../test/property.ts'
 
-import { startRefresh, startSign, Vault } from '../src/index.ts'
+import { sealedUnder, startRefresh, startSign, Vault } from '../src/index.ts'
 import type { Curve, KeyMaterial } from '../src/index.ts'
 import { complete, keygenSessions, openVaults, sessionId } from './helpers.ts'
 
@@ -117,4 +117,44 @@ test('two seals of one share have nothing in common: data keys are fresh', async
   assert.deepEqual(one!.subarray(0, 4), two!.subarray(0, 4))
   assert.notDeepEqual(one!.subarray(4, 16), two!.subarray(4, 16))
   assert.notDeepEqual(one!.subarray(16, 64), two!.subarray(16, 64))
+})
+
+test('a home’s own keys: what one sealed another opens not; an earlier vault’s shares move under the first', async () => {
+  const path = join(folder, 'earlier')
+  await Vault.createKeyFile(path)
+  const earlier = await Vault.open({ kind: 'file', path })
+  const vaults = await openVaults()
+  vaults.set(1, earlier)
+  const old = (await complete(keygenSessions(vaults, 'ed25519'))).get(1)!
+  assert.equal(sealedUnder(old.sealedShare), null)
+  const [first, second] = ['a1'.repeat(8), 'b2'.repeat(8)].map((name) => ({ name, key: new Uint8Array(randomBytes(32)) }))
+  const own = (...keys: { name: string; key: Uint8Array }[]) => Vault.open({ kind: 'keys', keys })
+  const moving = await Vault.open({ kind: 'keys', keys: [first!], earlier })
+  await opens(moving, old)
+  const moved = { ...old, sealedShare: await moving.rewrap(old.sealedShare, old) }
+  assert.equal(sealedUnder(moved.sealedShare), first!.name)
+  await opens(await own(first!), moved)
+  await opens(await own(second!, first!), moved)
+  await assert.rejects(opens(await own(first!), old), sealed)
+  await assert.rejects(opens(await own(second!), moved), sealed)
+  await assert.rejects(opens(earlier, moved), sealed)
+  await assert.rejects(opens(await own({ name: first!.name, key: second!.key }), moved), sealed)
+  // The name within the share counts: under the same key by another name it does not open.
+  const renamed = Buffer.from(moved.sealedShare)
+  renamed.write(second!.name, 4, 'hex')
+  await assert.rejects(opens(await own({ name: second!.name, key: first!.key }), { ...moved, sealedShare: renamed }), sealed)
+  for (const meta of [{ epoch: 1 }, { party: 2 }, { keyId: 'other' }]) {
+    await assert.rejects((await own(second!, first!)).rewrap(moved.sealedShare, { ...moved, ...meta }), sealed)
+  }
+  const again = await (await own(second!, first!)).rewrap(moved.sealedShare, moved)
+  assert.equal(sealedUnder(again), second!.name)
+  await opens(await own(second!), { ...moved, sealedShare: again })
+  await fc.assert(fc.asyncProperty(fc.nat(again.length - 1), fc.integer({ min: 1, max: 255 }), async (at, bits) => {
+    const changed = Buffer.from(again)
+    changed[at]! ^= bits
+    await assert.rejects((await own(second!)).rewrap(changed, moved), sealed)
+  }))
+  const wrong = { name: 'ThresholdError', code: 'BAD_ARGUMENT' }
+  for (const keys of [[], [first!, first!], [{ name: 'short', key: first!.key }], [{ name: first!.name, key: new Uint8Array(31) }],
+    [{ name: first!.name, key: new Uint8Array(32) }]]) await assert.rejects(Vault.open({ kind: 'keys', keys }), wrong)
 })

@@ -20,7 +20,7 @@ export interface Aml {
 export function createAml(o: {
   home: string
   installation: AmlInstallation
-  secretsKey: string | null
+  secrets: Secrets
   environment: Environment
   fetch: Fetch
   log: Logger
@@ -33,7 +33,7 @@ export function createAml(o: {
       TRM: trm(urls.TRM, http, trmChains),
     },
     sanctions: new Sanctions(() => sanctionsFile(o.home, ofacFile), o.log),
-    secrets: Secrets.open(o.home, o.secretsKey, o.environment),
+    secrets: o.secrets,
   }
 }
 

@@ -44,6 +44,7 @@ import { KnownWallets } from '../assets/find-wallet.ts'
 import { Pressure } from '../pressure.ts'
 import { Receipts } from '../signing/receipts.ts'
 import { Withdrawals } from '../transactions/write-withdrawal.ts'
+import { Secrets } from '../secrets.ts'
 import type { Settings } from '../settings/settings.ts'
 import { WorkspaceKeys } from '../signing/keys.ts'
 import { SignerNodes } from '../signing/nodes.ts'
@@ -161,7 +162,8 @@ async function start(
   const addresses = new AddressBook(() => services)
   const pressure = new Pressure()
   const aml = createAml({
-    home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), secretsKey: settings.secretsKey, environment, fetch, log,
+    home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), environment, fetch, log,
+    secrets: await Secrets.open(settings.home, settings.secretsKey, environment),
   })
   const metrics = createMetrics()
   metrics.watchProcess()

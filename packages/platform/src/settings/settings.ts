@@ -128,7 +128,8 @@ const variables = z.object({
   // Neither is ever shown: one holds a password, the other is a key.
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://').optional(),
   CUSTODY_SECRETS_KEY: z.string().refine(
-    (text) => Buffer.from(text, 'base64').length === SECRETS_KEY_BYTES, `must be ${SECRETS_KEY_BYTES} bytes in base64`
+    (text) => text.startsWith('@') || Buffer.from(text, 'base64').length === SECRETS_KEY_BYTES,
+    `must be ${SECRETS_KEY_BYTES} bytes in base64, or @FILE`
   ).optional(),
   CUSTODY_NETWORK: oneOf('local', 'mainnet').default('local'),
   CUSTODY_CONFIG: z.string().default('custody.config.json'),

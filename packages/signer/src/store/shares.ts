@@ -1,5 +1,6 @@
 import {
-  closeSync, fstatSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync, writeSync,
+  closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
@@ -84,6 +85,11 @@ export class Shares {
     return this.has(keyId, epoch) ? decodeMaterial(readFileSync(join(this.#folder, this.#name(keyId, epoch)), 'utf8')) : null
   }
 
+  /** Each share, read when its turn comes; what is saved meanwhile does not come twice. */
+  *all(): Generator<KeyMaterial> {
+    for (const name of Array.from(this.#known)) yield decodeMaterial(readFileSync(join(this.#folder, name), 'utf8'))
+  }
+
   delete(keyId: string, epoch: number): void {
     if (!this.has(keyId, epoch)) return
     const name = this.#name(keyId, epoch)
@@ -105,6 +111,12 @@ export class Shares {
     }
     database.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA user_version=1; PRAGMA wal_checkpoint(TRUNCATE)')
   }
+}
+
+/** The shares of a folder that may be in use, and is only read. */
+export function* readShares(folder: string): Generator<KeyMaterial> {
+  if (!existsSync(folder)) return
+  for (const name of readdirSync(folder)) if (!name.endsWith(DRAFT)) yield decodeMaterial(readFileSync(join(folder, name), 'utf8'))
 }
 
 /** Where the shares of a record are: `record.shares` beside `record.sqlite`. */

@@ -18,7 +18,7 @@ use napi_derive::napi;
 use session::{Done, Key, Machine, Progress, Signature, PARTIES};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, Once};
-use vault::{Meta, Vault};
+use vault::{HomeKey, Meta, Vault, KEY_NAME_BYTES};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Runs a body that may panic on hostile input. A panic becomes an error and the text of the
@@ -258,6 +258,31 @@ impl NativeVault {
         let backup = backup.to_vec();
         Ok(Job::run(move || vault.restore(&meta, &backup, &secret)))
     }
+
+    #[napi(ts_return_type = "Promise<Uint8Array>")]
+    pub fn rewrap(&self, sealed: Uint8Array, meta: NativeMeta) -> Result<AsyncTask<Job<Vec<u8>>>> {
+        let (vault, meta) = (self.vault.clone(), meta.read()?);
+        let sealed = sealed.to_vec();
+        Ok(Job::run(move || vault.rewrap(&meta, &sealed)))
+    }
+}
+
+#[napi(object)]
+pub struct NativeHomeKey {
+    pub name: Uint8Array,
+    pub key: Uint8Array,
+}
+
+#[napi]
+pub fn open_vault_keys(keys: Vec<NativeHomeKey>, earlier: Option<&NativeVault>) -> Result<NativeVault> {
+    let keys = keys.iter().map(|each| {
+        let name: [u8; KEY_NAME_BYTES] =
+            each.name[..].try_into().map_err(|_| Fault::argument("a key's name has 8 bytes"))?;
+        Ok(HomeKey { name, key: Zeroizing::new(bytes32(&each.key, "a key of a home")?) })
+    });
+    let keys = keys.collect::<Result<Vec<_>>>()?;
+    let vault = guarded(|| Vault::from_keys(keys, earlier.map(|each| &*each.vault)))?;
+    Ok(NativeVault { vault: Arc::new(vault) })
 }
 
 #[napi(ts_return_type = "Promise<NativeVault>")]

@@ -3,6 +3,10 @@
 //! Sealed share: `"TSS1" | wrap nonce 12 | wrapped data key 48 | nonce 12 | ciphertext`.
 //! A fresh data key encrypts each share; the key-encryption key (KEK) encrypts the data key.
 //!
+//! The same under one of a home's keys, which somebody else's KEK wraps (`keys.json` of a node):
+//! `"TSS2" | home key 8 | wrap nonce 12 | wrapped data key 48 | nonce 12 | ciphertext`. The home
+//! key's name is associated with the wrapped data key, so that it cannot be exchanged.
+//!
 //! Backup: `"TSB1" | ephemeral X25519 key 32 | nonce 12 | ciphertext`. The key comes by
 //! HKDF-SHA256 from the shared secret, with both public keys as salt. Whoever restores needs the
 //! recovery secret key; the node that wrote it cannot read it back.
@@ -23,6 +27,10 @@ use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 const SEAL_MAGIC: &[u8; 4] = b"TSS1";
+const NAMED_MAGIC: &[u8; 4] = b"TSS2";
+pub const KEY_NAME_BYTES: usize = 8;
+/// A rotation under way holds two; more than a few were never finished.
+const HOME_KEYS_MAX: usize = 16;
 const BACKUP_MAGIC: &[u8; 4] = b"TSB1";
 const NONCE_BYTES: usize = 12;
 const WRAPPED_BYTES: usize = 32 + 16;
@@ -70,8 +78,33 @@ pub struct Share {
     pub state: Vec<u8>,
 }
 
+/// A key of a home, with the name under which sealed shares refer to it.
+pub struct HomeKey {
+    pub name: [u8; KEY_NAME_BYTES],
+    pub key: Zeroizing<[u8; 32]>,
+}
+
+#[derive(Default)]
 pub struct Vault {
-    kek: Zeroizing<[u8; 32]>,
+    /// The first seals, all of them open.
+    keys: Vec<HomeKey>,
+    /// Of a home that has no keys of its own yet: seals where there are none, and opens.
+    kek: Option<Zeroizing<[u8; 32]>>,
+}
+
+/// The parts of a sealed share, of either form.
+struct Parts<'a> {
+    key: &'a [u8; 32],
+    purpose: String,
+    wrap_nonce: &'a [u8],
+    wrapped: &'a [u8],
+    nonce: &'a [u8],
+    text: &'a [u8],
+}
+
+fn wrap_purpose(name: &[u8; KEY_NAME_BYTES]) -> String {
+    let digits: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("wrap/{digits}")
 }
 
 pub fn random<const N: usize>() -> Outcome<[u8; N]> {
@@ -124,7 +157,7 @@ impl Vault {
         if kek.iter().all(|byte| *byte == kek[0]) {
             return Err(Fault::sealed(format!("key file {path}: not random")));
         }
-        Ok(Self { kek })
+        Ok(Self { keys: Vec::new(), kek: Some(kek) })
     }
 
     pub fn from_passphrase(passphrase: &str, salt: &[u8]) -> Outcome<Self> {
@@ -140,7 +173,7 @@ impl Vault {
         argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params)
             .hash_password_into(passphrase.as_bytes(), salt, &mut kek[..])
             .map_err(|e| Fault::argument(format!("argon2: {e}")))?;
-        Ok(Self { kek })
+        Ok(Self { keys: Vec::new(), kek: Some(kek) })
     }
 
     /// Writes a new key file; refuses to replace one.
@@ -172,27 +205,88 @@ impl Vault {
         self.seal_plain(meta, &plain)
     }
 
-    fn seal_plain(&self, meta: &Meta, plain: &[u8]) -> Outcome<Vec<u8>> {
-        let data_key = Zeroizing::new(random::<32>()?);
-        let (wrap_nonce, nonce) = (random::<NONCE_BYTES>()?, random::<NONCE_BYTES>()?);
-        let wrapped = encrypt(&self.kek, &wrap_nonce, &meta.associated("wrap"), &data_key[..])?;
-        let sealed = encrypt(&data_key, &nonce, &meta.associated("share"), plain)?;
-        Ok([&SEAL_MAGIC[..], &wrap_nonce, &wrapped, &nonce, &sealed].concat())
+    /// With keys of the home's own: the first seals. `earlier` opens what was sealed before it had any.
+    pub fn from_keys(keys: Vec<HomeKey>, earlier: Option<&Vault>) -> Outcome<Self> {
+        if keys.is_empty() || keys.len() > HOME_KEYS_MAX {
+            return Err(Fault::argument("a vault has 1 to 16 keys"));
+        }
+        for (at, each) in keys.iter().enumerate() {
+            if keys[..at].iter().any(|before| before.name == each.name) {
+                return Err(Fault::argument("two keys of one name"));
+            }
+            if each.key.iter().all(|byte| *byte == each.key[0]) {
+                return Err(Fault::argument("a key is not random"));
+            }
+        }
+        Ok(Self { keys, kek: earlier.and_then(|vault| vault.kek.clone()) })
     }
 
-    fn open_plain(&self, meta: &Meta, sealed: &[u8]) -> Outcome<Zeroizing<Vec<u8>>> {
-        const HEAD: usize = 4 + NONCE_BYTES + WRAPPED_BYTES + NONCE_BYTES;
-        if sealed.len() < HEAD + 16 || sealed.len() > SEALED_BYTES_MAX || &sealed[..4] != SEAL_MAGIC {
+    fn seal_plain(&self, meta: &Meta, plain: &[u8]) -> Outcome<Vec<u8>> {
+        let data_key = Zeroizing::new(random::<32>()?);
+        let nonce = random::<NONCE_BYTES>()?;
+        let sealed = encrypt(&data_key, &nonce, &meta.associated("share"), plain)?;
+        self.head(meta, &data_key, &nonce, &sealed)
+    }
+
+    /// The whole sealed share: the data key wrapped under the key that seals here, then the rest as it is.
+    fn head(&self, meta: &Meta, data_key: &[u8; 32], nonce: &[u8], sealed: &[u8]) -> Outcome<Vec<u8>> {
+        let wrap_nonce = random::<NONCE_BYTES>()?;
+        if let Some(HomeKey { name, key }) = self.keys.first() {
+            let associated = meta.associated(&wrap_purpose(name));
+            let wrapped = encrypt(key, &wrap_nonce, &associated, data_key)?;
+            return Ok([&NAMED_MAGIC[..], name, &wrap_nonce, &wrapped, nonce, sealed].concat());
+        }
+        let kek = self.kek.as_ref().ok_or_else(|| Fault::argument("a vault without a key"))?;
+        let wrapped = encrypt(kek, &wrap_nonce, &meta.associated("wrap"), data_key)?;
+        Ok([&SEAL_MAGIC[..], &wrap_nonce, &wrapped, nonce, sealed].concat())
+    }
+
+    fn parts<'a>(&'a self, sealed: &'a [u8]) -> Outcome<Parts<'a>> {
+        const REST: usize = NONCE_BYTES + WRAPPED_BYTES + NONCE_BYTES;
+        let named = sealed.len() > 4 && &sealed[..4] == NAMED_MAGIC;
+        let head = 4 + if named { KEY_NAME_BYTES } else { 0 };
+        let known = named || (sealed.len() > 4 && &sealed[..4] == SEAL_MAGIC);
+        if !known || sealed.len() < head + REST + 16 || sealed.len() > SEALED_BYTES_MAX {
             return Err(Fault::sealed("not a sealed share"));
         }
-        let wrapped = &sealed[4 + NONCE_BYTES..4 + NONCE_BYTES + WRAPPED_BYTES];
-        let opened = decrypt(&self.kek, &sealed[4..4 + NONCE_BYTES], &meta.associated("wrap"), wrapped)?;
+        let (key, purpose) = if named {
+            let found = self.keys.iter().find(|each| each.name == sealed[4..head]);
+            let HomeKey { name, key } =
+                found.ok_or_else(|| Fault::sealed("sealed under a key that this home does not have"))?;
+            (&**key, wrap_purpose(name))
+        } else {
+            let kek = self.kek.as_ref();
+            let kek = kek.ok_or_else(|| Fault::sealed("sealed under a key that this home does not have"))?;
+            (&**kek, "wrap".to_owned())
+        };
+        let (wrap_nonce, rest) = sealed[head..].split_at(NONCE_BYTES);
+        let (wrapped, rest) = rest.split_at(WRAPPED_BYTES);
+        let (nonce, text) = rest.split_at(NONCE_BYTES);
+        Ok(Parts { key, purpose, wrap_nonce, wrapped, nonce, text })
+    }
+
+    fn data_key(&self, meta: &Meta, parts: &Parts) -> Outcome<Zeroizing<[u8; 32]>> {
+        let opened = decrypt(parts.key, parts.wrap_nonce, &meta.associated(&parts.purpose), parts.wrapped)?;
         let mut data_key = Zeroizing::new([0; 32]);
         if opened.len() != 32 {
             return Err(Fault::sealed("damaged"));
         }
         data_key.copy_from_slice(&opened);
-        decrypt(&data_key, &sealed[HEAD - NONCE_BYTES..HEAD], &meta.associated("share"), &sealed[HEAD..])
+        Ok(data_key)
+    }
+
+    fn open_plain(&self, meta: &Meta, sealed: &[u8]) -> Outcome<Zeroizing<Vec<u8>>> {
+        let parts = self.parts(sealed)?;
+        let data_key = self.data_key(meta, &parts)?;
+        decrypt(&data_key, parts.nonce, &meta.associated("share"), parts.text)
+    }
+
+    /// The same share under the key that seals here. The share is opened, so that nothing damaged is carried on.
+    pub fn rewrap(&self, meta: &Meta, sealed: &[u8]) -> Outcome<Vec<u8>> {
+        let parts = self.parts(sealed)?;
+        let data_key = self.data_key(meta, &parts)?;
+        decrypt(&data_key, parts.nonce, &meta.associated("share"), parts.text)?;
+        self.head(meta, &data_key, parts.nonce, parts.text)
     }
 
     pub fn unseal(&self, meta: &Meta, sealed: &[u8]) -> Outcome<Share> {

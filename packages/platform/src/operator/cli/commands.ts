@@ -30,6 +30,7 @@ const books = () => import('./books.ts')
 const wallets = () => import('./wallets.ts')
 const signer = () => import('./signer.ts')
 const panel = () => import('./console.ts')
+const secretsKey = () => import('../secrets-key.ts')
 const devnet = (action: string) => async (): Promise<Run> => {
   const { devnetCommand } = await import('../devnet.ts')
   return ({ home, words, values }) => devnetCommand(home, [action, ...words], values)
@@ -273,6 +274,14 @@ export const COMMANDS: readonly Definition[] = [
   {
     usage: 'doctor', summary: 'tests each configured endpoint and says what is wrong',
     run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() },
+  },
+  {
+    usage: 'secrets-key status', summary: 'who wraps the key under which secrets of others are sealed',
+    run: async () => (await secretsKey()).status,
+  },
+  {
+    usage: 'secrets-key wrap', summary: 'puts that key under a key-encryption key, the first or another one (docs/production/keys.md)',
+    options: { '!kek PROVIDER': 'KIND:name=value,… or @FILE' }, run: async () => (await secretsKey()).wrap,
   },
   { usage: 'signer status', summary: 'what each node says of itself', run: async () => (await signer()).status },
   {

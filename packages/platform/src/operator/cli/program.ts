@@ -11,6 +11,7 @@ const GROUPS: Record<string, string> = {
   aml: 'screening', sweep: 'sweeps of deposit addresses',
   console: 'who uses the control panel', 'audit-log': 'what was done in the control panel',
   wallet: 'wallets', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
+  'secrets-key': 'the key under which secrets of others are sealed',
 }
 
 const wordsOf = ({ usage }: Definition): string[] => usage.split(' ').filter((word) => !/^[<[]/.test(word))

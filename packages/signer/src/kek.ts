@@ -1,0 +1,37 @@
+import { makeTokenKey, readKek } from '@custody/key-encryption'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { reasonOf } from '@custody/chains/reason'
+import { checkKek } from './kek/check.ts'
+import { surroundingsOf } from './kek/home.ts'
+import { keyStatus, rotate } from './kek/rotate.ts'
+
+/** `kek.ts status|rotate|check|keygen`: who wraps the keys of a node's home. One JSON object on standard output. */
+const USAGE = `usage: kek.ts status --home HOME
+       kek.ts rotate --home HOME [--kek PROVIDER]   of a node that is at rest; without --kek: the same provider again
+       kek.ts check --kek PROVIDER                  wraps and unwraps a key that nobody uses
+       kek.ts keygen --kek pkcs11:…,id=HEX          a new key within the token
+PROVIDER: KIND:name=value,name=value or @FILE with the same as JSON (docs/production/keys.md)`
+
+async function main(): Promise<void> {
+  const { values, positionals: [command] } = parseArgs({
+    options: { home: { type: 'string' }, kek: { type: 'string' } }, allowPositionals: true,
+  })
+  const settings = values.kek === undefined ? null : readKek('--kek', values.kek)
+  const home = values.home === undefined ? null : resolve(values.home)
+  const say = (value: unknown): void => { process.stdout.write(`${JSON.stringify(value, null, 2)}\n`) }
+  if (command === 'status' && home) say(keyStatus(home))
+  else if (command === 'rotate' && home) {
+    const { moved, status } = await rotate(home, settings, process.env)
+    say({ moved, ...status })
+  } else if (command === 'check' && settings) say({ ok: true, ...(await checkKek(process.cwd(), settings, process.env)) })
+  else if (command === 'keygen' && settings?.kind === 'pkcs11') {
+    await makeTokenKey(settings, surroundingsOf(process.cwd(), process.env))
+    say({ token: settings.token, key: settings.key, id: settings.id ?? null })
+  } else throw new Error(USAGE)
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`kek: ${reasonOf(error)}\n`)
+  process.exitCode = 1
+})

@@ -1,0 +1,54 @@
+import { KekError } from '@custody/key-encryption'
+import type { Vault } from '@custody/threshold'
+import { rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config.ts'
+import type { Log } from '../log.ts'
+import { reason } from '../log.ts'
+import { answer } from '../transport/body.ts'
+import { openHome } from './home.ts'
+
+const PAUSE_MS = 1000
+const PAUSE_MS_MAX = 30_000
+
+/** How a node binds its operator's socket. */
+type Listen = (server: ReturnType<typeof createServer>, path: string) => Promise<void>
+
+/**
+ * The home's vault, as soon as whoever wraps its keys answers. Until then the operator's socket says what is waited for, and
+ * the port stays closed: platform and peers take this node for one that is down, and use the other two. What waiting does
+ * not mend (no permission, another key, a setting) is thrown at once.
+ */
+export async function awaitVault(config: Config, env: NodeJS.ProcessEnv, log: Log, now: () => number, listen: Listen): Promise<Vault> {
+  let waitingFor = ''
+  const since = new Date(now()).toISOString()
+  const server = createServer((request, response) => {
+    const isStatus = request.url === '/status'
+    request.resume()
+    answer(response, isStatus ? 200 : 503, JSON.stringify(isStatus
+      ? { node: config.node, ready: false, mode: config.mode, waiting_for: waitingFor, since }
+      : { error: 'STARTING', rule: 0, message: `This node waits for its key-encryption key: ${waitingFor}` }))
+  })
+  try {
+    for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
+      try {
+        const vault = await openHome(config.home, config, env)
+        if (waitingFor) log('info', 'the key-encryption key is there', {})
+        return vault
+      } catch (error) {
+        if (!(error instanceof KekError) || error.code !== 'AWAY') throw error
+        waitingFor = error.message
+        log('warn', 'waiting for the key-encryption key; this node signs nothing until then', { reason: reason(error), again_ms: pauseMs })
+      }
+      if (!server.listening) await listen(server, config.socket)
+      await sleep(pauseMs)
+    }
+  } finally {
+    if (server.listening) {
+      server.closeAllConnections()
+      await new Promise((resolve) => { server.close(resolve) })
+      rmSync(config.socket, { force: true })
+    }
+  }
+}
