@@ -15,6 +15,8 @@ export interface Metrics {
   headLag: Gauge<'network'>
   signerUp: Gauge<'node'>
   signingPossible: Gauge
+  processes: Gauge<'duty'>
+  unseen: Gauge<'duty'>
   waiting: Gauge<'kind' | 'state'>
   waitingAge: Gauge<'kind' | 'state'>
   tankBalance: Gauge<'workspace' | 'network'>
@@ -48,6 +50,8 @@ export function createMetrics(): Metrics {
     headLag: gauge('custody_head_lag_blocks', 'Blocks between the head that the endpoint tells and the last scanned one', 'network'),
     signerUp: gauge('custody_signer_up', '1: the signer node answers and can sign', 'node'),
     signingPossible: gauge('custody_signing_possible', '1: at least two signer nodes can sign; 0: transfers wait'),
+    processes: gauge('custody_processes', 'Processes that do this duty (api, worker, scanner) and are there', 'duty'),
+    unseen: gauge('custody_duty_unseen_seconds', 'Since when no process of this duty was seen; +Inf: none ever was', 'duty'),
     waiting: gauge('custody_transactions_waiting', 'Transactions under way', 'kind', 'state'),
     waitingAge: gauge('custody_transactions_oldest_seconds', 'Age of the oldest transaction under way', 'kind', 'state'),
     tankBalance: gauge('custody_gas_tank_balance', 'Coins of a gas tank', 'workspace', 'network'),

@@ -2,6 +2,7 @@ import { formatAmount } from '@custody/chains'
 import type { Services } from '../engine/services.ts'
 import { heardStatus } from '../signing/status.ts'
 import { shared } from '../engine/shared.ts'
+import { readPresence } from './presence.ts'
 import { canSign, SIGNERS_NEEDED } from './readiness.ts'
 
 /** Scrapes come every few seconds from several places; the nodes and the database are asked once for all of them. */
@@ -15,7 +16,7 @@ export function observe(services: Services): void {
   const { database, metrics, registry } = services
   const natives = JSON.stringify(Object.fromEntries(registry.networks.map(({ code, native_asset }) => [code, native_asset])))
   metrics.onScrape(shared(async () => {
-    const [nodes, scans, waiting, tanks, orders] = await Promise.all([
+    const [nodes, scans, waiting, tanks, orders, { duties }] = await Promise.all([
       heardStatus(services.signers),
       database.query<{ network: string; height: string; tip_height: string | null }>(
         'select network, height::text, tip_height::text from network_scans where height is not null'
@@ -35,11 +36,16 @@ export function observe(services: Services): void {
          from gas_tanks g join workspaces w on w.id = g.workspace_id`, [natives]),
       database.query<{ exchange: string; status: string; count: string }>(
         `select exchange, status, count(*)::text from orders where next_run_at is not null group by 1, 2`),
+      readPresence(services),
     ])
     for (const each of nodes) metrics.signerUp.labels(String(each.node)).set(canSign(each) ? 1 : 0)
     metrics.signingPossible.set(nodes.filter(canSign).length >= SIGNERS_NEEDED ? 1 : 0)
     for (const { network, height, tip_height } of scans) {
       metrics.headLag.labels(network).set(Math.max(0, Number(tip_height ?? height) - Number(height)))
+    }
+    for (const { duty, processes, unseenMs } of duties) {
+      metrics.processes.labels(duty).set(processes)
+      metrics.unseen.labels(duty).set(unseenMs === null ? Number.POSITIVE_INFINITY : unseenMs / 1000)
     }
     metrics.waiting.reset()
     metrics.waitingAge.reset()

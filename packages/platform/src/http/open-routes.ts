@@ -22,7 +22,9 @@ const INDEX = {
 }
 
 const DEEP = z.strictObject({
-  deep: z.enum(['', '1', 'true']).optional().meta({ description: 'Given: 503 also where fewer than two signer nodes can sign' }),
+  deep: z.enum(['', '1', 'true']).optional().meta({
+    description: 'Given: 503 also where fewer than two signer nodes can sign, or no worker or no scanner is there',
+  }),
 })
 
 const INDEX_SHAPE = z.object({
@@ -47,7 +49,8 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
   },
   {
     path: '/readyz', id: 'readReadiness', summary: 'Whether transfers are accepted',
-    description: '200 where POST /dac/v1/transaction would be accepted, else 503; with `deep`, whether it would also be signed.',
+    description: '200 where POST /dac/v1/transaction would be accepted, else 503; with `deep`, whether it would also be worked on and '
+      + 'signed.',
     query: DEEP, response: READINESS_SHAPE, alsoUnavailable: true,
   },
   {
@@ -56,19 +59,12 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
   },
 ]
 
-/** What needs no key and is no endpoint of the API: where things are, and how the process is. */
+const takesNoQuery = (request: FastifyRequest) => void readQuery(null, request.query as Record<string, unknown>)
+
+/** What needs no key and is no endpoint of the API: where things are. */
 export function registerOpenRoutes(
   server: FastifyInstance, services: Services, limits: AddressLimits, document: (base: string) => JsonSchema
 ): void {
-  const takesNoQuery = (request: FastifyRequest) => void readQuery(null, request.query as Record<string, unknown>)
-  // A probe is never refused, and costs its address nothing.
-  const look = async (request: FastifyRequest) => {
-    request.rate = limits.open.look(request.ip, services.environment.now())
-  }
-  const probe = async (request: FastifyRequest) => {
-    await look(request)
-    takesNoQuery(request)
-  }
   const counted = async (request: FastifyRequest) => {
     countAddress(limits.open, services, request)
     takesNoQuery(request)
@@ -82,6 +78,18 @@ export function registerOpenRoutes(
     texts.set(base, text)
     return reply.type('application/json; charset=utf-8').serializer((each) => each as string).send(text)
   })
+}
+
+/** How the process is: what every role answers. */
+export function registerProbes(server: FastifyInstance, services: Services, limits: AddressLimits): void {
+  // A probe is never refused, and costs its address nothing.
+  const look = async (request: FastifyRequest) => {
+    request.rate = limits.open.look(request.ip, services.environment.now())
+  }
+  const probe = async (request: FastifyRequest) => {
+    await look(request)
+    takesNoQuery(request)
+  }
   server.get('/livez', { preHandler: probe }, async () => ({ status: 'ok' }))
   const ready = shared(
     () => services.readiness(),
@@ -90,8 +98,8 @@ export function registerOpenRoutes(
   )
   server.get('/readyz', { preHandler: look }, async (request, reply) => {
     const { deep } = readQuery(DEEP, request.query as Record<string, unknown>)
-    const { ready: accepts, signing, checks } = await ready()
-    const isReady = accepts && (signing || deep === undefined)
+    const { ready: accepts, signing, attended, checks } = await ready()
+    const isReady = accepts && ((signing && attended) || deep === undefined)
     return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : 'unavailable', checks })
   })
   server.get('/metrics', { preHandler: probe }, async (request, reply) => {

@@ -42,7 +42,9 @@ export async function compareRecords(services: Services): Promise<string | null>
   } else {
     // While the database is held no loop works. Signatures that were not committed here are taken over before blocks are
     // read: the change of their transactions would look like a deposit.
-    if (services.hold.because !== null && unsigned.length > 0 && services.settings.role === 'all') await finishUnsigned(services, unsigned)
+    if (services.hold.because !== null && unsigned.length > 0 && services.settings.role !== 'api') {
+      await finishUnsigned(services, await nobodys(services, unsigned))
+    }
     if (services.hold.because !== null) services.log.info('the database knows everything that the signer nodes have recorded')
     await saveMarks(services, marks)
     services.hold.set(null)
@@ -63,6 +65,16 @@ async function isLost(services: Services, step: Recorded, enrolled: readonly Enr
     services.log.warn({ node: step.nodes[0], reason: error.message }, 'a signer node tells of a transaction that nothing proves')
     return false
   }
+}
+
+/** Without what a worker of another process holds: it commits the signatures, or somebody does once its lease is over. */
+async function nobodys({ database, settings }: Services, unsigned: readonly Recorded[]): Promise<Recorded[]> {
+  if (settings.role === 'all') return [...unsigned]
+  const held = new Set((await database.query<{ bytes: string }>(
+    `select c.unsigned->>'bytes' bytes from chain_transactions c join transactions t on t.id = c.transaction_id
+     where c.unsigned->>'bytes' = any($1) and t.lease_until > $2`,
+    [unsigned.map((each) => each.unsigned.bytes), database.now()])).map(({ bytes }) => bytes))
+  return unsigned.filter((each) => !held.has(each.unsigned.bytes))
 }
 
 async function finishUnsigned(services: Services, unsigned: readonly Recorded[]): Promise<void> {
