@@ -17,6 +17,8 @@ import { systemEnvironment } from '../src/environment.ts'
 import { Bell } from '../src/ledger/bell.ts'
 import { Pressure } from '../src/pressure.ts'
 import { Secrets } from '../src/secrets.ts'
+import { NodeUnavailable } from '../src/signing/nodes.ts'
+import { signOrder } from '../src/signing/sign.ts'
 import type { Role } from '../src/settings/settings.ts'
 import { useDatabase, World } from './deposits-support.ts'
 
@@ -166,6 +168,33 @@ test('what a worker works on for long stays its own; what a dead one held is tak
   pass(LEASE_MS + 1)
   assert.deepEqual((await claim(world.services, 10)).map((row) => row.id), [id], 'nobody has said that it is')
   ended.resolve()
+})
+
+test('a node whose host is gone is asked once, whichever pair comes first: what does not answer costs its whole time-out', async () => {
+  for (let account = 0; account < 12; account++) {
+    for (const gone of [1, 2, 3]) {
+      const waits: string[] = []
+      const call = async (first: number, _method: string, _path: string, { partner }: { partner: number }) => {
+        if (first === gone) {
+          waits.push(`${first}`)
+          throw new NodeUnavailable(first, 'no answer within 6000 ms')
+        }
+        if (partner === gone) {
+          waits.push(`${first} for ${partner}`)
+          throw new NodeUnavailable(first, 'the peer did not answer', 'PEER_UNAVAILABLE')
+        }
+        return { signatures: [] }
+      }
+      const services = {
+        environment: systemEnvironment(), metrics: world.services.metrics,
+        signers: { peers: [1, 2, 3].map((node) => ({ node })), call, isPenalised: () => false, penalise: () => undefined },
+      } as unknown as Services
+      const outcome = await signOrder(
+        services, { workspace: 'acme', purpose: {}, unsigned: { inputs: [] } } as unknown as Parameters<typeof signOrder>[1], `account ${account}`)
+      assert.equal(outcome.kind, 'signed')
+      assert.ok(waits.length <= 1, `${gone} is gone: ${waits.join(', ')}`)
+    }
+  }
 })
 
 test('a process with another secrets key does not start, and one of several must be given it', async () => {

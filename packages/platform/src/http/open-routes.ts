@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
@@ -54,7 +55,7 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
     query: DEEP, response: READINESS_SHAPE, alsoUnavailable: true,
   },
   {
-    path: '/metrics', id: 'readMetrics', summary: 'Metrics', description: 'Prometheus text format; from loopback only.', response: null,
+    path: '/metrics', id: 'readMetrics', summary: 'Metrics', description: 'Prometheus text format; from loopback, or where CUSTODY_METRICS_ALLOW says.', response: null,
     mediaType: 'text/plain', errors: ['NOT_FOUND'],
   },
 ]
@@ -104,7 +105,7 @@ export function registerProbes(server: FastifyInstance, services: Services, limi
   })
   server.get('/metrics', { preHandler: probe }, async (request, reply) => {
     // A request that a proxy passed on comes from outside, whatever its last hop.
-    if (!isLoopback(request.ip) || request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined)
+    if (!isWithin(services.settings.metricsAllow, request.ip) || request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined)
       throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
     return reply
       .type(services.metrics.contentType)
@@ -113,6 +114,11 @@ export function registerProbes(server: FastifyInstance, services: Services, limi
   })
 }
 
-function isLoopback(address: string): boolean {
-  return address === '127.0.0.1' || address === '::1' || address === '::ffff:127.0.0.1'
+/** An IPv4 address that came over an IPv6 socket is what it was. */
+function isWithin(ranges: readonly string[], address: string): boolean {
+  const parsed = ipaddr.process(address)
+  return ranges.some((range) => {
+    const [base, bits] = ipaddr.parseCIDR(range)
+    return base.kind() === parsed.kind() && parsed.match(base, bits)
+  })
 }

@@ -45,6 +45,8 @@ export interface Settings {
   prices: PriceSettings
   /** Ranges that webhooks are sent to although they are no public addresses. */
   webhookAllow: readonly string[]
+  /** Ranges from which /metrics is answered. */
+  metricsAllow: readonly string[]
 }
 
 /** `api`: HTTP. `worker`: runs what is due. `scanner`: reads the chains. `all`: the three in one process. */
@@ -159,6 +161,7 @@ const variables = z.object({
   CUSTODY_PRICE_EXCHANGES: list.transform((names) => [...new Set(names)]).prefault('kraken'),
   CUSTODY_PRICE_REFRESH_S: integer(1, 50).optional(),
   CUSTODY_WEBHOOK_ALLOW: cidrs.optional(),
+  CUSTODY_METRICS_ALLOW: cidrs.optional(),
 }).superRefine((set, context) => {
   const wrong = (name: keyof typeof set, message: string, params = {}) => {
     context.addIssue({ code: 'custom', path: [name], message, params })
@@ -235,6 +238,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     role: set.CUSTODY_ROLE,
     localChains: set.CUSTODY_LOCAL_CHAINS ?? null,
     webhookAllow: set.CUSTODY_WEBHOOK_ALLOW ?? (network === 'local' ? LOOPBACK : []),
+    metricsAllow: set.CUSTODY_METRICS_ALLOW ?? LOOPBACK,
     aml: {
       urls: {
         CHAINALYSIS: set.CUSTODY_AML_CHAINALYSIS_URL ?? null, ELLIPTIC: set.CUSTODY_AML_ELLIPTIC_URL ?? null,

@@ -97,7 +97,13 @@ async function askPairs<T>(
   let calls = 0
   let isUntouched = true
   let at: unknown
-  for (const [first, second] of pairs(services, account)) {
+  // Each time-out is seconds: a node that has just cost one is asked again only when no pair without it is left.
+  const away = new Set<number>()
+  const costs = (pair: [number, number]) => pair.filter((node) => away.has(node)).length
+  const left = pairs(services, account)
+  while (left.length > 0) {
+    left.sort((a, b) => costs(a) - costs(b))
+    const [first, second] = left.shift() as [number, number]
     const name = [first, second].sort().join()
     if (refusedBy.has(first) || refusedBy.has(second) || failedPairs.has(name) || calls >= 4) continue
     calls++
@@ -119,7 +125,9 @@ async function askPairs<T>(
       } else if (error instanceof NodeUnavailable) {
         unavailable = error.message
         failedPairs.add(name)
-        services.signers.penalise(error.code === null ? first : second, services.environment.now() + PENALTY_MS)
+        const silent = error.code === null ? first : second
+        away.add(silent)
+        services.signers.penalise(silent, services.environment.now() + PENALTY_MS)
       } else throw error
     }
   }
