@@ -276,5 +276,13 @@ test('hosts of their own: from nothing to a confirmed transfer; each role, a nod
   assert.equal(BigInt((JSON.parse(text) as { result: string }).result), BigInt(made.length) * 10n ** 16n)
   const audit = await worker2.node(CUSTODY, ['audit'], env(worker2, 'worker'))
   says(`${made.length} transfers, each paid once; the audit: ${/^\d+ ledger entries/.exec(audit.stdout)?.[0] ?? ''}, no difference`)
+
+  // The operator's commands at a node on its own host, and the end of a caller: at the nodes, then at the platform.
+  const { stdout: status } = await n2.node(CUSTODY, ['signer', 'status', '--home', n2.path('signer')])
+  assert.match(status, /^signer 2: ready, \d+ keys, record \d+$/m)
+  await n2.node(CUSTODY, ['signer', 'backup', '--home', n2.path('signer'), '--out', n2.path('backup.json')])
+  await Promise.all([n1, n2].map((host) => host.node(CUSTODY, ['signer', 'revoke', '--home', host.path('signer'), '--api-key', apiKey])))
+  await worker2.node(CUSTODY, ['api-user', 'revoke', '--api-key', apiKey], env(worker2, 'worker'))
+  await until('the caller is refused', async () => (await call(api2, 'GET', '/dac/v1/wallets?asset=ETH')).status === 401)
   says(`all of it: ${seconds(begun)} s`)
 })

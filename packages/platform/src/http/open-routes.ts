@@ -55,8 +55,8 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
     query: DEEP, response: READINESS_SHAPE, alsoUnavailable: true,
   },
   {
-    path: '/metrics', id: 'readMetrics', summary: 'Metrics', description: 'Prometheus text format; from loopback, or where CUSTODY_METRICS_ALLOW says.', response: null,
-    mediaType: 'text/plain', errors: ['NOT_FOUND'],
+    path: '/metrics', id: 'readMetrics', summary: 'Metrics', response: null,
+    description: 'Prometheus text format; from loopback, or where CUSTODY_METRICS_ALLOW says.', mediaType: 'text/plain', errors: ['NOT_FOUND'],
   },
 ]
 
@@ -105,7 +105,8 @@ export function registerProbes(server: FastifyInstance, services: Services, limi
   })
   server.get('/metrics', { preHandler: probe }, async (request, reply) => {
     // A request that a proxy passed on comes from outside, whatever its last hop.
-    if (!isWithin(services.settings.metricsAllow, request.ip) || request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined)
+    const isForwarded = request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined
+    if (isForwarded || !isWithin(services.settings.metricsAllow, request.ip))
       throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
     return reply
       .type(services.metrics.contentType)
