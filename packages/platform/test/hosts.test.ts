@@ -174,25 +174,34 @@ test('a node whose host is gone is asked once, whichever pair comes first: what 
   for (let account = 0; account < 12; account++) {
     for (const gone of [1, 2, 3]) {
       const waits: string[] = []
-      const call = async (first: number, _method: string, _path: string, { partner }: { partner: number }) => {
+      const blamed: number[] = []
+      const call = async (first: number, _method: string, path: string, order?: { partner: number }) => {
+        const partner = order?.partner
+        if (path === '/status') {
+          if (first === gone) throw new NodeUnavailable(first, 'no answer within 1500 ms')
+          return {}
+        }
         if (first === gone) {
           waits.push(`${first}`)
           throw new NodeUnavailable(first, 'no answer within 6000 ms')
         }
         if (partner === gone) {
           waits.push(`${first} for ${partner}`)
-          throw new NodeUnavailable(first, 'the peer did not answer', 'PEER_UNAVAILABLE')
+          // It waits for its partner, and has asked others before: whoever waits for both waits in vain for the first too.
+          throw account % 2 === 0 ? new NodeUnavailable(first, 'no answer within 6000 ms')
+            : new NodeUnavailable(first, 'the peer did not answer', 'PEER_UNAVAILABLE')
         }
         return { signatures: [] }
       }
       const services = {
         environment: systemEnvironment(), metrics: world.services.metrics,
-        signers: { peers: [1, 2, 3].map((node) => ({ node })), call, isPenalised: () => false, penalise: () => undefined },
+        signers: { peers: [1, 2, 3].map((node) => ({ node })), call, isPenalised: () => false, penalise: (node: number) => void blamed.push(node) },
       } as unknown as Services
       const outcome = await signOrder(
         services, { workspace: 'acme', purpose: {}, unsigned: { inputs: [] } } as unknown as Parameters<typeof signOrder>[1], `account ${account}`)
       assert.equal(outcome.kind, 'signed')
       assert.ok(waits.length <= 1, `${gone} is gone: ${waits.join(', ')}`)
+      assert.ok(blamed.every((node) => node === gone), `${gone} is gone, blamed: ${blamed.join(', ')}`)
     }
   }
 })

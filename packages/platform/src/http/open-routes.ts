@@ -56,7 +56,8 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
   },
   {
     path: '/metrics', id: 'readMetrics', summary: 'Metrics', response: null,
-    description: 'Prometheus text format; from loopback, or where CUSTODY_METRICS_ALLOW says.', mediaType: 'text/plain', errors: ['NOT_FOUND'],
+    description: 'Prometheus text format; from loopback, or where CUSTODY_METRICS_ALLOW says.',
+    mediaType: 'text/plain', errors: ['NOT_FOUND'],
   },
 ]
 
