@@ -10,12 +10,15 @@ import { loopsOf } from '../src/app/loops.ts'
 import { checkSecretsKey, checkSecretsKeyGiven } from '../src/app/secrets-key.ts'
 import { HeldNetworks, HOLD_MS } from '../src/deposits/hold-networks.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
+import { Hold } from '../src/engine/hold.ts'
 import { claim, LEASE_MS, RENEW_MS } from '../src/engine/lease.ts'
 import { transactionLoop } from '../src/engine/run.ts'
 import type { Services } from '../src/engine/services.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Bell } from '../src/ledger/bell.ts'
 import { Pressure } from '../src/pressure.ts'
+import { isAdoptedSomewhere, whileAdopting } from '../src/recovery/adopting.ts'
+import { compareRecords } from '../src/recovery/hold.ts'
 import { Secrets } from '../src/secrets.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
 import { signOrder } from '../src/signing/sign.ts'
@@ -48,6 +51,7 @@ const pass = (ms: number) => {
 }
 const signal = new AbortController().signal
 const at = (role: Role): Services => ({ ...world.services, settings: { ...world.services.settings, role } }) as Services
+const once = (ended: AbortSignal): Promise<void> => new Promise((resolve) => { ended.addEventListener('abort', () => resolve()) })
 const holder = (networks = ['ETH']) => new HeldNetworks(world.services, randomUUID(), networks)
 const tries = (held: HeldNetworks) => held.loop().run(signal)
 
@@ -168,6 +172,25 @@ test('what a worker works on for long stays its own; what a dead one held is tak
   pass(LEASE_MS + 1)
   assert.deepEqual((await claim(world.services, 10)).map((row) => row.id), [id], 'nobody has said that it is')
   ended.resolve()
+})
+
+test('while one process adopts what the nodes recorded, those of other hosts hold the database, and none begins the same', async () => {
+  await database.query(`insert into installation (network) values ('local') on conflict do nothing`)
+  const elsewhere = { ...world.services, hold: new Hold() } as Services
+  const environment = { ...world.services.environment, now: () => now, sleep: (_ms: number, ended?: AbortSignal) => once(ended as AbortSignal) }
+  const here = { ...world.services, environment } as Services
+  await whileAdopting(here, async () => {
+    assert.match(await compareRecords(elsewhere) ?? '', /is being adopted by another process/)
+    assert.throws(() => elsewhere.hold.assertNone(), { code: 'UNAVAILABLE' })
+    await assert.rejects(whileAdopting(elsewhere, async () => assert.fail('both adopt')), /at another host already/)
+  })
+  assert.equal(await isAdoptedSomewhere(here), false)
+  // One that dies over it.
+  void whileAdopting(here, () => new Promise(() => undefined))
+  while (!await isAdoptedSomewhere(here)) { /* it is about to say so */ }
+  pass(61_000)
+  assert.equal(await isAdoptedSomewhere(here), false)
+  await whileAdopting(here, async () => undefined)
 })
 
 test('a node whose host is gone is asked once, whichever pair comes first: what does not answer costs its whole time-out', async () => {

@@ -192,6 +192,8 @@ async function start(
   const controller = new AbortController()
   undo.push(() => controller.abort())
   await services.prices.start(controller.signal)
+  // A killed run of this home was the only one that adopted anything.
+  if (postgres) await database.query('update installation set adopting_until = null where adopting_until is not null')
   await holdUntilCompared(services)
   const publishing = unlessHeld(services, publishLoop(services, distributor))
   // This home's workers were ours alone: leases of a killed run need not be waited for.

@@ -2,6 +2,7 @@ import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 import { adoptAll } from './adopt-all.ts'
+import { isAdoptedSomewhere } from './adopting.ts'
 import { NODES_NEEDED, readHistory, saveMarks, type Enrolled, type Recorded } from './history.ts'
 import { NotAdopted, open } from './open.ts'
 
@@ -13,6 +14,10 @@ const CHECK_MS = 60_000
 /** Compares the nodes' records with this database, and holds or releases the database by the outcome. Answers why it is held. */
 export async function compareRecords(services: Services): Promise<string | null> {
   if (services.hold.isAdopting) return services.hold.because
+  if (await isAdoptedSomewhere(services)) {
+    services.hold.set({ cause: 'comparing', reason: 'what the signer nodes have recorded is being adopted by another process' })
+    return services.hold.because
+  }
   const { unknown, unsigned, enrolled, marks, missing } = await readHistory(services, false)
   const noted = new Set(
     (await services.database.query<{ id: string }>('select id from unadopted_steps where id = any($1)', [unknown.map(({ id }) => id)])).map(

@@ -13,3 +13,5 @@ alter table network_scans add column if not exists held_until timestamptz;
 create index if not exists transactions_leased on transactions (lease_token) where lease_token is not null;
 -- Sealed at the first start: a process with another secrets key learns so when it starts, not when it needs a secret.
 alter table installation add column if not exists sealed_mark bytea;
+-- Until then the processes of all hosts hold the database, as one of them adopts what the nodes recorded.
+alter table installation add column if not exists adopting_until timestamptz;
