@@ -33,8 +33,8 @@ const nameOf = (value: { kind?: unknown; node?: unknown }): string => (
 
 const isReadable = ({ certificate, identity }: { certificate: string; identity?: string }): boolean => {
   try {
-    new X509Certificate(certificate)
-    return identity === undefined || createPublicKey(identity).asymmetricKeyType === 'ed25519'
+    const { fingerprint256: print } = new X509Certificate(certificate)
+    return print !== '' && (identity === undefined || createPublicKey(identity).asymmetricKeyType === 'ed25519')
   } catch {
     return false
   }
