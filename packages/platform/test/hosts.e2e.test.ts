@@ -9,7 +9,7 @@ import { after, test } from 'node:test'
 import type { ChildProcess } from 'node:child_process'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { callerKey } from '../../signer/test/prepared.ts'
-import { Hosts, whyNoHosts, type Host } from './network-hosts.ts'
+import { DIES_WITH_US, Hosts, whyNoHosts, type Host } from './network-hosts.ts'
 
 /**
  * Ten machines and a caller's, made by the commands of docs/production/several-hosts.md: PostgreSQL, two of each role, three
@@ -101,7 +101,7 @@ test('hosts of their own: from nothing to a confirmed transfer; each role, a nod
     ])
     appendFileSync(db.path('data', 'pg_hba.conf'), `host all custody ${db.address}/24 scram-sha-256\n`)
     await db.start('unshare', [
-      ...AS_NOBODY, join(POSTGRES, 'postgres'), '-D', db.path('data'), '-c', `listen_addresses=${db.address}`, '-c', 'port=5432',
+      ...AS_NOBODY, ...DIES_WITH_US, join(POSTGRES, 'postgres'), '-D', db.path('data'), '-c', `listen_addresses=${db.address}`, '-c', 'port=5432',
       '-c', 'unix_socket_directories=', '-c', 'max_connections=200',
     ], /ready to accept connections/)
   })()

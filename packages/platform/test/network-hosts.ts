@@ -11,6 +11,8 @@ import { fileURLToPath } from 'node:url'
 
 const TREE = fileURLToPath(new URL('../../../', import.meta.url))
 const PREFIX = '10.88.7'
+/** However the test ends, be it by a kill: nothing that it started goes on. A program that changes its user says so again. */
+export const DIES_WITH_US = ['setpriv', '--pdeathsig', 'KILL']
 
 /** Why there can be none here; null: there can. */
 export function whyNoHosts(): string | null {
@@ -49,7 +51,7 @@ export class Host {
   get logFile(): string { return this.path('log') }
 
   #spawn(command: string, args: string[], env: Record<string, string>, stdin: 'pipe' | 'ignore'): ChildProcess {
-    const child = spawn('ip', ['netns', 'exec', this.#space, command, ...args], {
+    const child = spawn('ip', ['netns', 'exec', this.#space, ...DIES_WITH_US, command, ...args], {
       stdio: [stdin, 'pipe', 'pipe'], cwd: this.home,
       // Nothing of the test's own environment but where programs are.
       env: { PATH: process.env['PATH'] ?? '', HOME: this.home, TMPDIR: process.env['TMPDIR'] ?? '/tmp', ...cacheOf(), ...env },
