@@ -9,9 +9,9 @@ import { find, read } from './tree.ts'
 /** Rooms of each package's src, the lowest first. */
 const RANKS: Record<string, readonly Rank[]> = {
   signer: [
-    ['canonical.ts', 'environment.ts', 'errors.ts', 'log.ts', 'config.ts'],
+    ['canonical.ts', 'environment.ts', 'errors.ts', 'log.ts', 'config.ts', 'prints.ts'],
     'envelope.ts', 'store', 'transport', 'kek', 'intent', 'sessions', 'keys', 'enrolment', 'policy', 'signing', 'parts.ts', 'api', 'operator',
-    'node.ts', 'run.ts', 'main.ts', 'setup.ts', 'kek.ts',
+    'node.ts', 'run.ts', 'main.ts', 'set-up', 'setup.ts', 'kek.ts',
   ],
   devnet: [
     ['errors.ts', 'base58.ts', 'gate.ts', 'processes.ts', 'examples.ts', 'registry.ts', 'timing.ts', 'journal.ts', 'ws.d.ts'],

@@ -42,8 +42,9 @@ export default defineConfig({
         ['TypeScript client', 'packages/client/README'], 'docs/signing',
       ]),
       group('Running it', [
-        'docs/console', 'docs/going-to-production', 'docs/mainnet', 'docs/enrolment', 'docs/production/keys', 'docs/settings', 'docs/operating',
-        'docs/restoring-a-database', 'docs/performance', 'docs/production/deployment', 'docs/production/monitoring', 'docs/production/runbooks',
+        'docs/console', 'docs/going-to-production', 'docs/production/topology', 'docs/production/several-hosts', 'docs/production/keys',
+        'docs/production/deployment', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/restoring-a-database',
+        'docs/production/monitoring', 'docs/production/runbooks', 'docs/performance',
         ['Signer node', 'packages/signer/README'],
       ]),
       group('Developing against it', ['docs/local-exchange', ['Local chains', 'packages/devnet/README']]),

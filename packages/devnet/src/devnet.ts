@@ -41,6 +41,8 @@ export interface DevnetOptions {
   /** How many times as fast blocks come while something waits for them. */
   pace?: number
   families?: readonly Family[]
+  /** Address to listen on; 127.0.0.1 by default. Whoever reaches it may fund and mine. */
+  host?: string
 }
 
 /** All local chains behind one HTTP port. */
@@ -74,14 +76,14 @@ export class Devnet implements Stage {
       await Promise.all(devnet.chains.filter(({ isEager }) => isEager).map((chain) => chain.start()))
       await new Promise<void>((resolve, reject) => {
         devnet.#server.once('error', reject)
-        devnet.#server.listen(port, '127.0.0.1', resolve)
+        devnet.#server.listen(port, options.host ?? '127.0.0.1', resolve)
       })
     } catch (error) {
       devnet.close()
       throw error
     }
     const address = devnet.#server.address()
-    devnet.url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : port}`
+    devnet.url = `http://${options.host ?? '127.0.0.1'}:${typeof address === 'object' && address ? address.port : port}`
     return devnet
   }
 

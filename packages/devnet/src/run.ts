@@ -10,13 +10,13 @@ const PACE_MAX = 100
 const { values } = parseArgs({
   options: {
     home: { type: 'string' }, port: { type: 'string', default: '0' }, manual: { type: 'boolean', default: false },
-    pace: { type: 'string', default: '1' },
+    pace: { type: 'string', default: '1' }, host: { type: 'string', default: '127.0.0.1' },
   },
 })
 const port = Number(values.port)
 const pace = Number(values.pace)
 if (values.home === undefined || !Number.isInteger(port) || port < 0 || port > 65_535 || !(pace >= 1 && pace <= PACE_MAX)) {
-  console.error('usage: main.ts --home DIR --port N [--manual] [--pace N]')
+  console.error('usage: main.ts --home DIR --port N [--host ADDRESS] [--manual] [--pace N]')
   process.exit(1)
 }
 
@@ -42,7 +42,7 @@ process.stdin.once('error', () => end(0))
 process.stdin.resume()
 
 try {
-  devnet = await Devnet.start(home, port, { manual: values.manual, pace })
+  devnet = await Devnet.start(home, port, { manual: values.manual, pace, host: values.host })
   process.stdout.write(`devnet ready ${devnet.url}\n`)
 } catch (error) {
   console.error(`devnet: ${(error as Error).message}`)

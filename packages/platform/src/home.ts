@@ -11,10 +11,15 @@ function makeFolder(path: string): void {
   mkdirSync(path, { mode: 0o700 })
 }
 
-/** Makes the data folder, closed to others, and takes it for this process. */
-export function takeHome(home: string): () => void {
+/** Makes the data folder, closed to others. */
+export function makeHome(home: string): void {
   makeFolder(home)
   chmodSync(home, 0o700)
+}
+
+/** Makes the data folder and takes it for this process: no other that takes it starts there. */
+export function takeHome(home: string): () => void {
+  makeHome(home)
   const file = join(home, 'platform.pid')
   if (existsSync(file)) {
     const pid = Number(readFileSync(file, 'utf8'))

@@ -27,6 +27,8 @@ export interface Metrics {
   signerKeysReady: Gauge<'node' | 'curve'>
   signerPeersDown: Gauge<'node'>
   signingPossible: Gauge
+  processes: Gauge<'duty'>
+  unseen: Gauge<'duty'>
   waiting: Gauge<'kind' | 'state'>
   waitingAge: Gauge<'kind' | 'state'>
   suspense: Gauge<'network'>
@@ -93,6 +95,8 @@ export function createMetrics(): Metrics {
     signerKeysReady: gauge('custody_signer_keys_ready', 'Keys that are made and certified for workspaces to come', 'node', 'curve'),
     signerPeersDown: gauge('custody_signer_peers_unreachable', 'Other nodes that a signer node does not reach', 'node'),
     signingPossible: gauge('custody_signing_possible', '1: at least two signer nodes can sign; 0: transfers wait'),
+    processes: gauge('custody_processes', 'Processes that do this duty (api, worker, scanner) and are there', 'duty'),
+    unseen: gauge('custody_duty_unseen_seconds', 'Since when no process of this duty was seen; +Inf: none ever was', 'duty'),
     waiting: gauge('custody_transactions_waiting', 'Transactions under way', 'kind', 'state'),
     waitingAge: gauge('custody_transactions_oldest_seconds', 'Age of the oldest transaction under way', 'kind', 'state'),
     suspense: gauge('custody_deposits_in_suspense', 'Deposits that nobody’s wallet could be told of', 'network'),

@@ -76,7 +76,7 @@ export class Api {
     const services: Services = stageServices({
       settings: {
         network: 'local',
-        rateLimit: 100_000,
+        rateLimit: 100_000, metricsAllow: ['127.0.0.1/32'],
         rateScope: 'key',
         authLegacy: false,
         trustProxy: 0,

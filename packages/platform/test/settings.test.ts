@@ -24,8 +24,8 @@ test('without any variable, and with empty ones, everything has its default', ()
   const { prepaidTiers, sweep, ...rest } = settings
   assert.deepEqual(rest, {
     home: join(process.cwd(), '.custody'), port: 8080, host: '127.0.0.1', publicUrl: null, databaseUrl: null, network: 'local', rateLimit: 1000, rateScope: 'key',
-    authLegacy: false, trustProxy: 0, endpoints: {}, secretsKey: null, pollMs: 500, feeBumpAfterMs: 0, logLevel: 'info', role: 'all',
-    webhookAllow: ['127.0.0.0/8', '::1/128'],
+    authLegacy: false, trustProxy: 0, endpoints: {}, secretsKey: null, pollMs: 500, feeBumpAfterMs: 0, logLevel: 'info', role: 'all', localChains: null,
+    webhookAllow: ['127.0.0.0/8', '::1/128'], metricsAllow: ['127.0.0.0/8', '::1/128'],
     aml: { urls: { CHAINALYSIS: null, ELLIPTIC: null, TRM: null }, ellipticThresholds: [9, 7, 4], trmChains: {}, ofacFile: null },
     prices: { coinGeckoUrl: null, coinGeckoKey: null, coinGeckoPlan: 'demo', coinGeckoIds: {}, exchanges: ['kraken'], everyMs: null },
   })
@@ -48,13 +48,13 @@ test('what is set is taken', () => {
     CUSTODY_OFAC_FILE: 'list.json', CUSTODY_AML_ELLIPTIC_URL: 'https://proxy.example/e/', CUSTODY_AML_ELLIPTIC_THRESHOLDS: '8,6.5,2',
     CUSTODY_AML_TRM_CHAINS: 'KLAY=kaia, ETH = ethereum_2', CUSTODY_PREPAID_TIERS: 'ONE:0:0:0:0', CUSTODY_COINGECKO_KEY: 'key', CUSTODY_COINGECKO_PLAN: 'pro',
     CUSTODY_COINGECKO_IDS: 'KLAY=kaia', CUSTODY_PRICE_EXCHANGES: 'coinbase, kraken,coinbase', CUSTODY_PRICE_REFRESH_S: '50',
-    CUSTODY_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8',
+    CUSTODY_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8', CUSTODY_METRICS_ALLOW: '10.2.0.0/16',
   })
   const { prepaidTiers, sweep, home, ...rest } = settings
   assert.deepEqual(rest, {
     port: 0, host: '0.0.0.0', publicUrl: 'https://pay.example', databaseUrl: 'postgres://u:p@h/d', network: 'mainnet', rateLimit: 7, rateScope: 'endpoint', authLegacy: true, trustProxy: 16,
-    endpoints: {}, secretsKey: Buffer.alloc(32, 7).toString('base64'), pollMs: 5000, feeBumpAfterMs: 60_000, logLevel: 'silent', role: 'api',
-    webhookAllow: ['10.1.0.0/16', 'fd00::/8'],
+    endpoints: {}, secretsKey: Buffer.alloc(32, 7).toString('base64'), pollMs: 5000, feeBumpAfterMs: 60_000, logLevel: 'silent', role: 'api', localChains: null,
+    webhookAllow: ['10.1.0.0/16', 'fd00::/8'], metricsAllow: ['10.2.0.0/16'],
     aml: { urls: { CHAINALYSIS: null, ELLIPTIC: 'https://proxy.example/e', TRM: null }, ellipticThresholds: [8, 6.5, 2], trmChains: { KLAY: 'kaia', ETH: 'ethereum_2' }, ofacFile: 'list.json' },
     prices: { coinGeckoUrl: null, coinGeckoKey: 'key', coinGeckoPlan: 'pro', coinGeckoIds: { KLAY: 'kaia' }, exchanges: ['coinbase', 'kraken'], everyMs: 50_000 },
   })
@@ -85,7 +85,8 @@ test('what is wrong is said in one sentence that names the variable, and never a
     ['CUSTODY_NETWORK', 'testnet', 'CUSTODY_NETWORK=testnet: must be one of local, mainnet'],
     ['CUSTODY_RATE_SCOPE', 'ip', 'CUSTODY_RATE_SCOPE=ip: must be one of key, endpoint'],
     ['CUSTODY_AUTH_LEGACY', 'yes', 'CUSTODY_AUTH_LEGACY=yes: must be one of 0, 1'],
-    ['CUSTODY_ROLE', 'worker', 'CUSTODY_ROLE=worker: must be one of all, api'],
+    ['CUSTODY_ROLE', 'signer', 'CUSTODY_ROLE=signer: must be one of all, api, worker, scanner'],
+    ['CUSTODY_LOCAL_CHAINS', 'chains', 'CUSTODY_LOCAL_CHAINS: must be an http(s) URL'],
     ['CUSTODY_LOG_LEVEL', 'loud', 'CUSTODY_LOG_LEVEL=loud: must be one of trace, debug, info, warn, error, fatal, silent'],
     ['CUSTODY_COINGECKO_PLAN', 'free', 'CUSTODY_COINGECKO_PLAN=free: must be one of demo, pro'],
     ['CUSTODY_COINGECKO_PLAN', 'pro', 'CUSTODY_COINGECKO_PLAN=pro: needs CUSTODY_COINGECKO_KEY'],

@@ -1,5 +1,5 @@
 import { loadRegistry } from '@custody/chains'
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { platformCall } from './api/index.ts'
@@ -22,6 +22,7 @@ import { Judge } from './policy/judge.ts'
 import { Coordinator } from './signing/coordinator.ts'
 import { CatchUp } from './signing/catch-up.ts'
 import { Participant } from './signing/participant.ts'
+import { printsOf } from './prints.ts'
 import { Store } from './store/index.ts'
 import { Peers } from './transport/peers.ts'
 import { openServer } from './transport/server.ts'
@@ -65,7 +66,13 @@ export async function startNode(
   }
   new Participant({ ...signing, log }).listen()
 
+  const prints = printsOf({
+    own: { node: config.node, certificate: config.tlsCertificate, identity: readFileSync(join(config.home, 'identity.pub'), 'utf8') },
+    peers: config.peerList.map((peer) => ({ ...peer, identity: peer.identity.export({ type: 'spki', format: 'pem' }) as string })),
+    platform: config.platform_certificate,
+  })
   const server = openServer(config, {
+    hello: () => ({ node: config.node, mode: config.mode, clock: environment.now(), prints }),
     platform: (method, path, text) => platformCall(parts, method, path, text),
     peer: async (node, path, text) => {
       if (!path.startsWith('/peer/')) throw new Refusal('NOT_FOUND', 'No such call')

@@ -2,7 +2,6 @@ import type { Network } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
-import { shared } from '../engine/shared.ts'
 
 /**
  * A network is not touched, and costs nothing, until an address of ours exists on it. Before the first one is
@@ -55,8 +54,3 @@ export async function startedNetworks(services: Services): Promise<Set<string>> 
 /** Whether one is, as an expression of SQL. */
 export const isStarted = ({ code }: Network): string =>
   `exists (select 1 from network_scans where network = '${code}' and height is not null)`
-
-/** The same for many loops that ask at the same pace: one query serves them all. */
-export function startedNetworksShared(services: Services): () => Promise<Set<string>> {
-  return shared(() => startedNetworks(services), services.settings.pollMs / 2, () => services.environment.now())
-}

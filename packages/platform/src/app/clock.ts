@@ -15,8 +15,9 @@ const TIMES: Readonly<Record<string, readonly string[]>> = {
  * Notices that the clock was set back. What was put off by the wrong clock would wait for as long as the clock was wrong: it is due
  * so much earlier, yet never before now. What was put off before that comes early by no more; each step looks for itself.
  */
-export function clockLoop({ database, log }: Services): Loop {
-  let last: number | null = null
+export function clockLoop({ database, log, settings }: Services): Loop {
+  // Where processes of other hosts write too, what was scanned last says something of their clocks, not of this one.
+  let last: number | null = settings.role === 'worker' || settings.role === 'scanner' ? database.now().getTime() : null
   return {
     name: 'clock',
     everyMs: 1000,

@@ -3,6 +3,7 @@ import { shared } from '../engine/shared.ts'
 import { lookAtAudits } from './observed/audits.ts'
 import { lookAtEvents } from './observed/events.ts'
 import { lookAtNetworks } from './observed/networks.ts'
+import { lookAtDuties } from './observed/duties.ts'
 import { lookAtNodes } from './observed/nodes.ts'
 import { lookAtQueues } from './observed/queues.ts'
 import { lookAtAccounts } from './observed/accounts.ts'
@@ -11,7 +12,7 @@ import { lookAtAccounts } from './observed/accounts.ts'
 const KEPT_MS = 5000
 
 /** What is looked up at a scrape of /metrics. One that fails keeps none of the others from being told. */
-const LOOKS = [lookAtNodes, lookAtNetworks, lookAtQueues, lookAtAccounts, lookAtEvents, lookAtAudits]
+const LOOKS = [lookAtDuties, lookAtNodes, lookAtNetworks, lookAtQueues, lookAtAccounts, lookAtEvents, lookAtAudits]
 
 /** Lets each scrape of /metrics tell of signer nodes, heads, queues, tanks, events and audits as they are now. */
 export function observe(services: Services): void {

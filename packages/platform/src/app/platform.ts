@@ -6,7 +6,6 @@ import { pino, type Logger } from 'pino'
 import { createAml } from '../aml/aml.ts'
 import { amlInstallation } from '../aml/settings.ts'
 import { forwards } from '../auto-forwarding/forwards.ts'
-import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
 import { Bell } from '../ledger/bell.ts'
 import { Feed } from '../ledger/feed.ts'
 import { checkoutPages } from '../checkout/pages.ts'
@@ -15,25 +14,17 @@ import { narrate } from '../ledger/narrate.ts'
 import { openApiWebhooks } from '../events/openapi.ts'
 import { eventPollMs, publishLoop } from '../events/publish.ts'
 import { migrate } from '../database/migrate.ts'
-import { isConnectionError } from '../database/pool.ts'
-import { scanLoop } from '../deposits/scanner.ts'
+import { isConnectionError, type Database } from '../database/pool.ts'
+import { HeldNetworks } from '../deposits/hold-networks.ts'
 import { AddressBook } from '../addresses/book.ts'
-import { startedNetworksShared } from '../addresses/start-scan.ts'
-import { requeueSweepsLoop } from '../deposits/sweeps.ts'
-import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
 import { tanks } from '../gas-tanks/tanks.ts'
-import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
 import { Callers } from '../http/callers.ts'
 import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
 import { createExchanges } from '../exchanges/exchanges.ts'
-import { exchangeTransferLoop } from '../exchange-transfers/loop.ts'
-import { reconcileLoop } from '../exchanges/reconcile.ts'
-import { orderLoop } from '../trading/loop.ts'
 import { Hold } from '../engine/hold.ts'
 import { Networks } from '../engine/networks.ts'
 import { checkUrl } from '../webhooks/webhook.ts'
-import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
 import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
 import { referencePages } from '../reference/pages.ts'
@@ -45,28 +36,25 @@ import { Pressure } from '../pressure.ts'
 import { Receipts } from '../signing/receipts.ts'
 import { Withdrawals } from '../transactions/write-withdrawal.ts'
 import { Secrets } from '../secrets.ts'
-import type { Settings } from '../settings/settings.ts'
+import type { Role, Settings } from '../settings/settings.ts'
 import { WorkspaceKeys } from '../signing/keys.ts'
 import { SignerNodes } from '../signing/nodes.ts'
-import { watchReleasableLoop } from '../staking/watch-releasable.ts'
-import { transactionLoop } from '../engine/run.ts'
 import { runLoops, type Loop } from '../engine/loop.ts'
-import { clockLoop } from './clock.ts'
-import { foldLoop, housekeepingLoop } from './housekeeping.ts'
+import { heartbeatLoop } from './presence.ts'
+import { loopsOf, scans, serves, works } from './loops.ts'
 import { readiness } from './readiness.ts'
+import { checkSecretsKey, checkSecretsKeyGiven } from './secrets-key.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, identityFolder } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
-import { shortageOf, takeHome } from '../home.ts'
+import { makeHome, shortageOf, takeHome } from '../home.ts'
 import { endpoints as api } from './endpoints.ts'
 import { panel } from './panel.ts'
 import { createPeople } from '../people/people.ts'
 import { witness } from '../people/witness.ts'
-import { deliverLoop } from '../webhooks/deliver.ts'
 import { distributor } from '../webhooks/distribute.ts'
 import { createWebhooks } from '../webhooks/webhooks.ts'
 import { connectAll } from './connect.ts'
-import { invoiceLoop, invoices } from '../invoices/loop.ts'
-import { awaitedNetworksShared, mempoolLoop } from '../invoices/mempool.ts'
+import { invoices } from '../invoices/loop.ts'
 import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
 import { thisMachine, type World } from './world.ts'
@@ -109,14 +97,18 @@ async function start(
   settings: Settings, world: World, log: Logger, undo: (() => Promise<void> | void)[], operate: Operate,
 ): Promise<RunningPlatform> {
   const { environment, fetch } = world
-  const all = settings.role === 'all'
-  if (all) undo.push(takeHome(settings.home))
+  const { role } = settings
+  const all = role === 'all'
+  // A worker has the operator's socket, of which a home has one; others may stand beside it.
+  if (works(role)) undo.push(takeHome(settings.home))
+  else if (settings.databaseUrl !== null) makeHome(settings.home)
   else if (!existsSync(settings.home)) {
     throw new Error(
-      `CUSTODY_ROLE=api: there is no home ${settings.home}; start the platform on it first, or name its folder in CUSTODY_HOME`
+      `CUSTODY_ROLE=${role}: there is no home ${settings.home}; start the platform on it first, or give DATABASE_URL`
     )
   }
   checkHome(settings.home, settings.network)
+  checkSecretsKeyGiven(settings)
   await checkPort(settings)
   if (settings.databaseUrl !== null) await checkDatabase(settings.databaseUrl)
   const local = settings.network === 'local'
@@ -126,12 +118,12 @@ async function start(
       undo.push(() => started.stop())
       return started
     }) : null,
-    all && local ? world.startLocal(settings.home, log).then((started) => {
+    all && local && settings.localChains === null ? world.startLocal(settings.home, log).then((started) => {
       undo.push(async () => void await Promise.all(started.children.map((child) => child.stop())))
       return started
     }) : null,
   ])
-  const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile)
+  const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile, role)
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   const outbox = new Bell(environment)
@@ -152,7 +144,7 @@ async function start(
   const applied = await migrate(database)
   if (applied.length > 0) log.info({ applied }, 'database migrated')
   const registry = loadRegistry(settings.network)
-  const devnetUrl = local ? (chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
+  const devnetUrl = local ? (settings.localChains ?? chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
   const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
   const signers = new SignerNodes(identityFolder(settings.home))
   undo.push(() => signers.close())
@@ -200,42 +192,31 @@ async function start(
   // For good, so not before everything that this start rests on is known to be of this network.
   await bindDatabase(database, settings.network)
   bindHome(settings.home, settings.network)
+  await checkSecretsKey(database, aml.secrets, settings.secretsKey)
   const controller = new AbortController()
   undo.push(() => controller.abort())
   await services.prices.start(controller.signal)
+  // A killed run of this home was the only one that adopted anything.
+  if (postgres) await database.query('update installation set adopting_until = null where adopting_until is not null')
   await holdUntilCompared(services)
   const publishing = unlessHeld(services, publishLoop(services, distributor))
-  const lasting: Loop[] = [compareLoop(services), publishing]
-  if (all) {
-    // This home's workers were ours alone: leases of a killed run need not be waited for.
-    // What is leased is due some time: the index of what is due finds it.
-    if (postgres) {
-      await database.query(
-        'update transactions set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null')
-    }
-    if (postgres) await database.query('update network_scans set lease_until = null')
-    if (postgres) {
-      await database.query(
-        'update orders set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null')
-    }
-    if (postgres) {
-      await database.query(
-        'update exchange_transfers set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null')
-    }
-    if (postgres) await database.query('update exchange_accounts set lease_until = null where lease_until is not null')
-    if (postgres) await database.query('update exchange_nonces set holder = null where holder is not null')
-    if (postgres) {
-      await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])
-    }
-    lasting.push(...workLoops(services).map((loop) => unlessHeld(services, loop)))
-  }
+  // This home's workers were ours alone: leases of a killed run need not be waited for.
+  if (postgres) await freeLeases(database)
+  const id = environment.uuid()
+  const held = new HeldNetworks(services, id, services.networks.all().map(({ network }) => network.code))
+  const heartbeat = heartbeatLoop(services, id)
+  await heartbeat.run(controller.signal)
+  const lasting: Loop[] = [
+    heartbeat, compareLoop(services), publishing, ...loopsOf(services, held).map((loop) => unlessHeld(services, loop)),
+  ]
   const loops = Promise.all([runLoops(services, lasting, controller.signal), services.feed.run(controller.signal)])
-  if (all) {
+  if (works(role)) {
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const pages = [...checkoutPages(log), ...consolePages(log), ...referencePages(log)]
-  const server = await buildServer(services, api, { pages, webhooks: openApiWebhooks, others: panel, witness })
+  const pages = () => [...checkoutPages(log), ...consolePages(log), ...referencePages(log)]
+  const server = serves(role) ? await buildServer(services, api, { pages: pages(), webhooks: openApiWebhooks, others: panel, witness })
+    : await buildServer(services, [])
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)
   })
@@ -249,6 +230,7 @@ async function start(
       await server.close()
       controller.abort()
       await loops
+      if (scans(role)) await held.release().catch((error: unknown) => log.warn({ err: reasonOf(error) }, 'networks were not given back'))
       for (const step of undo.reverse()) await step()
     },
     async abandon() {
@@ -260,11 +242,23 @@ async function start(
   }
 }
 
-/** The embedded database of the platform that this API process stands beside. */
-function runningDatabase(runtimeFile: string): string {
+/** Whatever a killed run of this home held. What is leased is due some time: the index of what is due finds it. */
+async function freeLeases(database: Database): Promise<void> {
+  for (const table of ['transactions', 'orders', 'exchange_transfers']) {
+    await database.query(
+      `update ${table} set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null`)
+  }
+  await database.query('update network_scans set lease_until = null, holder = null, held_until = null')
+  await database.query('update exchange_accounts set lease_until = null where lease_until is not null')
+  await database.query('update exchange_nonces set holder = null where holder is not null')
+  await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])
+}
+
+/** The embedded database of the platform that this process stands beside. */
+function runningDatabase(runtimeFile: string, role: Role): string {
   if (!existsSync(runtimeFile)) {
     throw new Error(
-      `CUSTODY_ROLE=api: no platform with an embedded database was started on this home; start it first, or give DATABASE_URL`
+      `CUSTODY_ROLE=${role}: no platform with an embedded database was started on this home; start it first, or give DATABASE_URL`
     )
   }
   return (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url
@@ -280,28 +274,4 @@ async function probeEndpoints(services: Services): Promise<void> {
       services.log.warn({ network: network.code, err: reasonOf(error) }, 'an endpoint cannot be reached; its transfers wait')
     }
   }))
-}
-
-function workLoops(services: Services): Loop[] {
-  const startedNetworks = startedNetworksShared(services)
-  const awaitedNetworks = awaitedNetworksShared(services)
-  return [
-    transactionLoop(services),
-    ...services.networks.all().map((connected) => scanLoop(services, connected, startedNetworks)),
-    ...(services.devnet ? [fillTanksLoop(services)] : []),
-    watchTanksLoop(services),
-    turnOfDayLoop(services),
-    watchReleasableLoop(services),
-    clockLoop(services),
-    housekeepingLoop(services),
-    foldLoop(services),
-    autoForwardingLoop(services),
-    invoiceLoop(services),
-    ...services.networks.all().flatMap((chain) => (chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedNetworks)] : [])),
-    orderLoop(services),
-    exchangeTransferLoop(services),
-    reconcileLoop(services),
-    requeueSweepsLoop(services),
-    deliverLoop(services),
-  ]
 }

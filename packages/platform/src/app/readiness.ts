@@ -1,5 +1,6 @@
 import { heardStatus, type NodeStatus } from '../signing/status.ts'
 import type { Readiness, Services } from '../engine/services.ts'
+import { absences, readPresence } from './presence.ts'
 
 export const SIGNERS_NEEDED = 2
 
@@ -8,15 +9,18 @@ export const SIGNERS_NEEDED = 2
  * room on the disk. Nodes and chains may be away; transfers then wait, and `checks.signing` says so.
  */
 export async function readiness(services: Services): Promise<Readiness> {
-  const [answers, nodes] = await Promise.all([
-    services.database.query('select 1').then(() => true, () => false), heardStatus(services.signers),
+  const [presence, nodes] = await Promise.all([
+    readPresence(services).catch(() => null), heardStatus(services.signers),
   ])
+  const answers = presence !== null
+  const absent = absences(presence?.duties ?? [])
   const { because: held, shortage } = services.hold
   const able = nodes.filter(canSign).length
   const signing = able >= SIGNERS_NEEDED
   return {
     ready: answers && held === null && shortage === null,
     signing,
+    attended: absent.size === 0,
     checks: {
       database: answers ? 'ok' : 'cannot be reached',
       records: held ?? 'ok',
@@ -24,6 +28,9 @@ export async function readiness(services: Services): Promise<Readiness> {
       signing: signing
         ? 'ok'
         : `dead: ${able} of ${nodes.length} signer nodes can sign, ${SIGNERS_NEEDED} are needed; transfers are accepted and wait`,
+      worker: absent.has('worker') ? `${absent.get('worker')}; transfers are accepted and wait` : 'ok',
+      scanner: absent.has('scanner') ? `${absent.get('scanner')}; deposits are not seen, and nothing is confirmed` : 'ok',
+      clocks: presence?.ahead ?? 'ok',
       ...Object.fromEntries(nodes.map((node) => [`signer_${node.node}`, words(node)])),
     },
   }

@@ -28,10 +28,12 @@ interface Scan { height: string; lease_token: string; known_at: Date | null; has
 
 const isSame = (a: ChainTip, b: ChainTip): boolean => a.hash === b.hash && a.height === b.height && a.finalHeight === b.finalHeight
 
-/** Follows one network block by block: finds deposits, credits them at depth, walks back over reorganisations. */
-export function scanLoop(services: Services, chain: Chain, startedNetworks: () => Promise<Set<string>>): Loop {
+/**
+ * Follows one network block by block: finds deposits, credits them at depth, walks back over reorganisations.
+ * @param followed networks that this process is to follow now: what it knew of one it forgets when it is another's
+ */
+export function scanLoop(services: Services, chain: Chain, followed: () => Promise<Set<string>>): Loop {
   const { network } = chain
-  let started = false
   let probed = false
   /** The tip at which a pass found nothing left to do, and when. */
   let done: { tip: ChainTip; at: number } | null = null
@@ -43,8 +45,11 @@ export function scanLoop(services: Services, chain: Chain, startedNetworks: () =
     due: isStarted(network),
     async run() {
       // Until an address of ours exists on it the network is left alone: a local chain starts on first use.
-      started ||= (await startedNetworks()).has(network.code)
-      if (!started) return false
+      if (!(await followed()).has(network.code)) {
+        done = null
+        knownAt = null
+        return false
+      }
       if (!probed) {
         await chain.client.probe()
         probed = true
@@ -213,6 +218,11 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
   // Heights that a lagging endpoint does not know yet are no reorganisation.
   if (!differs) return from
   await services.database.transaction(async (tx) => {
+    // First: one that was asleep meanwhile must not take back what another has read since.
+    const moved = await tx.query('update network_scans set height = $3 where network = $1 and lease_token = $2 returning 1', [
+      network.code, scan.lease_token, height,
+    ])
+    if (moved.length !== 1) throw new Error(`the scan of ${network.code} was taken over`)
     const gone = await tx.query<TransactionRow>(
       `select t.* from transactions t join deposits d on d.transaction_id = t.id
        where d.network = $1 and d.block_height > $2 for update of t`, [network.code, height])
@@ -222,7 +232,6 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
       [network.code, height]
     )
     await tx.query('delete from blocks where network = $1 and height > $2', [network.code, height])
-    await tx.query('update network_scans set height = $3 where network = $1 and lease_token = $2', [network.code, scan.lease_token, height])
     await wake(tx, network.code)
   })
   services.log.warn({ network: network.code, from, to: height }, 'the chain was reorganised')

@@ -2,8 +2,10 @@ import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
 import { ASKED_FOR, type Plan, type State, type TransactionRow } from './transaction.ts'
 
-/** Longer than any step can take: every call inside one has its own shorter time-out. */
-export const LEASE_MS = 90_000
+/** For so long a row is left to the worker that took it; while it works on it, it says so again. One that dies is followed after this. */
+export const LEASE_MS = 20_000
+/** Said again after this time. */
+export const RENEW_MS = 5000
 
 /** Another worker took the row, because this one was too slow: nothing may be written any more. */
 export class LeaseLost extends Error {
@@ -22,6 +24,13 @@ export async function claim(services: Services, limit: number): Promise<Transact
        select id from transactions where next_run_at <= $3 and (lease_until is null or lease_until < $3)
        order by next_run_at limit $1 for update skip locked)
      returning *`, [limit, LEASE_MS, services.database.now()])
+}
+
+/** Holds what these tokens stand for longer, with what was taken beside it. */
+export async function renew({ database }: Pick<Services, 'database'>, tokens: readonly string[]): Promise<void> {
+  await database.query(
+    `update transactions set lease_until = $2::timestamptz + $3 * interval '1 millisecond' where lease_token = any($1::uuid[])`,
+    [tokens, database.now(), LEASE_MS])
 }
 
 /** Changes that a step writes; a field that is absent stays. */

@@ -1,7 +1,7 @@
 import { reasonOf } from '@custody/chains/reason'
 import { inTrace } from '@custody/tracing'
 import type { Services, Step } from './services.ts'
-import { advance, claim, LEASE_MS, LeaseLost, type Change } from './lease.ts'
+import { advance, claim, LeaseLost, RENEW_MS, renew, type Change } from './lease.ts'
 import type { Loop } from './loop.ts'
 import { build } from './build.ts'
 import { broadcast } from './broadcast.ts'
@@ -17,6 +17,8 @@ const CONCURRENCY = 16
 const CONCURRENCY_LEAST = 2
 const RETRY_MIN_MS = 500
 const RETRY_MAX_MS = 30_000
+/** A lease is given back, or has been another's, by then. */
+const GIVE_BACK_MS = 90_000
 
 /** What is done next in each state of an outgoing transaction; a kind may have states and steps of its own. */
 const STEPS: Partial<Record<State, Step>> = {
@@ -59,7 +61,7 @@ async function doStep(services: Services, row: TransactionRow): Promise<void> {
 
 /** Gives the lease back; while the database is away, again and again, or the row would wait for its lease to end. */
 async function giveBack(services: Services, row: TransactionRow, change: Change): Promise<void> {
-  const until = services.environment.now() + LEASE_MS
+  const until = services.environment.now() + GIVE_BACK_MS
   while (services.environment.now() < until) {
     try {
       return await advance(services.database, row, change)
@@ -72,7 +74,16 @@ async function giveBack(services: Services, row: TransactionRow, change: Change)
 
 /** The worker's loop: keeps up to 16 steps under way, fewer while requests want the processor. */
 export function transactionLoop(services: Services): Loop {
-  const running = new Set<Promise<void>>()
+  /** What is under way, with the token of its lease. */
+  const running = new Map<Promise<void>, string | null>()
+  let renewedAt = services.environment.now()
+  const keep = async () => {
+    const now = services.environment.now()
+    if (Math.abs(now - renewedAt) < RENEW_MS) return
+    renewedAt = now
+    const tokens = [...running.values()].filter((token) => token !== null)
+    if (tokens.length > 0) await renew(services, tokens)
+  }
   return {
     name: 'transactions',
     // What other processes make due is found by asking; this one rings.
@@ -84,12 +95,13 @@ export function transactionLoop(services: Services): Loop {
       if (free > 0) {
         for (const row of await claim(services, free)) {
           const work = runStep(services, row).finally(() => running.delete(work))
-          running.add(work)
+          running.set(work, row.lease_token)
         }
       }
-      if (signal.aborted) await Promise.all(running)
+      await keep()
+      if (signal.aborted) await Promise.all(running.keys())
       if (running.size === 0) return false
-      await Promise.race([...running, services.environment.sleep(100, signal)])
+      await Promise.race([...running.keys(), services.environment.sleep(100, signal)])
       return true
     },
   }

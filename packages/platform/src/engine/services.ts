@@ -17,8 +17,11 @@ import type { Networks } from './networks.ts'
 import type { Replacement } from './replacement.ts'
 import type { Plan, StateOf, TransactionKind, TransactionRow } from './transaction.ts'
 
-/** `ready`: POST /transaction would be accepted. `signing`: what was accepted would also be signed. `checks`: why not, part by part. */
-export interface Readiness { ready: boolean; signing: boolean; checks: Record<string, string> }
+/**
+ * `ready`: POST /transaction would be accepted. `signing`: what was accepted would also be signed. `attended`: a worker and a
+ * scanner are there, so that it would be worked on and confirmed. `checks`: why not, part by part.
+ */
+export interface Readiness { ready: boolean; signing: boolean; attended: boolean; checks: Record<string, string> }
 
 /**
  * What a handler or worker may use; made once at start. A room above the engine adds its own part by declaration

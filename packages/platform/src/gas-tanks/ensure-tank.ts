@@ -54,19 +54,21 @@ export function fillTanksLoop(services: Services): Loop {
     everyMs: 500,
     due: `exists (select 1 from gas_tanks where ${IS_UNFILLED})`,
     async run() {
-      if (!services.devnet) return false
-      const tank = await services.database.one<{ id: string; network: string; address: string; first_fill: string }>(
-        `select id, network, address, first_fill::text from gas_tanks where ${IS_UNFILLED} limit 1`)
-      if (!tank) return false
-      const network = services.networks.get(tank.network).network
-      const { hash } = await services.devnet({
-        command: 'fund', asset: network.native_asset, address: tank.address,
-        amount: (BigInt(tank.first_fill) / oneCoin(services, network)).toString(),
+      const { devnet } = services
+      if (!devnet) return false
+      // Locked for as long as it takes: another worker fills another tank.
+      return services.database.transaction(async (tx) => {
+        const tank = await tx.one<{ id: string; network: string; address: string; first_fill: string }>(
+          `select id, network, address, first_fill::text from gas_tanks where ${IS_UNFILLED} limit 1 for no key update skip locked`)
+        if (!tank) return false
+        const network = services.networks.get(tank.network).network
+        const { hash } = await devnet({
+          command: 'fund', asset: network.native_asset, address: tank.address,
+          amount: (BigInt(tank.first_fill) / oneCoin(services, network)).toString(),
+        })
+        await tx.query('update gas_tanks set first_fill_hash = $2 where id = $1', [tank.id, String(hash)])
+        return true
       })
-      await services.database.query(
-        'update gas_tanks set first_fill_hash = $2 where id = $1 and first_fill_hash is null', [tank.id, String(hash)]
-      )
-      return true
     },
   }
 }

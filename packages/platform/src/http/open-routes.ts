@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
@@ -22,7 +23,9 @@ const INDEX = {
 }
 
 const DEEP = z.strictObject({
-  deep: z.enum(['', '1', 'true']).optional().meta({ description: 'Given: 503 also where fewer than two signer nodes can sign' }),
+  deep: z.enum(['', '1', 'true']).optional().meta({
+    description: 'Given: 503 also where fewer than two signer nodes can sign, or no worker or no scanner is there',
+  }),
 })
 
 const INDEX_SHAPE = z.object({
@@ -47,28 +50,23 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
   },
   {
     path: '/readyz', id: 'readReadiness', summary: 'Whether transfers are accepted',
-    description: '200 where POST /dac/v1/transaction would be accepted, else 503; with `deep`, whether it would also be signed.',
+    description: '200 where POST /dac/v1/transaction would be accepted, else 503; with `deep`, whether it would also be worked on and '
+      + 'signed.',
     query: DEEP, response: READINESS_SHAPE, alsoUnavailable: true,
   },
   {
-    path: '/metrics', id: 'readMetrics', summary: 'Metrics', description: 'Prometheus text format; from loopback only.', response: null,
+    path: '/metrics', id: 'readMetrics', summary: 'Metrics', response: null,
+    description: 'Prometheus text format; from loopback, or where CUSTODY_METRICS_ALLOW says.',
     mediaType: 'text/plain', errors: ['NOT_FOUND'],
   },
 ]
 
-/** What needs no key and is no endpoint of the API: where things are, and how the process is. */
+const takesNoQuery = (request: FastifyRequest) => void readQuery(null, request.query as Record<string, unknown>)
+
+/** What needs no key and is no endpoint of the API: where things are. */
 export function registerOpenRoutes(
   server: FastifyInstance, services: Services, limits: AddressLimits, document: (base: string) => JsonSchema
 ): void {
-  const takesNoQuery = (request: FastifyRequest) => void readQuery(null, request.query as Record<string, unknown>)
-  // A probe is never refused, and costs its address nothing.
-  const look = async (request: FastifyRequest) => {
-    request.rate = limits.open.look(request.ip, services.environment.now())
-  }
-  const probe = async (request: FastifyRequest) => {
-    await look(request)
-    takesNoQuery(request)
-  }
   const counted = async (request: FastifyRequest) => {
     countAddress(limits.open, services, request)
     takesNoQuery(request)
@@ -82,6 +80,18 @@ export function registerOpenRoutes(
     texts.set(base, text)
     return reply.type('application/json; charset=utf-8').serializer((each) => each as string).send(text)
   })
+}
+
+/** How the process is: what every role answers. */
+export function registerProbes(server: FastifyInstance, services: Services, limits: AddressLimits): void {
+  // A probe is never refused, and costs its address nothing.
+  const look = async (request: FastifyRequest) => {
+    request.rate = limits.open.look(request.ip, services.environment.now())
+  }
+  const probe = async (request: FastifyRequest) => {
+    await look(request)
+    takesNoQuery(request)
+  }
   server.get('/livez', { preHandler: probe }, async () => ({ status: 'ok' }))
   const ready = shared(
     () => services.readiness(),
@@ -90,13 +100,14 @@ export function registerOpenRoutes(
   )
   server.get('/readyz', { preHandler: look }, async (request, reply) => {
     const { deep } = readQuery(DEEP, request.query as Record<string, unknown>)
-    const { ready: accepts, signing, checks } = await ready()
-    const isReady = accepts && (signing || deep === undefined)
+    const { ready: accepts, signing, attended, checks } = await ready()
+    const isReady = accepts && ((signing && attended) || deep === undefined)
     return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : 'unavailable', checks })
   })
   server.get('/metrics', { preHandler: probe }, async (request, reply) => {
     // A request that a proxy passed on comes from outside, whatever its last hop.
-    if (!isLoopback(request.ip) || request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined)
+    const isForwarded = request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined
+    if (isForwarded || !isWithin(services.settings.metricsAllow, request.ip))
       throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
     return reply
       .type(services.metrics.contentType)
@@ -105,6 +116,11 @@ export function registerOpenRoutes(
   })
 }
 
-function isLoopback(address: string): boolean {
-  return address === '127.0.0.1' || address === '::1' || address === '::ffff:127.0.0.1'
+/** An IPv4 address that came over an IPv6 socket is what it was. */
+function isWithin(ranges: readonly string[], address: string): boolean {
+  const parsed = ipaddr.process(address)
+  return ranges.some((range) => {
+    const [base, bits] = ipaddr.parseCIDR(range)
+    return base.kind() === parsed.kind() && parsed.match(base, bits)
+  })
 }

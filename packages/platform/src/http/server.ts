@@ -8,7 +8,7 @@ import { countAddress, type Door } from './door.ts'
 import type { Endpoint, Operation } from './endpoint.ts'
 import { Streams } from './streams.ts'
 import { answerMalformed, answerOnSocket } from './malformed.ts'
-import { OPEN_OPERATIONS, registerOpenRoutes } from './open-routes.ts'
+import { OPEN_OPERATIONS, registerOpenRoutes, registerProbes } from './open-routes.ts'
 import type { Components } from './openapi/components.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { registerPage, type Page } from './page.ts'
@@ -36,7 +36,7 @@ export interface Beside<O extends Operation = never> {
   witness?: Witness
 }
 
-/** Builds the HTTP server. It does not listen yet. */
+/** Builds the HTTP server. It does not listen yet. Without endpoints it tells how the process is, and nothing else. */
 export async function buildServer<O extends Operation = never>(
   services: Services, endpoints: readonly Endpoint[], { pages = [], webhooks = () => ({}), others, witness }: Beside<O> = {}
 ): Promise<FastifyInstance> {
@@ -139,7 +139,10 @@ export async function buildServer<O extends Operation = never>(
   const otherDoor = others?.door(limits)
   if (others && otherDoor) for (const definition of others.list) register(server, services, definition, otherDoor, streams)
   for (const page of pages) registerPage(server, services, page, limits)
-  registerOpenRoutes(server, services, limits, (base) => openApiDocument({ base, endpoints, open: OPEN_OPERATIONS, webhooks }))
+  registerProbes(server, services, limits)
+  if (endpoints.length > 0) {
+    registerOpenRoutes(server, services, limits, (base) => openApiDocument({ base, endpoints, open: OPEN_OPERATIONS, webhooks }))
+  }
   return server
 }
 

@@ -40,7 +40,8 @@ export function diagnosisLine(each: Diagnosis): string {
 export async function doctor(): Promise<{ result: Record<string, unknown>; text: string; exitCode: number }> {
   const settings = readSettings()
   const registry = loadRegistry(settings.network)
-  const endpoints = settings.network === 'local' ? localEndpoints(await devnetUrlOf(settings.home), registry.networks) : settings.endpoints
+  const endpoints = settings.network === 'local'
+    ? localEndpoints(settings.localChains ?? await devnetUrlOf(settings.home), registry.networks) : settings.endpoints
   const networks = new Networks(connectAll(withoutPlatform(registry), endpoints, fetch))
   const found = await Promise.all(registry.networks.map(async ({ code }): Promise<Diagnosis> => {
     const endpoint = endpoints[code]

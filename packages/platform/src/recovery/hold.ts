@@ -2,6 +2,7 @@ import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 import { adoptAll } from './adopt-all.ts'
+import { isAdoptedSomewhere } from './adopting.ts'
 import { NODES_NEEDED, readHistory, saveMarks, type Enrolled, type Recorded } from './history.ts'
 import { NotAdopted, open } from './open.ts'
 
@@ -13,6 +14,10 @@ const CHECK_MS = 60_000
 /** Compares the nodes' records with this database, and holds or releases the database by the outcome. Answers why it is held. */
 export async function compareRecords(services: Services): Promise<string | null> {
   if (services.hold.isAdopting) return services.hold.because
+  if (await isAdoptedSomewhere(services)) {
+    services.hold.set({ cause: 'comparing', reason: 'what the signer nodes have recorded is being adopted by another process' })
+    return services.hold.because
+  }
   const { unknown, unsigned, enrolled, marks, missing } = await readHistory(services, false)
   const noted = new Set(
     (await services.database.query<{ id: string }>('select id from unadopted_steps where id = any($1)', [unknown.map(({ id }) => id)])).map(
@@ -42,7 +47,9 @@ export async function compareRecords(services: Services): Promise<string | null>
   } else {
     // While the database is held no loop works. Signatures that were not committed here are taken over before blocks are
     // read: the change of their transactions would look like a deposit.
-    if (services.hold.because !== null && unsigned.length > 0 && services.settings.role === 'all') await finishUnsigned(services, unsigned)
+    if (services.hold.because !== null && unsigned.length > 0 && services.settings.role !== 'api') {
+      await finishUnsigned(services, await nobodys(services, unsigned))
+    }
     if (services.hold.because !== null) services.log.info('the database knows everything that the signer nodes have recorded')
     await saveMarks(services, marks)
     services.hold.set(null)
@@ -63,6 +70,16 @@ async function isLost(services: Services, step: Recorded, enrolled: readonly Enr
     services.log.warn({ node: step.nodes[0], reason: error.message }, 'a signer node tells of a transaction that nothing proves')
     return false
   }
+}
+
+/** Without what a worker of another process holds: it commits the signatures, or somebody does once its lease is over. */
+async function nobodys({ database, settings }: Services, unsigned: readonly Recorded[]): Promise<Recorded[]> {
+  if (settings.role === 'all') return [...unsigned]
+  const held = new Set((await database.query<{ bytes: string }>(
+    `select c.unsigned->>'bytes' bytes from chain_transactions c join transactions t on t.id = c.transaction_id
+     where c.unsigned->>'bytes' = any($1) and t.lease_until > $2`,
+    [unsigned.map((each) => each.unsigned.bytes), database.now()])).map(({ bytes }) => bytes))
+  return unsigned.filter((each) => !held.has(each.unsigned.bytes))
 }
 
 async function finishUnsigned(services: Services, unsigned: readonly Recorded[]): Promise<void> {

@@ -3,6 +3,7 @@ import type { AuditReport } from '../audit/report.ts'
 import type { Services } from '../engine/services.ts'
 import type { Adopted } from './adopt.ts'
 import { adoptAll, noteUnadopted, openAll, show, shown, type Unadopted } from './adopt-all.ts'
+import { whileAdopting } from './adopting.ts'
 import { knownOf, NODES_NEEDED, readHistory, saveMarks, type History, type Recorded } from './history.ts'
 import { compareRecords } from './hold.ts'
 import { NotAdopted } from './open.ts'
@@ -78,14 +79,14 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
     }
     return { ...report, ok: history.unknown.length === 0 }
   }
-  await services.hold.during('what the signer nodes have recorded is being adopted', async () => {
+  await whileAdopting(services, () => services.hold.during('what the signer nodes have recorded is being adopted', async () => {
     report.users = await adoptUsers(services, history.enrolled)
     await adoptKeys(services, history.keys)
     await adoptRecorded(services, history, options, report)
     await rememberScans(services)
     report.watched = await watchAhead(services, options.gap)
     await saveMarks(services, history.marks)
-  })
+  }))
   await compareRecords(services)
   const isSearched = await search(services, options, report)
   report.rules = await lostRules(services, history)

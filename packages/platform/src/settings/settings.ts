@@ -34,8 +34,9 @@ export interface Settings {
   feeBumpAfterMs: number
   /** Platform fees by 30-day volume. */
   prepaidTiers: readonly Tier[]
-  /** `all`: everything; `api`: HTTP only, workers run elsewhere. */
-  role: 'all' | 'api'
+  role: Role
+  /** Where local chains are that somebody else runs, without a slash at the end; null: this platform starts its own. */
+  localChains: string | null
   /** From which level on lines are written to standard error. */
   logLevel: (typeof LOG_LEVELS)[number]
   /** When deposit addresses are swept, by scope; the operator's commands go before. */
@@ -44,7 +45,12 @@ export interface Settings {
   prices: PriceSettings
   /** Ranges that webhooks are sent to although they are no public addresses. */
   webhookAllow: readonly string[]
+  /** Ranges from which /metrics is answered. */
+  metricsAllow: readonly string[]
 }
+
+/** `api`: HTTP. `worker`: runs what is due. `scanner`: reads the chains. `all`: the three in one process. */
+export type Role = 'all' | 'api' | 'worker' | 'scanner'
 
 /** Of screening. */
 export interface AmlSettings {
@@ -137,7 +143,8 @@ const variables = z.object({
   CUSTODY_RATE_SCOPE: oneOf('key', 'endpoint').default('key'),
   CUSTODY_AUTH_LEGACY: oneOf('0', '1').default('0'),
   CUSTODY_TRUST_PROXY: integer(0, TRUSTED_PROXIES_MAX).default(0),
-  CUSTODY_ROLE: oneOf('all', 'api').default('all'),
+  CUSTODY_ROLE: oneOf('all', 'api', 'worker', 'scanner').default('all'),
+  CUSTODY_LOCAL_CHAINS: httpUrl.optional(),
   CUSTODY_FEE_BUMP_AFTER_S: integer(0, 86_400).default(0),
   CUSTODY_SWEEP_COST_MULTIPLE: readBy((text) => parseAmount(text, MULTIPLE_DECIMALS)).optional(),
   CUSTODY_LOG_LEVEL: oneOf(...LOG_LEVELS).default('info'),
@@ -155,9 +162,13 @@ const variables = z.object({
   CUSTODY_PRICE_EXCHANGES: list.transform((names) => [...new Set(names)]).prefault('kraken'),
   CUSTODY_PRICE_REFRESH_S: integer(1, 50).optional(),
   CUSTODY_WEBHOOK_ALLOW: cidrs.optional(),
+  CUSTODY_METRICS_ALLOW: cidrs.optional(),
 }).superRefine((set, context) => {
   const wrong = (name: keyof typeof set, message: string, params = {}) => {
     context.addIssue({ code: 'custom', path: [name], message, params })
+  }
+  if (set.CUSTODY_LOCAL_CHAINS !== undefined && set.CUSTODY_NETWORK !== 'local') {
+    wrong('CUSTODY_LOCAL_CHAINS', 'is for CUSTODY_NETWORK=local; endpoints of real networks are in custody.config.json')
   }
   if (set.CUSTODY_COINGECKO_PLAN === 'pro' && set.CUSTODY_COINGECKO_KEY === undefined) {
     wrong('CUSTODY_COINGECKO_PLAN', 'needs CUSTODY_COINGECKO_KEY', QUOTED)
@@ -226,7 +237,9 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     feeBumpAfterMs: set.CUSTODY_FEE_BUMP_AFTER_S * 1000,
     logLevel: set.CUSTODY_LOG_LEVEL,
     role: set.CUSTODY_ROLE,
+    localChains: set.CUSTODY_LOCAL_CHAINS ?? null,
     webhookAllow: set.CUSTODY_WEBHOOK_ALLOW ?? (network === 'local' ? LOOPBACK : []),
+    metricsAllow: set.CUSTODY_METRICS_ALLOW ?? LOOPBACK,
     aml: {
       urls: {
         CHAINALYSIS: set.CUSTODY_AML_CHAINALYSIS_URL ?? null, ELLIPTIC: set.CUSTODY_AML_ELLIPTIC_URL ?? null,

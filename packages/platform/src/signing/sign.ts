@@ -42,6 +42,7 @@ const SIGN_TIMEOUT_MS = 6000
 const SIGN_TIMEOUT_PER_INPUT_MS = 150
 /** Refusals that time heals: a busy or restoring node, an earlier nonce that is still being signed, a budget of 24 hours. */
 const TRANSIENT = new Set(['TOO_BUSY', 'RESTORING', 'HEAD_WENT_BACK', 'BANNED', 'NONCE_GAP', 'BUDGET'])
+const STATUS_TIMEOUT_MS = 1500
 /** A pair with a node that failed lately is asked last for this long. */
 const PENALTY_MS = 30_000
 
@@ -86,6 +87,14 @@ export async function signRun(
   return { kind: 'signed', nodes: answer.nodes, signatures: answer.body.run.map(read) }
 }
 
+/** No answer in time: the first is gone, or it waits for a partner who is. Each is asked how it is. @returns who is at fault */
+async function silentOf({ signers }: Signing, first: number, second: number): Promise<number[]> {
+  const heard = await Promise.all([first, second].map(
+    (node) => signers.call(node, 'GET', '/status', undefined, STATUS_TIMEOUT_MS).then(() => true, () => false)))
+  const gone = [first, second].filter((_, at) => !heard[at])
+  return gone.length > 0 ? gone : [first]
+}
+
 type Asked<T> = { kind: 'answered'; nodes: [number, number]; body: T } | NotSigned
 
 /** Asks pairs of nodes until one answers. @param inputs how many signatures are wanted */
@@ -106,7 +115,13 @@ async function askEachPair<T>(services: Signing, path: string, body: object, inp
   let calls = 0
   let isUntouched = true
   let at: unknown
-  for (const [first, second] of pairs(services, account)) {
+  // Each time-out is seconds: a node that has just cost one is asked again only when no pair without it is left.
+  const away = new Set<number>()
+  const costs = (pair: [number, number]) => pair.filter((node) => away.has(node)).length
+  const left = pairs(services, account)
+  while (left.length > 0) {
+    left.sort((a, b) => costs(a) - costs(b))
+    const [first, second] = left.shift() as [number, number]
     const name = [first, second].sort().join()
     if (refusedBy.has(first) || refusedBy.has(second) || failedPairs.has(name) || calls >= 4) continue
     calls++
@@ -128,7 +143,10 @@ async function askEachPair<T>(services: Signing, path: string, body: object, inp
       } else if (error instanceof NodeUnavailable) {
         unavailable = error.message
         failedPairs.add(name)
-        services.signers.penalise(error.code === null ? first : second, services.environment.now() + PENALTY_MS)
+        for (const silent of error.code === null ? await silentOf(services, first, second) : [second]) {
+          away.add(silent)
+          services.signers.penalise(silent, services.environment.now() + PENALTY_MS)
+        }
       } else throw error
     }
   }

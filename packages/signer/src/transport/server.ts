@@ -6,12 +6,15 @@ import { continued, type Attributes } from '@custody/tracing'
 import type { Config } from '../config.ts'
 import { errorAnswer, Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
+import type { Hello } from '../prints.ts'
 import { answer, readText } from './body.ts'
 
 /** Who calls, by the pinned certificate of the connection. */
 export type Role = { kind: 'platform' } | { kind: 'peer'; node: number }
 
 export interface Handlers {
+  /** To whoever is known: who this is and whom it knows. */
+  hello(): Hello
   platform(method: string, path: string, text: string): Promise<{ status: number; body: unknown }>
   /** Receives and returns envelope text. */
   peer(node: number, path: string, text: string): Promise<{ status: number; text: string }>
@@ -66,6 +69,7 @@ export function openServer(config: Config, handlers: Handlers, log: Log): Server
       }
       const method = request.method ?? ''
       const path = request.url ?? ''
+      if (method === 'GET' && path === '/hello') return answer(response, 200, JSON.stringify(handlers.hello()))
       const isPeerCall = path.startsWith('/peer/')
       if (isPeerCall !== (role.kind === 'peer')) throw new Refusal('NOT_ALLOWED', 'This certificate may not call this endpoint')
       if (role.kind === 'peer') {

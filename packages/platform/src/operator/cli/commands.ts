@@ -17,6 +17,8 @@ const WORKSPACE = { '!workspace W': 'workspace' }
 const TANK = { ...WORKSPACE, '!network N': 'network of the gas tank, such as ETH' }
 const STAKE = { 'amount COINS': 'TRX to stake or unstake', 'resource R': 'ENERGY (default) or BANDWIDTH' }
 const ORDER = { 'order ID': 'the order as another node printed it' }
+/** On one machine by its number, on a host of its own by its home. */
+const WHICH = { 'node N': '1, 2 or 3, where all are on this machine', 'home HOME': 'home of the signer node on this host' }
 const AT_NODE = { '!home HOME': 'home of the signer node on this host' }
 const WISH = {
   ...WORKSPACE, '!sub-account S': 'sub-account', '!role ROLE': 'full or read-only',
@@ -283,18 +285,22 @@ export const COMMANDS: readonly Definition[] = [
     usage: 'secrets-key wrap', summary: 'puts that key under a key-encryption key, the first or another one (docs/production/keys.md)',
     options: { '!kek PROVIDER': 'KIND:name=value,… or @FILE' }, run: async () => (await secretsKey()).wrap,
   },
-  { usage: 'signer status', summary: 'what each node says of itself', run: async () => (await signer()).status },
   {
-    usage: 'signer refresh', summary: 'new shares of every key, or of one workspace’s', options: { 'workspace W': 'one workspace' },
+    usage: 'signer status', summary: 'what each node says of itself; with --home the one on this host, without a platform',
+    options: { 'home HOME': 'home of the signer node on this host' }, run: async () => (await signer()).status,
+  },
+  {
+    usage: 'signer refresh', summary: 'new shares of every key, or of one workspace’s',
+    options: { 'workspace W': 'one workspace', ...WHICH },
     run: async () => (await signer()).refresh,
   },
   {
     usage: 'signer backup', summary: 'a node’s shares, encrypted to its recovery key; never overwrites',
-    options: { '!node N': '1, 2 or 3', '!out FILE': 'where to' }, run: async () => (await signer()).backup,
+    options: { ...WHICH, '!out FILE': 'where to' }, run: async () => (await signer()).backup,
   },
   {
     usage: 'signer restore', summary: 'a node whose host was lost, from its backup and its peers',
-    options: { '!node N': '1, 2 or 3', '!in FILE': 'the backup', '!recovery-secret FILE': 'its recovery secret' },
+    options: { ...WHICH, '!in FILE': 'the backup', '!recovery-secret FILE': 'its recovery secret' },
     run: async () => (await signer()).restore,
   },
   {

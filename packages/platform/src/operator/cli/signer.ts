@@ -7,15 +7,17 @@ import { orderDrain, orderLine, orderStake, type StakeAction, type TankOrder } f
 import { wishOf, writeTrust } from './api-user.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
 
-/** Nodes whose own entrance is on this machine. */
+/** A node whose own entrance is on this machine: by its number, or by its home where it is alone here. */
 function pick(home: string, values: Values) {
+  if (values['home'] !== undefined) return here(values)
   const found = localSigners(home).find(({ node }) => String(node) === need(values, 'node'))
   if (!found) throw new OperatorError('--node: must be 1, 2 or 3')
   return found
 }
 
-export const status: Run = async ({ home }) => {
-  const result = await callPlatform(home, 'signer status', {}) as { nodes: Record<string, unknown>[] }
+export const status: Run = async ({ home, values }) => {
+  const result = values['home'] === undefined ? await callPlatform(home, 'signer status', {}) as { nodes: Record<string, unknown>[] }
+    : { nodes: [await callSigner(here(values), 'status', {}) as Record<string, unknown>] }
   const lines = result.nodes.map((node) => {
     const name = `signer ${String(node['node'])}`
     if (node['error']) return `${name}: ${String(node['error'])}`
@@ -25,7 +27,7 @@ export const status: Run = async ({ home }) => {
 }
 
 export const refresh: Run = async ({ home, values }) => {
-  const [first] = localSigners(home)
+  const [first] = values['home'] === undefined && values['node'] === undefined ? localSigners(home) : [pick(home, values)]
   if (!first) throw new OperatorError('no signer node is on this machine')
   const result = await callSigner(first, 'refresh', values['workspace'] ? { workspace: values['workspace'] } : {}) as {
     refreshed: { key_id: string; epoch: number }[]

@@ -1,0 +1,68 @@
+import { autoForwardingLoop } from '../auto-forwarding/loop.ts'
+import type { HeldNetworks } from '../deposits/hold-networks.ts'
+import { scanLoop } from '../deposits/scanner.ts'
+import { requeueSweepsLoop } from '../deposits/sweeps.ts'
+import type { Loop } from '../engine/loop.ts'
+import { transactionLoop } from '../engine/run.ts'
+import type { Services } from '../engine/services.ts'
+import { exchangeTransferLoop } from '../exchange-transfers/loop.ts'
+import { reconcileLoop } from '../exchanges/reconcile.ts'
+import { fillTanksLoop } from '../gas-tanks/ensure-tank.ts'
+import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
+import { invoiceLoop } from '../invoices/loop.ts'
+import { awaitedNetworksShared, mempoolLoop } from '../invoices/mempool.ts'
+import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
+import type { Role } from '../settings/settings.ts'
+import { watchReleasableLoop } from '../staking/watch-releasable.ts'
+import { orderLoop } from '../trading/loop.ts'
+import { deliverLoop } from '../webhooks/deliver.ts'
+import { clockLoop } from './clock.ts'
+import { foldLoop, housekeepingLoop } from './housekeeping.ts'
+
+/** Whether a role runs what is due, reads the chains, answers the API. */
+export const works = (role: Role): boolean => role === 'all' || role === 'worker'
+export const scans = (role: Role): boolean => role === 'all' || role === 'scanner'
+export const serves = (role: Role): boolean => role === 'all' || role === 'api'
+
+/**
+ * What a process does by itself, by its role. Several workers share what is due by leases and locks of rows; of several scanners
+ * one follows each network (`held`).
+ */
+export function loopsOf(services: Services, held: HeldNetworks): Loop[] {
+  const { role } = services.settings
+  return [
+    ...(works(role) || scans(role) ? [clockLoop(services)] : []),
+    ...(works(role) ? workLoops(services) : []),
+    ...(scans(role) ? scanLoops(services, held) : []),
+  ]
+}
+
+function workLoops(services: Services): Loop[] {
+  return [
+    transactionLoop(services),
+    ...(services.devnet ? [fillTanksLoop(services)] : []),
+    watchTanksLoop(services),
+    turnOfDayLoop(services),
+    watchReleasableLoop(services),
+    housekeepingLoop(services),
+    foldLoop(services),
+    autoForwardingLoop(services),
+    invoiceLoop(services),
+    orderLoop(services),
+    exchangeTransferLoop(services),
+    reconcileLoop(services),
+    requeueSweepsLoop(services),
+    deliverLoop(services),
+  ]
+}
+
+function scanLoops(services: Services, held: HeldNetworks): Loop[] {
+  const awaited = awaitedNetworksShared(services)
+  const awaitedHere = async () => new Set([...await awaited()].filter((network) => held.holds(network)))
+  const chains = services.networks.all()
+  return [
+    held.loop(),
+    ...chains.map((chain) => scanLoop(services, chain, held.followed)),
+    ...chains.flatMap((chain) => (chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedHere)] : [])),
+  ]
+}

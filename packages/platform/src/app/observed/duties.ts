@@ -1,0 +1,11 @@
+import type { Services } from '../../engine/services.ts'
+import { readPresence } from '../presence.ts'
+
+/** Which duties somebody does, in this process or in another. */
+export async function lookAtDuties(services: Services): Promise<void> {
+  const { duties } = await readPresence(services)
+  for (const { duty, processes, unseenMs } of duties) {
+    services.metrics.processes.labels(duty).set(processes)
+    services.metrics.unseen.labels(duty).set(unseenMs === null ? Number.POSITIVE_INFINITY : unseenMs / 1000)
+  }
+}

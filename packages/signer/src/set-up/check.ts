@@ -1,0 +1,137 @@
+import { X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { loadConfig } from '../config.ts'
+import { printOf, printsOf } from '../prints.ts'
+import { SetupError } from './files.ts'
+
+/** Asks everybody that a finished configuration names, and says what does not fit. It changes nothing, and needs no node here. */
+
+/** A request lives 30 s, and a caller's clock may be 60 s ahead: clocks that differ by more than this are not kept. */
+const CLOCK_MS_MAX = 5000
+const TIMEOUT_MS = 5000
+const ANSWER_BYTES_MAX = 16_384
+
+interface Asked { node: number; host: string; port: number; certificate: string; identity: string }
+interface Client { key: string; certificate: string }
+
+const hello = z.object({
+  node: z.int(), mode: z.string(), clock: z.number(), prints: z.record(z.string(), z.string()),
+})
+
+class OtherCertificate extends Error {}
+
+interface Heard { text: string; status: number; offsetMs: (clock: number) => number }
+
+function ask(client: Client, { host, port, certificate }: Asked): Promise<Heard> {
+  const wanted = new X509Certificate(certificate).fingerprint256
+  const sentAt = Date.now()
+  return new Promise((resolve, reject) => {
+    const outgoing = request({
+      // The answer alone says whose certificate it is: the one that was shown is compared, whoever signed it.
+      agent: false, host, port, path: '/hello', method: 'GET', key: client.key, cert: client.certificate, minVersion: 'TLSv1.3',
+      servername: '', rejectUnauthorized: false, signal: AbortSignal.timeout(TIMEOUT_MS),
+    }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+        if (text.length > ANSWER_BYTES_MAX) outgoing.destroy(new Error('it says too much'))
+      })
+      response.on('error', reject)
+      response.on('end', () => {
+        const gotAt = Date.now()
+        const halfMs = (gotAt - sentAt) / 2
+        // Within the time that the question took nobody knows.
+        const offsetMs = (clock: number) => {
+          const offset = clock - (sentAt + halfMs)
+          return Math.max(0, Math.abs(offset) - halfMs) * Math.sign(offset)
+        }
+        resolve({ text, status: response.statusCode ?? 0, offsetMs })
+      })
+    })
+    outgoing.on('socket', (socket) => socket.once('secureConnect', () => {
+      const shown = (socket as import('node:tls').TLSSocket).getPeerCertificate().fingerprint256
+      if (shown !== wanted) outgoing.destroy(new OtherCertificate())
+    }))
+    outgoing.on('error', reject)
+    outgoing.end()
+  })
+}
+
+function whyNot(error: unknown, at: string): string {
+  const code = String((error as { code?: unknown }).code ?? '')
+  if (error instanceof OtherCertificate) {
+    return `${at} shows another certificate than this configuration holds: another host answers there, or a wrong public half was carried`
+  }
+  if (/SSL|TLS|ECONNRESET|EPIPE/.test(code)) {
+    return `${at} does not take the certificate of this host: its configuration holds another public half of it`
+  }
+  const reasons: Record<string, string> = {
+    ECONNREFUSED: 'nothing listens there: start it, or correct --listen',
+    EHOSTUNREACH: 'no way leads there', ENETUNREACH: 'no way leads there',
+    ENOTFOUND: 'its name is not known', EAI_AGAIN: 'its name is not known',
+  }
+  const timedOut = (error as Error).name === 'TimeoutError' || (error as Error).name === 'AbortError'
+  return `${at} cannot be reached: ${timedOut ? 'no answer; look at the firewall' : reasons[code] ?? (code || 'no answer')}`
+}
+
+const named = (name: string): string => (name === 'platform' ? 'the platform' : `signer node ${name}`)
+
+/** @returns a line for each that was asked, and whether all is well. @throws SetupError where the home is not set up */
+export async function check(home: string): Promise<{ lines: string[]; ok: boolean }> {
+  const { client, mode, asked, prints } = existsSync(join(home, 'config.json')) ? ofNode(home) : ofPlatform(home)
+  const lines = Object.entries(prints).map(([name, print]) => `${named(name).padEnd(15)} ${print}`)
+  const answers = await Promise.all(asked.map(async (each) => {
+    const at = `signer node ${each.node} (${each.host}:${each.port})`
+    const problems: string[] = []
+    try {
+      const { text, status, offsetMs } = await ask(client, each)
+      const said = status === 200 ? hello.safeParse(JSON.parse(text)) : null
+      if (!said?.success) return [`${at} answers ${status} and not as a node of this version does`]
+      const { node, mode: theirs, clock, prints: held } = said.data
+      if (node !== each.node) problems.push(`${at} says that it is node ${node}`)
+      if (theirs !== mode) problems.push(`${at} is of --mode ${theirs}, this home of --mode ${mode}`)
+      const offset = offsetMs(clock)
+      if (Math.abs(offset) > CLOCK_MS_MAX) {
+        problems.push(`${at}: its clock is ${Math.abs(Math.round(offset / 1000))} s ${offset > 0 ? 'ahead' : 'behind'}: keep both by NTP`)
+      }
+      for (const [name, print] of Object.entries(prints)) {
+        if (held[name] === print) continue
+        problems.push(`${at} holds another public half of ${named(name)} (${held[name] ?? 'none'}) than this host (${print})`)
+      }
+    } catch (error) {
+      problems.push(whyNot(error, at))
+    }
+    return problems.length > 0 ? problems : [`${at}: ok`]
+  }))
+  const said = answers.flat()
+  return { lines: [...lines, ...said], ok: said.every((line) => line.endsWith(': ok')) }
+}
+
+function ofNode(home: string): { client: Client; mode: string; asked: Asked[]; prints: Record<string, string> } {
+  const config = loadConfig(home)
+  const own = { node: config.node, certificate: config.tlsCertificate, identity: readFileSync(join(home, 'identity.pub'), 'utf8') }
+  const peers = config.peerList.map(({ node, host, port, certificate, identity }) => ({
+    node, host, port, certificate, identity: identity.export({ type: 'spki', format: 'pem' }) as string,
+  }))
+  return {
+    client: { key: config.tlsKey, certificate: config.tlsCertificate }, mode: config.mode, asked: peers,
+    prints: printsOf({ own, peers, platform: config.platform_certificate }),
+  }
+}
+
+function ofPlatform(home: string): ReturnType<typeof ofNode> {
+  if (!existsSync(join(home, 'peers.json'))) {
+    throw new SetupError(`${home} has neither config.json (of a node) nor peers.json (of a platform)`)
+  }
+  const { mode, nodes } = JSON.parse(readFileSync(join(home, 'peers.json'), 'utf8')) as { mode: string; nodes: Asked[] }
+  const client = { key: readFileSync(join(home, 'tls.key'), 'utf8'), certificate: readFileSync(join(home, 'tls.crt'), 'utf8') }
+  return {
+    client, mode, asked: nodes,
+    prints: {
+      ...Object.fromEntries(nodes.map((each) => [String(each.node), printOf(each.node, each)])), platform: printOf('platform', client),
+    },
+  }
+}
