@@ -125,7 +125,8 @@ async function main(): Promise<void> {
       home: { type: 'string' }, ports: { type: 'string' }, port: { type: 'string' }, mode: { type: 'string', default: 'local' },
       node: { type: 'string' }, host: { type: 'string' }, listen: { type: 'string' }, peers: { type: 'string' },
       platform: { type: 'string' }, recovery: { type: 'string' }, out: { type: 'string' }, as: { type: 'string', default: 'node' },
-      check: { type: 'boolean', default: false }, kek: { type: 'string' }, restore: { type: 'string' }, 'recovery-secret-file': { type: 'string' },
+      check: { type: 'boolean', default: false }, kek: { type: 'string' }, restore: { type: 'string' },
+      'recovery-secret-file': { type: 'string' },
     },
   })
   const node = values.node === undefined ? undefined : Number(values.node)

@@ -87,7 +87,7 @@ test('mainnet: the keys are wrapped by the provider that is named, once', () => 
 test('hosts of their own: two calls each, public halves alone, and a file that is wrong, missing or swapped is named', async () => {
   const at = (...names: string[]) => join(folder, 'apart', ...names)
   mkdirSync(at())
-  writeFileSync(at('passphrase'), 'a long enough passphrase\n')
+  writeFileSync(at('passphrase'), 'a long enough passphrase\n', { mode: 0o600 })
   const env = { CUSTODY_SIGNER_PASSPHRASE_FILE: at('passphrase') }
   const ports = await freePorts(3)
   const node = (n: number, ...more: string[]) => run(['--mode', 'local', '--node', String(n), '--home', at(`n${n}`), ...more], env)
