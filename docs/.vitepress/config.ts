@@ -43,7 +43,7 @@ export default defineConfig({
       ]),
       group('Running it', [
         'docs/console', 'docs/going-to-production', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating',
-        'docs/restoring-a-database', 'docs/performance',
+        'docs/production/disaster', 'docs/production/recovery-without-the-platform', 'docs/restoring-a-database', 'docs/performance',
         ['Signer node', 'packages/signer/README'],
       ]),
       group('Developing against it', ['docs/local-exchange', ['Local chains', 'packages/devnet/README']]),
