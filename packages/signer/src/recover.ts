@@ -103,26 +103,27 @@ async function runNode(values: Values): Promise<void> {
   process.stdout.write(`recovery node ${running.node} ready, ${running.keys} keys\n`)
 }
 
+/** What could be moved is; the exit code is 1 where something waits for fuel that nobody here has. */
+function finished(sent: readonly string[], left: Prepared['left']): void {
+  const done = !left.some(({ waits }) => waits)
+  print({ done, sent, left })
+  if (!done) process.exitCode = 1
+}
+
 async function sweep(values: Values): Promise<void> {
   const known = new Public(need(values, 'backup'))
-  const rounds: { sent: string[]; left: Prepared['left'] }[] = []
+  const rounds: string[] = []
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     const prepared = prepare(known, await gather(known, lookOf(values)))
-    if (prepared.transactions.length === 0) {
-      print({ done: true, sent: rounds.flatMap((each) => each.sent), left: prepared.left })
-      return
-    }
+    if (prepared.transactions.length === 0) return finished(rounds, prepared.left)
     for (const { asset, amount, from, fuel } of prepared.transactions) {
       tell(`${asset}: ${amount} from ${from}${fuel ? `, fuel for ${fuel.join('/')}` : ''}`)
     }
     const signed = await sign(prepared, signing(values, prepared.network))
     const failed = await send(known, signed, sending(values))
     if (failed.length > 0) throw new Error(`not all is sent: ${failed.map(({ hash, reason }) => `${hash} ${reason}`).join('; ')}`)
-    rounds.push({ sent: signed.signed.map(({ hash }) => hash), left: prepared.left })
-    if (!prepared.more) {
-      print({ done: true, sent: rounds.flatMap((each) => each.sent), left: prepared.left })
-      return
-    }
+    rounds.push(...signed.signed.map(({ hash }) => hash))
+    if (!prepared.more) return finished(rounds, prepared.left)
   }
   throw new Error(`after ${ROUNDS_MAX} rounds there is still more; run it again`)
 }

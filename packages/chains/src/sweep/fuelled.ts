@@ -59,7 +59,7 @@ export function planRound({ network, assets, holders, tokenCost, nativeCost, kep
       rest.set(source[0], source[1] - cost + kept)
     } else {
       left.push(...held.map((asset) => ({
-        address: holder.address, asset: asset.asset_name, amount: of(holder, asset).toString(),
+        address: holder.address, asset: asset.asset_name, amount: of(holder, asset).toString(), waits: true as const,
         why: `its fees need ${missing} more of ${native.asset_name}, in the smallest unit, at this address: send it, and gather again`,
       })))
     }
@@ -69,7 +69,9 @@ export function planRound({ network, assets, holders, tokenCost, nativeCost, kep
     const held = of(holder, native)
     if (held === 0n) continue
     const amount = held - nativeCost(holder, false)
-    if (amount > 0n) pay(holder, native, to, amount)
+    if (needy.some((each) => each.holder === holder)) {
+      left.push({ address: holder.address, asset: native.asset_name, amount: held.toString(), why: 'kept for the fees of its tokens' })
+    } else if (amount > 0n) pay(holder, native, to, amount)
     else left.push({ address: holder.address, asset: native.asset_name, amount: held.toString(), why: 'less than its fee' })
   }
   return { transactions, left, more }

@@ -39,7 +39,11 @@ export interface Planned {
   fuel?: number[]
 }
 /** What stays where it is, and why. */
-export interface Left { address: string; asset: string; amount: string; why: string }
+export interface Left {
+  address: string; asset: string; amount: string; why: string
+  /** It moves once somebody has sent what `why` says. */
+  waits?: true
+}
 export interface Plan {
   transactions: Planned[]
   left: Left[]
