@@ -48,6 +48,37 @@ test('an Ed25519 key: made, certified, refreshed; its three pairs sign the test'
   assert.deepEqual(answer.body, { refreshed: [{ key_id: body.key_id, epoch: 1 }], failed: [] })
 })
 
+test('refresh while payments are signed: each is signed, by every pair, and the new shares are everybody’s', async (t) => {
+  const sub = await workspace.caller(8)
+  const refusals: string[] = []
+  let signed = 0
+  let isOver = false
+  const load = async (): Promise<void> => {
+    while (!isOver) {
+      const request = pay(await transfer(sub, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }))
+      const unsigned = eth([8, ETH.chain_index, 0], { value: 10n ** 18n, nonce: signed })
+      const pair = PAIRS[signed % PAIRS.length]!
+      let answer = await workspace.sign(request, unsigned, pair)
+      // As the platform does: the same transaction again.
+      for (const end = Date.now() + 15_000; answer.status !== 200 && Date.now() < end; answer = await workspace.sign(request, unsigned, pair)) {
+        refusals.push(answer.body.error)
+      }
+      assert.equal(answer.status, 200, JSON.stringify(answer.body))
+      signed++
+    }
+  }
+  const loaded = load()
+  for (const node of [1, 3]) {
+    const { status, body } = await house.operator(node, 'refresh', { key_ids: [workspace.set.key_id] })
+    assert.deepEqual([status, body.failed], [200, []], JSON.stringify(body))
+  }
+  isOver = true
+  await loaded
+  t.diagnostic(`${signed} payments beside two refreshes; refused on the way: ${JSON.stringify(refusals)}`)
+  assert.ok(signed >= 2, `${signed}`)
+  for (const pair of PAIRS) await signWith(pair)
+})
+
 test('refresh fails while a node is away, and the old shares go on', async () => {
   await house.kill(3)
   const { body } = await house.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })
