@@ -11,7 +11,7 @@ const RANKS: Record<string, readonly Rank[]> = {
   signer: [
     ['canonical.ts', 'environment.ts', 'errors.ts', 'log.ts', 'config.ts', 'prints.ts'],
     'envelope.ts', 'store', 'transport', 'kek', 'intent', 'sessions', 'keys', 'enrolment', 'policy', 'signing', 'parts.ts', 'api', 'operator',
-    'node.ts', 'run.ts', 'main.ts', 'set-up', 'setup.ts', 'kek.ts',
+    'node.ts', 'run.ts', 'main.ts', 'set-up', 'setup.ts', 'kek.ts', 'recover', 'recover.ts',
   ],
   devnet: [
     ['errors.ts', 'base58.ts', 'gate.ts', 'processes.ts', 'examples.ts', 'registry.ts', 'timing.ts', 'journal.ts', 'ws.d.ts'],
@@ -27,7 +27,7 @@ const RANKS: Record<string, readonly Rank[]> = {
     ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts', 'batch.ts', 'pressure.ts', 'ccxt.ts'], 'errors-explained.ts', 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',
     'families', 'http', 'assets', 'prices', 'prepaid-fee', 'addresses', 'gas-tanks', 'keys', 'aml', 'fees', 'staking', 'deposits', 'wallets',
     'exchanges', 'trading', 'exchange-transfers', 'transactions', 'auto-forwarding', 'invoices', 'events', 'webhooks', 'checkout', 'reference',
-    'people', 'console', 'audit', 'recovery', 'app', 'operator', 'run.ts', 'main.ts',
+    'people', 'console', 'audit', 'recovery', 'app', 'backup', 'operator', 'run.ts', 'main.ts',
   ],
 }
 

@@ -43,8 +43,9 @@ export default defineConfig({
       ]),
       group('Running it', [
         'docs/console', 'docs/going-to-production', 'docs/production/topology', 'docs/production/several-hosts', 'docs/production/keys',
-        'docs/production/deployment', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/restoring-a-database',
-        'docs/production/monitoring', 'docs/production/runbooks', 'docs/performance',
+        'docs/production/deployment', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/production/monitoring',
+        'docs/production/runbooks', 'docs/production/disaster', 'docs/production/recovery-without-the-platform', 'docs/restoring-a-database',
+        'docs/performance',
         ['Signer node', 'packages/signer/README'],
       ]),
       group('Developing against it', ['docs/local-exchange', ['Local chains', 'packages/devnet/README']]),

@@ -62,7 +62,7 @@ export async function startNode(
     coordinator: new Coordinator(signing),
     backups: new Backups({ config, store, peers, keyring, vault, log }),
     refresher: new Refresher({ config, environment, store, peers, keyring, vault, log, bans, ceremonies }),
-    restoring: () => store.state.restoring,
+    restoring: () => store.state.restoring || store.state.recovering,
   }
   new Participant({ ...signing, log }).listen()
 

@@ -71,6 +71,11 @@ const SAMPLES: readonly NewEntry[] = [
   { kind: 'forgotten', body: { key_id: 's-1', epoch: 0 } },
   { kind: 'backup', body: { keys: 1, made_at: 9 } },
   { kind: 'restoring', body: { made_at: 9 } },
+  { kind: 'recovering', body: { made_at: 9 } },
+  {
+    kind: 'recover',
+    body: { order: 'r', workspace: 'w', network: 'XRP', to_address: 'a', tag: '7', fee_max: '100', expires_at: 9 },
+  },
   { kind: 'imported', body: { at: 7, kind: 'revoke', body: { api_key: 'old' }, from: 2 } },
   { kind: 'imported', body: { at: 7, kind: 'void', body: { keys: ['x'] }, from: 3 } },
   { kind: 'restored', body: { generation: 1, not_before: 9 } },

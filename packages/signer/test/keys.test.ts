@@ -48,6 +48,37 @@ test('an Ed25519 key: made, certified, refreshed; its three pairs sign the test'
   assert.deepEqual(answer.body, { refreshed: [{ key_id: body.key_id, epoch: 1 }], failed: [] })
 })
 
+test('refresh while payments are signed: each is signed, by every pair, and the new shares are everybody’s', async (t) => {
+  const sub = await workspace.caller(8)
+  const refusals: string[] = []
+  let signed = 0
+  let isOver = false
+  const load = async (): Promise<void> => {
+    while (!isOver) {
+      const request = pay(await transfer(sub, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }))
+      const unsigned = eth([8, ETH.chain_index, 0], { value: 10n ** 18n, nonce: signed })
+      const pair = PAIRS[signed % PAIRS.length]!
+      let answer = await workspace.sign(request, unsigned, pair)
+      // As the platform does: the same transaction again.
+      for (const end = Date.now() + 15_000; answer.status !== 200 && Date.now() < end; answer = await workspace.sign(request, unsigned, pair)) {
+        refusals.push(answer.body.error)
+      }
+      assert.equal(answer.status, 200, JSON.stringify(answer.body))
+      signed++
+    }
+  }
+  const loaded = load()
+  for (const node of [1, 3]) {
+    const { status, body } = await house.operator(node, 'refresh', { key_ids: [workspace.set.key_id] })
+    assert.deepEqual([status, body.failed], [200, []], JSON.stringify(body))
+  }
+  isOver = true
+  await loaded
+  t.diagnostic(`${signed} payments beside two refreshes; refused on the way: ${JSON.stringify(refusals)}`)
+  assert.ok(signed >= 2, `${signed}`)
+  for (const pair of PAIRS) await signWith(pair)
+})
+
 test('refresh fails while a node is away, and the old shares go on', async () => {
   await house.kill(3)
   const { body } = await house.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })
@@ -104,4 +135,36 @@ test('drill: a host is lost; its backup and its peers bring it back, and what it
   assert.equal(body.enrolled.find((each: Json) => each.api_key === other.api_key).revoked, true)
   await house.restart(1)
   await signWith([1, 3])
+})
+
+test('drill: all three are lost; their backups bring them back, and accounts go on at the numbers that the chain knows', async () => {
+  const sub = await workspace.caller(7)
+  const ask = async (pair: readonly [number, number], number: number): Promise<Json> => workspace.sign(
+    pay(await transfer(sub, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
+    eth([7, ETH.chain_index, 0], { value: 10n ** 18n, nonce: number }), pair,
+  )
+  // Node 3 was restored before; its partners were not, and hold it to their records.
+  for (const pair of [[3, 1], [1, 3]] as const) assert.equal((await ask(pair, 5)).body.error, 'NONCE_GAP')
+  const file = (node: number) => join(house.home, `whole-${node}.json`)
+  const secret = (node: number) => join(house.home, `recovery-${node}`)
+  for (const node of [1, 2, 3]) assert.equal((await house.operator(node, 'backup', { file: file(node) })).status, 200)
+  assert.equal((await ask([1, 2], 0)).status, 200)
+  for (const node of [1, 2, 3]) await house.kill(node)
+  for (const node of [1, 2, 3]) {
+    const { home } = house.peers.nodes[node - 1]!
+    rmSync(home, { recursive: true })
+    await restoreHome({ home, file: file(node), recoverySecretFile: secret(node) })
+    await house.run(node)
+  }
+  for (const node of [1, 2, 3]) {
+    const restored = await house.operator(node, 'restore', { file: file(node), recovery_secret_file: secret(node) })
+    assert.equal(restored.status, 200, JSON.stringify(restored.body))
+  }
+  const end = Date.now() + 20_000
+  let answer = await ask([1, 2], 1)
+  // What was issued before the restore is refused.
+  while (answer.body.error === 'TOO_OLD' && Date.now() < end) answer = await ask([1, 2], 1)
+  assert.equal(answer.status, 200, JSON.stringify(answer.body))
+  assert.equal((await ask([2, 3], 2)).status, 200, 'node 3 asks its peers')
+  assert.equal((await ask([3, 1], 4)).body.error, 'NONCE_GAP', 'from then on the record binds')
 })

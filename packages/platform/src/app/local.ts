@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Logger } from 'pino'
+import { pino, type Logger } from 'pino'
 import type { Endpoint } from '../settings/configuration.ts'
 import { Child } from './child.ts'
 
@@ -40,6 +40,24 @@ const platformIdentity = (home: string) => join(signersFolder(home), 'platform')
 /** Where the platform's client key and the nodes' addresses are: CUSTODY_SIGNERS, else in the home. */
 export const identityFolder = (home: string): string => process.env['CUSTODY_SIGNERS'] || platformIdentity(home)
 
+const nodesOf = (home: string, log: Logger): Child[] => [1, 2, 3].map((node) => new Child({
+  name: `signer-${node}`, env: tracingSettings(), nodeArgs: SMALL, script: join(SIGNER, 'main.ts'),
+  args: ['--home', join(signersFolder(home), `node-${node}`)],
+  logFile: join(home, 'logs', `signer-${node}.log`), ready: /^signer \d+ ready (\S+)$/m,
+}, log))
+
+/** Runs something while the three nodes of a home run, and nothing else of it. */
+export async function withNodes<T>(home: string, work: () => Promise<T>): Promise<T> {
+  mkdirSync(join(home, 'logs'), { recursive: true, mode: 0o700 })
+  const nodes = nodesOf(home, pino({ level: 'silent' }))
+  try {
+    await Promise.all(nodes.map((node) => node.start()))
+    return await work()
+  } finally {
+    await Promise.all(nodes.map((node) => node.stop()))
+  }
+}
+
 /** Starts three signer nodes and the local chains. `local` only: three nodes under one user are not custody. */
 export async function startLocal(home: string, log: Logger): Promise<{ children: Child[]; devnetUrl: string }> {
   const ports = await portsOf(home)
@@ -52,12 +70,7 @@ export async function startLocal(home: string, log: Logger): Promise<{ children:
     )
     if (setup.status !== 0) throw new Error(`the signer nodes could not be set up: ${(setup.stderr || setup.stdout).trim().slice(-800)}`)
   }
-  const signers = [1, 2, 3].map((node) => new Child({
-    env: tracingSettings(),
-    name: `signer-${node}`, nodeArgs: SMALL, script: join(SIGNER, 'main.ts'),
-    args: ['--home', join(signersFolder(home), `node-${node}`)],
-    logFile: join(logs, `signer-${node}.log`), ready: /^signer \d+ ready (\S+)$/m,
-  }, log))
+  const signers = nodesOf(home, log)
   const devnet = new Child({
     // The local CoinGecko answers to the ids that the platform will ask for.
     env: { CUSTODY_COINGECKO_IDS: process.env['CUSTODY_COINGECKO_IDS'] ?? '' },

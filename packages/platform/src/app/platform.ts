@@ -114,7 +114,9 @@ async function start(
   const local = settings.network === 'local'
   const runtimeFile = join(settings.home, 'runtime.json')
   const [postgres, chains] = await Promise.all([
-    all && settings.databaseUrl === null ? world.startPostgres(settings.home, (what) => log.warn(what)).then((started) => {
+    all && settings.databaseUrl === null ? world.startPostgres(
+      settings.home, (what) => log.warn(what), { walArchive: settings.walArchive },
+    ).then((started) => {
       undo.push(() => started.stop())
       return started
     }) : null,

@@ -25,6 +25,13 @@ const ENDING_MS = 5000
 /** sun_path holds 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`. */
 const SOCKET_FOLDER_LENGTH_MAX = 85
 
+/** `walArchive`: where each piece of the log is copied to once it is full, or a minute old. */
+export interface EmbeddedOptions {
+  walArchive?: string | null; /** For one that reads a long log first. */ startTimeoutMs?: number
+  /** Then it is given up. */
+  launchesMax?: number
+}
+
 export interface EmbeddedPostgres { url: string; adopted: boolean; stop(): Promise<void>; pid(): number | null }
 
 function binaries(): string {
@@ -112,6 +119,40 @@ function disownLock(data: string): void {
   renameSync(`${file}.custody`, file)
 }
 
+/** No more than this much time is lost with a disk. */
+const ARCHIVE_EVERY_S = 60
+
+/**
+ * A file is whole or not there; one that is there already is the same one, after a crash. The folder is made.
+ * @throws Error where the shell would read its name as more than a name
+ */
+function archiveSettings(folder: string): string[] {
+  if (/['\\\n]/.test(folder)) throw new Error('CUSTODY_WAL_ARCHIVE: the name must not hold quotes or backslashes')
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const to = `'${folder.replaceAll('%', '%%')}'/%f`
+  const command = `if [ -f ${to} ]; then cmp -s "%p" ${to}; `
+    + `else cp "%p" ${to}.partial && sync ${to}.partial && mv ${to}.partial ${to}; fi`
+  return ['-c', 'archive_mode=on', '-c', `archive_timeout=${ARCHIVE_EVERY_S}`, '-c', `archive_command=${command}`]
+}
+
+/** Where the server's own files of a home are. */
+export const embeddedData = (home: string): string => join(home, 'postgres', 'data')
+
+/** The major version of the server that comes with this platform. */
+export function embeddedVersion(): number {
+  const { stdout, error } = spawnSync(join(binaries(), 'bin', 'postgres'), ['--version'], { encoding: 'utf8' })
+  const version = Number(/(\d+)/.exec(stdout ?? '')?.[1])
+  if (!Number.isInteger(version)) throw new Error(`the embedded PostgreSQL does not run: ${String(error ?? stdout)}`)
+  return version
+}
+
+/** Files that were put into a home by hand are taken as the server's own, under the user that it runs as. */
+export function takeEmbeddedData(home: string): void {
+  chmodSync(embeddedData(home), 0o700)
+  writeFileSync(join(home, 'postgres', 'initialised'), '')
+  if (runner(home).wrap('true', [])[2].uid !== undefined) spawnSync('chown', ['-R', `${NOBODY}:${NOBODY}`, join(home, 'postgres')])
+}
+
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
@@ -125,6 +166,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
  */
 export async function startEmbeddedPostgres(
   home: string, hear: (what: string) => void = () => undefined,
+  { walArchive = null, startTimeoutMs = START_TIMEOUT_MS, launchesMax = Infinity }: EmbeddedOptions = {},
 ): Promise<EmbeddedPostgres> {
   const folder = join(home, 'postgres')
   const data = join(folder, 'data')
@@ -141,6 +183,8 @@ export async function startEmbeddedPostgres(
   if (socket !== preferred && !runsAsNobody) closedFolder(socket)
   else mkdirSync(socket, { recursive: true, mode: 0o700 })
   if (runsAsNobody) for (const path of [folder, socket]) chownSync(path, NOBODY, NOBODY)
+  const archiving = walArchive === null ? [] : archiveSettings(walArchive)
+  if (walArchive !== null && runsAsNobody) chownSync(walArchive, NOBODY, NOBODY)
   const execute = (name: string, args: string[], input = ''): void => {
     const [command, list, identity] = run.wrap(join(run.native, 'bin', name), args)
     const result = spawnSync(command, list, {
@@ -166,6 +210,7 @@ export async function startEmbeddedPostgres(
     const [command, list, identity] = run.wrap(join(run.native, 'bin', 'postgres'), [
       '-D', data, '-k', socket, '-c', 'listen_addresses=', '-c', 'max_connections=100', '-c', 'shared_buffers=64MB',
       '-c', 'unix_socket_permissions=0700', '-c', 'log_min_messages=warning', '-c', 'timezone=UTC', '-c', 'max_wal_size=256MB',
+      ...archiving,
     ])
     // A file, not a pipe: the server outlives a killed parent.
     const log = openSync(logFile, 'a', 0o600)
@@ -181,9 +226,10 @@ export async function startEmbeddedPostgres(
   }
   let watching = true
   const start = async (): Promise<void> => {
-    const deadline = Date.now() + START_TIMEOUT_MS
+    const deadline = Date.now() + startTimeoutMs
     let hasEnded = () => true
     let pauseMs = LAUNCH_MIN_MS
+    let launches = 0
     let endingSince: number | null = null
     for (;;) {
       const heard = await heardOf(urlPostgres)
@@ -198,6 +244,7 @@ export async function startEmbeddedPostgres(
         signal(pid, endingMs > 3 * ENDING_MS ? 'SIGKILL' : 'SIGQUIT')
         await sleep(ENDING_MS)
       } else if (pid === null && hasEnded()) {
+        if (launches++ >= launchesMax) throw new Error(`PostgreSQL did not start: ${lastLines()}`)
         hasEnded = launch()
         // A disk that is full stays so for a while.
         await sleep(pauseMs = Math.min(LAUNCH_MAX_MS, pauseMs * 1.3))

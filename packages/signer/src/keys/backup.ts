@@ -126,6 +126,24 @@ export class Backups {
    * anything is served; requests issued before now are refused, for the lost record may have known them.
    */
   async restore(body: unknown): Promise<unknown> {
+    const keys = await this.#load(body)
+    return { ...(await this.takeRecords()), keys, missing: this.#missing() }
+  }
+
+  /**
+   * The shares without any record, for a recovery without the platform: no peer is asked, and from here on this node signs
+   * its own operator's recovery orders and nothing else.
+   */
+  async open(body: unknown): Promise<unknown> {
+    const { store } = this.#parts
+    if (store.state.recovering) return { keys: store.state.keys.size }
+    const keys = await this.#load(body)
+    store.append('recovering', { made_at: store.seconds() })
+    return { keys }
+  }
+
+  /** Shares, keys, enrolments and orders of the file. */
+  async #load(body: unknown): Promise<number> {
     const { config, store, keyring, vault } = this.#parts
     const parsed = restoreSchema.safeParse(body)
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'restore takes file and recovery_secret_file')
@@ -190,7 +208,7 @@ export class Backups {
     }
     for (const drain of file.drains) entries.push({ kind: 'drain', body: drain })
     store.appendAll(entries)
-    return { ...(await this.takeRecords()), keys: file.keys.length, missing: this.#missing() }
+    return file.keys.length
   }
 
   #missing(): string[] {

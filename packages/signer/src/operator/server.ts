@@ -7,6 +7,7 @@ import { reason } from '../log.ts'
 import { answer, parseBody, readText } from '../transport/body.ts'
 import type { Parts } from '../parts.ts'
 import { enrol, enrolment, revoke, told } from './enrol.ts'
+import { recover, recoverSign } from './recover.ts'
 import { drain, tankStake } from './orders.ts'
 
 type Command = (parts: Parts, body: unknown) => Promise<unknown> | unknown
@@ -21,6 +22,9 @@ const commands: Record<string, Command> = {
   bans: ({ store }) => ({ bans: [...store.state.bans].map(([node, ban]) => ({ node, ...ban })) }),
   backup: (parts, body) => parts.backups.backup(body),
   restore: (parts, body) => parts.backups.restore(body),
+  'recover-open': (parts, body) => parts.backups.open(body),
+  recover,
+  'recover-sign': recoverSign,
   refresh: (parts, body) => parts.refresher.command(body),
 }
 

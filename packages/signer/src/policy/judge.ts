@@ -28,7 +28,13 @@ export class Judge {
 
   constructor(parts: Context) { this.#parts = parts }
 
-  judge(order: Order): Promise<Verdict> { return authorityOf(order.purpose)(this.#parts, order, order.purpose) }
+  judge(order: Order): Promise<Verdict> {
+    // Its record is gone: what it had signed for callers it does not know any more.
+    if (this.#parts.store.state.recovering && order.purpose.kind !== 'recover') {
+      throw new Refusal('RESTORING', 'This node was opened for a recovery and signs nothing else')
+    }
+    return authorityOf(order.purpose)(this.#parts, order, order.purpose)
+  }
 
   /** A caller's request and what it means, for receipts too. */
   understand(request: Signed['request']): Promise<{ proven: Proven; want: Intent }> { return understand(this.#parts, request) }

@@ -57,6 +57,9 @@ const lendSchema = z.strictObject({
 const tankStakeSchema = z.strictObject({ kind: z.literal('tank-stake'), order: nameSchema })
 const drainSchema = z.strictObject({ kind: z.literal('drain'), order: nameSchema })
 
+/** `to_path`: the own address that is given the native coin for its tokens' fees; absent: the order's destination is paid. */
+const recoverSchema = z.strictObject({ kind: z.literal('recover'), order: nameSchema, to_path: z.array(indexSchema).length(3).optional() })
+
 const unsignedSchema = z.strictObject({
   network: nameSchema,
   bytes: hexSchema,
@@ -68,7 +71,7 @@ const unsignedSchema = z.strictObject({
 export const orderSchema = z.strictObject({
   workspace: nameSchema,
   purpose: z.discriminatedUnion('kind', [
-    paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema, forwardSchema, stakeSchema, lendSchema, tankStakeSchema,
+    paySchema, cancelSchema, fuelSchema, sweepSchema, drainSchema, forwardSchema, stakeSchema, lendSchema, tankStakeSchema, recoverSchema,
   ]),
   unsigned: unsignedSchema,
 })
@@ -86,6 +89,7 @@ export type Fuel = z.infer<typeof fuelSchema>
 /** What one transaction of those that a fuel is for may cost. */
 export type FuelPart = Pick<Fuel, 'gas' | 'max_fee_per_gas' | 'l1_fee'>
 export type Drain = z.infer<typeof drainSchema>
+export type Recover = z.infer<typeof recoverSchema>
 export type TankStake = z.infer<typeof tankStakeSchema>
 
 /** The same transaction has the same hash, whatever else came along with it. */

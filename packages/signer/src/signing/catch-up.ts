@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { leftoverRefusal } from '../policy/leftover.ts'
-import { accountOf, isNonceGap } from '../policy/nonce.ts'
+import { accountOf, isNonceGap, isUnheardOf } from '../policy/nonce.ts'
 import type { Verdict } from '../policy/order.ts'
 import type { Config } from '../config.ts'
 import { reason, type Log } from '../log.ts'
@@ -35,7 +35,7 @@ export class CatchUp {
   /** What this node must know from its peers before it judges by its record. */
   async prepare(verdict: Verdict): Promise<void> {
     const { state } = this.#parts.store
-    if (isNonceGap(state, verdict)) await this.learn(verdict)
+    if (isNonceGap(state, verdict) || isUnheardOf(state, verdict)) await this.learn(verdict)
     if (leftoverRefusal(state, verdict) !== null) await this.#learnLeftover(verdict)
   }
 
@@ -59,12 +59,14 @@ export class CatchUp {
   async learn(verdict: Verdict): Promise<void> {
     const { config, store, peers, log } = this.#parts
     const account = accountOf(verdict)!
+    const wasUnheardOf = isUnheardOf(store.state, verdict)
     await Promise.all(peers.nodes.map(async (node) => {
       try {
         const { nonce } = tellSchema.parse(await peers.call(node, '/peer/nonce', { account }, {
           timeout: Math.min(2000, config.timeouts_ms.round),
         }))
-        if (nonce !== null && BigInt(nonce) > (store.state.nonces.get(account) ?? -1n) && isNonceGap(store.state, verdict)) {
+        const isHigher = nonce !== null && BigInt(nonce) > (store.state.nonces.get(account) ?? -1n)
+        if (isHigher && (wasUnheardOf || isNonceGap(store.state, verdict))) {
           store.append('nonce', { account, nonce, from: node })
         }
       } catch (error) {

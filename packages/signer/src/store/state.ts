@@ -31,6 +31,8 @@ export interface Intent { key: string; content: string | null; transaction_id: s
 export type DrainOrder = Body<'drain'>
 /** Rule 13: a caller's standing rule, seen while its request was live. Amounts as decimal text. */
 export type StandingRule = Body<'rule'>
+/** The operator's order to move all that a workspace has on a network. */
+export type RecoverOrder = Body<'recover'>
 /** The operator's order about a tank's stake. */
 export type TankStakeOrder = Body<'tank-stake'>
 export interface PeerHead { height: number; hash: string; generation: number; proof: Proof | null }
@@ -82,11 +84,14 @@ export class State {
   readonly bans = new Map<number, { at: number; reason: string }>()
   readonly heads = new Map<number, PeerHead>()
   readonly drains = new Map<string, DrainOrder>()
+  readonly recoveries = new Map<string, RecoverOrder>()
   readonly tankStakes = new Map<string, TankStakeOrder>()
   readonly frozen = new Map<string, string>()
   generation = 0
   /** Between the shares' return and the peers' records. */
   restoring = false
+  /** Without a platform, for recovery orders alone, for ever. */
+  recovering = false
   /** Refreshes under way: the new epoch's session and the peers it was tested with. */
   readonly prepared = new Map<string, { epoch: number; session: string; tested: Set<number> }>()
   /** Unix ms; requests issued before are refused (a restored node). */
@@ -172,6 +177,13 @@ export class State {
         break
       case 'restoring':
         this.restoring = true
+        break
+      case 'recover':
+        this.recoveries.set(entry.body.order, entry.body)
+        break
+      case 'recovering':
+        this.restoring = false
+        this.recovering = true
         break
       case 'restored':
         this.generation = entry.body.generation

@@ -22,6 +22,9 @@ const PING = '/peer/ping'
 const RECORD = '/peer/record'
 const BEFORE_HEADS = new Set([PING, '/peer/hash', RECORD, '/peer/generation', '/peer/head-of'])
 
+/** What a node answers that was opened for a recovery: its partner in it, and no ceremony. */
+const WHILE_RECOVERING = new Set([...BEFORE_HEADS, '/peer/sign/open', '/peer/sign/round', '/peer/nonce', '/peer/fuelled', '/peer/key/get'])
+
 /** What a peer has reason to answer at most: a page of its record; the few words of what comes before the heads; all else. */
 const PAGE_BYTES_MAX = 64 * 1024 * 1024
 const SHORT_BYTES_MAX = 256 * 1024
@@ -154,6 +157,9 @@ export class Peers {
       // A comparison of records asks back; it must not ask about asking.
       if (!BEFORE_HEADS.has(path) && this.#store.state.restoring) {
         throw new Refusal('RESTORING', `Node ${this.#config.node} is being restored`, { node: this.#config.node })
+      }
+      if (this.#store.state.recovering && !WHILE_RECOVERING.has(path)) {
+        throw new Refusal('RESTORING', `Node ${this.#config.node} was opened for a recovery`, { node: this.#config.node })
       }
       await this.#checkHead(node, header, opened.proof, path)
       body = await handler(node, opened.body, header)

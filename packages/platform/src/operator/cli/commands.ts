@@ -31,6 +31,7 @@ const gasTank = () => import('./gas-tank.ts')
 const books = () => import('./books.ts')
 const wallets = () => import('./wallets.ts')
 const signer = () => import('./signer.ts')
+const backups = () => import('./backup.ts')
 const panel = () => import('./console.ts')
 const secretsKey = () => import('../secrets-key.ts')
 const devnet = (action: string) => async (): Promise<Run> => {
@@ -272,6 +273,28 @@ export const COMMANDS: readonly Definition[] = [
       const { reconcileBooks } = await import('../reconcile-cli.ts')
       return ({ home, values }) => reconcileBooks(home, values)
     },
+  },
+  {
+    usage: 'backup', summary: 'database, secrets and the nodes of this machine, in a new folder with a manifest',
+    options: {
+      '!out DIR': 'the folder; never overwrites', 'recovery-key FILE': 'public half of the recovery key that secrets are sealed to',
+      'without-secrets': 'leaves them out', 'without-nodes': 'leaves the signer nodes out: their operators back them up',
+    },
+    run: async () => (await backups()).backup,
+  },
+  {
+    usage: 'backup-key', summary: 'a recovery key for backups: FILE (secret, to be taken offline) and FILE.pub',
+    options: { '!out FILE': 'where to; never overwrites' }, run: async () => (await backups()).recoveryKey,
+  },
+  {
+    usage: 'restore', summary: 'a backup on an empty home; the signer nodes of other hosts are restored by their operators',
+    options: {
+      '!in DIR': 'the backup', verify: 'checks it, and restores nothing', 'recovery-secret FILE': 'secret half of the recovery key',
+      'without-secrets': 'leaves them out',
+      'node-secrets 1=FILE,2=FILE,3=FILE': 'local: the nodes’ recovery secrets; their homes are restored too',
+      'wal DIR': 'the archived log, to go on from the backup to its end', 'until TIME': 'or to a time, such as 2026-01-31T12:00:00Z',
+    },
+    run: async () => (await backups()).restore,
   },
   {
     usage: 'doctor', summary: 'tests each configured endpoint and says what is wrong',

@@ -6,12 +6,13 @@ import { forward } from './forward.ts'
 import { fuel } from './fuel.ts'
 import { lend } from './lend.ts'
 import { pay } from './pay.ts'
+import { recover } from './recover.ts'
 import { stake } from './stake.ts'
 import { sweep } from './sweep.ts'
 import { tankStake } from './tank-stake.ts'
 
 const AUTHORITIES: { [K in Purpose['kind']]: Authority<Extract<Purpose, { kind: K }>> } = {
-  pay, cancel, forward, stake, fuel, lend, sweep, drain, 'tank-stake': tankStake,
+  pay, cancel, forward, stake, fuel, lend, sweep, drain, 'tank-stake': tankStake, recover,
 }
 
 /** Under whose authority something is signed: the one place that knows which purposes there are. */

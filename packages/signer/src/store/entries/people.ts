@@ -28,10 +28,17 @@ export const PEOPLE = {
     /** Null, and the amount 0, for a release. */
     resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(), amount: digits, expires_at: count,
   }),
+  /** A node without its platform: it signs what this says and nothing else. Amount in the smallest native unit, of one transaction. */
+  recover: z.strictObject({
+    order: z.string(), workspace: z.string(), network: z.string(), to_address: z.string(), tag: z.string().nullable(), fee_max: digits,
+    expires_at: count,
+  }),
   ban: z.strictObject({ node, reason: z.string() }),
   /** Written where a peer was restored. */
   head: seenHead,
   backup: z.strictObject({ keys: count, made_at: count }),
   restoring: z.strictObject({ made_at: count }),
+  /** The shares' return for that alone: this record never serves a platform. */
+  recovering: z.strictObject({ made_at: count }),
   restored: z.strictObject({ generation: count, not_before: count }),
 }

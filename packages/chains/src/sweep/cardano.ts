@@ -1,0 +1,71 @@
+import { buildTransfer, leastPayment, selectCoins, type Coin, type Parameters } from '../cardano/build.ts'
+import { CardanoClient } from '../cardano/rpc.ts'
+import { ChainError, type Riders } from '../types.ts'
+import type { Left, Planned, Sweeper } from './types.ts'
+import { coinsAt } from './walk.ts'
+
+const INPUTS_MAX = 60
+/** More than a transaction of so many inputs costs: a first guess, from which the size tells the fee. */
+const GUESS = 1_000_000n
+
+interface Told { txid: string; vout: number; value: string; path: number[]; address: string; riders: Riders | null }
+interface Found {
+  coins: Told[]; previous: Record<string, string>; rate: string; validUntil: number; parameters: Record<keyof Parameters, string>
+}
+
+export const cardano: Sweeper = {
+  life: 'one hour',
+  client: (_registry, network, endpoint, fetch) => new CardanoClient(network, endpoint, fetch),
+  async look(ask) {
+    const client = new CardanoClient(ask.network, ask.endpoint, ask.fetch)
+    await client.probe()
+    const coins = (await coinsAt(ask, client)).map(({ place, transfer }): Told => ({
+      txid: transfer.txid, vout: transfer.position, value: transfer.amount.toString(), path: place.path, address: place.address,
+      riders: transfer.riders ?? null,
+    }))
+    const previous: Record<string, string> = {}
+    for (const { txid } of coins) previous[txid] ??= await client.transactionBody(txid)
+    const parameters = Object.fromEntries(Object.entries(await client.parameters()).map(([name, value]) => [name, String(value)]))
+    const rate = (await client.feeRates()).high.toString()
+    return { coins, previous, rate, parameters, validUntil: await client.validUntil() }
+  },
+  plan({ network, found, to }) {
+    const { coins, previous, rate: told, validUntil, parameters: texts } = found as unknown as Found
+    const parameters: Parameters = {
+      feePerByte: BigInt(texts.feePerByte), feeConstant: BigInt(texts.feeConstant), coinsPerByte: BigInt(texts.coinsPerByte),
+      transactionBytesMax: Number(texts.transactionBytesMax), valueBytesMax: Number(texts.valueBytesMax),
+    }
+    const rate = BigInt(told)
+    const all = coins.map((coin): Coin => ({ ...coin, value: BigInt(coin.value) }))
+    const asset = network.native_asset
+    const left: Left[] = all.filter(({ riders }) => riders !== null).map(({ address, value }) => ({
+      address, asset, amount: value.toString(), why: 'native tokens or a script ride on it, which these nodes do not move away',
+    }))
+    const plain = all.filter(({ riders }) => riders === null).sort((a, b) => (a.value > b.value ? -1 : 1))
+    const transactions: Planned[] = []
+    for (let at = 0; at < plain.length; at += INPUTS_MAX) {
+      const required = plain.slice(at, at + INPUTS_MAX)
+      const total = required.reduce((sum, { value }) => sum + value, 0n)
+      const select = (amount: bigint) => selectCoins(network, {
+        coins: [], required, to, amount, changeAddress: to, rate, ttl: BigInt(validUntil), parameters,
+      })
+      try {
+        let amount = total - GUESS
+        if (amount < leastPayment(network, to, amount > 0n ? amount : 0n, parameters)) throw new ChainError('DUST', 'is dust')
+        // The fee follows from the size alone, as there is no change; what is more goes with it.
+        for (let round = 0; round < 2; round++) amount = total - (rate * BigInt(select(amount).size) + parameters.feeConstant)
+        transactions.push({
+          unsigned: buildTransfer(network, {
+            selection: { ...select(amount), change: 0n }, to, amount, changeAddress: to, changePath: [], ttl: BigInt(validUntil),
+            previous: new Map(Object.entries(previous)),
+          }),
+          asset, from: `${required.length} coins`, amount: amount.toString(),
+        })
+      } catch (error) {
+        if (!(error instanceof ChainError)) throw error
+        left.push(...required.map(({ address, value }) => ({ address, asset, amount: value.toString(), why: error.message })))
+      }
+    }
+    return { transactions, left, more: false }
+  },
+}

@@ -1,0 +1,41 @@
+import { ACCOUNT_RENT, buildTransfer, feeOf, TOKEN_ACCOUNT_RENT, unitsOf } from '../solana/build.ts'
+import { SolanaClient } from '../solana/rpc.ts'
+import { planRound, type Holder } from './fuelled.ts'
+import type { Sweeper } from './types.ts'
+import { usedPlaces } from './walk.ts'
+
+interface Found { accounts: Holder[]; unitPrice: string; blockhash: string }
+
+export const solana: Sweeper = {
+  life: '150 blocks, about a minute: gather, plan, sign and send in one go',
+  client: (registry, network, endpoint, fetch) => new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch),
+  async look(ask) {
+    const assets = ask.registry.assetsOf(ask.network.code)
+    const client = new SolanaClient(ask.network, assets, ask.endpoint, ask.fetch)
+    await client.probe()
+    const accounts = await usedPlaces(ask, async (place): Promise<Holder | null> => {
+      const balances: Record<string, string> = {}
+      for (const asset of assets) {
+        const amount = await client.balance(place.address, asset)
+        if (amount > 0n) balances[asset.asset_name] = amount.toString()
+      }
+      return Object.keys(balances).length === 0 ? null : { ...place, balances }
+    })
+    const unitPrice = (await client.unitPrices()).high.toString()
+    return { accounts, unitPrice, blockhash: (await client.lifetime()).blockhash } satisfies Found
+  },
+  plan({ registry, network, publicKeyAt, found, to }) {
+    const { accounts, unitPrice: told, blockhash } = found as unknown as Found
+    const unitPrice = BigInt(told)
+    const cost = (token: boolean): bigint => feeOf(unitsOf(token), unitPrice)
+    return planRound({
+      network, assets: registry.assetsOf(network.code), holders: accounts, to, kept: ACCOUNT_RENT,
+      // The destination may have no token account yet.
+      tokenCost: () => cost(true) + TOKEN_ACCOUNT_RENT,
+      nativeCost: () => cost(false),
+      build: ({ holder, asset, to: address, amount }) => buildTransfer(network, {
+        asset, to: address, amount, blockhash, unitPrice, publicKey: publicKeyAt(holder.path), path: holder.path,
+      }),
+    })
+  },
+}

@@ -1,0 +1,76 @@
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import { ACTIVATION_SUN, buildTransfer, feeLimitFor, transferBandwidth } from '../tron/build.ts'
+import { TronClient } from '../tron/rpc.ts'
+import type { Asset } from '../types.ts'
+import { planRound, type Holder } from './fuelled.ts'
+import type { Left, Sweeper } from './types.ts'
+import { usedPlaces } from './walk.ts'
+
+interface Account extends Holder { /** Points of energy, by token. */ energy: Record<string, string>; bandwidth: string; staked: string }
+interface Found {
+  accounts: Account[]; energySun: string; bandwidthSun: string; activates: boolean
+  reference: { bytes: string; hash: string; expiration: number; timestamp: number }
+}
+
+export const tron: Sweeper = {
+  life: 'ten minutes',
+  client: (registry, network, endpoint, fetch) => new TronClient(network, registry.assetsOf(network.code), endpoint, fetch),
+  async look(ask) {
+    const assets = ask.registry.assetsOf(ask.network.code)
+    const client = new TronClient(ask.network, assets, ask.endpoint, ask.fetch)
+    await client.probe()
+    const accounts = await usedPlaces(ask, async (place): Promise<Account | null> => {
+      const state = await client.account(place.address)
+      const balances: Record<string, string> = {}
+      const energy: Record<string, string> = {}
+      if (state && state.balance > 0n) balances[ask.network.native_asset] = state.balance.toString()
+      for (const asset of assets.filter(({ type }) => type === 'token')) {
+        const amount = await client.balance(place.address, asset)
+        if (amount === 0n) continue
+        balances[asset.asset_name] = amount.toString()
+        energy[asset.asset_name] = (await client.energy({ asset, from: place.address, to: ask.to, amount })).toString()
+      }
+      if (!state && Object.keys(balances).length === 0) return null
+      const { freeBandwidthLeft = 0n, stakedBandwidthLeft = 0n } = state ? await client.resources(place.address) : {}
+      const staked = state
+        ? state.unfreezing.reduce((sum, each) => sum + each.amount, state.staked.ENERGY + state.staked.BANDWIDTH) : 0n
+      const bandwidth = (freeBandwidthLeft > stakedBandwidthLeft ? freeBandwidthLeft : stakedBandwidthLeft).toString()
+      return { ...place, balances, energy, bandwidth, staked: staked.toString() }
+    })
+    const { energySun, bandwidthSun } = await client.parameters()
+    const activates = !await client.isActivated(ask.to)
+    const { refBlockBytes, refBlockHash, expiration, timestamp } = await client.reference()
+    return {
+      accounts, energySun: energySun.toString(), bandwidthSun: bandwidthSun.toString(), activates,
+      reference: { bytes: bytesToHex(refBlockBytes), hash: bytesToHex(refBlockHash), expiration, timestamp },
+    } satisfies Found
+  },
+  plan({ registry, network, publicKeyAt, found, to }) {
+    const { accounts, energySun, bandwidthSun, activates, reference } = found as unknown as Found
+    const limitOf = (holder: Holder, asset: Asset): bigint =>
+      feeLimitFor(BigInt((holder as Account).energy[asset.asset_name] as string), BigInt(energySun))
+    const plan = planRound({
+      network, assets: registry.assetsOf(network.code), holders: accounts, to, kept: 0n,
+      tokenCost: (holder, asset) => limitOf(holder, asset) + transferBandwidth(limitOf(holder, asset)) * BigInt(bandwidthSun),
+      nativeCost: (holder, fuel) => {
+        // An address that was paid in tokens alone is made by its first TRX.
+        if (activates || fuel) return ACTIVATION_SUN
+        const points = transferBandwidth(0n)
+        return BigInt((holder as Account).bandwidth) >= points ? 0n : points * BigInt(bandwidthSun)
+      },
+      build: ({ holder, asset, to: address, amount, at }) => buildTransfer(network, {
+        asset, to: address, amount, publicKey: publicKeyAt(holder.path), path: holder.path,
+        ...(asset.type === 'token' ? { feeLimit: limitOf(holder, asset) } : {}),
+        reference: {
+          refBlockBytes: hexToBytes(reference.bytes), refBlockHash: hexToBytes(reference.hash), expiration: reference.expiration,
+          // What makes two equal payments of an account two transactions.
+          timestamp: reference.timestamp - at,
+        },
+      }),
+    })
+    const staked: Left[] = accounts.filter((each) => each.staked !== '0').map(({ address, staked: amount }) => ({
+      address, asset: network.native_asset, amount, why: 'staked or cooling down: it is not moved by a recovery',
+    }))
+    return { ...plan, left: [...plan.left, ...staked] }
+  },
+}

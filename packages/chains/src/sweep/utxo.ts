@@ -1,0 +1,59 @@
+import { buildTransfer, dustLimit, outpointOf, scriptOf, virtualSize, type Utxo } from '../utxo/build.ts'
+import { paramsOf } from '../utxo/address.ts'
+import { UtxoClient } from '../utxo/rpc.ts'
+import type { Left, Planned, Sweeper } from './types.ts'
+import { coinsAt } from './walk.ts'
+
+/** Inputs of one transaction: two nodes sign them in one session, and its bytes stay far below what nodes relay. */
+const INPUTS_MAX = 100
+
+interface Coin { txid: string; vout: number; value: string; path: number[]; address: string }
+interface Found { coins: Coin[]; previous: Record<string, string>; /** Satoshi per 1000 vbytes. */ rate: string }
+
+export const utxo: Sweeper = {
+  life: 'as long as nobody spends the coins',
+  client: (_registry, network, endpoint, fetch) => new UtxoClient(network, endpoint, fetch),
+  async look(ask) {
+    const client = new UtxoClient(ask.network, ask.endpoint, ask.fetch)
+    await client.probe()
+    const found = await coinsAt(ask, client)
+    const coins = found.map(({ place, transfer }): Coin => ({
+      txid: transfer.txid, vout: transfer.position, value: transfer.amount.toString(), path: place.path, address: place.address,
+    }))
+    const previous: Record<string, string> = {}
+    for (const { txid } of coins) previous[txid] ??= await client.rawTransaction(txid)
+    return { coins, previous, rate: (await client.feeRates()).high.toString() } satisfies Found
+  },
+  plan({ network, found, to }) {
+    const { coins, previous, rate } = found as unknown as Found
+    const params = paramsOf(network)
+    const script = scriptOf(network, to)
+    const feeAt = (inputs: number): bigint => (BigInt(virtualSize(params, inputs, [script.length])) * BigInt(rate) + 999n) / 1000n
+    const worth = feeAt(2) - feeAt(1)
+    const all = coins.map((coin): Utxo => ({ ...coin, value: BigInt(coin.value) })).sort((a, b) => (a.value > b.value ? -1 : 1))
+    const left: Left[] = all.filter(({ value }) => value <= worth).map(({ address, value }) => ({
+      address, asset: network.native_asset, amount: value.toString(), why: 'costs more than it holds',
+    }))
+    const spent = all.filter(({ value }) => value > worth)
+    const transactions: Planned[] = []
+    for (let at = 0; at < spent.length; at += INPUTS_MAX) {
+      const utxos = spent.slice(at, at + INPUTS_MAX)
+      const fee = feeAt(utxos.length)
+      const amount = utxos.reduce((sum, { value }) => sum + value, 0n) - fee
+      if (amount < dustLimit(params, script)) {
+        left.push(...utxos.map((coin) => ({
+          address: coin.address, asset: network.native_asset, amount: coin.value.toString(), why: `${outpointOf(coin)} is dust`,
+        })))
+        continue
+      }
+      const selection = { utxos, fee, change: 0n, vsize: virtualSize(params, utxos.length, [script.length]) }
+      transactions.push({
+        unsigned: buildTransfer(network, {
+          selection, to, amount, changeAddress: to, changePath: [], previous: new Map(Object.entries(previous)),
+        }),
+        asset: network.native_asset, from: `${utxos.length} coins`, amount: amount.toString(),
+      })
+    }
+    return { transactions, left, more: false }
+  },
+}

@@ -1,0 +1,51 @@
+import { CHANGE_INDEX } from '../derivation.ts'
+import type { ChainClient, ChainTransfer } from '../rpc.ts'
+import type { Ask, Place } from './types.ts'
+
+/** Places in use: of each sub-account until `gap` in a row are not, as `read` tells by null. */
+export async function usedPlaces<T>({ subAccounts, gap, placeAt, tell }: Ask, read: (place: Place) => Promise<T | null>): Promise<T[]> {
+  const used: T[] = []
+  for (const subAccount of subAccounts) {
+    for (let index = 0, unused = 0; unused < gap; index++) {
+      const found = await read(placeAt(subAccount, index))
+      unused = found === null ? unused + 1 : 0
+      if (found !== null) used.push(found)
+    }
+    tell(`sub-account ${subAccount}: looked at`)
+  }
+  return used
+}
+
+const BLOCKS_AT_ONCE = 8
+const TOLD_EVERY = 1000
+
+export interface CoinAt { place: Place; transfer: ChainTransfer }
+
+/** Coins that blocks show at our places and that are unspent. Blocks are read one by one: no index of addresses is asked for. */
+export async function coinsAt(
+  { subAccounts, gap, fromHeight, placeAt, tell }: Ask,
+  client: ChainClient & { unspent(txid: string, vout: number): Promise<bigint | null> },
+): Promise<CoinAt[]> {
+  const places = new Map<string, Place>()
+  for (const subAccount of subAccounts) {
+    for (const index of [...Array.from({ length: gap }, (_, at) => at), CHANGE_INDEX]) {
+      const place = placeAt(subAccount, index)
+      places.set(place.address, place)
+    }
+  }
+  const { height: tip } = await client.tip()
+  const seen: CoinAt[] = []
+  for (let from = fromHeight; from <= tip; from += BLOCKS_AT_ONCE) {
+    const heights = Array.from({ length: Math.min(BLOCKS_AT_ONCE, tip - from + 1) }, (_, at) => from + at)
+    for (const block of await Promise.all(heights.map((height) => client.block(height)))) {
+      for (const transfer of block?.transfers ?? []) {
+        const place = places.get(transfer.address)
+        if (place) seen.push({ place, transfer })
+      }
+    }
+    if (from % TOLD_EVERY < BLOCKS_AT_ONCE) tell(`block ${from} of ${tip}`)
+  }
+  const coins: CoinAt[] = []
+  for (const coin of seen) if (await client.unspent(coin.transfer.txid, coin.transfer.position) !== null) coins.push(coin)
+  return coins
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { addressAt, decode, loadRegistry, publicKeysBelow, type Network } from '@custody/chains'
+import { sweeperOf, type Found, type Plan } from '@custody/chains/sweep'
+
+/** What is planned offline of what the chain told: every transaction is one that nodes decode, and nothing is left unsaid. */
+const registry = loadRegistry('local')
+const secret = new Uint8Array(32).fill(7)
+const networkOf = (code: string): Network => registry.network(code) as Network
+const keyOf = ({ curve }: Network) => ({
+  curve, chainCode: new Uint8Array(32).fill(9), publicKey: (curve === 'ed25519' ? ed25519 : secp256k1).getPublicKey(secret),
+})
+const at = (network: Network, subAccount: number, index = 0) => {
+  const path = [subAccount, network.chain_index, index]
+  return { path, address: addressAt(network, keyOf(network), path) }
+}
+function planned(code: string, found: Found, to: string): { plan: Plan; told: string[] } {
+  const network = networkOf(code)
+  const publicKeyAt = publicKeysBelow(keyOf(network))
+  const plan = sweeperOf(network).plan({ registry, network, publicKeyAt, found, to, tag: null })
+  const told = plan.transactions.map(({ unsigned, amount, asset, fuel }) => {
+    const decoded = decode(registry, unsigned, publicKeyAt)
+    const [payment] = decoded.payments
+    assert.deepEqual([decoded.asset, payment?.amount, decoded.change, decoded.payments.length], [asset, BigInt(amount), null, 1])
+    if (fuel) assert.equal(payment?.address, addressAt(network, keyOf(network), fuel))
+    else assert.equal(payment?.address, to)
+    return `${asset} ${amount}${fuel ? ` to ${fuel.join('/')}` : ''}${decoded.nonce === null ? '' : ` #${decoded.nonce}`}`
+  })
+  return { plan, told }
+}
+
+const ETH = networkOf('ETH')
+const SINK = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const PRICE = 1_000_000_000n
+const evm = (accounts: { place: ReturnType<typeof at>; nonce: string; balances: Record<string, string> }[]): Found => ({
+  accounts: accounts.map(({ place, ...rest }) => ({ ...place, ...rest, gas: { ETH: '21000', USDT_ETH: '60000', USDC_ETH: '50000' } })),
+  price: PRICE.toString(), legacy: false, l1: { native: '0', token: '0' },
+})
+
+test('tokens first: fuel where nothing pays for them, at the account’s own numbers; then the coins to the last unit', () => {
+  const [tank, poor, rich, bare] = [at(ETH, 0), at(ETH, 1, 3), at(ETH, 1), at(ETH, 2)]
+  const first = planned('ETH', evm([
+    { place: tank, nonce: '4', balances: { ETH: '1000000000000000000' } },
+    { place: poor, nonce: '0', balances: { USDT_ETH: '5' } },
+    { place: rich, nonce: '7', balances: { ETH: '900000000000000000', USDT_ETH: '6', USDC_ETH: '8' } },
+    { place: bare, nonce: '0', balances: { ETH: '20000' } },
+  ]), SINK)
+  const fuel = 2n * 60_000n * PRICE
+  assert.deepEqual([first.told, first.plan.more, first.plan.left], [
+    ['USDT_ETH 6 #7', 'USDC_ETH 8 #8', `ETH ${fuel} to 1/${ETH.chain_index}/3 #4`], true, [],
+  ])
+  const last = planned('ETH', evm([
+    { place: tank, nonce: '5', balances: { ETH: '1000000000000000000' } }, { place: bare, nonce: '0', balances: { ETH: '20000' } },
+  ]), SINK)
+  assert.deepEqual([last.told, last.plan.more], [[`ETH ${10n ** 18n - 21_000n * PRICE} #5`], false])
+  assert.deepEqual(last.plan.left, [{ address: bare.address, asset: 'ETH', amount: '20000', why: 'less than its fee' }])
+})
+
+test('a token that nothing can pay for is named with what it needs, keeps what it has, and does not hold the others', () => {
+  const [poor, other] = [at(ETH, 1, 3), at(ETH, 2)]
+  const { told, plan } = planned('ETH', evm([
+    { place: poor, nonce: '0', balances: { USDT_ETH: '5', ETH: '50000000000000' } },
+    { place: other, nonce: '2', balances: { ETH: '60000000000000' } },
+  ]), SINK)
+  assert.deepEqual([told, plan.more], [['ETH 39000000000000 #2'], false])
+  assert.equal(plan.left[0]?.waits, true)
+  assert.match(plan.left[0]?.why ?? '', /its fees need 70000000000000 more of ETH/)
+  assert.deepEqual(plan.left[1], { address: poor.address, asset: 'ETH', amount: '50000000000000', why: 'kept for the fees of its tokens' })
+})
+
+test('one payment makes the destination’s account, the others follow it; reserves are told', () => {
+  const XRP = networkOf('XRP')
+  const to = 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh'
+  const account = (subAccount: number, balance: string) => ({ ...at(XRP, subAccount), balance, reserve: '1000000', sequence: '9' })
+  const accounts = [account(1, '3000000'), account(2, '9000000'), account(3, '1000005')]
+  const found = { accounts, fee: '12', validUntil: 700 }
+  const first = planned('XRP', { ...found, creates: true }, to)
+  assert.deepEqual([first.told, first.plan.more], [['XRP 7999988 #9'], true])
+  const next = planned('XRP', { ...found, creates: false }, to)
+  assert.deepEqual([next.told, next.plan.more], [['XRP 7999988 #9', 'XRP 1999988 #9'], false])
+  assert.deepEqual(next.plan.left.map(({ amount }) => amount), ['1000000', '1000000', '1000005'])
+})
+
+test('a network whose family is not known is an error, and each of the registry is', () => {
+  assert.throws(() => sweeperOf({ ...ETH, family: 'template' }), /cannot be recovered by this version/)
+  for (const network of [...registry.networks, ...loadRegistry('mainnet').networks]) assert.ok(sweeperOf(network).life, network.code)
+})

@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+
+/** What an operator does after a disaster, with the commands that he has: backup, rm -rf, restore, reconcile, audit. */
+const platform = new TestPlatform({ ground: 'prepared' })
+const aside = mkdtempSync(join(tmpdir(), 'custody-aside-'))
+const place = (name: string): string => join(aside, name)
+const wal = place('wal')
+process.env['CUSTODY_WAL_ARCHIVE'] = wal
+const ASSETS: Record<string, { fund: string; amount: string; to: string }> = {
+  BTC: { fund: '2', amount: '0.01', to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080' },
+  ETH: { fund: '5', amount: '0.02', to: '0x00000000000000000000000000000000000000AA' },
+  USDT_ETH: { fund: '500', amount: '3', to: '0x00000000000000000000000000000000000000AA' },
+  XRP: { fund: '500', amount: '2', to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh' },
+}
+let user: User
+
+before(async () => {
+  await platform.start()
+  user = await platform.user('acme')
+  // They are offline, in other hands.
+  for (const node of [1, 2, 3]) cpSync(join(platform.home, 'signers', `recovery-${node}`), place(`recovery-${node}`))
+})
+after(async () => {
+  await platform.remove()
+  rmSync(aside, { recursive: true, force: true })
+})
+
+const sent = new Map<string, string>()
+async function send(asset: string, sequence: string): Promise<Transfer> {
+  const { amount, to } = ASSETS[asset] as { amount: string; to: string }
+  const body = transferBody(asset, amount, to, { sequence_id: sequence })
+  sent.set(sequence, body)
+  const answer = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
+  assert.equal(answer.status, 200, `${asset}: ${answer.text}`)
+  return answer.body
+}
+async function sendAll(sequence: string): Promise<void> {
+  const transfers = await Promise.all(Object.keys(ASSETS).map((asset) => send(asset, `${sequence}-${asset}`)))
+  for (const { id } of transfers) assert.equal((await terminal(user, id)).status, 'confirmed')
+}
+const list = async (): Promise<string[]> => (await call<{ data: Transfer[] }>(user, 'GET', '/dac/v1/transactions?limit=500')).body.data
+  .filter(({ type }) => type === 'Withdraw')
+  .map(({ id, hash, asset, amount, fee, status, sequence_id: sequence }) => `${id} ${String(asset)} ${amount} ${fee} ${status} ${String(sequence)} ${hash}`)
+  .sort()
+const balances = () => Promise.all(Object.keys(ASSETS).map(async (asset) => (await balance(user, asset)).balance))
+
+/** Chains are elsewhere in the world, and nodes on hosts of their own where they outlive the platform. */
+function destroy(kept: readonly string[]): void {
+  for (const name of kept) {
+    mkdirSync(join(place('kept'), name, '..'), { recursive: true })
+    renameSync(join(platform.home, name), join(place('kept'), name))
+  }
+  rmSync(platform.home, { recursive: true })
+}
+function bringBack(kept: readonly string[]): void {
+  for (const name of kept) renameSync(join(place('kept'), name), join(platform.home, name))
+  rmSync(place('kept'), { recursive: true })
+}
+async function restart(): Promise<void> {
+  await platform.start()
+  user = { ...user, base: platform.base }
+}
+async function reconciled(): Promise<void> {
+  const done = await platform.cli('reconcile', '--json')
+  assert.equal(done.status, 0, `${done.stderr}\n${done.stdout}\n${platform.output.slice(-3000)}`)
+  const audit = await platform.cli('audit')
+  assert.equal(audit.status, 0, audit.stdout)
+}
+/** The same requests once more pay nobody. */
+async function nothingTwice(before: { list: string[]; balances: string[] }): Promise<void> {
+  assert.deepEqual(await list(), before.list)
+  for (const [sequence, body] of sent) {
+    const again = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
+    assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, 'true'], sequence)
+  }
+  assert.deepEqual([await list(), await balances()], [before.list, before.balances])
+}
+const NODES = ['signers/node-1', 'signers/node-2', 'signers/node-3']
+
+test('the platform is lost: restored from its folder, it learns the rest from nodes and chains', { timeout: 300_000 }, async (t) => {
+  for (const [asset, { fund }] of Object.entries(ASSETS)) await fundedWallet(platform, user, asset, fund)
+  await sendAll('before')
+  assert.equal((await platform.cli('backup-key', '--out', place('key'))).status, 0)
+  const under = [await send('BTC', 'open-BTC'), await send('ETH', 'open-ETH')]
+  const began = Date.now()
+  const made = await platform.cli('backup', '--out', place('first'), '--recovery-key', place('key.pub'), '--json')
+  t.diagnostic(`backup: ${Date.now() - began} ms`)
+  assert.equal(made.status, 0, made.stderr)
+  const told = JSON.parse(made.stdout) as { nodes: { node: number }[]; database: { migrations: string[] }; bytes: number }
+  assert.deepEqual([told.nodes.map(({ node }) => node), told.database.migrations.at(-1)?.slice(0, 3)], [[1, 2, 3], '023'])
+  for (const line of [/^database: PostgreSQL/m, /^secrets: /m, /^node 3: \d+ keys/m, /^manifest.json: /m]) assert.match(made.stderr, line)
+  assert.deepEqual([statSync(place('first')).mode & 0o777, statSync(join(place('first'), 'manifest.json')).mode & 0o777], [0o700, 0o600])
+  const key = readFileSync(join(platform.home, 'secrets.key'))
+  const tls = readFileSync(join(platform.home, 'signers', 'platform', 'tls.key'))
+  for (const name of readdirSync(place('first'), { recursive: true, withFileTypes: true })) {
+    if (!name.isFile()) continue
+    const bytes = readFileSync(join(name.parentPath, name.name))
+    assert.ok(!bytes.includes(key) && !bytes.includes(key.toString('base64')) && !bytes.includes(tls), `${name.name} holds a secret in plain`)
+  }
+  const again = await platform.cli('backup', '--out', place('first'), '--recovery-key', place('key.pub'))
+  assert.deepEqual([again.status, /exists already/.test(again.stderr)], [1, true])
+  for (const { id } of under) assert.equal((await terminal(user, id)).status, 'confirmed')
+  await sendAll('after')
+  await platform.atRest()
+  const before = { list: await list(), balances: await balances() }
+  assert.equal(await platform.stop(), 0)
+  destroy([...NODES, 'devnet'])
+  const [restoring] = [Date.now()]
+  const restored = await platform.cli('restore', '--in', place('first'), '--recovery-secret', place('key'), '--json')
+  t.diagnostic(`restore: ${Date.now() - restoring} ms`)
+  assert.equal(restored.status, 0, restored.stderr)
+  assert.deepEqual(readFileSync(join(platform.home, 'secrets.key')), key)
+  bringBack([...NODES, 'devnet'])
+  await restart()
+  assert.equal((await fetch(`${platform.base}/readyz`)).status, 503, 'the nodes know more')
+  const reconciling = Date.now()
+  await reconciled()
+  t.diagnostic(`reconcile and audit: ${Date.now() - reconciling} ms`)
+  await nothingTwice(before)
+  await sendAll('again')
+  assert.equal((await platform.cli('audit')).status, 0)
+})
+
+test('everything is lost, nodes too: backup and archived log bring all of it back, to the last minute', { timeout: 300_000 }, async (t) => {
+  const made = await platform.cli('backup', '--out', place('second'), '--recovery-key', place('key.pub'), '--json')
+  assert.equal(made.status, 0, made.stderr)
+  await sendAll('late')
+  const until = new Date().toISOString()
+  const { id: open } = await send('ETH', 'late-open')
+  assert.equal((await terminal(user, open)).status, 'confirmed')
+  await platform.atRest()
+  const before = { list: await list(), balances: await balances() }
+  const last = (await platform.database.one<{ file: string }>('select pg_walfile_name(pg_switch_wal()) as file'))?.file as string
+  await waitFor('the archive', async () => existsSync(join(wal, last)))
+  assert.equal(await platform.stop(), 0)
+  destroy(['devnet'])
+  const secrets = [1, 2, 3].map((node) => `${node}=${place(`recovery-${node}`)}`).join(',')
+  const words = ['restore', '--in', place('second'), '--recovery-secret', place('key'), '--node-secrets', secrets, '--wal', wal]
+  const began = Date.now()
+  const earlier = await platform.cli(...words, '--until', until)
+  assert.equal(earlier.status, 0, earlier.stderr)
+  rmSync(platform.home, { recursive: true })
+  const restored = await platform.cli(...words, '--json')
+  t.diagnostic(`twice restored with its log and three nodes: ${Date.now() - began} ms`)
+  assert.equal(restored.status, 0, restored.stderr)
+  bringBack(['devnet'])
+  await restart()
+  await reconciled()
+  await nothingTwice(before)
+  await sendAll('anew')
+  assert.equal((await platform.cli('audit')).status, 0)
+})
+
+test('what is no whole backup of this version is not restored, and nothing is restored over what is there', { timeout: 120_000 }, async () => {
+  const bad = place('bad')
+  const file = 'database/PG_VERSION'
+  const fresh = (): void => {
+    rmSync(bad, { recursive: true, force: true })
+    cpSync(place('first'), bad, { recursive: true })
+  }
+  const refused = async (expected: RegExp, ...more: string[]): Promise<void> => {
+    const { status, stderr } = await platform.cli('restore', '--in', bad, ...more)
+    assert.equal(status, 1, String(expected))
+    assert.match(stderr, expected)
+  }
+  const whole = await platform.cli('restore', '--in', place('first'), '--verify')
+  assert.deepEqual([whole.status, /whole, \d+ files/.test(whole.stdout)], [0, true], whole.stderr)
+  fresh()
+  rmSync(join(bad, file))
+  await refused(/PG_VERSION is missing/, '--verify')
+  await refused(/PG_VERSION is missing/, '--without-secrets')
+  fresh()
+  const text = readFileSync(join(bad, 'nodes/node-1.json'), 'utf8')
+  writeFileSync(join(bad, 'nodes/node-1.json'), text.replace('"version":1', '"version":2'))
+  await refused(/nodes\/node-1\.json was changed/, '--verify')
+  appendFileSync(join(bad, file), ' ')
+  await refused(/PG_VERSION has \d+ bytes, not \d+; .*was changed|was changed; .*/, '--verify')
+  fresh()
+  writeFileSync(join(bad, 'more'), '')
+  await refused(/more is not of the backup/, '--verify')
+  fresh()
+  const manifest = JSON.parse(readFileSync(join(bad, 'manifest.json'), 'utf8')) as { database: { migrations: string[] }; version: number }
+  manifest.database.migrations.push('999_later.sql')
+  writeFileSync(join(bad, 'manifest.json'), JSON.stringify(manifest))
+  await refused(/made by another version .*999_later\.sql/, '--verify')
+  writeFileSync(join(bad, 'manifest.json'), JSON.stringify({ ...manifest, version: 2 }))
+  await refused(/a later version of this platform wrote/, '--verify')
+  rmSync(join(bad, 'manifest.json'))
+  await refused(/is no backup: it has no manifest/, '--verify')
+  fresh()
+  await refused(/is not empty: nothing is restored over what is there/, '--recovery-secret', place('key'))
+  await refused(/--recovery-secret is needed, or --without-secrets/)
+  const home = place('empty')
+  const other = new TestPlatform({ home, ground: 'prepared' })
+  const wrong = await other.cli('restore', '--in', place('first'), '--recovery-secret', place('recovery-1'))
+  assert.match(wrong.stderr, /does not open the secrets/)
+  assert.equal(existsSync(home), false)
+  const late = await other.cli('restore', '--in', place('first'), '--without-secrets', '--wal', wal, '--until', '2001-01-01T00:00:00Z')
+  assert.match(late.stderr, /PostgreSQL did not start/)
+  assert.deepEqual(readdirSync(home), [])
+  await other.remove()
+})

@@ -1,0 +1,175 @@
+import { parseAmount, loadRegistry, type RpcEndpoint } from '@custody/chains'
+import { sweeperOf } from '@custody/chains/sweep'
+import { reasonOf } from '@custody/chains/reason'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { gather, gatheredSchema, prepare, Public, send, sign, type Prepared, type Signed } from './recover/funds.ts'
+import { openForRecovery } from './recover/node.ts'
+import { askNode } from './recover/socket.ts'
+
+/** Funds without the platform: docs/production/recovery-without-the-platform.md. */
+const USAGE = `Usage: node packages/signer/src/recover.ts COMMAND [options]
+
+At each of the two nodes, by its own operator:
+  node    --home DIR --backup FILE --recovery-secret FILE --listen HOST:PORT --peer N=HOST:PORT
+          opens a node from its backup, and runs it until it is ended
+  order   --home DIR --workspace W --network N --to ADDRESS [--tag T] --max-fee COINS
+          says where funds may go, and what one transaction may cost at most
+
+By one of the two; any node's backup tells the addresses, of which nothing is secret:
+  show    --backup FILE                         workspaces, sub-accounts, networks
+  gather  --backup FILE --workspace W --network N --endpoint URL --to ADDRESS [--tag T] --out FILE
+          [--from-height H] [--gap N] [--sub-accounts 0,1,…]        (online) asks the chain
+  plan    --backup FILE --in FILE --out FILE     (offline) builds the transactions
+  sign    --home DIR --partner N --in FILE --max-fee COINS --out FILE    (offline but for the partner)
+  send    --backup FILE --in FILE --endpoint URL [--wait SECONDS]        (online)
+  sweep   all four, again until nothing is left: the options of gather, --home, --partner, --max-fee, and no --out
+`
+
+const OPTIONS = [
+  'home', 'backup', 'recovery-secret', 'listen', 'peer', 'workspace', 'network', 'to', 'tag', 'max-fee', 'endpoint', 'out', 'in',
+  'from-height', 'gap', 'sub-accounts', 'partner', 'wait',
+] as const
+type Name = (typeof OPTIONS)[number]
+type Values = Partial<Record<Name, string>>
+
+/** Addresses in a row that may be without use. */
+const GAP = 100
+const WAIT_S = 900
+/** Fuel, tokens, native coins, and twice as many for what arrives meanwhile. */
+const ROUNDS_MAX = 6
+
+function need(values: Values, name: Name): string {
+  const value = values[name]
+  if (value === undefined || value === '') throw new Error(`--${name} is needed\n\n${USAGE}`)
+  return value
+}
+function whole(values: Values, name: Name, otherwise: number): number {
+  const value = Number(values[name] ?? otherwise)
+  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name}: must be a whole number`)
+  return value
+}
+function placeOf(text: string, name: Name): { host: string; port: number } {
+  const [, host, port] = /^(?:\[(?=.*\]))?([^[\]]+)\]?:(\d{1,5})$/.exec(text) ?? []
+  if (!host || !port) throw new Error(`--${name}: must be HOST:PORT`)
+  return { host, port: Number(port) }
+}
+/** User and password of a URL are not part of what errors quote. */
+function endpointOf(values: Values): RpcEndpoint {
+  const url = new URL(need(values, 'endpoint'))
+  const [username, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)]
+  url.username = url.password = ''
+  return { url: url.href.replace(/\/$/, ''), ...(username === '' ? {} : { username, password }) }
+}
+function write(path: string, value: unknown): void {
+  if (existsSync(path)) throw new Error(`${path} exists already; name another file`)
+  writeFileSync(path, `${JSON.stringify(value, null, 1)}\n`, { mode: 0o600, flag: 'wx' })
+}
+const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'))
+const tell = (line: string): void => { process.stderr.write(`${line}\n`) }
+const print = (value: unknown): void => { process.stdout.write(`${JSON.stringify(value)}\n`) }
+
+/** @returns the most that one transaction may cost, in the smallest native unit */
+function feeMaxOf(values: Values, network: string): bigint {
+  // Both modes have the same assets, as far as they have them.
+  const registry = loadRegistry('mainnet').network(network) ? loadRegistry('mainnet') : loadRegistry('local')
+  const asset = registry.asset(registry.network(network)?.native_asset ?? '')
+  if (!asset) throw new Error(`--network: there is no ${network}`)
+  return parseAmount(need(values, 'max-fee'), asset.decimals)
+}
+
+const lookOf = (values: Values) => ({
+  workspace: need(values, 'workspace'), network: need(values, 'network'), endpoint: endpointOf(values), to: need(values, 'to'),
+  tag: values.tag ?? null, gap: whole(values, 'gap', GAP), fromHeight: whole(values, 'from-height', 0), tell,
+  subAccounts: values['sub-accounts'] === undefined ? null : values['sub-accounts'].split(',').map(Number),
+})
+const signing = (values: Values, network: string) => ({
+  feeMax: feeMaxOf(values, network), partner: whole(values, 'partner', 0),
+  ask: (body: Record<string, unknown>) => askNode(resolve(need(values, 'home')), 'recover-sign', body),
+})
+const sending = (values: Values) => ({ endpoint: endpointOf(values), waitMs: whole(values, 'wait', WAIT_S) * 1000, tell })
+
+async function runNode(values: Values): Promise<void> {
+  const [, node, at] = /^([123])=(.+)$/.exec(need(values, 'peer')) ?? []
+  if (!node || !at) throw new Error('--peer: must be N=HOST:PORT')
+  const running = await openForRecovery({
+    home: need(values, 'home'), backup: need(values, 'backup'), recoverySecretFile: need(values, 'recovery-secret'),
+    listen: placeOf(need(values, 'listen'), 'listen'), partner: { node: Number(node), ...placeOf(at, 'peer') },
+  })
+  const end = (): void => { void running.stop().then(() => process.exit(0)) }
+  process.on('SIGTERM', end)
+  process.on('SIGINT', end)
+  process.stdout.write(`recovery node ${running.node} ready, ${running.keys} keys\n`)
+}
+
+/** What could be moved is; the exit code is 1 where something waits for fuel that nobody here has. */
+function finished(sent: readonly string[], left: Prepared['left']): void {
+  const done = !left.some(({ waits }) => waits)
+  print({ done, sent, left })
+  if (!done) process.exitCode = 1
+}
+
+async function sweep(values: Values): Promise<void> {
+  const known = new Public(need(values, 'backup'))
+  const rounds: string[] = []
+  for (let round = 1; round <= ROUNDS_MAX; round++) {
+    const prepared = prepare(known, await gather(known, lookOf(values)))
+    if (prepared.transactions.length === 0) return finished(rounds, prepared.left)
+    for (const { asset, amount, from, fuel } of prepared.transactions) {
+      tell(`${asset}: ${amount} from ${from}${fuel ? `, fuel for ${fuel.join('/')}` : ''}`)
+    }
+    const signed = await sign(prepared, signing(values, prepared.network))
+    const failed = await send(known, signed, sending(values))
+    if (failed.length > 0) throw new Error(`not all is sent: ${failed.map(({ hash, reason }) => `${hash} ${reason}`).join('; ')}`)
+    rounds.push(...signed.signed.map(({ hash }) => hash))
+    if (!prepared.more) return finished(rounds, prepared.left)
+  }
+  throw new Error(`after ${ROUNDS_MAX} rounds there is still more; run it again`)
+}
+
+const COMMANDS: Record<string, (values: Values) => Promise<void> | void> = {
+  node: runNode,
+  order: async (values) => {
+    const network = need(values, 'network')
+    print(await askNode(resolve(need(values, 'home')), 'recover', {
+      workspace: need(values, 'workspace'), network, to_address: need(values, 'to'), tag: values.tag ?? null,
+      fee_max: feeMaxOf(values, network).toString(),
+    }))
+  },
+  show: (values) => {
+    const known = new Public(need(values, 'backup'))
+    print({
+      node: known.node, workspaces: known.workspaces.map((workspace) => ({ workspace, sub_accounts: known.subAccounts(workspace) })),
+      networks: known.registry.networks.map((network) => ({ network: network.code, life: sweeperOf(network).life })),
+    })
+  },
+  gather: async (values) => write(need(values, 'out'), await gather(new Public(need(values, 'backup')), lookOf(values))),
+  plan: (values) => {
+    const prepared = prepare(new Public(need(values, 'backup')), gatheredSchema.parse(read(need(values, 'in'))))
+    write(need(values, 'out'), prepared)
+    print({ transactions: prepared.transactions.length, left: prepared.left, more: prepared.more })
+  },
+  sign: async (values) => {
+    const prepared = read(need(values, 'in')) as Prepared
+    write(need(values, 'out'), await sign(prepared, signing(values, prepared.network)))
+  },
+  send: async (values) => {
+    const signed = read(need(values, 'in')) as Signed
+    const failed = await send(new Public(need(values, 'backup')), signed, sending(values))
+    print({ sent: signed.signed.map(({ hash }) => hash), failed, more: signed.more })
+    if (failed.length > 0) process.exitCode = 1
+  },
+  sweep,
+}
+
+try {
+  const [name = '', ...words] = process.argv.slice(2)
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (!command) throw new Error(USAGE)
+  const { values } = parseArgs({ args: words, options: Object.fromEntries(OPTIONS.map((option) => [option, { type: 'string' as const }])) })
+  await command(values as Values)
+} catch (error) {
+  process.stderr.write(`recover: ${reasonOf(error)}\n`)
+  process.exitCode = 1
+}
