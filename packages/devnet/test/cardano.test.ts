@@ -157,6 +157,14 @@ test('what waits past its end is never included; slots can be moved forward', as
   assert.equal((await ask(`txs/${hash}`)).status, 404)
 })
 
+test('the faucet pays while a payment of its own waits again for a block', async () => {
+  await control({ command: 'mine', blocks: 2 })
+  const first = await fund('3', { address: BOB.to_bech32() })
+  await control({ command: 'reorg', depth: 1 })
+  const second = await fund('4', { address: BOB.to_bech32() })
+  for (const { hash } of [first, second]) await get(`txs/${hash}`)
+})
+
 test('a reorganisation: transactions wait again, or are gone', async () => {
   const one = await pay()
   await submit(one.raw)

@@ -40,6 +40,13 @@ export class NotTaken extends Error {
   override readonly name = 'NotTaken'
 }
 
+/** What the faucet pays out of after a transaction: its change, where it is the faucet's. */
+function afterPayment(faucet: Unspent, { hash: of, inputs, outputs }: Transaction): Unspent {
+  if (!inputs.some(({ hash, index }) => hash === faucet.hash && index === faucet.index)) return faucet
+  const change = outputs.findLast(({ address }) => address === FAUCET)
+  return change ? { hash: of, index: change.index, coin: change.coin, address: FAUCET } : faucet
+}
+
 /** The local Cardano network: the ledger's rules are scalus's; blocks, slots and the journal are ours. */
 export class CardanoChain {
   readonly blocks: Block[] = []
@@ -113,9 +120,10 @@ export class CardanoChain {
       throw new RequestError(`address ${JSON.stringify(address)} is not an address of ADA`)
     }
     const coin = parseAmount(amount, ADA_DECIMALS)
-    if (coin > this.#faucet.coin / 2n) throw new RequestError(`amount ${String(amount)} is more than the faucet has`)
+    const from = this.#waiting.reduce(afterPayment, this.#faucet)
+    if (coin > from.coin / 2n) throw new RequestError(`amount ${String(amount)} is more than the faucet has`)
     const { raw, hash } = pay({
-      from: this.#faucet, to: address, coin, tokens: tokensOf(tokens), ttl: this.#nextSlot() + FAUCET_LIFE_SLOTS,
+      from, to: address, coin, tokens: tokensOf(tokens), ttl: this.#nextSlot() + FAUCET_LIFE_SLOTS,
     })
     try {
       this.submit(raw)
@@ -197,10 +205,7 @@ export class CardanoChain {
     for (const [order, transaction] of transactions.entries()) {
       this.places.set(transaction.hash, { transaction, block, order })
       for (const { hash, index } of transaction.inputs) this.spenders.set(`${hash}#${index}`, transaction.hash)
-      if (transaction.inputs.some(({ hash, index }) => hash === this.#faucet.hash && index === this.#faucet.index)) {
-        const change = transaction.outputs.findLast(({ address }) => address === FAUCET)
-        if (change) this.#faucet = { hash: transaction.hash, index: change.index, coin: change.coin, address: FAUCET }
-      }
+      this.#faucet = afterPayment(this.#faucet, transaction)
     }
   }
 
