@@ -12,7 +12,7 @@ const USAGE = `Usage: npm run simulate -- [--seed S] [--seeds N] [--jobs J] [--h
   --seeds N     how many seeds are played, from S on (1)
   --jobs J      how many processes play them (1)
   --hostile     a platform that asks three signer nodes for whatever chance makes up, in place of an honest one in a storm
-  --brief       tell of seeds that fail, and of the sums
+  --brief       tell of seeds that fail, every hundredth, and of the sums
   --shrink T    where a seed fails, look T seconds for a shorter story that fails too (0)
   --draws FILE  the draws of a failure that was kept, in place of the seed's`
 
@@ -56,6 +56,8 @@ if (existsSync(MEMORY)) {
   if (bavail * bsize >= MEMORY_BYTES_MIN * Math.max(1, jobs)) process.env['TMPDIR'] = MEMORY
 }
 
+/** How far it is, where seeds that hold are not told of. */
+const TOLD_EVERY = 100
 const began = performance.now()
 const faults = new Map<string, number>()
 const sums = new Map<string, number>()
@@ -65,6 +67,10 @@ for await (const told of jobs > 1 ? inProcesses(first, count, jobs, terms) : inT
   for (const [name, value] of Object.entries(told.counts)) sums.set(name, (sums.get(name) ?? 0) + value)
   for (const [kind, times] of told.faults) faults.set(kind, (faults.get(kind) ?? 0) + times)
   if (!told.isHeld) failed.push(told.seed)
+  const played = told.seed - first + 1
+  if (values.brief && played % TOLD_EVERY === 0 && played < count) {
+    console.log(`${played} seeds in ${((performance.now() - began) / 1000).toFixed(0)} s, ${failed.length === 0 ? 'all held' : `${failed.length} failed`}`)
+  }
 }
 for (const [kind, times] of [...faults].sort(([, a], [, b]) => b - a)) console.log(`${String(times).padStart(6)}  ${kind}`)
 const injected = [...faults.values()].reduce((sum, times) => sum + times, 0)
