@@ -42,7 +42,7 @@ export default defineConfig({
         ['TypeScript client', 'packages/client/README'], 'docs/signing',
       ]),
       group('Running it', [
-        'docs/console', 'docs/going-to-production', 'docs/production/topology', 'docs/production/several-hosts', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating',
+        'docs/console', 'docs/going-to-production', 'docs/production/topology', 'docs/production/several-hosts', 'docs/production/database', 'docs/production/growing', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating',
         'docs/restoring-a-database', 'docs/performance',
         ['Signer node', 'packages/signer/README'],
       ]),

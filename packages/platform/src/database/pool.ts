@@ -74,7 +74,8 @@ const SYSTEM_CODES = new Set<unknown>([
 /** True for errors of a connection that was lost, refused or led to a server that only reads: what was asked may have been done or not. */
 export function isConnectionError(error: unknown): boolean {
   const code = codeOf(error)
-  return error instanceof ConnectionLost || SYSTEM_CODES.has(code) || code === READ_ONLY || (typeof code === 'string' && /^(08|57P0)/.test(code))
+  return error instanceof ConnectionLost || SYSTEM_CODES.has(code) || code === READ_ONLY
+    || (typeof code === 'string' && /^(08|57P0)/.test(code))
 }
 
 /** Why the server refuses for now what it would do at another time: its disk is full, or it has no memory or connection to spare. */
@@ -157,7 +158,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   const { pooled = false, answerMs = ANSWER_MS, commitMs = COMMIT_MS } = options
   const pool = new pg.Pool({
     connectionString: url, max: options.max ?? 24, connectionTimeoutMillis: 10_000, keepAlive: true,
-    ...(pooled ? {} : { ...WITHIN, application_name: 'custody' }),
+    application_name: 'custody', ...(pooled ? {} : WITHIN),
   })
   pool.on('error', (error) => options.onError?.(error, 'a database connection was lost'))
   // A connection that is lost while a statement waits fails that statement; the event itself must not end the process.

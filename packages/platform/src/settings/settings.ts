@@ -17,6 +17,8 @@ export interface Settings {
   /** Where payers reach this server, without a slash at the end; null: at host and port. */
   publicUrl: string | null
   databaseUrl: string | null
+  /** A pooler of transactions stands before it. */
+  databasePooled: boolean
   network: NetworkMode
   rateLimit: number
   authLegacy: boolean
@@ -133,6 +135,7 @@ const variables = z.object({
   CUSTODY_PUBLIC_URL: httpUrl.optional(),
   // Neither is ever shown: one holds a password, the other is a key.
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://').optional(),
+  CUSTODY_DATABASE_POOLER: oneOf('none', 'transaction').default('none'),
   CUSTODY_SECRETS_KEY: z.string().refine(
     (text) => Buffer.from(text, 'base64').length === SECRETS_KEY_BYTES, `must be ${SECRETS_KEY_BYTES} bytes in base64`
   ).optional(),
@@ -223,6 +226,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     host: set.CUSTODY_HOST,
     publicUrl: set.CUSTODY_PUBLIC_URL ?? null,
     databaseUrl: set.DATABASE_URL ?? null,
+    databasePooled: set.CUSTODY_DATABASE_POOLER === 'transaction',
     network,
     rateLimit: set.CUSTODY_RATE_LIMIT,
     rateScope: set.CUSTODY_RATE_SCOPE,

@@ -1,17 +1,19 @@
 // npm run chaos -- --seed S --transfers N --seconds-between-kills X    processes are killed
-// npm run chaos -- disk|clock|descriptors                              one trouble each; all of it: docs/chaos.md
+// npm run chaos -- disk|clock|descriptors|database                     one trouble each; all of it: docs/chaos.md
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { clockJumps, fakeTime, movedBy } from './clock.ts'
+import { Cluster, TROUBLES, whyNoCluster } from './cluster.ts'
+import { primaryFails } from './database.ts'
 import { descriptorsGone } from './descriptors.ts'
 import { diskFull, smallDisk } from './disk.ts'
 import { Installation } from './installation.ts'
 import { killed } from './kills.ts'
 import { Story } from './story.ts'
 
-const USAGE = `Usage: npm run chaos -- [kills|disk|clock|descriptors] [--seed S] [--transfers N] [--seconds-between-kills X] [--rounds R] [--per-second P]
+const USAGE = `Usage: npm run chaos -- [kills|disk|clock|descriptors|database] [--seed S] [--transfers N] [--seconds-between-kills X] [--rounds R] [--per-second P]
          [--assets BTC,ETH,XRP,SOL] [--storm-seconds-max M] [--keep]`
 
 function options() {
@@ -68,6 +70,25 @@ const STORIES: Record<string, () => Promise<string[] | null>> = {
     const env = movedBy(library, file)
     installation = new Installation(home, () => env)
     return clockJumps(new Story(installation, assets, number('seed'), say), file)
+  },
+  async database() {
+    const why = whyNoCluster()
+    if (why !== null) return skipped(why)
+    const cluster = new Cluster(join(folder, 'hosts'))
+    process.once('exit', () => cluster.destroy())
+    installation = new Installation(home, () => ({ DATABASE_URL: cluster.url }))
+    try {
+      await cluster.start()
+      const own = process.argv.some((given) => given.startsWith('--assets')) ? assets : ['SOL']
+      return await primaryFails({
+        cluster, story: new Story(installation, own, number('seed'), say), seed: number('seed'), transfers: number('transfers'),
+        perSecond: process.argv.some((given) => given.startsWith('--per-second')) ? number('per-second') : 4,
+        troubles: Array.from({ length: values.rounds === undefined ? 1 : number('rounds') }, () => TROUBLES).flat(),
+      })
+    } finally {
+      await installation.stop()
+      await cluster.remove()
+    }
   },
   descriptors: () => descriptorsGone(new Story(installation, assets, number('seed'), say)),
 }
